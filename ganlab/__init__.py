@@ -1,0 +1,75 @@
+"""ganlab: the lab bench for Lipschitz-constrained GANs.
+
+What a plugin author or a notebook imports. Importing ganlab does not import TensorFlow; the names that need it are
+loaded when first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from ganlab.errors import (
+    ConfigError,
+    ContractError,
+    GanlabError,
+    IncompatibleError,
+    MissingDependencyError,
+    PluginError,
+    RunError,
+    TrainingFailedError,
+)
+from ganlab.hookspecs import hookimpl
+from ganlab.plugins import component
+from ganlab.roles import Architecture, Batch, Constraint, Dataset, Evaluator, Loss, Replica
+
+if TYPE_CHECKING:
+    from ganlab import functional, layers
+    from ganlab.composition import Experiment, experiment
+    from ganlab.runs import Run
+    from ganlab.training import train
+
+__version__ = "0.1.0"
+
+_LAZY = {
+    "Experiment": "ganlab.composition",
+    "experiment": "ganlab.composition",
+    "Run": "ganlab.runs",
+    "train": "ganlab.training",
+    "functional": "ganlab.functional",
+    "layers": "ganlab.layers",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'ganlab' has no attribute {name!r}")
+    module = importlib.import_module(_LAZY[name])
+    return module if _LAZY[name] == f"ganlab.{name}" else getattr(module, name)
+
+
+__all__ = [
+    "Architecture",
+    "Batch",
+    "ConfigError",
+    "Constraint",
+    "ContractError",
+    "Dataset",
+    "Evaluator",
+    "Experiment",
+    "GanlabError",
+    "IncompatibleError",
+    "Loss",
+    "MissingDependencyError",
+    "PluginError",
+    "Replica",
+    "Run",
+    "RunError",
+    "TrainingFailedError",
+    "component",
+    "experiment",
+    "functional",
+    "hookimpl",
+    "layers",
+    "train",
+]

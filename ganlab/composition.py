@@ -1,0 +1,239 @@
+"""The composed, validated experiment: what an experiment file fills and what training takes."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal
+
+from ganlab.errors import ConfigError, IncompatibleError
+from ganlab.plugins import component
+from ganlab.recipes import Recipe, recipe_of
+from ganlab.roles import Architecture, Constraint, Dataset, Evaluator, Loss
+
+if TYPE_CHECKING:
+    import keras
+    import tensorflow as tf
+
+# Which kind of component each part of an experiment is. The strategy comes first: it decides what devices there are,
+# and must do so before anything else touches TensorFlow.
+PARTS = {
+    "strategy": "strategies",
+    "dataset": "datasets",
+    "architecture": "architectures",
+    "loss": "losses",
+    "constraints": "constraints",
+    "critic_optimizer": "optimizers",
+    "generator_optimizer": "optimizers",
+    "evaluators": "evaluators",
+}
+PRECISIONS = ("float32", "mixed_bfloat16")
+JITS = ("auto", "on", "off")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A whole experiment. Make one with `ganlab.experiment`, which has the fields' documentation."""
+
+    dataset: Dataset
+    architecture: Architecture
+    loss: Loss
+    strategy: tf.distribute.Strategy
+    critic_optimizer: keras.optimizers.Optimizer
+    generator_optimizer: keras.optimizers.Optimizer
+    constraints: tuple[Constraint, ...] = ()
+    batch_size: int = 64
+    critic_steps: int = 5
+    steps: int = 10_000
+    seed: int = 0
+    ema_decay: float = 0.0
+    precision: str = "float32"
+    jit: str = "auto"
+    evaluators: tuple[Evaluator, ...] = ()
+    evaluate_every: int = 1_000
+    checkpoint_every: int = 1_000
+    log_every: int = 10
+
+    @property
+    def replicas(self) -> int:
+        """How many replicas train in step."""
+        return int(self.strategy.num_replicas_in_sync)
+
+    @property
+    def local_batch(self) -> int:
+        """How many examples each replica sees of a batch."""
+        return self.batch_size // self.replicas
+
+    @property
+    def recipe(self) -> Recipe:
+        """How to make this experiment again. A part that no registered factory made stands as itself."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return Recipe("", "experiment", {name: _as_recipe(value) for name, value in values.items()})
+
+    def component_names(self, part: str) -> list[str]:
+        """A name for each of the `constraints` or `evaluators`, unique in this run: a second of one name is `<name>_2`."""
+        names: list[str] = []
+        for item in getattr(self, part):
+            recipe = recipe_of(item)
+            name = recipe.name if recipe else type(item).__name__.lower()
+            same = sum(other == name or other.rpartition("_")[0] == name for other in names)
+            names.append(f"{name}_{same + 1}" if same else name)
+        return names
+
+
+def experiment(
+    *,
+    dataset: Dataset,
+    architecture: Architecture,
+    loss: Loss,
+    strategy: tf.distribute.Strategy,
+    critic_optimizer: keras.optimizers.Optimizer,
+    generator_optimizer: keras.optimizers.Optimizer,
+    constraints: Sequence[Constraint] = (),
+    batch_size: int = 64,
+    critic_steps: int = 5,
+    steps: int = 10_000,
+    seed: int = 0,
+    ema_decay: float = 0.0,
+    precision: Literal["float32", "mixed_bfloat16"] = "float32",
+    jit: Literal["auto", "on", "off"] = "auto",
+    evaluators: Sequence[Evaluator] = (),
+    evaluate_every: int = 1_000,
+    checkpoint_every: int = 1_000,
+    log_every: int = 10,
+) -> Experiment:
+    """Composes and validates an experiment.
+
+    Args:
+        dataset: Where real examples come from.
+        architecture: Makes the generator and the critic.
+        loss: What they minimize.
+        strategy: How training is spread over devices.
+        critic_optimizer: Trains the critic. Taken as a template: training makes its own inside the strategy's scope.
+        generator_optimizer: Trains the generator, likewise.
+        constraints: What keeps the critic Lipschitz, applied in order; none by default.
+        batch_size: Examples of one update over all replicas (the global batch).
+        critic_steps: Critic updates for each generator update.
+        steps: Generator updates in the whole run.
+        seed: Decides initial weights, data order and noise.
+        ema_decay: Decay of the generator's exponential moving average, which samples are then drawn from; 0 for none.
+        precision: "float32" or "mixed_bfloat16" (penalties and losses stay float32).
+        jit: Whether XLA compiles the gradients: "on", "off" or "auto", where it is known to be quicker.
+        evaluators: Measures of the generator, taken every `evaluate_every` steps and at the end.
+        evaluate_every: Generator updates between evaluations and sample pictures; 0 for the end alone.
+        checkpoint_every: Generator updates between checkpoints; 0 for the end alone.
+        log_every: Generator updates that one row of metrics averages over.
+
+    Returns:
+        The frozen experiment.
+
+    Raises:
+        ConfigError: A value is out of its range, or a part is not of its role.
+        IncompatibleError: The batch does not divide over the replicas.
+    """
+    settings = dict(locals())
+    check_settings(settings)
+    for part in ("constraints", "evaluators"):
+        settings[part] = tuple(settings[part])
+    _check_roles(settings)
+    made = Experiment(**settings)
+    if batch_size % made.replicas:
+        raise IncompatibleError(
+            f"experiment.batch_size = {batch_size} does not divide over {made.replicas} replicas: every replica must see "
+            f"equally many examples. Use a multiple of {made.replicas}, such as {_round_up(batch_size, made.replicas)}."
+        )
+    return made
+
+
+def compose(recipe: Recipe) -> Experiment:
+    """Makes the experiment that a recipe describes, its strategy first.
+
+    Raises:
+        GanlabError: A part cannot be made, or they do not fit together.
+    """
+    check_settings(recipe.arguments)
+    order = sorted(recipe.arguments, key=lambda name: list(PARTS).index(name) if name in PARTS else len(PARTS))
+    made = {name: make(recipe.arguments[name]) for name in order}
+    return experiment(**made)
+
+
+def make(value: Any) -> Any:
+    """Makes what a recipe describes, inner recipes first, looking inside lists, tuples and dicts."""
+    if isinstance(value, Recipe):
+        factory = component(value.kind, value.name)
+        return factory(**{name: make(argument) for name, argument in value.arguments.items()})
+    if isinstance(value, (list, tuple)):
+        return type(value)(make(item) for item in value)
+    if isinstance(value, dict):
+        return {name: make(item) for name, item in value.items()}
+    return value
+
+
+def check_settings(settings: Mapping[str, Any]) -> None:
+    """Checks the plain values of an experiment, those that are there, without TensorFlow.
+
+    Raises:
+        ConfigError: A value is out of its range.
+    """
+    whole = {
+        "batch_size": 1,
+        "critic_steps": 1,
+        "steps": 1,
+        "log_every": 1,
+        "seed": 0,
+        "evaluate_every": 0,
+        "checkpoint_every": 0,
+    }
+    for name, least in whole.items():
+        value = settings.get(name, least)
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**31:
+            raise ConfigError(
+                f"experiment.{name} = {value!r} must be a whole number of at least {least} (and below 2**31)."
+            )
+    decay = settings.get("ema_decay", 0.0)
+    if not isinstance(decay, (int, float)) or not math.isfinite(decay) or not 0 <= decay < 1:
+        raise ConfigError(f"experiment.ema_decay = {decay!r} must be at least 0 (no average) and below 1.")
+    for name, allowed in (("precision", PRECISIONS), ("jit", JITS)):
+        value = settings.get(name, allowed[0])
+        if value not in allowed:
+            raise ConfigError(f"experiment.{name} = {value!r} must be one of {', '.join(map(repr, allowed))}.")
+
+
+def _check_roles(settings: Mapping[str, Any]) -> None:
+    from ganlab.lazy import keras, tensorflow
+
+    roles = {
+        "strategy": tensorflow.distribute.Strategy,
+        "dataset": Dataset,
+        "architecture": Architecture,
+        "loss": Loss,
+        "constraints": Constraint,
+        "critic_optimizer": keras.optimizers.Optimizer,
+        "generator_optimizer": keras.optimizers.Optimizer,
+        "evaluators": Evaluator,
+    }
+    for part, role in roles.items():
+        value = settings[part]
+        for item in value if part in ("constraints", "evaluators") else (value,):
+            if not isinstance(item, role):
+                raise ConfigError(
+                    f"experiment.{part} is {item!r}, of type {type(item).__name__}; it must be a {role.__module__.split('.')[0]}."
+                    f"{role.__name__}, such as one of 'ganlab plugins' kind {PARTS[part]}."
+                )
+
+
+def _as_recipe(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_as_recipe(item) for item in value]
+    return recipe_of(value) or value
+
+
+def _round_up(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple
+
+
+def parameters() -> Mapping[str, inspect.Parameter]:
+    """The parameters that an experiment file may set on `experiment`, with their defaults."""
+    return inspect.signature(experiment).parameters

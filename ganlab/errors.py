@@ -1,0 +1,45 @@
+"""The errors that ganlab raises. Each message says what, which value, which rule and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class GanlabError(Exception):
+    """A mistake that a user can mend. The command line prints its message alone and exits with 2."""
+
+
+class ConfigError(GanlabError):
+    """A gin file, a `--param` or an argument of `ganlab.experiment` that cannot be used."""
+
+
+class PluginError(GanlabError):
+    """A plugin that is broken, missing or in conflict with another."""
+
+
+class IncompatibleError(GanlabError):
+    """Parts that are right alone and wrong together, such as a critic that a constraint cannot keep Lipschitz."""
+
+
+class ContractError(GanlabError):
+    """A plugin that broke its contract: a wrong shape, changed keys, a value logged where it cannot be."""
+
+
+class MissingDependencyError(GanlabError):
+    """An optional package that the run needs and that is not installed."""
+
+
+class RunError(GanlabError):
+    """A run directory that cannot be created, read or resumed."""
+
+
+class TrainingFailedError(Exception):
+    """A run that started and could not go on. The command line exits with 1."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Returns `" Did you mean 'x'?"` for the known name nearest to `name`, or an empty string."""
+    known = sorted(known)
+    found = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    return f" Did you mean {found[0]!r}?" if found else ""

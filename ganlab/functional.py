@@ -1,0 +1,118 @@
+"""Pure functions that plugins are written with: slopes, norms, matrices and numbers drawn by example."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ganlab.lazy import tensorflow as tf
+
+if TYPE_CHECKING:
+    import keras
+
+    from ganlab.roles.constraint import Critic
+
+# Under the square root: keeps its gradient finite at zero (there the norm reads 1e-6) and is lost in rounding elsewhere.
+_TINY = 1e-12
+
+
+def input_gradient(critic: Critic, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """The gradient of each example's score by that example, differentiable once more.
+
+    Args:
+        critic: `(n, *sample_shape) -> (n,)`.
+        x: Where to differentiate, `(n, *sample_shape)` float32.
+
+    Returns:
+        The gradient, of x's shape, and the scores, `(n,)`; both float32.
+    """
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        scores = critic(x)
+    return tape.gradient(scores, x, unconnected_gradients="zero"), scores
+
+
+def example_norm(x: tf.Tensor) -> tf.Tensor:
+    """The Euclidean norm of each example, `(n, ...) -> (n,)` float32; its gradient is finite (zero) at zero."""
+    flat = tf.reshape(tf.cast(x, tf.float32), [x.shape[0], -1])
+    return tf.sqrt(tf.reduce_sum(tf.square(flat), axis=1) + _TINY)
+
+
+def slopes(critic: Critic, x: tf.Tensor) -> tf.Tensor:
+    """The critic's slope at each example: the norm of `input_gradient`, `(n,)` float32."""
+    return example_norm(input_gradient(critic, x)[0])
+
+
+def interpolate(real: tf.Tensor, fake: tf.Tensor, weight: tf.Tensor) -> tf.Tensor:
+    """`weight * real + (1 - weight) * fake` with one weight `(n,)` an example; all float32."""
+    weight = tf.reshape(weight, [real.shape[0]] + [1] * (len(real.shape) - 1))
+    return weight * real + (1.0 - weight) * fake
+
+
+def as_matrix(kernel: tf.Tensor) -> tf.Tensor:
+    """A dense or convolution kernel as the matrix `(everything else, outputs)`; its last axis is the output's."""
+    return tf.reshape(kernel, [-1, kernel.shape[-1]])
+
+
+def named_weights(model: keras.Model) -> dict[str, keras.Variable]:
+    """The trainable variables of a model under the names that constraints see: keras paths, made unique.
+
+    Two variables of one path get `#2`, `#3` and so on after it, in the order of `model.trainable_variables`.
+    """
+    return unique_names(model.trainable_variables)
+
+
+def unique_names(variables: Sequence[keras.Variable]) -> dict[str, keras.Variable]:
+    """Keras variables by path, later ones of one path with `#2`, `#3` and so on."""
+    named: dict[str, keras.Variable] = {}
+    for variable in variables:
+        path, count = variable.path, 1
+        while (path if count == 1 else f"{path}#{count}") in named:
+            count += 1
+        named[path if count == 1 else f"{path}#{count}"] = variable
+    return named
+
+
+def example_uniform(numbers: tf.Tensor, width: int, seed: int, stream: int = 0) -> tf.Tensor:
+    """Uniform numbers that belong to example numbers: the same for an example in whichever batch it is drawn.
+
+    Each is a hash of (seed, stream, number, column) by the finalizer of SplitMix64 (Steele, Lea and Flood, "Fast
+    splittable pseudorandom number generators", 2014), its upper 24 bits taken.
+
+    Args:
+        numbers: int64, `(n,)`.
+        width: How many numbers each example gets.
+        seed: The experiment's seed.
+        stream: Tells independent draws of one dataset apart.
+
+    Returns:
+        float32 in [0, 1), `(n, width)`.
+    """
+    golden, first, second = (
+        tf.constant(c, tf.uint64) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+    )
+
+    def mixed(x: tf.Tensor) -> tf.Tensor:
+        x = tf.bitwise.bitwise_xor(x, tf.bitwise.right_shift(x, tf.constant(30, tf.uint64))) * first
+        x = tf.bitwise.bitwise_xor(x, tf.bitwise.right_shift(x, tf.constant(27, tf.uint64))) * second
+        return tf.bitwise.bitwise_xor(x, tf.bitwise.right_shift(x, tf.constant(31, tf.uint64)))
+
+    key = mixed(tf.constant((seed << 20) + stream, tf.uint64) + golden)
+    columns = tf.range(1, width + 1, dtype=tf.int64)
+    counter = tf.cast(numbers[:, None] * width + columns[None, :], tf.uint64)
+    bits = mixed(mixed(counter * golden + key))
+    return tf.cast(tf.bitwise.right_shift(bits, tf.constant(40, tf.uint64)), tf.float32) * (2.0**-24)
+
+
+def example_normal(numbers: tf.Tensor, width: int, seed: int, stream: int = 0) -> tf.Tensor:
+    """Standard normal numbers that belong to example numbers (Box and Muller, 1958); see `example_uniform`.
+
+    Returns:
+        float32, `(n, width)`.
+    """
+    pairs = (width + 1) // 2
+    uniform = example_uniform(numbers, 2 * pairs, seed, stream)
+    radius = tf.sqrt(-2.0 * tf.math.log(1.0 - uniform[:, :pairs]))
+    angle = 2.0 * math.pi * uniform[:, pairs:]
+    return tf.concat([radius * tf.cos(angle), radius * tf.sin(angle)], axis=1)[:, :width]

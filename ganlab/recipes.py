@@ -1,0 +1,77 @@
+"""How a part was made: its kind, its name and its arguments, so that a run can be written down and made again."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A component and the arguments to make it with; arguments may hold further recipes.
+
+    Attributes:
+        kind: The component's kind, such as `constraints`.
+        name: Its name, such as `gradient_penalty`.
+        arguments: Keyword arguments as given; what is absent has its default.
+    """
+
+    kind: str
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def selector(self) -> str:
+        """The name in experiment files: `constraints.gradient_penalty`."""
+        return f"{self.kind}.{self.name}"
+
+
+class Factory:
+    """A component's factory that remembers, for everything it makes, the recipe.
+
+    Attributes:
+        kind: The component's kind.
+        name: Its name.
+        make: The plugin's own class or function.
+    """
+
+    def __init__(self, kind: str, name: str, make: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, make, updated=())
+        self.kind, self.name, self.make = kind, name, make
+
+    @property
+    def signature(self) -> inspect.Signature:
+        """The parameters that an experiment file may set."""
+        return inspect.signature(self.make)
+
+    def __call__(self, **arguments: Any) -> Any:
+        """Makes the component and remembers how."""
+        made = self.make(**arguments)
+        _remember(made, Recipe(self.kind, self.name, arguments))
+        return made
+
+    def __repr__(self) -> str:
+        return f"<ganlab component {self.kind}.{self.name}>"
+
+
+# By identity: components need not be hashable, and must not be changed by being made.
+_recipes: dict[int, tuple[weakref.ref[Any], Recipe]] = {}
+
+
+def _remember(made: Any, recipe: Recipe) -> None:
+    key = id(made)
+    try:
+        reference = weakref.ref(made, lambda _: _recipes.pop(key, None))
+    except TypeError:  # an object with __slots__ or of a builtin type: it runs, and is written down by its class alone
+        return
+    _recipes[key] = (reference, recipe)
+
+
+def recipe_of(made: Any) -> Recipe | None:
+    """The recipe that a component was made with, or None for an object that no registered factory made."""
+    reference, recipe = _recipes.get(id(made), (None, None))
+    return recipe if reference is not None and reference() is made else None

@@ -1,0 +1,9 @@
+"""The roles that plugins implement: what the core asks of each part of an experiment."""
+
+from ganlab.roles.architecture import Architecture
+from ganlab.roles.constraint import Batch, Constraint, Critic, Replica
+from ganlab.roles.dataset import Dataset
+from ganlab.roles.evaluator import Evaluator
+from ganlab.roles.loss import Loss
+
+__all__ = ["Architecture", "Batch", "Constraint", "Critic", "Dataset", "Evaluator", "Loss", "Replica"]

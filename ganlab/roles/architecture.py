@@ -1,0 +1,30 @@
+"""The architecture role: a generator and a critic for samples of one shape."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import keras
+
+
+class Architecture:
+    """Makes a generator and a critic.
+
+    The core calls both methods inside the strategy's scope, with the precision policy set and automatic layer names
+    reset. Layers must be right under replicas: no Keras Dropout or other layer with a seed of its own (use
+    `ganlab.layers`), and BatchNormalization only with `synchronized=True`.
+
+    Attributes:
+        latent_dim: The length of the generator's input.
+    """
+
+    latent_dim: int
+
+    def generator(self, sample_shape: tuple[int, ...]) -> keras.Model:
+        """A model `(n, latent_dim) -> (n, *sample_shape)`; images in [-1, 1]."""
+        raise NotImplementedError
+
+    def critic(self, sample_shape: tuple[int, ...]) -> keras.Model:
+        """A model `(n, *sample_shape) -> (n, 1)` or `(n,)`, unbounded scores: no activation at the end."""
+        raise NotImplementedError

@@ -1,0 +1,125 @@
+"""The constraint role: how a critic is kept (near) 1-Lipschitz, as a handful of pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+if TYPE_CHECKING:
+    import keras
+    import tensorflow as tf
+
+    Tensors = Mapping[str, tf.Tensor]
+    Critic = Callable[[tf.Tensor], tf.Tensor]
+else:
+    Tensors = Mapping
+    Critic = Callable
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one replica sees of one critic update. New fields may come; fields never go.
+
+    Attributes:
+        real: Data, `(local_batch, *sample_shape)`, float32.
+        fake: Samples of the generator, same shape and dtype, without gradient.
+        labels: None for now.
+        size: The global batch size.
+        step: The number of this critic update, a scalar int64 tensor.
+    """
+
+    real: tf.Tensor
+    fake: tf.Tensor
+    labels: tf.Tensor | None
+    size: int
+    step: tf.Tensor
+
+
+class Replica(Protocol):
+    """The replica that a plugin's function runs on: its randomness, its peers and its metrics."""
+
+    id: tf.Tensor
+    count: int
+
+    def uniform(self, shape: Sequence[int]) -> tf.Tensor:
+        """Uniform numbers in [0, 1), float32. `shape[0]` is the local batch; row i belongs to example i."""
+
+    def normal(self, shape: Sequence[int]) -> tf.Tensor:
+        """Standard normal numbers, float32. `shape[0]` is the local batch; row i belongs to example i."""
+
+    def sum(self, x: tf.Tensor) -> tf.Tensor:
+        """The sum of `x` over replicas, on every replica. Differentiable."""
+
+    def mean(self, x: tf.Tensor) -> tf.Tensor:
+        """The mean of `x` over replicas, on every replica. Differentiable."""
+
+    def max(self, x: tf.Tensor) -> tf.Tensor:
+        """The elementwise maximum of `x` over replicas, on every replica. Differentiable."""
+
+    def log(self, name: str, values: tf.Tensor, reduce: Literal["mean", "max", "min", "sum"] = "mean") -> None:
+        """Logs `values` reduced over this replica's batch, and then over replicas, as `constraints/<plugin>/<name>`."""
+
+
+class Constraint:
+    """Keeps a critic (near) 1-Lipschitz.
+
+    Override only what the method needs. Every method but `prepare` is a pure function: same inputs, same outputs, no
+    variable, no Python or TensorFlow randomness (draw from `replica`). The core owns the variables, divides by the
+    global batch, sums gradients over replicas, draws seeds and checks shapes.
+
+    `weights` maps names to the critic's trainable weights, float32 whatever the precision. The names are keras paths,
+    stable over replicas, processes and resume (`ganlab.functional.named_weights` gives a model's).
+    """
+
+    def prepare(self, critic: keras.Model) -> None:
+        """Looks at the built critic and keeps static facts on `self`, such as layers and strides.
+
+        Raises:
+            IncompatibleError: This critic cannot be constrained so.
+        """
+
+    def parameters(self, weights: Tensors) -> Tensors:
+        """Extra trainable weights, such as the gains of weight normalization. The core owns and trains them."""
+        return {}
+
+    def initial_state(self, weights: Tensors) -> Tensors:
+        """Values kept between updates, such as the vectors of a power iteration. The core owns the variables."""
+        return {}
+
+    def advance(self, weights: Tensors, state: Tensors, batch: Batch, replica: Replica) -> Tensors:
+        """The next state: called once per critic update, before it, outside the gradient tape.
+
+        The result must be the same on every replica: reduce what is taken from data with `replica.sum/mean/max`.
+        """
+        return state
+
+    def reparameterize(self, weights: Tensors, state: Tensors) -> Tensors:
+        """The weights that the critic computes with, under the same names. Differentiable.
+
+        `state` holds the state and the parameters of this constraint. Every critic call of an update uses the result.
+        """
+        return weights
+
+    def transform(self, critic: Critic) -> Critic:
+        """Wraps the critic function itself, `(n, *sample_shape) -> (n,)`, as gradient normalization does."""
+        return critic
+
+    def penalty(self, critic: Critic, batch: Batch, state: Tensors, replica: Replica) -> tf.Tensor | None:
+        """A value per example to add to the critic's loss, `(local_batch,)` float32, or None.
+
+        Row i may depend on example i alone and on what `state` and `replica` give.
+        """
+        return None
+
+    def weight_penalty(self, weights: Tensors) -> tf.Tensor | None:
+        """A scalar to add to the critic's loss, from the effective (reparameterized) weights, or None."""
+        return None
+
+    def project(self, weights: Tensors) -> Tensors:
+        """The weights moved to where they are allowed: applied after each critic update, and once before the first."""
+        return weights
+
+    def lipschitz_bound(self, weights: Tensors) -> Any:
+        """A certified upper bound of the critic's Lipschitz constant from the effective weights, or None."""
+        return None

@@ -1,0 +1,36 @@
+"""The dataset role: examples as a pure function of their numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+
+class Dataset:
+    """Data by example number, so that any replica, and any resumed run, finds the same examples.
+
+    Attributes:
+        sample_shape: The shape of one example: `(height, width, channels)` for images, `(d,)` for vectors.
+        size: How many examples there are, or None for a distribution that never ends. A finite set is shuffled anew
+            each epoch by the core, which then asks for numbers in `[0, size)`.
+    """
+
+    sample_shape: tuple[int, ...]
+    size: int | None = None
+
+    def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
+        """The examples with these numbers: a pure function.
+
+        Called inside a `tf.data` map, once per step and process: TensorFlow operations are quick, Python belongs in
+        `tf.numpy_function`.
+
+        Args:
+            numbers: int64, `(n,)`, n static.
+            seed: The experiment's seed, for synthetic sets (`ganlab.functional.example_normal` draws by number).
+
+        Returns:
+            float32, `(n, *sample_shape)`; images in [-1, 1].
+        """
+        raise NotImplementedError

@@ -1,0 +1,20 @@
+"""The loss role: what critic and generator minimize, per example."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+
+class Loss:
+    """The two losses of an adversarial game. The core sums over the batch and divides by its global size."""
+
+    def critic(self, real_scores: tf.Tensor, fake_scores: tf.Tensor) -> tf.Tensor:
+        """What the critic minimizes: `(local_batch,)` from scores of that shape, float32."""
+        raise NotImplementedError
+
+    def generator(self, fake_scores: tf.Tensor) -> tf.Tensor:
+        """What the generator minimizes: `(local_batch,)` from scores of that shape, float32."""
+        raise NotImplementedError

@@ -1,0 +1,43 @@
+"""One metric at one step, and the interface of everything that writes metrics down."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Record:
+    """A metric over the iterations since the row before it.
+
+    Attributes:
+        step: Generator updates done.
+        tag: Its name, such as `critic/loss`.
+        reduced: The value over all replicas.
+        replicas: What each replica saw, in replica order; empty for a figure of the whole run.
+    """
+
+    step: int
+    tag: str
+    reduced: float
+    replicas: tuple[float, ...] = ()
+
+
+class Writer(Protocol):
+    """Puts metrics, pictures and texts somewhere. Calls come with rising steps, from one thread."""
+
+    def scalars(self, records: Sequence[Record]) -> None:
+        """Takes the metrics of one step."""
+
+    def image(self, step: int, tag: str, png: bytes) -> None:
+        """Takes one picture, an encoded PNG."""
+
+    def text(self, step: int, tag: str, markdown: str) -> None:
+        """Takes one text, in Markdown."""
+
+    def flush(self) -> None:
+        """Makes everything taken so far visible to readers."""
+
+    def close(self) -> None:
+        """Flushes and lets go. Nothing comes after."""
