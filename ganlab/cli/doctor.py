@@ -1,0 +1,202 @@
+"""`ganlab doctor`: what is installed, what TensorFlow sees, which plugins are broken."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import click
+
+_EXTRAS = "pip install 'ganlab[cpu]' (or [gpu] on NVIDIA GPUs, [tpu] on TPUs)"
+_PROBE_SECONDS = 180
+
+# Run in a process of its own: TensorFlow takes the devices it looks at, and may crash on a broken driver.
+_PROBE = """
+import json, os
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+import tensorflow as tf, keras
+devices = [device.name.removeprefix("/physical_device:") for device in tf.config.list_physical_devices()]
+print(json.dumps({"devices": devices, "backend": keras.backend.backend()}))
+"""
+
+# TensorFlow's builds share one package folder; each is a distribution of its own.
+_TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-tpu")
+_PACKAGES = ("keras", "tensorboard", "gin-config", "pluggy")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes:
+        subject: What: a package, `devices`, a plugin.
+        state: `ok`, `note` (worth knowing) or `broken`.
+        detail: What was found, and what to do where it is not right.
+    """
+
+    subject: str
+    state: str
+    detail: str
+
+
+@click.command("doctor")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list instead.")
+def doctor(as_json: bool) -> None:
+    """Checks this installation: packages, devices, plugins.
+
+    Exits with 1 when something is broken.
+    """
+    findings = examine()
+    if as_json:
+        click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
+    else:
+        width = max(len(finding.subject) for finding in findings)
+        for finding in findings:
+            click.echo(f"{finding.state:6}  {finding.subject:{width}}  {finding.detail}")
+    broken = sum(finding.state == "broken" for finding in findings)
+    if not as_json:
+        click.echo(f"\n{broken} broken." if broken else "\nAll is well.")
+    if broken:
+        raise click.exceptions.Exit(1)
+
+
+def examine() -> list[Finding]:
+    """Looks at everything."""
+    installed = _installed()
+    ranges = supported(importlib.metadata.requires("ganlab") or [])
+    findings = [*python_findings(), *package_findings(installed, ranges)]
+    if any(name in installed for name in _TENSORFLOW):
+        findings += device_findings(probe_devices)
+    return [*findings, *plugin_findings()]
+
+
+def supported(requirements: Sequence[str]) -> dict[str, str]:
+    """Version ranges by package, from a distribution's requirements, those of its extras too."""
+    from packaging.requirements import Requirement
+
+    parsed = map(Requirement, requirements)
+    ranges = {requirement.name: str(requirement.specifier) for requirement in parsed}
+    ranges.setdefault("tensorflow-cpu", ranges.get("tensorflow", ""))
+    return ranges
+
+
+def python_findings() -> Iterator[Finding]:
+    """Whether this Python and this ganlab belong together."""
+    yield Finding("ganlab", "ok", importlib.metadata.version("ganlab"))
+    wanted = importlib.metadata.metadata("ganlab")["Requires-Python"]
+    yield _version("python", platform.python_version(), wanted, f"Use Python {wanted}")
+
+
+def package_findings(installed: dict[str, str], ranges: dict[str, str]) -> Iterator[Finding]:
+    """Whether the packages are there, in versions that ganlab supports.
+
+    Args:
+        installed: Versions by package.
+        ranges: Supported versions by package, such as `>=2.20,<2.22`.
+    """
+    builds = [name for name in _TENSORFLOW if name in installed]
+    if not builds:
+        yield Finding("tensorflow", "broken", f"not installed: {_EXTRAS}")
+    for name in builds:
+        wanted = ranges.get(name, "")
+        yield _version(name, installed[name], wanted, f"pip install '{name}{wanted}'")
+    if len(builds) > 1:
+        yield Finding(
+            "tensorflow",
+            "broken",
+            f"{' and '.join(builds)} are both installed and overwrite each other's files: uninstall all, "
+            f"then {_EXTRAS}",
+        )
+    for name in _PACKAGES:
+        wanted = ranges.get(name, "")
+        if name in installed:
+            yield _version(name, installed[name], wanted, f"pip install '{name}{wanted}'")
+        else:
+            yield Finding(name, "broken", f"not installed: pip install '{name}{wanted}'")
+
+
+def device_findings(probe: Callable[[], dict[str, Any]]) -> Iterator[Finding]:
+    """What TensorFlow can train on.
+
+    Args:
+        probe: Gives `devices`, such as `["CPU:0"]`, and Keras' `backend`; raises RuntimeError where TensorFlow fails.
+    """
+    try:
+        seen = probe()
+    except RuntimeError as error:
+        yield Finding("devices", "broken", f"TensorFlow does not start: {error}. Reinstall it: {_EXTRAS}")
+        return
+    yield Finding("devices", "ok", ", ".join(seen["devices"]) or "none")
+    if not any("GPU" in device for device in seen["devices"]) and shutil.which("nvidia-smi"):
+        yield Finding(
+            "devices", "note", "this machine has an NVIDIA driver, and TensorFlow no GPU: pip install 'ganlab[gpu]'"
+        )
+    if seen["backend"] != "tensorflow":
+        yield Finding(
+            "keras backend",
+            "broken",
+            f"Keras runs on {seen['backend']!r}; ganlab needs 'tensorflow': "
+            "unset KERAS_BACKEND, or mend ~/.keras/keras.json",
+        )
+
+
+def probe_devices() -> dict[str, Any]:
+    """Asks TensorFlow, in a process of its own.
+
+    Raises:
+        RuntimeError: It fails; the message is the last line it said.
+    """
+    command = [sys.executable, "-c", _PROBE]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_PROBE_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(f"no answer within {_PROBE_SECONDS} s") from None
+    if done.returncode:
+        said = done.stderr.strip().splitlines()
+        raise RuntimeError(said[-1] if said else f"exit status {done.returncode}")
+    seen: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return seen
+
+
+def plugin_findings() -> Iterator[Finding]:
+    """Which plugins load, and which do not get along."""
+    from ganlab import plugins
+    from ganlab.errors import PluginError
+
+    try:
+        current = plugins.current()
+    except PluginError as error:
+        yield Finding("plugins", "broken", str(error))
+        return
+    for row in current.rows:
+        origin = f"{row.distribution} {row.version}".strip()
+        if row.status == "broken":
+            reason = row.error.strip().splitlines()[-1]
+            advice = f"mend it, or leave it out: --no-plugin {row.name}"
+            yield Finding(f"plugin {row.name}", "broken", f"{origin}: {reason}; {advice}")
+        else:
+            yield Finding(f"plugin {row.name}", "ok" if row.status == "loaded" else "note", f"{origin}, {row.status}")
+    for clash in current.clashes:
+        yield Finding("plugins", "broken", clash)
+
+
+def _version(name: str, version: str, wanted: str, remedy: str) -> Finding:
+    from packaging.specifiers import SpecifierSet
+
+    if SpecifierSet(wanted).contains(version, prereleases=True):
+        return Finding(name, "ok", f"{version} (supported: {wanted or 'any'})")
+    return Finding(name, "broken", f"{version} is not supported, {wanted} is: {remedy}")
+
+
+def _installed() -> dict[str, str]:
+    from ganlab.runs.provenance import versions
+
+    names: Iterable[str] = (*_TENSORFLOW, *_PACKAGES)
+    return versions(tuple(names))

@@ -1,0 +1,109 @@
+"""Where a run's numbers come from: code, packages, plugins, devices, command line."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import socket
+import subprocess
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ganlab.plugins import Plugin
+
+# What the numbers depend on; those that are installed are written down.
+PACKAGES = (
+    "ganlab",
+    "tensorflow",
+    "tensorflow-cpu",
+    "tensorflow-tpu",
+    "keras",
+    "numpy",
+    "gin-config",
+    "pluggy",
+    "tensorboard",
+    "protobuf",
+    "scikit-learn",
+)
+
+_GIT_SECONDS = 10
+
+
+def provenance(argv: Sequence[str], devices: Sequence[str], plugins: Sequence[Plugin]) -> dict[str, Any]:
+    """Collects what run.json says on a run's origin.
+
+    Args:
+        argv: The command line, or the notebook's.
+        devices: The devices the run trains on, in words.
+        plugins: The plugins of this process, `ganlab.plugins.current().rows`.
+
+    Returns:
+        Plain values: `started` (UTC, ISO 8601), `argv`, `git` (`commit` and `dirty`, or None outside a repository),
+        `python`, `packages` (name to version), `plugins` (name to distribution, version and status), `devices`,
+        `host`, `platform`.
+    """
+    return {
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "argv": [str(argument) for argument in argv],
+        "git": git_state(Path.cwd()),
+        "python": platform.python_version(),
+        "packages": versions(PACKAGES),
+        "plugins": {
+            row.name: {"distribution": row.distribution, "version": row.version, "status": row.status}
+            for row in plugins
+        },
+        "devices": [str(device) for device in devices],
+        "host": socket.gethostname(),
+        "platform": platform.platform(),
+    }
+
+
+def versions(packages: Sequence[str]) -> dict[str, str]:
+    """The versions of those distributions that are installed."""
+    found = {}
+    for name in packages:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def git_state(folder: Path) -> dict[str, Any] | None:
+    """The commit that a folder's repository is at.
+
+    Args:
+        folder: Any folder, in a repository or not.
+
+    Returns:
+        `commit`, and `dirty`: whether files that git tracks differ from it (untracked ones do not count, or the
+        runs' own folder would make every run dirty). None outside a repository, before its first commit, or where
+        git does not answer.
+    """
+    commit = _git(folder, "rev-parse", "--verify", "HEAD")
+    changes = _git(folder, "status", "--porcelain", "--untracked-files=no")
+    if not commit or changes is None:
+        return None
+    return {"commit": commit, "dirty": bool(changes)}
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", *arguments],
+            cwd=folder,
+            # Looking must not take the lock that a commit under way needs.
+            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_GIT_SECONDS,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()

@@ -1,0 +1,257 @@
+"""One run's directory: made whole or not at all, kept up to date atomically, read back without TensorFlow."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ganlab.errors import RunError, nearest
+from ganlab.telemetry.jsonl import read_metrics, to_json
+from ganlab.telemetry.records import Record
+
+if TYPE_CHECKING:
+    import keras
+
+    from ganlab.recipes import Recipe
+
+INFO, CONFIG, OPERATIVE, METRICS = "run.json", "config.gin", "operative.gin", "metrics.jsonl"
+
+# The parts of run.json that hold measured numbers. JSON has no word for non-finite ones, so they are written as the
+# strings "NaN", "Infinity" and "-Infinity", as in metrics.jsonl, and are floats again when read.
+_MEASURED = ("metrics", "evaluation")
+_NON_FINITE = ("NaN", "Infinity", "-Infinity")
+
+
+class Run:
+    """A run on disk, finished or not: `ganlab.Run("runs/quickstart/20260801-120000-s0-1f2e")`."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Takes a run's directory.
+
+        Args:
+            path: The directory.
+
+        Raises:
+            RunError: There is no run; the message says what is there instead.
+        """
+        self._path = Path(path)
+        if not (self._path / INFO).is_file():
+            raise RunError(_no_run(self._path))
+
+    def __repr__(self) -> str:
+        return f"Run({str(self._path)!r})"
+
+    @property
+    def path(self) -> Path:
+        """The run's directory."""
+        return self._path
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """What run.json says now: `status`, `step`, `metrics`, `provenance`, ... Change it with `update`.
+
+        Raises:
+            RunError: The file is gone or is not JSON.
+        """
+        try:
+            info = json.loads(self._read(INFO))
+        except ValueError as error:
+            raise RunError(f"{self._path / INFO} is not JSON ({error}). Restore it, or remove the run.") from None
+        if not isinstance(info, dict):
+            raise RunError(f"{self._path / INFO} holds a {type(info).__name__}; it must hold an object of fields.")
+        return {name: _numbers(value) if name in _MEASURED else value for name, value in info.items()}
+
+    @property
+    def config(self) -> str:
+        """The text of config.gin: the whole experiment, overrides folded in."""
+        return self._read(CONFIG)
+
+    @property
+    def operative(self) -> str:
+        """The text of operative.gin: every parameter that was in use, defaults too."""
+        return self._read(OPERATIVE)
+
+    def recipe(self) -> Recipe:
+        """The experiment that config.gin describes, with nothing made yet.
+
+        Raises:
+            ConfigError: The file does not suit the plugins that are installed now.
+        """
+        from ganlab import config
+
+        return config.load([self._path / CONFIG], [])
+
+    def iter_metrics(self) -> Iterator[Record]:
+        """Every metric of every logged step, in order, one line of metrics.jsonl in memory at a time.
+
+        Raises:
+            RunError: The file has a line that is no metrics line.
+        """
+        return read_metrics(self._path / METRICS)
+
+    def metrics(self) -> list[Record]:
+        """Every metric of every logged step, in order.
+
+        Raises:
+            RunError: The file has a line that is no metrics line.
+        """
+        return list(self.iter_metrics())
+
+    def generator(self) -> keras.Model:
+        """The trained generator, its average where the run keeps one."""
+        from ganlab.training import load_generator
+
+        return load_generator(self)
+
+    def update(self, **fields: Any) -> None:
+        """Sets fields of run.json, atomically: a crash leaves the old file or the new one.
+
+        Args:
+            **fields: Top-level fields with their new values, plain ones or numbers of numpy.
+
+        Raises:
+            TypeError: A value is nothing that JSON has.
+        """
+        write_atomically(self._path / INFO, _to_text({**self.info, **fields}))
+
+    def _read(self, name: str) -> str:
+        try:
+            return (self._path / name).read_text(encoding="utf-8")
+        except OSError as error:
+            raise RunError(f"{self._path / name} cannot be read: {error.strerror}.") from None
+
+
+def new_run_path(root: str | os.PathLike[str], stem: str, seed: int, name: str | None = None) -> Path:
+    """Where a new run goes. Nothing is made yet.
+
+    Args:
+        root: The folder of all runs.
+        stem: The experiment file's name without its ending.
+        seed: The run's seed.
+        name: The run's name; by default the UTC time, the seed and four random hex digits.
+
+    Returns:
+        `<root>/<stem>/<name>`, which is not there yet.
+
+    Raises:
+        RunError: The name is taken, or is no name of a folder.
+    """
+    folder = Path(root) / stem
+    if name is None:
+        time = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+        return folder / f"{time}-s{seed}-{secrets.token_hex(2)}"
+    if name in ("", ".", "..") or "/" in name or os.sep in name or "\0" in name:
+        raise RunError(f"The run name {name!r} cannot name a folder. Use a word such as 'baseline-2'.")
+    if (folder / name).exists():
+        raise RunError(
+            f"There is a run {name!r} in {folder} already. "
+            f"Choose another name, or go on with it: --resume {folder / name}"
+        )
+    return folder / name
+
+
+def create_run(path: str | os.PathLike[str], *, config: str, operative: str, info: Mapping[str, Any]) -> Run:
+    """Makes a run's directory with its first files. Where that fails, nothing is left behind.
+
+    Args:
+        path: The directory, from `new_run_path`.
+        config: The text of config.gin.
+        operative: The text of operative.gin.
+        info: The fields of run.json.
+
+    Returns:
+        The run.
+
+    Raises:
+        RunError: The directory is there already, or cannot be made.
+        TypeError: A field is nothing that JSON has.
+    """
+    path = Path(path)
+    files = {CONFIG: config, OPERATIVE: operative, INFO: _to_text(info)}
+    if path.exists():
+        raise RunError(f"{path} is there already; a new run needs a directory of its own. Choose another name.")
+    made = [parent for parent in path.parents if not parent.exists()]
+    part: Path | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        part.chmod(0o777 & ~_umask())  # mkdtemp's is for its owner alone
+        for name, text in files.items():
+            _write(part / name, text)
+        part.rename(path)
+    except BaseException as error:
+        if part is not None:
+            shutil.rmtree(part, ignore_errors=True)
+        for parent in made:
+            try:
+                parent.rmdir()
+            except OSError:  # never made, or another run is in it by now
+                break
+        if isinstance(error, OSError):
+            reason = error.strerror or error
+            raise RunError(f"The run's directory {path} cannot be made: {reason}. Choose another --runs.") from error
+        raise
+    return Run(path)
+
+
+def find_runs(root: str | os.PathLike[str]) -> Iterator[Path]:
+    """The directories of all runs at or below a folder, sorted by path."""
+    for folder, below, files in os.walk(root):
+        if INFO in files:
+            below.clear()
+            yield Path(folder)
+        below[:] = sorted(name for name in below if not name.startswith("."))
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replaces a file's text; a crash leaves the old file or the new one."""
+    part = path.with_name(f".{path.name}.tmp")
+    try:
+        _write(part, text)
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def _write(path: Path, text: str) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _to_text(info: Mapping[str, Any]) -> str:
+    return json.dumps(to_json(dict(info)), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def _numbers(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _numbers(item) for name, item in value.items()}
+    return float(value) if value in _NON_FINITE else value
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _no_run(path: Path) -> str:
+    if not path.exists():
+        siblings = [item.name for item in path.parent.iterdir()] if path.parent.is_dir() else []
+        return f"There is no run {path}: no such directory.{nearest(path.name, siblings)}"
+    if not path.is_dir():
+        return f"{path} is a file; a run is a directory with a {INFO}."
+    found = list(find_runs(path))
+    if not found:
+        return f"{path} is no run: it has no {INFO}."
+    latest = max(found, key=lambda run: (run / INFO).stat().st_mtime)
+    return f"{path} is no run but holds {len(found)} of them; the latest is {latest}."

@@ -1,0 +1,168 @@
+"""What a person at the terminal sees while a run trains: a progress bar there, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
+
+from ganlab.telemetry.records import Record
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+# The metric that is worth a glance.
+_TAG = "critic/loss"
+
+# Without a terminal a line is due after this much of the run, though not sooner than the first and at last after the
+# second of these times.
+_FRACTION = 0.05
+_SOONEST_SECONDS = 10.0
+_LATEST_SECONDS = 300.0
+
+
+class Console:
+    """Shows progress and messages on standard error, so that standard output stays for results."""
+
+    def __init__(
+        self,
+        *,
+        quiet: bool = False,
+        stream: TextIO | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Takes where to show.
+
+        Args:
+            quiet: Show warnings only.
+            stream: Where to; standard error by default. A bar is drawn if it is a terminal.
+            clock: Seconds, for tests.
+        """
+        self._quiet = quiet
+        self._stream = stream
+        self._clock = clock
+        self._total = 0
+        self._step = 0
+        self._value: float | None = None
+        self._shown_step, self._shown_time = 0, 0.0
+        self._bar: tuple[Progress, TaskID] | None = None
+        self._lines = False
+
+    def start(self, total_steps: int, done: int = 0) -> None:
+        """Begins to show progress.
+
+        Args:
+            total_steps: Generator updates of the whole run.
+            done: How many of them are done already, in a resumed run.
+        """
+        self._total, self._step = total_steps, done
+        self._shown_step, self._shown_time = done, self._clock()
+        if self._quiet:
+            return
+        if self._out.isatty():
+            self._bar = _progress_bar(self._out, total_steps, done)
+        else:
+            self._lines = True
+
+    def scalars(self, records: Sequence[Record]) -> None:
+        """Takes the metrics of one step, and moves on to it."""
+        if not records:
+            return
+        self._step = records[0].step
+        for record in records:
+            if record.tag == _TAG:
+                self._value = record.reduced
+        if self._bar:
+            progress, task = self._bar
+            progress.update(task, completed=self._step, figure=self._figure())
+        elif self._lines and self._due():
+            self._line()
+
+    def image(self, step: int, tag: str, png: bytes) -> None:
+        """Pictures are not for this screen."""
+
+    def text(self, step: int, tag: str, markdown: str) -> None:
+        """Texts are not for this screen; see `message`."""
+
+    def message(self, text: str) -> None:
+        """Says something once, unless quiet."""
+        if not self._quiet:
+            self._say(text)
+
+    def warning(self, text: str) -> None:
+        """Says something that should not be missed, also when quiet."""
+        self._say(f"Warning: {text}")
+
+    def flush(self) -> None:
+        """Shows what is not shown yet."""
+        self._out.flush()
+
+    def close(self) -> None:
+        """Ends the bar, leaving its last state, or says the last step."""
+        if self._bar:
+            self._bar[0].stop()
+            self._bar = None
+        elif self._lines and self._step != self._shown_step:
+            self._line()
+        self._lines = False
+
+    @property
+    def _out(self) -> TextIO:
+        return self._stream or sys.stderr
+
+    def _say(self, text: str) -> None:
+        if self._bar:  # above the bar; rich would read [brackets] as markup and colour the numbers
+            self._bar[0].console.print(text, markup=False, highlight=False, soft_wrap=True)
+        else:
+            print(text, file=self._out, flush=True)
+
+    def _due(self) -> bool:
+        waited = self._clock() - self._shown_time
+        steps = self._step - self._shown_step
+        return (waited >= _SOONEST_SECONDS and steps >= _FRACTION * self._total) or waited >= _LATEST_SECONDS
+
+    def _line(self) -> None:
+        now = self._clock()
+        rate = (self._step - self._shown_step) / max(now - self._shown_time, 1e-9)
+        left = _duration((self._total - self._step) / rate) if rate > 0 else "?"
+        self._shown_step, self._shown_time = self._step, now
+        share = f"{100 * self._step / max(self._total, 1):.0f}%"
+        parts = [f"step {self._step}/{self._total} ({share})", f"{rate:.1f} steps/s", f"{left} left", self._figure()]
+        self._say("  ".join(part for part in parts if part))
+
+    def _figure(self) -> str:
+        return "" if self._value is None else f"{_TAG} {self._value:.4g}"
+
+
+def _duration(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}"
+
+
+def _progress_bar(out: TextIO, total: int, done: int) -> tuple[Progress, TaskID]:
+    # Here and not above: rich takes a while to import, and a quiet or piped run has no use for it.
+    from rich.console import Console as Screen
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.text import Text
+
+    class Speed(ProgressColumn):
+        def render(self, task: Any) -> Text:
+            speed = task.finished_speed or task.speed
+            return Text(f"{speed:.1f} steps/s" if speed else "", style="dim")
+
+    progress = Progress(
+        TextColumn("training"),
+        BarColumn(bar_width=None),
+        MofNCompleteColumn(),
+        Speed(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[figure]}"),
+        console=Screen(file=out),
+        refresh_per_second=4,
+        expand=True,
+    )
+    task = progress.add_task("training", total=total, completed=done, figure="")
+    progress.start()
+    return progress, task

@@ -1,0 +1,167 @@
+"""metrics.jsonl: every logged step as one line of JSON.
+
+A line is `{"step": 10, "metrics": {"critic/loss": {"reduced": 0.5, "replicas": [0.4, 0.6]}}}`; `replicas` is absent
+where a metric has none. JSON has no word for a non-finite float, so these are the strings `"NaN"`, `"Infinity"` and
+`"-Infinity"`, which `float()` understands.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ganlab.errors import RunError
+from ganlab.telemetry.records import Record
+
+# Lines wait for each other up to this size, so that logging every step is not a system call every step.
+_PENDING_BYTES = 1 << 16
+
+
+class JsonLinesWriter:
+    """Writes metrics.jsonl. Readers only ever see whole lines, but for what a crash of the machine tears."""
+
+    def __init__(self, path: Path, *, truncate_after: int | None = None) -> None:
+        """Opens the file for appending, after mending what an earlier writer left.
+
+        Args:
+            path: The file, made where there is none.
+            truncate_after: The step that a resumed run starts from: later lines are dropped, as they will be written
+                again. None keeps every whole line.
+
+        Raises:
+            RunError: The file has a line that is no metrics line.
+        """
+        mend(path, truncate_after=truncate_after)
+        self._file = path.open("ab", buffering=0)
+        self._pending = bytearray()
+
+    def scalars(self, records: Sequence[Record]) -> None:
+        """Takes the metrics of one step."""
+        if not records:
+            return
+        metrics = {record.tag: _entry(record) for record in records}
+        line = {"step": int(records[0].step), "metrics": metrics}
+        self._pending += json.dumps(line, separators=(", ", ": "), allow_nan=False).encode() + b"\n"
+        if len(self._pending) >= _PENDING_BYTES:
+            self.flush()
+
+    def image(self, step: int, tag: str, png: bytes) -> None:
+        """Pictures are not for this file."""
+
+    def text(self, step: int, tag: str, markdown: str) -> None:
+        """Texts are not for this file."""
+
+    def flush(self) -> None:
+        """Hands the lines so far to the operating system."""
+        while self._pending:  # a raw write may take less than it is given
+            written = self._file.write(self._pending)
+            del self._pending[:written]
+
+    def close(self) -> None:
+        """Flushes, waits until the lines are on disk, and closes."""
+        if not self._file.closed:
+            self.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+
+
+def read_metrics(path: Path) -> Iterator[Record]:
+    """Reads metrics.jsonl a line at a time, also while a run is writing it.
+
+    Args:
+        path: The file; where there is none, there are no records.
+
+    Yields:
+        The records, in the order of the file. A last line that is not finished is left out.
+
+    Raises:
+        RunError: A line is no metrics line; the message has its number.
+    """
+    for _, line in _lines(path):
+        for tag, entry in line["metrics"].items():
+            replicas = tuple(float(value) for value in entry.get("replicas", ()))
+            yield Record(line["step"], tag, float(entry["reduced"]), replicas)
+
+
+def mend(path: Path, *, truncate_after: int | None = None) -> None:
+    """Drops a torn last line and, if asked, every line after a step. Either all of it happens or nothing.
+
+    Args:
+        path: The file; nothing happens where there is none.
+        truncate_after: The last step to keep; None keeps all.
+
+    Raises:
+        RunError: The file has a line that is no metrics line.
+    """
+    if not path.exists():
+        return
+    keep = 0
+    for end, line in _lines(path):
+        if truncate_after is not None and line["step"] > truncate_after:
+            break
+        keep = end
+    if keep == path.stat().st_size:
+        return
+    part = path.with_name(path.name + ".tmp")
+    with path.open("rb") as source, part.open("wb") as target:
+        while keep:
+            chunk = source.read(min(keep, 1 << 20))
+            target.write(chunk)
+            keep -= len(chunk)
+        target.flush()
+        os.fsync(target.fileno())
+    part.replace(path)
+
+
+def to_json(value: Any) -> Any:
+    """The value with every non-finite float as a string, and numpy's numbers as Python's, for `json.dumps`."""
+    if isinstance(value, dict):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_json(item) for item in value]
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "tolist"):  # a number or an array of numpy
+        return to_json(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+def _entry(record: Record) -> dict[str, Any]:
+    entry = {"reduced": to_json(float(record.reduced))}
+    if record.replicas:
+        entry["replicas"] = [to_json(float(value)) for value in record.replicas]
+    return entry
+
+
+def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each whole line with the byte where it ends."""
+    if not path.exists():
+        return
+    end = 0
+    with path.open("rb") as file:
+        for number, text in enumerate(file, start=1):
+            if not text.endswith(b"\n"):
+                return
+            end += len(text)
+            yield end, _parse(text, path, number)
+
+
+def _parse(text: bytes, path: Path, number: int) -> dict[str, Any]:
+    try:
+        line = json.loads(text)
+        entries = line["metrics"].values()
+        if isinstance(line["step"], int) and all(isinstance(entry, dict) and "reduced" in entry for entry in entries):
+            return line
+    except (ValueError, KeyError, TypeError, AttributeError):
+        pass
+    shown = text[:60].decode(errors="replace").strip()
+    raise RunError(
+        f'{path}, line {number}: {shown!r} is not a line of metrics, {{"step": .., "metrics": {{..}}}}. '
+        "Something else wrote to this file; remove the line to read the rest."
+    )

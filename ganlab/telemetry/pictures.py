@@ -1,0 +1,146 @@
+"""Pictures of samples as PNG bytes: a grid of images, or points in the plane with the critic's level lines."""
+
+from __future__ import annotations
+
+import io
+import math
+import struct
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+Critic = Callable[[Array], Array]
+
+# Images smaller than this are enlarged by a whole factor, so that 8x8 digits can be seen.
+_TILE_PIXELS = 64
+_GAP_PIXELS = 2
+_GAP_GREY = 128
+
+# Level lines as in the surfaces of Gulrajani et al. 2017, figure 2, on 128 x 128 points.
+_SURFACE_POINTS = 128
+_LEVELS = 18
+_MARGIN = 0.15
+
+
+def picture(samples: Array, real: Array | None = None, critic: Critic | None = None) -> bytes | None:
+    """The picture that suits the samples' shape.
+
+    Args:
+        samples: What the generator drew, `(n, h, w, 1 or 3)` in [-1, 1] or `(n, 2)`.
+        real: Real examples of the same shape, needed for points.
+        critic: The critic of points `(k, 2)`, giving `(k,)`; images have no use for it.
+
+    Returns:
+        A PNG, or None where samples of this shape have no picture.
+    """
+    if samples.ndim == 4 and samples.shape[-1] in (1, 3):
+        return image_grid(samples)
+    if samples.ndim == 2 and samples.shape[1] == 2 and real is not None:
+        return scatter(real, samples, critic)
+    return None
+
+
+def image_grid(samples: Array, columns: int | None = None) -> bytes:
+    """Images side by side, enlarged without smoothing where they are small.
+
+    Args:
+        samples: `(n, h, w, c)` with c = 1 (grey) or 3 (RGB), from -1 (black) to 1; values beyond are clipped, NaN is
+            drawn mid-grey.
+        columns: Images in a row; as many as make the grid square by default.
+
+    Returns:
+        A PNG of 8 bits, grey or RGB.
+
+    Raises:
+        ValueError: The samples are not such an array.
+    """
+    if samples.ndim != 4 or not len(samples) or samples.shape[-1] not in (1, 3):
+        raise ValueError(f"images have shape {samples.shape}; they must be (n, h, w, 1 or 3) with n at least 1")
+    count, height, width, channels = samples.shape
+    columns = columns or math.ceil(math.sqrt(count))
+    rows = math.ceil(count / columns)
+    bright = np.nan_to_num(np.asarray(samples, np.float32), nan=0.0).clip(-1.0, 1.0)
+    tiles = np.rint((bright + 1.0) * 127.5).astype(np.uint8)
+    scale = max(1, _TILE_PIXELS // max(height, width))
+    tiles = tiles.repeat(scale, axis=1).repeat(scale, axis=2)
+    down, across = height * scale + _GAP_PIXELS, width * scale + _GAP_PIXELS
+    canvas = np.full((rows * down + _GAP_PIXELS, columns * across + _GAP_PIXELS, channels), _GAP_GREY, np.uint8)
+    for index, tile in enumerate(tiles):
+        top, left = (index // columns) * down + _GAP_PIXELS, (index % columns) * across + _GAP_PIXELS
+        canvas[top : top + tile.shape[0], left : left + tile.shape[1]] = tile
+    return _png(canvas)
+
+
+def scatter(real: Array, fake: Array, critic: Critic | None = None) -> bytes:
+    """Real points and samples in the plane, over the critic's level lines.
+
+    The picture's range is that of the real points with a margin, so that pictures of one run can be compared; the
+    legend says how many samples lie outside.
+
+    Args:
+        real: `(n, 2)`.
+        fake: `(m, 2)`; points that are not finite count as outside.
+        critic: Scores points `(k, 2)` float32, giving `(k,)`; None draws no lines.
+
+    Returns:
+        A PNG of 600 x 600 pixels.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    low, high = _square(real)
+    # A figure of its own, not pyplot's: no global state, no window system.
+    figure = Figure(figsize=(6, 6), dpi=100, facecolor="white")
+    canvas = FigureCanvasAgg(figure)
+    axes = figure.add_axes((0.08, 0.06, 0.88, 0.86))
+    if critic is not None:
+        _level_lines(axes, low, high, critic)
+    with np.errstate(invalid="ignore"):
+        inside = ((fake >= low) & (fake <= high)).all(axis=1)
+    outside = len(fake) - int(inside.sum())
+    label = "samples" + (f" ({outside} of {len(fake)} outside)" if outside else "")
+    axes.scatter(real[:, 0], real[:, 1], s=9, c="#e8871e", alpha=0.55, linewidths=0, label="real")
+    axes.scatter(fake[inside, 0], fake[inside, 1], s=9, c="#1f5fa8", alpha=0.55, linewidths=0, label=label)
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
+    axes.tick_params(labelsize=8, colors="#555555")
+    for spine in axes.spines.values():
+        spine.set_color("#bbbbbb")
+    legend = axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False, fontsize=9)
+    for handle in filter(None, legend.legend_handles):
+        handle.set(alpha=1.0, sizes=[24])
+    encoded = io.BytesIO()
+    canvas.print_png(encoded)
+    return encoded.getvalue()
+
+
+def _square(points: Array) -> tuple[Array, Array]:
+    """The corners of the square around the points, with a margin."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    half = max(float((high - low).max()) / 2, 1e-3) * (1 + _MARGIN)
+    centre = (low + high) / 2
+    return centre - half, centre + half
+
+
+def _level_lines(axes: Any, low: Array, high: Array, critic: Critic) -> None:
+    across, up = (np.linspace(low[i], high[i], _SURFACE_POINTS, dtype=np.float32) for i in (0, 1))
+    points = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
+    heights = np.ma.masked_invalid(np.asarray(critic(points), np.float64).reshape(_SURFACE_POINTS, _SURFACE_POINTS))
+    # A critic that is flat or not finite has no lines to draw.
+    if heights.count() and heights.max() > heights.min():
+        axes.contour(across, up, heights, levels=_LEVELS, cmap="Greys", linewidths=0.8, alpha=0.8)
+
+
+def _png(pixels: Array) -> bytes:
+    """Encodes `(h, w, 1 or 3)` of uint8: the PNG specification's signature, header, one data chunk, end."""
+    height, width, channels = pixels.shape
+    # Each row starts with the number of its filter: 0, none.
+    rows = np.concatenate([np.zeros((height, 1), np.uint8), pixels.reshape(height, -1)], axis=1)
+    header = struct.pack(">IIBBBBB", width, height, 8, 0 if channels == 1 else 2, 0, 0, 0)
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 6)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
+    )
