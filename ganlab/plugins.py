@@ -43,6 +43,11 @@ class Plugin:
     status: str = "loaded"
     error: str = ""
 
+    @property
+    def reason(self) -> str:
+        """The last line of the traceback of a broken one: what went wrong."""
+        return self.error.strip().rpartition("\n")[2].removeprefix("ganlab.errors.PluginError: ")
+
 
 @dataclass(frozen=True)
 class Component:
@@ -112,6 +117,9 @@ class Plugins:
         for kind in KINDS:
             for implementation in getattr(probe.hook, f"ganlab_{kind}").get_hookimpls():
                 found += [Component(kind, n, Factory(kind, n, f), plugin) for n, f in _offers(kind, implementation)]
+        if self._manager.has_plugin(plugin.name):
+            other = next(row for row in self.rows if row.name == plugin.name)
+            raise PluginError(f"{_origin(other)} brings a plugin of this name too; uninstall one of them")
         self._manager.register(loaded, name=plugin.name)
         return found
 
@@ -140,7 +148,7 @@ class Plugins:
         broken = [row for row in self.rows if row.status == "broken"]
         if strict and broken:
             raise PluginError(
-                f"Plugin {broken[0].name!r} of {_origin(broken[0])} is broken: {_last_line(broken[0].error)}. "
+                f"Plugin {broken[0].name!r} of {_origin(broken[0])} is broken: {broken[0].reason.rstrip('.')}. "
                 f"Mend it, disable it with --no-plugin {broken[0].name}, or unset GANLAB_STRICT_PLUGINS."
             )
 
@@ -156,15 +164,21 @@ class Plugins:
             )
         if (kind, name) in self.components:
             return self.components[kind, name]
-        names = [n for k, n in self.components if k == kind]
-        raise PluginError(
-            f"There is no {kind}.{name}.{nearest(name, names)} Known {kind}: {', '.join(sorted(names)) or 'none'}."
-            + self.absent()
-        )
+        names = sorted(n for k, n in self.components if k == kind)
+        elsewhere = [f"{k}.{n}" for k, n in self.components if n == name]
+        near = nearest(f"{kind}.{name}", [f"{kind}.{n}" for n in names])
+        if elsewhere:
+            near = f" Did you mean {elsewhere[0]!r}?"
+        known = ", ".join(names) or "none"
+        raise PluginError(f"There is no {kind}.{name}.{near} Known {kind}: {known}.{self.absent()}")
 
     def absent(self) -> str:
         """A sentence on the plugins that were found and are not loaded, empty when all are."""
-        missing = [f"{row.name} ({row.status})" for row in self.rows if row.status != "loaded"]
+        missing = [
+            f"{row.name} ({row.status}{': ' + row.reason if row.error else ''})"
+            for row in self.rows
+            if row.status != "loaded"
+        ]
         return f" Plugins not loaded: {', '.join(missing)}; see 'ganlab plugins'." if missing else ""
 
     def notify(self, hook: str, **arguments: Any) -> list[str]:
@@ -191,13 +205,11 @@ def _offers(kind: str, implementation: Any) -> Iterable[tuple[str, Callable[...,
             raise PluginError(f"ganlab_{kind} offers the name {name!r}; a name must be a Python identifier")
         if not callable(factory):
             raise PluginError(f"ganlab_{kind} offers {name!r} as {factory!r}; it must be a class or a function")
-        variadic = [
-            str(p)
-            for p in inspect.signature(factory).parameters.values()
-            if p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
-        ]
-        if variadic:
-            raise PluginError(f"{kind}.{name} takes {variadic[0]}, which would accept any typo; name its parameters")
+        for parameter in inspect.signature(factory).parameters.values():
+            if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+                raise PluginError(f"{kind}.{name} takes {parameter}, which would accept any typo; name its parameters")
+            if parameter.kind is parameter.POSITIONAL_ONLY:
+                raise PluginError(f"{kind}.{name} takes {parameter.name!r} by position only; files set it by name")
         yield name, factory
 
 
@@ -207,10 +219,6 @@ def _replace(plugin: Plugin, *, status: str, error: str = "") -> Plugin:
 
 def _origin(plugin: Plugin) -> str:
     return f"{plugin.distribution} {plugin.version}".strip()
-
-
-def _last_line(text: str) -> str:
-    return text.strip().split("\n")[-1]
 
 
 def discover(*, deny: Sequence[str] = (), local: Path | None = None) -> Plugins:
@@ -256,7 +264,11 @@ def _load_file(path: Path) -> types.ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[LOCAL_MODULE] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[LOCAL_MODULE]
+        raise
     return module
 
 

@@ -1,0 +1,95 @@
+"""Finding experiment files: by path, or by name among those that ganlab ships."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ganlab.errors import ConfigError, nearest
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+
+def shipped_folder() -> Path | None:
+    """The folder of the shipped experiment files, in a wheel or in a source tree; None where there is none."""
+    wheel, source = _PACKAGE / "gin_files", _PACKAGE.parent / "gin"
+    if wheel.is_dir():
+        return wheel
+    # Beside an installed package lies gin-config's own package of that name, which holds no experiments.
+    return source if source.is_dir() and not (source / "__init__.py").exists() else None
+
+
+def shipped_gin_files() -> list[Path]:
+    """Every shipped experiment file, sorted by name."""
+    folder = shipped_folder()
+    return sorted(folder.rglob("*.gin")) if folder else []
+
+
+def find_gin_file(name: str | Path) -> Path:
+    """The experiment file that a name stands for.
+
+    Args:
+        name: A path, or the name of a shipped file: `quickstart`, `quickstart.gin` and `gin/quickstart.gin` are one.
+
+    Returns:
+        Its path, as given where it was a path.
+
+    Raises:
+        ConfigError: There is no such file.
+    """
+    path = Path(name).expanduser()
+    if path.is_file():
+        return path
+    shipped = _shipped(str(name))
+    if shipped is not None:
+        return shipped
+    raise ConfigError(f"There is no gin file {str(name)!r}.{_alternatives(path)}")
+
+
+def find_included(name: str, including: Path | None) -> Path:
+    """The file that an `include` line means: beside the including file, then shipped, then in the working directory.
+
+    Raises:
+        ConfigError: There is no such file.
+    """
+    beside = including.parent / name if including is not None else Path(name)
+    if beside.is_file():
+        return beside
+    shipped = _shipped(name)
+    if shipped is not None:
+        return shipped
+    if Path(name).is_file():
+        return Path(name)
+    raise ConfigError(
+        f"include {name!r}: there is no such file beside {including}, among the shipped ones or in the "
+        f"working directory.{_alternatives(beside)}"
+    )
+
+
+def shown(path: Path) -> str:
+    """The path as messages write it: relative to the working directory where it lies below it."""
+    relative = os.path.relpath(path)
+    return str(path) if relative.startswith("..") else relative
+
+
+def _shipped(name: str) -> Path | None:
+    folder = shipped_folder()
+    if folder is None or Path(name).is_absolute():
+        return None
+    short = name.removeprefix("gin/")
+    for candidate in (folder / short, folder / f"{short}.gin"):
+        # A name does not lead out of the folder: '../secret' is a path, and was looked up as one.
+        if candidate.is_file() and candidate.resolve().is_relative_to(folder.resolve()):
+            return candidate
+    return None
+
+
+def _alternatives(path: Path) -> str:
+    folder = shipped_folder()
+    names = [file.relative_to(folder).as_posix() for file in shipped_gin_files()] if folder else []
+    beside = sorted(file.name for file in path.parent.glob("*.gin")) if path.parent.is_dir() else []
+    near = nearest(path.name, beside)
+    if near:
+        return near.replace(f"'{near.split(chr(39))[1]}'", repr(str(path.parent / near.split("'")[1])))
+    listed = f" Shipped files: {', '.join(names)}." if names else ""
+    return nearest(path.name, [*names, *(name.removesuffix(".gin") for name in names)]) + listed

@@ -1,0 +1,166 @@
+"""From experiment files to the recipe of an experiment, every mistake told in one line before TensorFlow."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+from ganlab import composition
+from ganlab.config import types, unused
+from ganlab.config.files import shown
+from ganlab.config.names import EXPERIMENT, LISTS, Names, example, walk
+from ganlab.config.resolving import Resolver
+from ganlab.config.statements import Binding, Macro, Reference, Statements, Unquoted, read
+from ganlab.errors import ConfigError
+from ganlab.plugins import current
+from ganlab.recipes import Recipe
+
+
+def load(sources: Sequence[str | Path], params: Sequence[str] = ()) -> Recipe:
+    """Reads an experiment, without TensorFlow and without making any of its parts.
+
+    Args:
+        sources: Experiment files, by path or by the name of a shipped one; later ones override earlier ones.
+        params: Overrides of the files, `'experiment.steps=100'`. Quotes around text may be left out.
+
+    Returns:
+        The recipe `experiment`, whose arguments are plain values and recipes of components; to be made by
+        `ganlab.composition.compose`.
+
+    Raises:
+        ConfigError: Anything in the files or overrides that is wrong, incomplete or without effect.
+        PluginError: The plugins clash, or one is broken and `GANLAB_STRICT_PLUGINS` is set.
+    """
+    plugins = current()
+    plugins.check()
+    names = Names(plugins)
+    statements = read(sources, params, names.known)
+    bindings = [_settle(binding, names) for binding in names.complete(statements)]
+    resolver = Resolver(names, bindings, strict=True)
+    for binding in resolver.bindings.values():
+        _check_value(binding, resolver)
+    recipe = resolver.experiment()
+    _check_required(recipe, names, statements)
+    _check_settings(recipe, resolver)
+    unused.check(statements.files, bindings, resolver)
+    lists = {part: list(recipe.arguments[part]) for part in LISTS if part in recipe.arguments}
+    return replace(recipe, arguments={**recipe.arguments, **lists})
+
+
+def _settle(binding: Binding, names: Names) -> Binding:
+    """Takes the text of a `--param` as it is where the parameter wants text: shells eat quotes."""
+    if not binding.text:
+        return binding
+    hint = types.annotation(names.make(binding.selector), binding.parameter) if binding.selector else types.UNKNOWN
+    wants_text = hint is not types.UNKNOWN and (
+        types.fits(binding.text, hint)
+        or (get_origin(hint) is Literal and any(isinstance(choice, str) for choice in get_args(hint)))
+    )
+    if isinstance(binding.value, Unquoted):
+        if not wants_text:
+            raise ConfigError(f"{binding.where}: {binding.value.reason}")
+        return replace(binding, value=binding.text)
+    if wants_text and not walk(binding.value) and not types.fits(binding.value, hint):
+        return replace(binding, value=binding.text)
+    return binding
+
+
+def _check_value(binding: Binding, resolver: Resolver) -> None:
+    value = _without_macros(binding.value, binding.where, resolver, ())
+    if not binding.selector:
+        return
+    if binding.selector == EXPERIMENT and binding.parameter in composition.PARTS:
+        problem = _part_problem(binding.parameter, value, resolver.names)
+    else:
+        problem = _type_problem(binding, value, resolver.names)
+    if problem:
+        meaning = f" (that is {value!r})" if value is not binding.value and value != binding.value else ""
+        raise ConfigError(f"{binding.where}: {binding.name} = {binding.value!r}{meaning} {problem}")
+
+
+def _type_problem(binding: Binding, value: Any, names: Names) -> str:
+    make = names.make(binding.selector)
+    default = names.parameters(binding.selector)[binding.parameter].default
+    hint = types.annotation(make, binding.parameter)
+    checked = _with_stubs(value, names)
+    if types.fits(checked, hint) or (type(value) is type(default) and value == default):
+        return ""
+    return types.complaint(checked, repr(binding.value), hint)
+
+
+def _part_problem(part: str, value: Any, names: Names) -> str:
+    kind = composition.PARTS[part]
+    if part in LISTS:
+        if isinstance(value, Reference):
+            return f"must be a list. Write [{value!r}]."
+        if not isinstance(value, (list, tuple)):
+            return f"must be a list of {kind}, such as {example(names, part)}"
+        problems = [problem for item in value if (problem := _item_problem(kind, item, part, names))]
+        return problems[0] if problems else ""
+    if isinstance(value, (list, tuple)) and len(value) == 1 and isinstance(value[0], Reference):
+        return f"must be one component, not a list. Write {value[0]!r}."
+    return _item_problem(kind, value, part, names)
+
+
+def _item_problem(kind: str, item: Any, part: str, names: Names) -> str:
+    if isinstance(item, Reference):
+        other = item.selector.partition(".")[0]
+        if other == kind:
+            return ""
+        return f"is one of the {other}, and must be one of the {kind}, such as {example(names, part)}"
+    if isinstance(item, str) and names.known(f"{kind}.{item}"):
+        return f"must be a component. Write @{kind}.{item}()."
+    return f"must be one of the {kind}, such as {example(names, part)}"
+
+
+def _without_macros(value: Any, where: str, resolver: Resolver, within: tuple[str, ...]) -> Any:
+    if isinstance(value, Macro):
+        definition = resolver.macro(value.name, where)
+        if value.name in within:
+            raise ConfigError(f"{where}: the macro %{value.name} is defined by itself. Give it a value of its own.")
+        return _without_macros(definition.value, definition.where, resolver, (*within, value.name))
+    if isinstance(value, (list, tuple)):
+        return type(value)(_without_macros(item, where, resolver, within) for item in value)
+    if isinstance(value, dict):
+        return {
+            _without_macros(key, where, resolver, within): _without_macros(item, where, resolver, within)
+            for key, item in value.items()
+        }
+    return value
+
+
+def _with_stubs(value: Any, names: Names) -> Any:
+    """Puts an object of the right type in the place of every component, for a check of types."""
+    if isinstance(value, Reference):
+        return types.stub(names.make(value.selector))
+    if isinstance(value, (list, tuple)):
+        return type(value)(_with_stubs(item, names) for item in value)
+    if isinstance(value, dict):
+        return {key: _with_stubs(item, names) for key, item in value.items()}
+    return value
+
+
+def _check_required(recipe: Recipe, names: Names, statements: Statements) -> None:
+    missing = [
+        name
+        for name, parameter in composition.parameters().items()
+        if parameter.default is inspect.Parameter.empty and name not in recipe.arguments
+    ]
+    if missing:
+        files = [shown(path) for path in statements.files if path is not None]
+        lines = "; ".join(example(names, part) for part in missing)
+        raise ConfigError(
+            f"{f'{files[-1]}: ' if files else ''}{EXPERIMENT} needs {' and '.join(missing)}, which no line sets. "
+            f"Add for example: {lines}"
+        )
+
+
+def _check_settings(recipe: Recipe, resolver: Resolver) -> None:
+    for name, value in recipe.arguments.items():
+        try:
+            composition.check_settings({name: value})
+        except ConfigError as error:
+            raise ConfigError(f"{resolver.arguments[name].where}: {error}") from None

@@ -1,0 +1,240 @@
+"""The statements of experiment files, with the file and line of each: what gin's grammar gives, before its meaning."""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gin import config_parser
+
+from ganlab.config.files import find_gin_file, find_included, shown
+from ganlab.errors import ConfigError
+
+_WORDS = {
+    "true": "Write True.",
+    "false": "Write False.",
+    "none": "Write None.",
+    "null": "Write None.",
+    "nan": "A setting must be a number.",
+    "inf": "Write 1e999 for infinity.",
+}
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A component named in a value: `@scope/kind.name()`.
+
+    Attributes:
+        scope: The scopes before the name, outermost first.
+        selector: The name; short as written, complete once names are resolved.
+        called: Whether `()` follows.
+    """
+
+    scope: tuple[str, ...]
+    selector: str
+    called: bool
+
+    def __repr__(self) -> str:
+        return f"@{'/'.join([*self.scope, self.selector])}{'()' if self.called else ''}"
+
+
+@dataclass(frozen=True)
+class Macro:
+    """A macro named in a value: `%name`."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        return f"%{self.name}"
+
+
+@dataclass(frozen=True, eq=False)
+class Binding:
+    """One line `scope/selector.parameter = value`.
+
+    Attributes:
+        scope: The scopes before the name, outermost first.
+        selector: What is set, as `experiment` or `kind.name`; empty for the definition of a macro.
+        parameter: Which of its parameters, or the macro's name.
+        value: Plain values, references and macros, nested.
+        where: `file:line`, for messages.
+        source: The number of the `--gin` or `--param` that brought it.
+        included: Whether it stands in an included file, as a default that others may leave unused.
+        text: The value of a `--param` as typed, empty otherwise.
+    """
+
+    scope: tuple[str, ...]
+    selector: str
+    parameter: str
+    value: Any
+    where: str
+    source: int
+    included: bool = False
+    text: str = ""
+
+    @property
+    def key(self) -> tuple[tuple[str, ...], str, str]:
+        """What a later binding must share to replace this one."""
+        return self.scope, self.selector, self.parameter
+
+    @property
+    def name(self) -> str:
+        """The left-hand side."""
+        return "/".join([*self.scope, f"{self.selector}.{self.parameter}" if self.selector else self.parameter])
+
+
+@dataclass(frozen=True)
+class Unquoted:
+    """The value of a `--param` that is no gin value: text if the parameter wants text, a mistake otherwise.
+
+    Attributes:
+        text: As typed.
+        reason: What is wrong with it as a value.
+    """
+
+    text: str
+    reason: str
+
+
+@dataclass
+class Statements:
+    """The bindings of all sources in order, and the names of blocks.
+
+    Attributes:
+        bindings: Later ones override earlier ones.
+        blocks: `(selector, where)` of every block header, which must name something too.
+        files: The named files, by number of the source; a `--param` is None.
+    """
+
+    bindings: list[Binding] = field(default_factory=list)
+    blocks: list[tuple[str, str]] = field(default_factory=list)
+    files: list[Path | None] = field(default_factory=list)
+
+
+# Whether a name is a component's: then a value without '@' is that mistake, rather than a string without quotes.
+IsComponent = Callable[[str], bool]
+
+
+class _Delegate(config_parser.ParserDelegate):
+    def configurable_reference(self, scoped_configurable_name: str, evaluate: bool) -> Reference:
+        *scope, selector = scoped_configurable_name.split("/")
+        return Reference(tuple(scope), selector, evaluate)
+
+    def macro(self, macro_name: str) -> Macro:
+        return Macro(macro_name)
+
+
+def read(sources: Sequence[str | Path], params: Sequence[str], is_component: IsComponent) -> Statements:
+    """Reads files with their includes, then `--param` strings.
+
+    Raises:
+        ConfigError: A file is missing, includes itself or is not gin.
+    """
+    found = Statements()
+    for source in sources:
+        path = find_gin_file(source)
+        found.files.append(path)
+        _read_file(path, found, [], is_component)
+    for param in params:
+        found.files.append(None)
+        found.bindings.append(_read_param(param, len(found.files) - 1, is_component))
+    return found
+
+
+def read_text(text: str, where: str) -> Statements:
+    """Reads gin text as if it were a file that nothing includes."""
+    found = Statements(files=[None])
+    _read_statements(text, where, None, found, [], lambda name: False)
+    return found
+
+
+def _read_file(path: Path, found: Statements, including: list[Path], is_component: IsComponent) -> None:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{shown(path)} cannot be read: {error}.") from None
+    _read_statements(text, shown(path), path, found, including, is_component)
+
+
+def _read_statements(
+    text: str, name: str, path: Path | None, found: Statements, including: list[Path], is_component: IsComponent
+) -> None:
+    source = len(found.files) - 1
+    for statement in _parse(text, name, is_component):
+        where = f"{name}:{statement.location.line_num}"
+        if isinstance(statement, config_parser.BindingStatement):
+            key = _key(statement.scope, statement.selector, statement.arg_name)
+            found.bindings.append(Binding(*key, statement.value, where, source, included=bool(including)))
+        elif isinstance(statement, config_parser.BlockDeclaration):
+            found.blocks.append((statement.selector, where))
+        elif isinstance(statement, config_parser.IncludeStatement):
+            try:
+                target = find_included(statement.filename, path)
+            except ConfigError as error:
+                raise ConfigError(f"{where}: {error}") from None
+            chain = [*including, *([path] if path else [])]
+            if target.resolve() in [file.resolve() for file in chain]:
+                way = " -> ".join(shown(file) for file in [*chain, target])
+                raise ConfigError(f"{where}: include {statement.filename!r} goes round in a circle: {way}.")
+            _read_file(target, found, chain, is_component)
+        else:
+            raise ConfigError(
+                f"{where}: '{statement.format()}' imports nothing here, because experiment files are data. Plugins are "
+                "found by themselves: install one with pip, or put a ganlab_plugins.py beside the file."
+            )
+
+
+def _parse(text: str, name: str, is_component: IsComponent) -> Iterator[Any]:
+    """The statements as gin's grammar has them; its many ways to fail become one line with the file and the line."""
+    try:
+        yield from config_parser.ConfigParser(io.StringIO(text), _Delegate())
+    except tokenize.TokenError as error:
+        message, (line, _) = error.args
+        raise ConfigError(f"{name}:{line}: it ends too early: {message}. Close every bracket and quote.") from None
+    except SyntaxError as error:
+        raise ConfigError(f"{name}:{error.lineno}: {_explain(error, is_component)}") from None
+
+
+def _explain(error: SyntaxError, is_component: IsComponent) -> str:
+    line = (error.text or "").split("#")[0].strip()
+    token = re.search(r"Failed to parse token '(.*)'", error.msg)
+    left, _, right = (part.strip() for part in line.partition("="))
+    if not token or not right:
+        reason = error.msg.splitlines()[0].rstrip(".")
+        return f"this is not gin: {line!r} ({reason}). A line has the form NAME = VALUE, with one value."
+    word = token[1]
+    begins = f"{left} = {right}" if right.startswith(word) else f"{word} in {line!r}"
+    whole = right if right.startswith(word) else word
+    if word.lower() in _WORDS:
+        return f"{begins} is not a value. {_WORDS[word.lower()]}"
+    if is_component(whole.removesuffix("()")):
+        return f"{begins} is not a value. Write @{whole.removesuffix('()')}() to use that component."
+    return f"{begins} is not a value. Write {whole!r} in quotes if it is text."
+
+
+def _key(scope: str, selector: str, parameter: str) -> tuple[tuple[str, ...], str, str]:
+    scopes = tuple(scope.split("/")) if scope else ()
+    # A name alone is gin's form of a macro's definition; its scopes are part of the name.
+    return (scopes, selector, parameter) if parameter else ((), "", "/".join([*scopes, selector]))
+
+
+def _read_param(param: str, source: int, is_component: IsComponent) -> Binding:
+    where = f"--param {param!r}"
+    left, equals, right = (part.strip() for part in param.partition("="))
+    if not equals or not right or not re.fullmatch(r"[\w./]+", left):
+        raise ConfigError(f"{where}: must have the form NAME=VALUE, such as 'experiment.steps=100'.")
+    try:
+        statements = list(_parse(param, "--param", is_component))
+    except ConfigError as error:
+        # Shells eat quotes. The text alone is kept, and is taken where the parameter wants text.
+        value = Unquoted(right, str(error).split(": ", 1)[1])
+        return Binding(*_key(*config_parser.parse_binding_key(left)), value, where, source, text=right)
+    if len(statements) != 1 or not isinstance(statements[0], config_parser.BindingStatement):
+        raise ConfigError(f"{where}: must be one NAME=VALUE.")
+    scope, selector, parameter, value, _ = statements[0]
+    return Binding(*_key(scope, selector, parameter), value, where, source, text=right)

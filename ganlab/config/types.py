@@ -1,0 +1,152 @@
+"""Whether a value from an experiment file is of the type that its parameter asks for."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import sys
+import types
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from ganlab.errors import nearest
+
+
+class _Unknown:
+    """Stands for what cannot be told without TensorFlow: such a type or value is not checked."""
+
+
+UNKNOWN = _Unknown()
+
+
+def annotation(make: Callable[..., Any], parameter: str) -> Any:
+    """The resolved annotation of a factory's parameter, or UNKNOWN where none is or TensorFlow is needed."""
+    hint = inspect.signature(make).parameters[parameter].annotation
+    if hint is inspect.Parameter.empty:
+        return UNKNOWN
+    return _resolve(hint, make)
+
+
+def stub(make: Callable[..., Any]) -> Any:
+    """An object of the type that a factory makes, without making it; UNKNOWN where the type cannot be told."""
+    kind = make if isinstance(make, type) else _resolve(inspect.signature(make).return_annotation, make)
+    if not isinstance(kind, type) or kind is inspect.Signature.empty:
+        return UNKNOWN
+    try:
+        return object.__new__(kind)
+    except TypeError:
+        return UNKNOWN
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a value has the annotated type.
+
+    An int is a float, but a bool is neither: `steps = True` is a mistake. What cannot be resolved fits.
+    """
+    import typeguard
+
+    if hint is UNKNOWN or any(part is UNKNOWN for part in _parts(value)):
+        return True
+    if any(isinstance(part, bool) for part in _parts(value)) and not _takes_bool(hint):
+        return False
+    try:
+        typeguard.check_type(
+            value,
+            hint,
+            forward_ref_policy=typeguard.ForwardRefPolicy.IGNORE,
+            collection_check_strategy=typeguard.CollectionCheckStrategy.ALL_ITEMS,
+        )
+    except typeguard.TypeCheckError:
+        return False
+    except Exception:  # an annotation that is no type, which is the plugin's affair
+        return True
+    return True
+
+
+def complaint(value: Any, shown: str, hint: Any) -> str:
+    """What to say of a value that does not fit: the type it must have and how to write it.
+
+    Args:
+        value: The value.
+        shown: The value as written in the file.
+        hint: The resolved annotation.
+
+    Returns:
+        The end of a sentence that begins with the value: `must be int, not str. Write 64.`
+    """
+    if typing.get_origin(hint) is Literal:
+        choices = typing.get_args(hint)
+        words = [choice for choice in choices if isinstance(choice, str)]
+        near = nearest(value, words) if isinstance(value, str) else ""
+        return f"must be one of {', '.join(map(repr, choices))}.{near}"
+    return f"must be {describe(hint)}, not {_type_name(value)}.{_remedy(value, shown, hint)}"
+
+
+def describe(hint: Any) -> str:
+    """An annotation as people write it: `int`, `list[int] | None`, `'a' or 'b'`."""
+    if typing.get_origin(hint) is Literal:
+        return " or ".join(map(repr, typing.get_args(hint)))
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return " | ".join(describe(option) for option in typing.get_args(hint))
+    if hint is type(None):
+        return "None"
+    return inspect.formatannotation(hint).replace("collections.abc.", "").replace("typing.", "")
+
+
+def _remedy(value: Any, shown: str, hint: Any) -> str:
+    if isinstance(value, float) and math.isfinite(value) and value.is_integer() and fits(int(value), hint):
+        return f" Write {int(value)}."
+    if isinstance(value, str):
+        for number in (int, float):
+            try:
+                if fits(number(value), hint):
+                    return f" Write {value.strip()} without quotes."
+            except ValueError:
+                continue
+    if fits([value], hint):
+        return f" Write [{shown}]."
+    if fits(shown, hint):
+        return f" Write {shown!r} in quotes."
+    return ""
+
+
+def _type_name(value: Any) -> str:
+    return "None" if value is None else type(value).__name__
+
+
+def _resolve(hint: Any, make: Callable[..., Any]) -> Any:
+    if not isinstance(hint, str):
+        return hint
+    function: Any = inspect.unwrap(make)
+    if isinstance(function, type):
+        function = inspect.unwrap(function.__init__)  # type: ignore[misc]
+    module = sys.modules.get(getattr(make, "__module__", ""), None)
+    known: Mapping[str, Any] = getattr(function, "__globals__", None) or vars(module or types.ModuleType(""))
+    try:
+        # An annotation is the plugin's own code, whose module has run already. TensorFlow is left out: a lazy
+        # module would be imported by being asked for a name.
+        return eval(hint, {name: item for name, item in known.items() if not _is_tensorflow(item)})
+    except Exception:
+        return UNKNOWN
+
+
+def _is_tensorflow(item: Any) -> bool:
+    return isinstance(item, types.ModuleType) and item.__name__.partition(".")[0] in ("tensorflow", "keras")
+
+
+def _parts(value: Any) -> list[Any]:
+    if isinstance(value, (list, tuple)):
+        return [part for item in value for part in _parts(item)]
+    if isinstance(value, dict):
+        return [part for pair in value.items() for item in pair for part in _parts(item)]
+    return [value]
+
+
+def _takes_bool(hint: Any) -> bool:
+    if hint in (int, float, complex, str, bytes, type(None)):
+        return False
+    arguments = typing.get_args(hint)
+    if typing.get_origin(hint) is Literal:
+        return any(isinstance(choice, bool) for choice in arguments)
+    return any(_takes_bool(argument) for argument in arguments) if arguments else True

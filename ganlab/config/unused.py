@@ -1,0 +1,71 @@
+"""Settings that do nothing: a binding without effect is a mistake, and passes silently in gin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ganlab import composition
+from ganlab.config.names import EXPERIMENT
+from ganlab.config.resolving import Resolver
+from ganlab.config.statements import Binding
+from ganlab.errors import ConfigError
+
+
+def check(files: Sequence[Path | None], bindings: Sequence[Binding], final: Resolver) -> None:
+    """Refuses bindings that have no effect.
+
+    A binding of an included file is a default, which may have none. One of a named file must reach the experiment as
+    it is after that file, or the final one: so an override may leave settings of the file's own choice behind. A
+    `--param` must reach the final one.
+
+    Args:
+        files: By number of the source, its path, or None for a `--param`.
+        bindings: Those of all sources, in order.
+        final: Has resolved all of them.
+
+    Raises:
+        ConfigError: A binding has no effect; the message says why.
+    """
+    for source, path in enumerate(files):
+        own = [b for b in bindings if b.source == source and not b.included and b not in final.used]
+        if not own:
+            continue
+        judge = final
+        if path is not None:
+            judge = Resolver(final.names, [b for b in bindings if b.source <= source], strict=False)
+            judge.experiment()
+        for binding in own:
+            if binding not in judge.used:
+                raise ConfigError(f"{binding.where}: {_reason(binding, judge)}")
+
+
+def _reason(binding: Binding, judge: Resolver) -> str:
+    standing = judge.bindings[binding.key]
+    if standing is not binding:
+        return f"{binding.name} = {binding.value!r} has no effect: {standing.where} sets it again. Remove one of them."
+    if not binding.selector:
+        parameters = composition.parameters()
+        hint = f" Did you mean {EXPERIMENT}.{binding.parameter}?" if binding.parameter in parameters else ""
+        return (
+            f"the macro {binding.parameter} = {binding.value!r} is never used.{hint} Write %{binding.parameter} "
+            "where it is wanted, or remove it."
+        )
+    start = f"{binding.name} = {binding.value!r} has no effect:"
+    scopes = judge.reached.get(binding.selector)
+    if not scopes:
+        return (
+            f"{start} nothing in the experiment uses {binding.selector}. Use @{binding.selector}() or remove the line."
+        )
+    if not any(scope[: len(binding.scope)] == binding.scope for scope in scopes):
+        named = sorted("/".join(scope) or "none" for scope in scopes)
+        return (
+            f"{start} {binding.selector} is not used in the scope {'/'.join(binding.scope)!r}. "
+            f"Scopes that it is used in: {', '.join(named)}."
+        )
+    inner = [
+        other.where
+        for other in judge.used
+        if (other.selector, other.parameter) == (binding.selector, binding.parameter)
+    ]
+    return f"{start} every use of {binding.selector} sets it in a scope, at {', '.join(sorted(inner))}."
