@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ganlab
+from ganlab_architectures.dcgan import DCGAN
+from ganlab_architectures.mlp import MLP
+from ganlab_architectures.resnet import ResNet
 
 
 @ganlab.hookimpl
 def ganlab_architectures() -> dict[str, type]:
     """The architectures of this package."""
-    return {}
+    return {"dcgan": DCGAN, "mlp": MLP, "resnet": ResNet}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ganlab
+from ganlab_evaluators.modes import ModeCoverage
 
 
 @ganlab.hookimpl
 def ganlab_evaluators() -> dict[str, type]:
     """The evaluators of this package."""
-    return {}
+    return {"mode_coverage": ModeCoverage}

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import ganlab
+from ganlab_losses.games import Hinge, LeastSquares, NonSaturating, Wasserstein
 
 
 @ganlab.hookimpl
 def ganlab_losses() -> dict[str, type]:
     """The losses of this package."""
-    return {}
+    return {
+        "hinge": Hinge,
+        "least_squares": LeastSquares,
+        "non_saturating": NonSaturating,
+        "wasserstein": Wasserstein,
+    }

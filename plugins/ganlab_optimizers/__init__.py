@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import ganlab
+from ganlab_optimizers.gradient import adam, rmsprop, sgd
 
 
 @ganlab.hookimpl
-def ganlab_optimizers() -> dict[str, type]:
+def ganlab_optimizers() -> dict[str, Callable[..., Any]]:
     """The optimizers of this package."""
-    return {}
+    return {"adam": adam, "rmsprop": rmsprop, "sgd": sgd}

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import ganlab
+from ganlab_strategies.local import mirrored, one_device
+from ganlab_strategies.tpu import tpu
+from ganlab_strategies.workers import multi_worker
 
 
 @ganlab.hookimpl
-def ganlab_strategies() -> dict[str, type]:
+def ganlab_strategies() -> dict[str, Callable[..., Any]]:
     """The strategies of this package."""
-    return {}
+    return {"mirrored": mirrored, "multi_worker": multi_worker, "one_device": one_device, "tpu": tpu}

@@ -1,0 +1,76 @@
+"""What the architectures share: normalizations, ends of networks, and checks of their parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import ganlab
+from ganlab.lazy import keras
+
+GENERATOR_NORMALIZATIONS = ("batch", "layer", "none")
+CRITIC_NORMALIZATIONS = ("none", "layer")
+
+
+def normalize(x: Any, kind: str, name: str) -> Any:
+    """A normalization layer applied to feature maps `(n, height, width, channels)`.
+
+    "batch" takes its moments over the global batch, on every replica the same. "layer" takes each example's own, over
+    all of its pixels and channels (Ba, Kiros and Hinton, 2016), with a scale and an offset per channel.
+    """
+    if kind == "batch":
+        return keras.layers.BatchNormalization(momentum=0.9, epsilon=1e-5, synchronized=True, name=name)(x)
+    if kind == "layer":
+        return keras.layers.GroupNormalization(groups=1, epsilon=1e-5, name=name)(x)
+    return x
+
+
+def to_pixels(x: Any) -> Any:
+    """The generator's end: `[-1, 1]`, float32 whatever the precision."""
+    return keras.layers.Activation("tanh", dtype="float32", name="pixels")(x)
+
+
+def to_score(x: Any) -> Any:
+    """The critic's end: one unbounded score an example, `(n, 1)`, float32 whatever the precision."""
+    return keras.layers.Dense(1, dtype="float32", name="score")(x)
+
+
+def square_side(name: str, sample_shape: tuple[int, ...], rule: str) -> int:
+    """The side of square images.
+
+    Args:
+        name: The architecture's name, for the error.
+        sample_shape: What the dataset's examples look like.
+        rule: What the architecture takes, for the error.
+
+    Raises:
+        IncompatibleError: These are not square images.
+    """
+    if len(sample_shape) != 3 or sample_shape[0] != sample_shape[1] or min(sample_shape) < 1:
+        raise unsupported(name, sample_shape, rule)
+    return sample_shape[0]
+
+
+def unsupported(name: str, sample_shape: tuple[int, ...], rule: str) -> ganlab.IncompatibleError:
+    """The error of an architecture that cannot make samples of this shape."""
+    return ganlab.IncompatibleError(
+        f"architectures.{name} cannot make samples of shape {tuple(sample_shape)}: it makes {rule}. "
+        "Choose another dataset or size, or architectures.mlp, which takes any shape."
+    )
+
+
+def check_whole(selector: str, value: Any, least: int) -> None:
+    """Raises a ConfigError unless the value is a whole number of at least `least`."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ganlab.ConfigError(f"architectures.{selector} = {value!r} must be a whole number of at least {least}.")
+
+
+def check_choice(selector: str, value: Any, allowed: Sequence[str]) -> None:
+    """Raises a ConfigError unless the value is one of those allowed."""
+    if value not in allowed:
+        hint = ""
+        if value == "batch" and selector.endswith("critic_normalization"):
+            hint = " Batch normalization couples the examples of a batch, whose penalties are per example: use 'layer'."
+        raise ganlab.ConfigError(
+            f"architectures.{selector} = {value!r} must be one of {', '.join(map(repr, allowed))}.{hint}"
+        )

@@ -1,0 +1,96 @@
+"""The losses of adversarial games, one value per example.
+
+Scores are what the critic gives, unbounded: no sigmoid goes before any of these. All values are `(n,)` float32.
+"""
+
+from __future__ import annotations
+
+import math
+
+import ganlab
+from ganlab.lazy import tensorflow as tf
+
+
+class Wasserstein(ganlab.Loss):
+    """The critic's scores alone: for a 1-Lipschitz critic their mean difference estimates W1 from below.
+
+    Arjovsky, Chintala and Bottou, "Wasserstein GAN" (2017), equations 2 and 3. It needs a constraint: nothing in the
+    loss keeps scores finite.
+    """
+
+    def critic(self, real_scores: tf.Tensor, fake_scores: tf.Tensor) -> tf.Tensor:
+        """`fake - real`, `(n,)`: example i pairs the i-th of both, whose mean is the difference of means."""
+        return fake_scores - real_scores
+
+    def generator(self, fake_scores: tf.Tensor) -> tf.Tensor:
+        """`-fake`, `(n,)`."""
+        return -fake_scores
+
+
+class Hinge(ganlab.Loss):
+    """Scores count until they pass a margin of one.
+
+    Lim and Ye, "Geometric GAN" (2017); Miyato et al., "Spectral Normalization for Generative Adversarial Networks"
+    (2018), equations 16 and 17.
+    """
+
+    def critic(self, real_scores: tf.Tensor, fake_scores: tf.Tensor) -> tf.Tensor:
+        """`max(0, 1 - real) + max(0, 1 + fake)`, `(n,)`."""
+        return tf.nn.relu(1.0 - real_scores) + tf.nn.relu(1.0 + fake_scores)
+
+    def generator(self, fake_scores: tf.Tensor) -> tf.Tensor:
+        """`-fake`, `(n,)`."""
+        return -fake_scores
+
+
+class NonSaturating(ganlab.Loss):
+    """The first GAN's game with the generator's loss that keeps its gradient where the critic is sure.
+
+    Goodfellow et al., "Generative Adversarial Nets" (2014), equation 1 and the end of section 3. With scores as logits,
+    `-log sigmoid(s) = softplus(-s)` and `-log(1 - sigmoid(s)) = softplus(s)`, which do not overflow.
+    """
+
+    def critic(self, real_scores: tf.Tensor, fake_scores: tf.Tensor) -> tf.Tensor:
+        """`softplus(-real) + softplus(fake)`, `(n,)`, in nats."""
+        return tf.nn.softplus(-real_scores) + tf.nn.softplus(fake_scores)
+
+    def generator(self, fake_scores: tf.Tensor) -> tf.Tensor:
+        """`softplus(-fake)`, `(n,)`, in nats."""
+        return tf.nn.softplus(-fake_scores)
+
+
+class LeastSquares(ganlab.Loss):
+    """Scores are regressed to targets.
+
+    Mao et al., "Least Squares Generative Adversarial Networks" (2017), equation 2; the defaults are its equation 9.
+    """
+
+    def __init__(self, *, a: float = 0.0, b: float = 1.0, c: float = 1.0) -> None:
+        """Keeps the targets.
+
+        Args:
+            a: What the critic should score samples of the generator.
+            b: What the critic should score data. With `b - c = 1` and `b - a = 2` the game minimizes a Pearson
+                divergence.
+            c: What the generator wants its samples to score.
+
+        Raises:
+            ConfigError: A target is not finite, or `a` equals `b`, so that nothing tells the two apart.
+        """
+        for name, value in (("a", a), ("b", b), ("c", c)):
+            if not math.isfinite(value):
+                raise ganlab.ConfigError(f"losses.least_squares.{name} = {value!r} must be a finite number.")
+        if a == b:
+            raise ganlab.ConfigError(
+                f"losses.least_squares.a = {a!r} equals b: the critic would give data and samples one score. "
+                "Use different targets, such as a = 0.0 and b = 1.0."
+            )
+        self.a, self.b, self.c = a, b, c
+
+    def critic(self, real_scores: tf.Tensor, fake_scores: tf.Tensor) -> tf.Tensor:
+        """`((real - b)^2 + (fake - a)^2) / 2`, `(n,)`."""
+        return 0.5 * (tf.square(real_scores - self.b) + tf.square(fake_scores - self.a))
+
+    def generator(self, fake_scores: tf.Tensor) -> tf.Tensor:
+        """`(fake - c)^2 / 2`, `(n,)`."""
+        return 0.5 * tf.square(fake_scores - self.c)

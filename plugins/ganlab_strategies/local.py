@@ -1,0 +1,124 @@
+"""The devices of one machine."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+
+import ganlab
+from ganlab.lazy import tensorflow as tf
+
+_DEVICE = re.compile(r"/?(?:device:)?(CPU|GPU):(\d+)", re.IGNORECASE)
+
+
+def one_device(*, device: str | None = None) -> tf.distribute.Strategy:
+    """Everything on one device: one replica.
+
+    Args:
+        device: Which, such as "GPU:1" or "CPU:0"; None for the first GPU, or the CPU where there is none.
+
+    Returns:
+        A `tf.distribute.OneDeviceStrategy`.
+
+    Raises:
+        ConfigError: This is no name of a device.
+        IncompatibleError: This machine has no such device.
+    """
+    chosen = _device("one_device.device", device) if device is not None else _first(_logical("GPU") or _logical("CPU"))
+    return tf.distribute.OneDeviceStrategy(f"/{chosen}")
+
+
+def mirrored(*, devices: list[str] | None = None, virtual_replicas: int | None = None) -> tf.distribute.Strategy:
+    """A replica on each of several devices of this machine, in step.
+
+    Args:
+        devices: Which, such as ["GPU:0", "GPU:1"], all of one type; None for all GPUs, or one CPU where there is none.
+        virtual_replicas: Splits the CPU into this many devices, a replica on each: the way to see on a laptop what
+            several replicas do. It is no faster than one. TensorFlow splits a CPU before its first use and only once.
+
+    Returns:
+        A `tf.distribute.MirroredStrategy`.
+
+    Raises:
+        ConfigError: A value is out of its range, or both are given.
+        IncompatibleError: This machine has no such device, or TensorFlow has used the CPU in fewer parts.
+    """
+    if devices is not None and virtual_replicas is not None:
+        raise ganlab.ConfigError(
+            f"strategies.mirrored has devices = {devices!r} and virtual_replicas = {virtual_replicas!r}: the second "
+            "makes its own devices. Give one of them."
+        )
+    if virtual_replicas is not None:
+        chosen = _split_cpu(virtual_replicas)
+    elif devices is not None:
+        chosen = _distinct(devices)
+    else:
+        chosen = _logical("GPU") or [_first(_logical("CPU"))]
+    # A group of collectives has one size for the life of a process: two strategies of unlike sizes could not follow one
+    # another. Summing on one device has no groups, and on CPUs is no slower. GPUs keep TensorFlow's choice, NCCL.
+    summing = tf.distribute.ReductionToOneDevice() if chosen[0].startswith("CPU") else None
+    return tf.distribute.MirroredStrategy([f"/{device}" for device in chosen], cross_device_ops=summing)
+
+
+def _split_cpu(count: int) -> list[str]:
+    """Names of `count` logical CPUs, made if TensorFlow has not started yet."""
+    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+        raise ganlab.ConfigError(
+            f"strategies.mirrored.virtual_replicas = {count!r} must be a whole number of at least 1, or None for real "
+            "devices."
+        )
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    # Whoever split it into more already may count on them: the first few serve as well.
+    if len(tf.config.get_logical_device_configuration(cpu) or []) < count:
+        # A RuntimeError says that TensorFlow has started: what there is decides, below.
+        with contextlib.suppress(RuntimeError):
+            tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * count)
+    present = _logical("CPU")
+    if len(present) < count:
+        raise ganlab.IncompatibleError(
+            f"strategies.mirrored.virtual_replicas = {count} needs {count} logical CPUs, and TensorFlow has started "
+            f"with {len(present)} in this process. Make the strategy before anything else uses TensorFlow: in a fresh "
+            "process (restart the notebook's kernel), or split the CPU into the largest count first."
+        )
+    return present[:count]
+
+
+def _distinct(devices: list[str]) -> list[str]:
+    if not devices:
+        raise ganlab.ConfigError(
+            "strategies.mirrored.devices = [] names no device. Name some, such as ['GPU:0', 'GPU:1'], or leave it out "
+            "for all GPUs."
+        )
+    chosen = [_device("mirrored.devices", device) for device in devices]
+    if len(set(chosen)) < len(chosen):
+        raise ganlab.ConfigError(f"strategies.mirrored.devices = {devices!r} names a device twice. Name each once.")
+    if len({device.split(":")[0] for device in chosen}) > 1:
+        raise ganlab.ConfigError(
+            f"strategies.mirrored.devices = {devices!r} mixes CPUs and GPUs: replicas in step need devices of one type."
+        )
+    return chosen
+
+
+def _device(selector: str, name: str) -> str:
+    """The plain name ("GPU:0") of a device of this machine."""
+    match = _DEVICE.fullmatch(name)
+    if not match:
+        raise ganlab.ConfigError(
+            f"strategies.{selector}: {name!r} is no name of a device. Write 'CPU:0', 'GPU:0', 'GPU:1' and so on."
+        )
+    plain = f"{match[1].upper()}:{int(match[2])}"
+    present = _logical("CPU") + _logical("GPU")
+    if plain not in present:
+        raise ganlab.IncompatibleError(
+            f"strategies.{selector}: this machine has no {plain}; TensorFlow sees {', '.join(present)}. Name one of "
+            "them, or leave the parameter out."
+        )
+    return plain
+
+
+def _logical(kind: str) -> list[str]:
+    return [device.name.removeprefix("/device:") for device in tf.config.list_logical_devices(kind)]
+
+
+def _first(devices: list[str]) -> str:
+    return devices[0]

@@ -1,0 +1,98 @@
+"""Several machines in step."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Literal
+
+import ganlab
+from ganlab.lazy import tensorflow as tf
+
+_EXAMPLE = (
+    '{"cluster": {"worker": ["host-a:12345", "host-b:12345"]}, "task": {"type": "worker", "index": 0}}, '
+    "with each process's own index"
+)
+_COMMUNICATIONS = ("auto", "ring", "nccl")
+
+
+def multi_worker(*, communication: Literal["auto", "ring", "nccl"] = "auto") -> tf.distribute.Strategy:
+    """A process on each of several machines, all of whose devices train in step.
+
+    Start the same command in every process, each with its own `TF_CONFIG`. This waits for all of them.
+
+    Args:
+        communication: How gradients are summed: "nccl" between NVIDIA GPUs, "ring" over gRPC, or TensorFlow's choice.
+
+    Returns:
+        A `tf.distribute.MultiWorkerMirroredStrategy`.
+
+    Raises:
+        ConfigError: `TF_CONFIG` is missing or cannot be used.
+        IncompatibleError: TensorFlow was used before, or the processes could not join.
+    """
+    if communication not in _COMMUNICATIONS:
+        raise ganlab.ConfigError(
+            f"strategies.multi_worker.communication = {communication!r} must be one of "
+            f"{', '.join(map(repr, _COMMUNICATIONS))}."
+        )
+    check_cluster(os.environ.get("TF_CONFIG", ""))
+    implementation = getattr(tf.distribute.experimental.CommunicationImplementation, communication.upper())
+    options = tf.distribute.experimental.CommunicationOptions(implementation=implementation)
+    try:
+        return tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
+    except RuntimeError as error:
+        if "program startup" not in str(error):
+            raise
+        raise ganlab.IncompatibleError(
+            "strategies.multi_worker must be made before anything else uses TensorFlow, and this process has used it. "
+            "Make it first, in a fresh process."
+        ) from error
+    except tf.errors.OpError as error:
+        raise ganlab.IncompatibleError(
+            f"strategies.multi_worker could not join its cluster: {str(error).splitlines()[0]}. Check that every "
+            "process of TF_CONFIG is started, reaches the others, and that no other program has its port."
+        ) from error
+
+
+def check_cluster(text: str) -> None:
+    """Checks the value of `TF_CONFIG`, which says who the workers are and which of them this process is.
+
+    Raises:
+        ConfigError: It is missing, no JSON, or does not name this process among the workers.
+    """
+    if not text.strip():
+        raise _unusable("is not set")
+    try:
+        config = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise _unusable(f"is no JSON (line {error.lineno}, column {error.colno}: {error.msg})") from None
+    cluster, task = _part(config, "cluster"), _part(config, "task")
+    addresses: dict[str, Any] = {kind: cluster[kind] for kind in ("chief", "worker") if kind in cluster}
+    for kind, hosts in addresses.items():
+        if not isinstance(hosts, list) or not hosts or not all(isinstance(host, str) for host in hosts):
+            raise _unusable(f"has cluster.{kind} = {hosts!r}, which must be a list of 'host:port'")
+    if not addresses:
+        raise _unusable("has no cluster.worker")
+    kind, index = task.get("type"), task.get("index")
+    if kind not in addresses:
+        raise _unusable(f"has task.type = {kind!r}, which must be one of {', '.join(map(repr, addresses))}")
+    count = len(addresses[kind])
+    if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < count:
+        raise _unusable(
+            f"has task.index = {index!r}, which must be from 0 to {count - 1}, as there are {count} {kind}s"
+        )
+
+
+def _part(config: Any, name: str) -> dict[str, Any]:
+    part = config.get(name) if isinstance(config, dict) else None
+    if not isinstance(part, dict):
+        raise _unusable(f"has no object {name!r}")
+    return part
+
+
+def _unusable(why: str) -> ganlab.ConfigError:
+    return ganlab.ConfigError(
+        f"strategies.multi_worker reads the environment variable TF_CONFIG, which {why}. Set it to {_EXAMPLE}; or use "
+        "strategies.mirrored on one machine."
+    )
