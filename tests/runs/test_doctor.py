@@ -1,0 +1,143 @@
+"""`ganlab doctor` finds what is broken, and says what to do."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from ganlab import plugins
+from ganlab.cli import doctor as module
+from ganlab.cli.doctor import Finding, device_findings, package_findings, plugin_findings, supported
+
+RANGES = {"tensorflow": "<2.22,>=2.20", "tensorflow-tpu": "<2.21,>=2.19", "keras": ">=3.8", "tensorboard": ">=2.19"}
+RANGES |= {"gin-config": "==0.5.0", "pluggy": ">=1.5"}
+GOOD = {"tensorflow": "2.21.0", "keras": "3.15.1", "tensorboard": "2.21.0", "gin-config": "0.5.0", "pluggy": "1.7.0"}
+
+
+def broken(findings):
+    return {finding.subject: finding.detail for finding in findings if finding.state == "broken"}
+
+
+def test_ranges_are_those_that_the_distribution_declares():
+    ranges = supported(["pluggy>=1.5", "tensorflow<2.22,>=2.20; extra == 'cpu'", "tensorflow[and-cuda]<2.22,>=2.20"])
+    assert ranges == {"pluggy": ">=1.5", "tensorflow": "<2.22,>=2.20", "tensorflow-cpu": "<2.22,>=2.20"}
+
+
+def test_supported_packages_are_fine():
+    findings = list(package_findings(GOOD, RANGES))
+    assert broken(findings) == {}
+    assert Finding("tensorflow", "ok", "2.21.0 (supported: <2.22,>=2.20)") in findings
+
+
+@pytest.mark.parametrize(
+    ("change", "subject", "says"),
+    [
+        ({"tensorflow": "2.19.1"}, "tensorflow", "2.19.1 is not supported, <2.22,>=2.20 is: pip install 'tensorflow<"),
+        ({"tensorflow": None}, "tensorflow", "not installed: pip install 'ganlab[cpu]' (or [gpu]"),
+        ({"tensorflow-tpu": "2.20.0"}, "tensorflow", "tensorflow and tensorflow-tpu are both installed"),
+        ({"keras": None}, "keras", "not installed: pip install 'keras>=3.8'"),
+        ({"gin-config": "0.6.0"}, "gin-config", "0.6.0 is not supported, ==0.5.0 is: pip install 'gin-config==0.5.0'"),
+    ],
+)
+def test_a_package_that_is_missing_or_of_a_wrong_version_is_broken(change, subject, says):
+    installed = {name: version for name, version in {**GOOD, **change}.items() if version}
+    found = broken(package_findings(installed, RANGES))
+    assert list(found) == [subject]
+    assert says in found[subject]
+
+
+def test_devices_are_listed(monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    seen = {"devices": ["CPU:0", "GPU:0"], "backend": "tensorflow"}
+    assert list(device_findings(lambda: seen)) == [Finding("devices", "ok", "CPU:0, GPU:0")]
+
+
+def test_a_driver_without_a_gpu_in_tensorflow_is_worth_a_note(monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    findings = list(device_findings(lambda: {"devices": ["CPU:0"], "backend": "tensorflow"}))
+    assert [finding.state for finding in findings] == ["ok", "note"]
+    assert "pip install 'ganlab[gpu]'" in findings[1].detail
+
+
+def test_another_keras_backend_and_a_tensorflow_that_fails_are_broken():
+    found = broken(device_findings(lambda: {"devices": ["CPU:0"], "backend": "jax"}))
+    assert "Keras runs on 'jax'; ganlab needs 'tensorflow': unset KERAS_BACKEND" in found["keras backend"]
+
+    def fails():
+        raise RuntimeError("ImportError: libcudart.so.12")
+
+    found = broken(device_findings(fails))
+    assert found["devices"].startswith("TensorFlow does not start: ImportError: libcudart.so.12. Reinstall it")
+
+
+def test_the_probe_says_the_last_line_of_a_process_that_fails(monkeypatch):
+    monkeypatch.setattr(module, "_PROBE", "print('noise'); raise ImportError('no such library')")
+    with pytest.raises(RuntimeError, match=r"^ImportError: no such library$"):
+        module.probe_devices()
+    monkeypatch.setattr(module, "_PROBE", 'print("noise"); print(\'{"devices": [], "backend": "tensorflow"}\')')
+    assert module.probe_devices() == {"devices": [], "backend": "tensorflow"}
+    monkeypatch.setattr(module, "_PROBE", "import time; time.sleep(60)")
+    monkeypatch.setattr(module, "_PROBE_SECONDS", 0.2)
+    with pytest.raises(RuntimeError, match=r"no answer within 0\.2 s"):
+        module.probe_devices()
+
+
+@pytest.fixture
+def found(monkeypatch):
+    rows = [
+        plugins.Plugin("good", "good-package", "1.0"),
+        plugins.Plugin("off", "off-package", "1.0", "disabled"),
+        plugins.Plugin("bad", "bad-package", "2.0", "broken", "Traceback ...\nImportError: no module named x\n"),
+    ]
+    current = plugins.Plugins(rows=rows, clashes=["Two plugins offer losses.hinge: ..."])
+    monkeypatch.setattr(plugins, "_current", current)
+    return current
+
+
+def test_broken_plugins_and_clashes_are_broken_and_disabled_ones_are_not(found):
+    findings = list(plugin_findings())
+    assert [(finding.subject, finding.state) for finding in findings] == [
+        ("plugin good", "ok"),
+        ("plugin off", "note"),
+        ("plugin bad", "broken"),
+        ("plugins", "broken"),
+    ]
+    assert (
+        findings[2].detail
+        == "bad-package 2.0: ImportError: no module named x; mend it, or leave it out: --no-plugin bad"
+    )
+    assert findings[3].detail == "Two plugins offer losses.hinge: ..."
+
+
+def test_a_deny_list_that_names_no_plugin_is_broken(monkeypatch):
+    monkeypatch.setattr(plugins, "_current", None)
+    monkeypatch.setenv("GANLAB_PLUGINS", "surely_not_there")
+    assert "There is no plugin 'surely_not_there'" in broken(plugin_findings())["plugins"]
+
+
+def test_the_command_prints_a_table_and_exits_with_1_when_something_is_broken(monkeypatch):
+    ok, bad = Finding("python", "ok", "3.11"), Finding("keras", "broken", "not installed")
+    monkeypatch.setattr(module, "examine", lambda: [ok])
+    result = CliRunner().invoke(module.doctor)
+    assert (result.exit_code, result.output) == (0, "ok      python  3.11\n\nAll is well.\n")
+    monkeypatch.setattr(module, "examine", lambda: [ok, bad])
+    result = CliRunner().invoke(module.doctor)
+    assert result.exit_code == 1
+    assert result.output == "ok      python  3.11\nbroken  keras   not installed\n\n1 broken.\n"
+    result = CliRunner().invoke(module.doctor, ["--json"])
+    assert result.exit_code == 1
+    assert json.loads(result.output) == [
+        {"subject": "python", "state": "ok", "detail": "3.11"},
+        {"subject": "keras", "state": "broken", "detail": "not installed"},
+    ]
+
+
+def test_this_installation_is_examined_with_its_own_ranges(monkeypatch):
+    monkeypatch.setattr(module, "probe_devices", lambda: {"devices": ["CPU:0"], "backend": "tensorflow"})
+    details = {finding.subject: finding.detail for finding in module.examine()}
+    assert details["gin-config"] == "0.5.0 (supported: ==0.5.0)"
+    assert details["python"].startswith(f"{sys.version_info.major}.{sys.version_info.minor}.")
+    assert details["plugin ganlab_losses"].startswith("ganlab 0.")

@@ -1,0 +1,208 @@
+"""Run directories: made whole or not at all, updated atomically, read back."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import stat
+import subprocess
+import sys
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+from ganlab.errors import RunError
+from ganlab.runs import Run, create_run, find_runs, new_run_path
+from ganlab.telemetry import JsonLinesWriter, Record
+
+INFO = {"status": "running", "step": 0, "steps": 100, "seed": 3, "metrics": {}, "evaluation": {}}
+
+
+def make(path, **info):
+    return create_run(path, config="experiment.steps = 100\n", operative="experiment.seed = 3\n", info={**INFO, **info})
+
+
+def test_a_new_path_has_the_experiment_the_time_the_seed_and_four_hex_digits(tmp_path):
+    before = datetime.now(UTC).replace(microsecond=0)
+    path = new_run_path(tmp_path, "quickstart", 7)
+    assert path.parent == tmp_path / "quickstart"
+    match = re.fullmatch(r"(\d{8}-\d{6})-s7-[0-9a-f]{4}", path.name)
+    assert match
+    assert before <= datetime.strptime(match[1], "%Y%m%d-%H%M%S").replace(tzinfo=UTC) <= datetime.now(UTC)
+    assert not path.parent.exists()
+
+
+def test_a_name_is_taken_as_it_is_and_once(tmp_path):
+    path = new_run_path(tmp_path, "quickstart", 7, "base")
+    assert path == tmp_path / "quickstart" / "base"
+    make(path)
+    with pytest.raises(RunError, match=r"There is a run 'base' in .*quickstart already.*--resume .*quickstart/base"):
+        new_run_path(tmp_path, "quickstart", 7, "base")
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../up"])
+def test_a_name_that_leaves_the_folder_is_refused(tmp_path, name):
+    with pytest.raises(RunError, match="cannot name a folder"):
+        new_run_path(tmp_path, "quickstart", 7, name)
+
+
+def test_a_run_is_made_and_read_back(tmp_path):
+    run = make(tmp_path / "runs" / "quickstart" / "base")
+    assert isinstance(run, Run)
+    again = Run(str(run.path))
+    assert again.path == run.path
+    assert again.info == INFO
+    assert again.config == "experiment.steps = 100\n"
+    assert again.operative == "experiment.seed = 3\n"
+    assert again.metrics() == []
+    assert sorted(item.name for item in run.path.iterdir()) == ["config.gin", "operative.gin", "run.json"]
+    mask = os.umask(0)
+    os.umask(mask)
+    assert stat.S_IMODE(run.path.stat().st_mode) == 0o777 & ~mask
+
+
+def test_metrics_are_read_as_records_one_line_at_a_time(tmp_path):
+    run = make(tmp_path / "base")
+    writer = JsonLinesWriter(run.path / "metrics.jsonl")
+    records = [Record(10, "critic/loss", 0.5, (0.25, 0.75)), Record(10, "lr", 0.125), Record(20, "lr", math.inf)]
+    writer.scalars(records[:2])
+    writer.scalars(records[2:])
+    writer.close()
+    assert run.metrics() == records
+    assert next(run.iter_metrics()) == records[0]
+
+
+def test_fields_are_updated_and_numbers_that_are_not_finite_survive(tmp_path):
+    run = make(tmp_path / "base", provenance={"argv": ["NaN"]})
+    run.update(status="diverged", metrics={"critic/loss": math.nan, "lr": np.float32(0.5)}, wall_seconds=1.5)
+    run.update(step=np.int64(7), evaluation={"swd": -math.inf})
+    info = Run(run.path).info
+    assert math.isnan(info["metrics"].pop("critic/loss"))
+    assert info == {
+        **INFO,
+        "status": "diverged",
+        "step": 7,
+        "metrics": {"lr": 0.5},
+        "evaluation": {"swd": -math.inf},
+        "wall_seconds": 1.5,
+        "provenance": {"argv": ["NaN"]},
+    }
+    assert json.loads((run.path / "run.json").read_text())["metrics"]["critic/loss"] == "NaN"
+
+
+@pytest.mark.parametrize("crash_in", ["fsync", "replace"])
+def test_a_crash_during_an_update_leaves_the_old_file(tmp_path, monkeypatch, crash_in):
+    run = make(tmp_path / "base")
+    before = (run.path / "run.json").read_bytes()
+
+    def crash(*arguments, **options):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(*(("os.fsync", crash) if crash_in == "fsync" else ("pathlib.Path.replace", crash)))
+        with pytest.raises(KeyboardInterrupt):
+            run.update(status="completed", step=100)
+    assert (run.path / "run.json").read_bytes() == before
+    run.update(status="completed")
+    assert run.info["status"] == "completed"
+    assert len(list(run.path.iterdir())) == 3
+
+
+def test_a_killed_process_leaves_a_whole_file(tmp_path):
+    run = make(tmp_path / "base")
+    # Every update has the same number in two fields; whichever update the kill meets, they must agree.
+    code = (
+        "import sys, itertools; from ganlab.runs import Run; run = Run(sys.argv[1])\n"
+        "for n in itertools.count(1): run.update(step=n, metrics={'n': n, 'fill': 'x' * 20_000}); print(n, flush=True)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code, str(run.path)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    for _ in range(20):
+        process.stdout.readline()
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    info = run.info
+    assert info["step"] >= 20
+    assert info["metrics"]["n"] == info["step"]
+
+
+def test_a_field_that_json_does_not_have_changes_nothing(tmp_path):
+    run = make(tmp_path / "base")
+    with pytest.raises(TypeError):
+        run.update(strategy=object())
+    assert run.info == INFO
+    with pytest.raises(TypeError):
+        make(tmp_path / "deep" / "other", strategy=object())
+    assert not (tmp_path / "deep").exists()
+
+
+def test_a_run_that_cannot_be_made_leaves_nothing(tmp_path, monkeypatch):
+    (tmp_path / "runs").mkdir()
+    path = tmp_path / "runs" / "quickstart" / "base"
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(RunError, match=r"base cannot be made: No space left on device.*--runs"):
+        make(path)
+    assert list((tmp_path / "runs").iterdir()) == []
+
+
+def test_a_run_is_not_made_over_another_or_under_a_file(tmp_path):
+    make(tmp_path / "base")
+    with pytest.raises(RunError, match="is there already"):
+        make(tmp_path / "base")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match="cannot be made: Not a directory"):
+        make(tmp_path / "file" / "deep" / "base")
+
+
+def test_what_is_no_run_says_what_it_is(tmp_path):
+    old, new = make(tmp_path / "runs" / "quickstart" / "old"), make(tmp_path / "runs" / "other" / "new")
+    os.utime(old.path / "run.json", (1, 1))
+    with pytest.raises(RunError, match=r"no such directory\. Did you mean 'old'\?"):
+        Run(tmp_path / "runs" / "quickstart" / "odl")
+    with pytest.raises(RunError, match=f"holds 2 of them; the latest is {re.escape(str(new.path))}"):
+        Run(tmp_path / "runs")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(RunError, match=r"is no run: it has no run\.json"):
+        Run(tmp_path / "empty")
+    with pytest.raises(RunError, match=r"is a file; a run is a directory"):
+        Run(old.path / "run.json")
+
+
+def test_broken_files_are_named(tmp_path):
+    run = make(tmp_path / "base")
+    (run.path / "config.gin").unlink()
+    with pytest.raises(RunError, match=r"config\.gin cannot be read: No such file"):
+        _ = run.config
+    (run.path / "run.json").write_text('{"status": ')
+    with pytest.raises(RunError, match=r"run\.json is not JSON"):
+        _ = run.info
+    (run.path / "run.json").write_text("[]")
+    with pytest.raises(RunError, match=r"run\.json holds a list"):
+        _ = run.info
+
+
+def test_runs_are_found_below_a_folder_and_not_inside_each_other(tmp_path):
+    for name in ("b/two", "a/one", "a/one/nested", "a/.hidden"):
+        if name == "a/one/nested":  # a checkpoint folder may hold anything
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "run.json").write_text("{}")
+        else:
+            make(tmp_path / name)
+    assert [str(path.relative_to(tmp_path)) for path in find_runs(tmp_path)] == ["a/one", "b/two"]
+    assert list(find_runs(tmp_path / "a/one")) == [tmp_path / "a/one"]
+    assert list(find_runs(tmp_path / "nowhere")) == []
+
+
+def test_reading_runs_needs_no_tensorflow():
+    code = "import sys, ganlab; ganlab.Run; import ganlab.telemetry; print(*{m.split('.')[0] for m in sys.modules})"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "ganlab" in loaded
+    assert not {"tensorflow", "keras", "tensorboard", "matplotlib", "rich", "pandas", "gin"} & set(loaded)

@@ -1,0 +1,128 @@
+"""What is on the screen, with and without a terminal."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from ganlab.telemetry import Console, MultiWriter, Record
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+def show(console, clock, step, seconds, loss=0.5):
+    clock.now += seconds
+    console.scalars([Record(step, "critic/loss", loss, (0.25, 0.75)), Record(step, "lr", 9.0)])
+
+
+def test_without_a_terminal_there_is_a_line_now_and_then():
+    clock, out = Clock(), io.StringIO()
+    console = Console(stream=out, clock=clock)
+    console.start(1000)
+    show(console, clock, 100, 5)  # much of the run, but too soon
+    show(console, clock, 150, 5, loss=-1.23456)
+    show(console, clock, 190, 12)  # long enough, but 4% of the run
+    show(console, clock, 200, 8)
+    show(console, clock, 201, 300)  # at last after five minutes
+    console.close()
+    assert out.getvalue().splitlines() == [
+        "step 150/1000 (15%)  15.0 steps/s  0:00:57 left  critic/loss -1.235",
+        "step 200/1000 (20%)  2.5 steps/s  0:05:20 left  critic/loss 0.5",
+        "step 201/1000 (20%)  0.0 steps/s  66:35:00 left  critic/loss 0.5",
+    ]
+
+
+def test_the_last_step_is_always_said_and_a_resumed_run_counts_from_where_it_was():
+    clock, out = Clock(), io.StringIO()
+    console = Console(stream=out, clock=clock)
+    console.start(1000, done=990)
+    console.scalars([])
+    clock.now += 2
+    console.scalars([Record(1000, "lr", 0.5)])
+    assert out.getvalue() == ""
+    console.close()
+    console.close()
+    assert out.getvalue() == "step 1000/1000 (100%)  5.0 steps/s  0:00:00 left\n"
+
+
+def test_quiet_says_warnings_alone():
+    clock, out = Clock(), Terminal()
+    console = Console(quiet=True, stream=out, clock=clock)
+    console.start(10)
+    console.message("hello")
+    show(console, clock, 10, 1000)
+    console.warning("the loss is NaN")
+    console.close()
+    assert out.getvalue() == "Warning: the loss is NaN\n"
+
+
+def test_on_a_terminal_there_is_a_bar_and_messages_keep_their_brackets(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("TERM", "xterm")
+    clock, out = Clock(), Terminal()
+    console = Console(stream=out, clock=clock)
+    console.start(1000, done=10)
+    show(console, clock, 500, 1, loss=-1.23456)
+    console.message("wrote [red]checkpoint[/red]")
+    console.close()
+    console.message("after")
+    shown = out.getvalue()
+    assert "wrote [red]checkpoint[/red]" in shown
+    assert "500/1000" in shown
+    assert "critic/loss -1.235" in shown
+    assert shown.endswith("after\n")
+
+
+def test_pictures_and_texts_are_not_for_the_screen():
+    out = io.StringIO()
+    console = Console(stream=out)
+    console.start(10)
+    console.image(1, "samples", b"")
+    console.text(1, "config", "text")
+    console.flush()
+    assert out.getvalue() == ""
+
+
+class Recorder:
+    def __init__(self, fails=False):
+        self.calls, self.fails = [], fails
+
+    def __getattr__(self, name):
+        def call(*arguments):
+            self.calls.append((name, *arguments))
+            if self.fails:
+                raise OSError("no space left")
+
+        return call
+
+
+def test_several_writers_are_one():
+    writers = [Recorder(), Recorder()]
+    multi = MultiWriter(writers)
+    records = [Record(1, "critic/loss", 0.5)]
+    multi.scalars(records)
+    multi.image(1, "samples", b"png")
+    multi.text(2, "config", "text")
+    multi.flush()
+    multi.close()
+    calls = [("scalars", records), ("image", 1, "samples", b"png"), ("text", 2, "config", "text"), ("flush",)]
+    assert writers[0].calls == writers[1].calls == [*calls, ("close",)]
+
+
+def test_a_writer_that_fails_to_close_does_not_keep_the_others_open():
+    good = Recorder()
+    multi = MultiWriter([Recorder(fails=True), good])
+    with pytest.raises(OSError, match="no space left"):
+        multi.close()
+    assert good.calls == [("close",)]

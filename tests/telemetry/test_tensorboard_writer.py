@@ -1,0 +1,237 @@
+"""What TensorBoardWriter writes is what TensorBoard's own reader and server give back."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.plugins.custom_scalar import layout_pb2
+from tensorboard.plugins.hparams import metadata as hparams_metadata
+
+from ganlab.telemetry import Record
+from ganlab.telemetry.pictures import image_grid, scatter
+from ganlab.telemetry.tensorboard import TensorBoardWriter, png_size
+
+TAGS = ["generator/loss", "critic/loss", "constraints/gradient_penalty/norm"]
+
+
+def read(folder: Path) -> EventAccumulator:
+    return EventAccumulator(str(folder), size_guidance={"tensors": 0, "scalars": 0, "images": 0}).Reload()
+
+
+def values(events: EventAccumulator, tag: str) -> list[tuple[int, float]]:
+    return [(event.step, event.value) for event in events.Scalars(tag)]
+
+
+def test_reduced_values_and_those_of_each_replica_are_curves_of_their_own(tmp_path):
+    writer = TensorBoardWriter(tmp_path)
+    for step in (10, 20):
+        writer.scalars([Record(step, "critic/loss", step / 4, (step / 8, step / 2)), Record(step, "lr", 0.5)])
+    writer.close()
+    events = read(tmp_path)
+    assert sorted(events.Tags()["scalars"]) == ["critic/loss", "lr", "replica/0/critic/loss", "replica/1/critic/loss"]
+    assert values(events, "critic/loss") == [(10, 2.5), (20, 5.0)]
+    assert values(events, "replica/0/critic/loss") == [(10, 1.25), (20, 2.5)]
+    assert values(events, "replica/1/critic/loss") == [(10, 5.0), (20, 10.0)]
+    assert values(events, "lr") == [(10, 0.5), (20, 0.5)]
+
+
+def test_flushed_values_are_read_while_the_writer_is_open_and_nan_is_nan(tmp_path):
+    writer = TensorBoardWriter(tmp_path)
+    writer.scalars([])
+    writer.scalars([Record(1, "critic/loss", math.nan, (math.inf, -math.inf))])
+    writer.flush()
+    events = read(tmp_path)
+    assert math.isnan(events.Scalars("critic/loss")[0].value)
+    assert values(events, "replica/1/critic/loss") == [(1, -math.inf)]
+    writer.close()
+
+
+def test_a_resumed_run_forgets_what_was_written_after_its_checkpoint(tmp_path):
+    first = TensorBoardWriter(tmp_path)
+    for step in (1, 2, 3, 4):
+        first.scalars([Record(step, "critic/loss", float(step))])
+    first.close()
+    second = TensorBoardWriter(tmp_path, purge_step=3)
+    second.scalars([Record(3, "critic/loss", 30.0)])
+    second.close()
+    assert values(read(tmp_path), "critic/loss") == [(1, 1.0), (2, 2.0), (3, 30.0)]
+
+
+def test_pictures_come_back_as_they_were_with_their_size(tmp_path):
+    grid = image_grid(np.zeros((6, 8, 8, 3), np.float32), columns=3)
+    writer = TensorBoardWriter(tmp_path)
+    writer.image(7, "samples", grid)
+    with pytest.raises(ValueError, match="no PNG"):
+        writer.image(7, "samples", b"\xff\xd8\xff\xe0 this is a JPEG header and some bytes")
+    writer.close()
+    (image,) = read(tmp_path).Images("samples")
+    assert (image.step, image.encoded_image_string) == (7, grid)
+    assert (image.width, image.height) == (3 * 66 + 2, 2 * 66 + 2)
+
+
+def test_channels_are_read_from_the_header():
+    points = np.array([[0.0, 0.0], [1.0, 1.0]])
+    assert png_size(image_grid(np.zeros((1, 64, 32, 1)))) == (68, 36, 1)
+    assert png_size(image_grid(np.zeros((1, 64, 32, 3)))) == (68, 36, 3)
+    assert png_size(scatter(points, points)) == (600, 600, 4)
+
+
+def test_texts_come_back(tmp_path):
+    writer = TensorBoardWriter(tmp_path)
+    writer.text(0, "config", "# Größe\n\n    experiment.steps = 3")
+    writer.close()
+    events = read(tmp_path)
+    assert events.SummaryMetadata("config").plugin_data.plugin_name == "text"
+    assert events.Tensors("config")[0].tensor_proto.string_val[0].decode() == "# Größe\n\n    experiment.steps = 3"
+
+
+def test_the_layout_draws_a_metric_and_its_replicas_and_nothing_else(tmp_path):
+    writer = TensorBoardWriter(tmp_path)
+    writer.layout([*TAGS, "zeta", "critic/loss"])
+    writer.close()
+    tensor = read(tmp_path).Tensors("custom_scalars__config__")[0].tensor_proto
+    layout = layout_pb2.Layout.FromString(tensor.string_val[0])
+    assert [category.title for category in layout.category] == ["critic", "generator", "constraints", "zeta"]
+    (chart,) = layout.category[0].chart
+    tags = ["critic/loss", "critic/loss2", "my/critic/loss", "replica/0/critic/loss", "replica/12/critic/loss"]
+    tags += ["replica/1/critic/loss_scaled", "replica/x/critic/loss", "critic.loss"]
+    drawn = [tag for tag in tags if any(re.match(line, tag) for line in chart.multiline.tag)]
+    assert drawn == ["critic/loss", "replica/0/critic/loss", "replica/12/critic/loss"]
+
+
+def test_hyperparameters_are_typed_and_what_cannot_be_written_is_left_out(tmp_path):
+    run = tmp_path / "20260801-120000-s0-1f2e"
+    writer = TensorBoardWriter(run)
+    written = {"jit": True, "batch_size": 64, "weight": 0.5, "loss": "hinge"}
+    writer.hparams({**written, "none": None, "limit": math.inf, "odd": math.nan})
+    with pytest.raises(TypeError, match=r"labels = \[1\] is of type list"):
+        writer.hparams({"labels": [1]})  # type: ignore[dict-item]
+    writer.session_end("interrupted")
+    writer.close()
+    resumed = TensorBoardWriter(run, purge_step=5)
+    resumed.hparams(written)
+    resumed.session_end("completed")
+    resumed.close()
+    events = read(run)
+    content = events.SummaryMetadata(hparams_metadata.SESSION_START_INFO_TAG).plugin_data.content
+    start = hparams_metadata.parse_session_start_info_plugin_data(content)
+    assert {name: getattr(value, value.WhichOneof("kind")) for name, value in start.hparams.items()} == written
+    assert start.hparams["jit"].WhichOneof("kind") == "bool_value"
+    assert start.group_name == run.name
+    content = events.SummaryMetadata(hparams_metadata.SESSION_END_INFO_TAG).plugin_data.content
+    assert hparams_metadata.parse_session_end_info_plugin_data(content).status == 1  # STATUS_SUCCESS
+
+
+def test_logging_every_step_of_two_replicas_is_cheap(tmp_path):
+    writer = TensorBoardWriter(tmp_path)
+    records = [[Record(step, f"critic/{name}", 0.5, (0.25, 0.75)) for name in "abcde"] for step in range(400)]
+    best = math.inf
+    for _ in range(5):  # the best of five: the machine may be busy with something else
+        begin = time.perf_counter()
+        for step in records:
+            writer.scalars(step)
+        writer.flush()
+        best = min(best, (time.perf_counter() - begin) / len(records))
+    writer.close()
+    assert best < 0.3e-3
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """The address of a real TensorBoard server on two runs of different replica counts and constraints."""
+    runs = tmp_path_factory.mktemp("runs")
+    for name, replicas, weight in (("a", (0.25, 0.75), {"gp.weight": 10.0}), ("b", (0.5,), {"clip.limit": 0.01})):
+        writer = TensorBoardWriter(runs / name)
+        writer.layout(TAGS)
+        writer.hparams({"batch_size": 64, **weight})
+        for step in (1, 2):
+            writer.scalars([Record(step, tag, 0.5, replicas) for tag in TAGS])
+        writer.session_end("completed")
+        writer.close()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(runs), "--port", str(port)]
+    process = subprocess.Popen(
+        [*command, "--host", "127.0.0.1", "--load_fast=false"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        address = f"http://127.0.0.1:{port}/data"
+        wait_for(lambda: set(get(f"{address}/plugin/scalars/tags")) == {"a", "b"}, process)
+        yield address
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
+
+
+def get(url: str, post: dict | None = None):
+    data = None if post is None else json.dumps(post).encode()
+    request = urllib.request.Request(url, data=data, headers={"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return json.load(answer)
+
+
+def wait_for(ready, process, seconds=60) -> None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        assert process.poll() is None, "the server ended"
+        try:
+            if ready():
+                return
+        except (urllib.error.URLError, ConnectionError):
+            pass
+        time.sleep(0.2)
+    raise AssertionError(f"the server did not answer within {seconds} s")
+
+
+def test_the_server_draws_the_replicas_in_one_chart_for_all_runs(server):
+    layout = get(f"{server}/plugin/custom_scalars/layout")
+    charts = {category["title"]: [chart["title"] for chart in category["chart"]] for category in layout["category"]}
+    # Two runs of different replica counts share one chart a metric.
+    assert charts == {"critic": ["critic/loss"], "generator": ["generator/loss"], "constraints": [TAGS[2]]}
+    lines = {}
+    for pattern in layout["category"][0]["chart"][0]["multiline"]["tag"]:
+        answer = get(f"{server}/plugin/custom_scalars/scalars?run=a&tag={urllib.parse.quote(pattern)}")
+        assert answer["regex_valid"]
+        lines.update({tag: [event[1:] for event in curve] for tag, curve in answer["tag_to_events"].items()})
+    assert lines == {
+        "critic/loss": [[1, 0.5], [2, 0.5]],
+        "replica/0/critic/loss": [[1, 0.25], [2, 0.25]],
+        "replica/1/critic/loss": [[1, 0.75], [2, 0.75]],
+    }
+
+
+def test_the_server_gives_the_curve_of_a_replica(server):
+    curve = get(f"{server}/plugin/scalars/scalars?run=a&tag=replica/1/critic/loss")
+    assert [event[1:] for event in curve] == [[1, 0.75], [2, 0.75]]
+
+
+def test_the_server_shows_the_hyperparameters_of_every_run_in_one_table(server):
+    experiment = get(f"{server}/plugin/hparams/experiment", post={})
+    columns = {info["name"] for info in experiment["hparamInfos"]}
+    assert columns == {"batch_size", "gp.weight", "clip.limit"}
+    request = {
+        "experimentName": "",
+        "allowedStatuses": ["STATUS_SUCCESS"],
+        "colParams": [{"hparam": name} for name in sorted(columns)],
+        "startIndex": 0,
+        "sliceSize": 10,
+    }
+    groups = get(f"{server}/plugin/hparams/session_groups", post=request)["sessionGroups"]
+    assert {group["name"]: group["hparams"] for group in groups} == {
+        "a": {"batch_size": 64.0, "gp.weight": 10.0},
+        "b": {"batch_size": 64.0, "clip.limit": 0.01},
+    }
