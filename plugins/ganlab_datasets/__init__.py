@@ -3,9 +3,39 @@
 from __future__ import annotations
 
 import ganlab
+from ganlab_datasets.arrays import Arrays
+from ganlab_datasets.digits import Digits
+from ganlab_datasets.image_folder import ImageFolder
+from ganlab_datasets.keras_images import KerasImages
+from ganlab_datasets.mixtures import GaussianGrid, GaussianMixture, GaussianRing
+from ganlab_datasets.swiss_roll import SwissRoll
+from ganlab_datasets.tfds_images import TfdsImages
 
 
 @ganlab.hookimpl
-def ganlab_datasets() -> dict[str, type]:
+def ganlab_datasets() -> dict[str, type[ganlab.Dataset]]:
     """The datasets of this package."""
-    return {}
+    return {
+        "arrays": Arrays,
+        "digits": Digits,
+        "gaussian_grid": GaussianGrid,
+        "gaussian_ring": GaussianRing,
+        "image_folder": ImageFolder,
+        "keras": KerasImages,
+        "swiss_roll": SwissRoll,
+        "tfds": TfdsImages,
+    }
+
+
+__all__ = [
+    "Arrays",
+    "Digits",
+    "GaussianGrid",
+    "GaussianMixture",
+    "GaussianRing",
+    "ImageFolder",
+    "KerasImages",
+    "SwissRoll",
+    "TfdsImages",
+    "ganlab_datasets",
+]

@@ -1,0 +1,44 @@
+"""Checks of arguments: every dataset of this package refuses a value in the same words."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import ganlab
+
+
+def refusal(dataset: str, parameter: str, value: Any, rule: str) -> ganlab.ConfigError:
+    """The error for an argument: `datasets.<dataset>.<parameter> = <value> <rule>`."""
+    return ganlab.ConfigError(f"datasets.{dataset}.{parameter} = {value!r} {rule}")
+
+
+def check_positive(dataset: str, **values: float) -> None:
+    """Checks that numbers are finite and above zero.
+
+    Args:
+        dataset: The dataset's name, for the message.
+        **values: Arguments by the names of their parameters.
+
+    Raises:
+        ConfigError: One is not; the message names it.
+    """
+    for name, value in values.items():
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not number or not math.isfinite(value) or value <= 0:
+            raise refusal(dataset, name, value, "must be a finite number above 0.")
+
+
+def check_whole(dataset: str, **values: int) -> None:
+    """Checks that numbers are whole and at least 1.
+
+    Args:
+        dataset: The dataset's name, for the message.
+        **values: Arguments by the names of their parameters.
+
+    Raises:
+        ConfigError: One is not; the message names it.
+    """
+    for name, value in values.items():
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise refusal(dataset, name, value, "must be a whole number of at least 1.")

@@ -1,0 +1,93 @@
+"""A folder of pictures, decoded as they are needed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import ganlab
+from ganlab.lazy import tensorflow as tf
+from ganlab_datasets.checks import check_whole, refusal
+from ganlab_datasets.pixels import from_bytes, square
+
+_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
+_PARALLEL = 16  # files in work at a time; more than this was no quicker
+
+
+class ImageFolder(ganlab.Dataset):
+    """Every PNG, JPEG, BMP and GIF file under a folder, cropped and resized to squares.
+
+    Files are found in subfolders too and numbered in the order of their relative paths; hidden ones are left out. Of
+    each the central square is taken and resized with antialiased bilinear interpolation, in [-1, 1]. A GIF gives its
+    first frame, transparency is dropped, and a camera's orientation tag (EXIF) is not applied.
+    """
+
+    def __init__(self, *, path: str, size: int = 64, channels: int = 3) -> None:
+        """Lists the files.
+
+        Args:
+            path: The folder; a relative path is from the working directory.
+            size: The side of the images in pixels.
+            channels: 3 for colour, where grey files get three equal channels, or 1 for grey, where colours become
+                their luma (ITU-R BT.601).
+
+        Raises:
+            ConfigError: There is no such folder, or no image in it; or `size` or `channels` cannot be.
+        """
+        check_whole("image_folder", size=size)
+        if channels not in (1, 3):
+            raise refusal("image_folder", "channels", channels, "must be 1 (grey) or 3 (colour).")
+        root = Path(path).expanduser()
+        if not root.is_dir():
+            raise refusal("image_folder", "path", path, f"is not there: no folder {str(root.absolute())!r}.")
+        found = sorted(file.relative_to(root).as_posix() for file in root.rglob("*") if _is_image(file, root))
+        if not found:
+            raise refusal("image_folder", "path", path, f"has no image: no {', '.join(_SUFFIXES)} file in or below it.")
+        # Names are bytes to the operating system, and need not be valid text.
+        self._names = [os.fsencode(name) for name in found]
+        self._root = os.fsencode(root) + b"/"
+        self.sample_shape = (size, size, channels)
+        self.size = len(found)
+
+    def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
+        """The images with these numbers, `(n, size, size, channels)` float32; the seed plays no part.
+
+        Raises:
+            tf.errors.InvalidArgumentError: A file cannot be read or decoded; the message names it.
+        """
+        count = numbers.shape[0]
+        paths = tf.strings.join([self._root, tf.gather(tf.constant(self._names), numbers)])
+        # A decoding error does not know its file. So failed ones are left out, the positions of the others are kept,
+        # and a row for no file at the end makes sure that there is a batch where all failed.
+        read = tf.data.Dataset.from_tensor_slices(paths).enumerate()
+        read = read.map(lambda at, file: (at, self._image(file)), num_parallel_calls=_PARALLEL).ignore_errors()
+        end = tf.data.Dataset.from_tensors((tf.constant(-1, tf.int64), tf.zeros(self.sample_shape)))
+        positions, images = read.concatenate(end).batch(count + 1).get_single_element()
+        came = tf.reduce_any(tf.range(count, dtype=tf.int64)[:, None] == positions[None, :], axis=1)
+        failed = tf.boolean_mask(paths, ~came)
+        message = tf.strings.join(
+            [
+                "datasets.image_folder: cannot read or decode ",
+                tf.strings.reduce_join(failed[:3], separator=", "),
+                ". Each must be a whole PNG, JPEG, BMP or GIF file; mend it or take it out of the folder.",
+            ]
+        )
+        with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(came), [message])]):
+            return tf.ensure_shape(images[:count], (count, *self.sample_shape))
+
+    def _image(self, path: tf.Tensor) -> tf.Tensor:
+        size, _, channels = self.sample_shape
+        # With the file's own channels, because asking for others is an error for some formats (BMP).
+        pixels = tf.io.decode_image(tf.io.read_file(path), expand_animations=False)
+        pixels = tf.ensure_shape(pixels, (None, None, None))
+        grey = tf.shape(pixels)[-1] < 3  # grey, or grey and alpha
+        if channels == 3:
+            pixels = tf.cond(grey, lambda: tf.repeat(pixels[..., :1], 3, axis=-1), lambda: pixels[..., :3])
+        else:
+            pixels = tf.cond(grey, lambda: pixels[..., :1], lambda: tf.image.rgb_to_grayscale(pixels[..., :3]))
+        return tf.ensure_shape(square(from_bytes(pixels), size), self.sample_shape)
+
+
+def _is_image(file: Path, root: Path) -> bool:
+    hidden = any(part.startswith(".") for part in file.relative_to(root).parts)
+    return file.suffix.lower() in _SUFFIXES and not hidden and file.is_file()

@@ -1,0 +1,56 @@
+"""What datasets of images share: rows by number, the range [-1, 1], and squares of one size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ganlab.lazy import tensorflow as tf
+
+
+def gather(
+    read: Callable[[np.ndarray], np.ndarray], numbers: tf.Tensor, shape: tuple[int | None, ...], dtype: type[np.generic]
+) -> tf.Tensor:
+    """Rows that Python reads, as a tensor inside a graph.
+
+    Args:
+        read: Takes example numbers, int64 of the shape of `numbers`, and returns what belongs to them.
+        numbers: int64, `(n,)` or a scalar.
+        shape: The static shape of the result; None where it varies.
+        dtype: The dtype of the result. What `read` returns is cast to it, so that byte orders and float64 pass too.
+
+    Returns:
+        A tensor of this shape and dtype.
+    """
+
+    def rows(wanted: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(read(wanted), dtype=dtype)
+
+    # Not stateful: reading is a pure function of the numbers, and TensorFlow may treat it so.
+    taken = tf.numpy_function(rows, [numbers], tf.as_dtype(dtype), stateful=False)
+    return tf.ensure_shape(taken, shape)
+
+
+def from_bytes(images: tf.Tensor) -> tf.Tensor:
+    """Bytes 0 to 255 as float32 in [-1, 1]; both ends are exact."""
+    return tf.cast(images, tf.float32) / 127.5 - 1.0
+
+
+def square(images: tf.Tensor, size: int) -> tf.Tensor:
+    """The central square of images, brought to one size by antialiased bilinear interpolation.
+
+    Args:
+        images: float32 in [-1, 1], `(height, width, channels)` or `(n, height, width, channels)`; height and width
+            may be unknown.
+        size: The side of the result in pixels.
+
+    Returns:
+        float32 in [-1, 1], `(size, size, channels)` or `(n, size, size, channels)`.
+    """
+    height, width = tf.unstack(tf.shape(images)[-3:-1])
+    side = tf.minimum(height, width)
+    top, left = (height - side) // 2, (width - side) // 2
+    cropped = images[..., top : top + side, left : left + side, :]
+    resized = tf.image.resize(cropped, (size, size), method="bilinear", antialias=True)
+    return tf.clip_by_value(resized, -1.0, 1.0)  # the interpolation's weights sum to 1 up to rounding only
