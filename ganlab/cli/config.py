@@ -1,0 +1,75 @@
+"""`ganlab config`: shows what an experiment file comes to, and explains what can be set."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ganlab.cli.options import experiment_options, plugin_options, use_plugins
+
+
+@click.group("config")
+def config() -> None:
+    """Shows an experiment, or explains a setting."""
+
+
+@config.command("show")
+@experiment_options
+@plugin_options
+def show(
+    gin_files: tuple[str, ...], params: tuple[str, ...], no_plugin: tuple[str, ...], plugin_file: Path | None
+) -> None:
+    """Prints the whole resolved experiment, every default included, as a gin file."""
+    if not gin_files:
+        raise click.UsageError("Say what to show: --gin FILE, such as --gin quickstart.")
+    from ganlab.config import load, render
+
+    use_plugins(no_plugin, plugin_file, gin_files[0])
+    click.echo(render(load(gin_files, params), defaults=True), nl=False)
+
+
+@config.command("explain")
+@click.argument("name")
+@plugin_options
+def explain(name: str, no_plugin: tuple[str, ...], plugin_file: Path | None) -> None:
+    """Explains NAME: its parameters with types and defaults, and its documentation.
+
+    NAME is `experiment`, a component such as `constraints.gradient_penalty`, or its last part where that is unique.
+    """
+    from ganlab.config.names import EXPERIMENT, Names
+
+    local = Path("ganlab_plugins.py")
+    found = use_plugins(no_plugin, plugin_file or (local if local.is_file() else None))
+    names = Names(found)
+    selector = EXPERIMENT if name == EXPERIMENT else names.component(name.removeprefix("@").removesuffix("()"))
+    origin = ""
+    if selector != EXPERIMENT:
+        kind, _, last = selector.partition(".")
+        plugin = found.component(kind, last).plugin
+        origin = f" ({plugin.distribution} {plugin.version}".rstrip() + ")"
+    make = names.make(selector)
+    lines = [f"{selector}{origin}", ""]
+    lines += [_setting(selector, parameter) for parameter in names.parameters(selector).values()]
+    click.echo("\n".join([*lines, "", _documentation(make)]).rstrip())
+
+
+def _setting(selector: str, parameter: inspect.Parameter) -> str:
+    kind = ""
+    if parameter.annotation is not inspect.Parameter.empty:
+        hint = parameter.annotation
+        kind = f": {hint if isinstance(hint, str) else inspect.formatannotation(hint)}"
+    default = "(required)" if parameter.default is inspect.Parameter.empty else f"= {parameter.default!r}"
+    return f"  {selector}.{parameter.name}{kind} {default}"
+
+
+def _documentation(make: Callable[..., Any]) -> str:
+    texts = [inspect.getdoc(make) or "No documentation."]
+    # A class's parameters are often documented at its constructor. One inherited from object says nothing.
+    constructor = vars(make).get("__init__") if isinstance(make, type) else None
+    if constructor is not None and inspect.getdoc(constructor):
+        texts.append(str(inspect.getdoc(constructor)))
+    return "\n\n".join(texts)

@@ -1,0 +1,68 @@
+"""Options that several commands share: which experiment, and which plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from ganlab import plugins
+from ganlab.errors import PluginError
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def plugin_options(command: Command) -> Command:
+    """Adds `--no-plugin` and `--plugin-file`, for `use_plugins`."""
+    command = click.option(
+        "--no-plugin", metavar="NAME", multiple=True, help="Leave a plugin out. May be given several times."
+    )(command)
+    return click.option(
+        "--plugin-file",
+        metavar="PATH",
+        type=click.Path(path_type=Path),
+        help="A plugin in one file; by default the ganlab_plugins.py beside the first --gin file, if there is one.",
+    )(command)
+
+
+def experiment_options(command: Command) -> Command:
+    """Adds `--gin` and `--param`."""
+    command = click.option(
+        "--param",
+        "params",
+        metavar="NAME=VALUE",
+        multiple=True,
+        help="Override a setting, such as 'experiment.steps=100'. May be given several times.",
+    )(command)
+    return click.option(
+        "--gin",
+        "gin_files",
+        metavar="FILE",
+        multiple=True,
+        help="Experiment file, by path or by the name of a shipped one. May be given several times: later override.",
+    )(command)
+
+
+def use_plugins(no_plugin: Sequence[str], plugin_file: Path | None, first_gin: str | None = None) -> plugins.Plugins:
+    """Finds the plugins of this command and puts them to use.
+
+    Args:
+        no_plugin: Names to leave out.
+        plugin_file: The plugin in one file that was asked for.
+        first_gin: The first experiment file, beside which a `ganlab_plugins.py` may lie.
+
+    Raises:
+        PluginError: `plugin_file` is no file, or a name is no plugin's.
+        ConfigError: There is no such experiment file.
+    """
+    local = plugin_file
+    if local is not None and not local.is_file():
+        raise PluginError(f"--plugin-file {local} is no file. Give the path of a Python file with ganlab hooks.")
+    if local is None and first_gin is not None:
+        from ganlab.config.files import find_gin_file
+
+        beside = find_gin_file(first_gin).parent / f"{plugins.LOCAL_MODULE}.py"
+        local = beside if beside.is_file() else None
+    return plugins.use(plugins.discover(deny=no_plugin, local=local.resolve() if local else None))

@@ -1,0 +1,148 @@
+"""`ganlab run`: trains what an experiment file describes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ganlab.cli.options import experiment_options, plugin_options, use_plugins
+from ganlab.plugins import LOCAL_MODULE
+
+if TYPE_CHECKING:
+    from ganlab.recipes import Recipe
+    from ganlab.runs import Run
+
+# A run that was told to stop has done so in good order; its exit code still says by what, as shells count signals.
+_SIGNALS = {"SIGINT": 130, "SIGTERM": 143}
+
+
+@click.command("run")
+@experiment_options
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Override experiment.seed.")
+@click.option(
+    "--runs",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("runs"),
+    show_default=True,
+    help="Folder that the run's own folder goes into.",
+)
+@click.option("--name", help="Name of the run's folder; by default its time, seed and four random hex digits.")
+@click.option("--resume", metavar="RUN", type=click.Path(path_type=Path), help="Go on with this run's folder.")
+@click.option("--dry-run", is_flag=True, help="Print the whole resolved experiment, and stop.")
+@plugin_options
+@click.pass_context
+def run(
+    ctx: click.Context,
+    gin_files: tuple[str, ...],
+    params: tuple[str, ...],
+    seed: int | None,
+    runs: Path,
+    name: str | None,
+    resume: Path | None,
+    dry_run: bool,
+    no_plugin: tuple[str, ...],
+    plugin_file: Path | None,
+) -> None:
+    r"""Trains the experiment of a gin file.
+
+    \b
+    ganlab run --gin quickstart
+    ganlab run --gin mine.gin --param experiment.steps=100 --seed 3
+    ganlab run --resume runs/mine/20260801-120000-s3-1f2e
+    """
+    if resume is not None:
+        if gin_files or params or seed is not None or name is not None:
+            raise click.UsageError("--resume goes on with a run as it is: leave out --gin, --param, --seed and --name.")
+        path, experiment = resume, _resumed(resume, no_plugin, plugin_file)
+    else:
+        if not gin_files:
+            raise click.UsageError("Say what to run: --gin FILE, such as --gin quickstart, or --resume RUN.")
+        path, experiment = None, _described(gin_files, params, seed, no_plugin, plugin_file)
+    if dry_run:
+        from ganlab.config import render
+
+        click.echo(render(experiment, defaults=True), nl=False)
+        return
+    if path is None:
+        from ganlab.runs import new_run_path
+
+        path = new_run_path(runs, Path(gin_files[0]).stem, experiment.arguments.get("seed", 0), name)
+    finished = _train(experiment, path, resume=resume is not None)
+    click.echo(last_screen(finished))
+    info = finished.info
+    if info.get("status") == "interrupted":
+        ctx.exit(_SIGNALS.get(str(info.get("signal")), _SIGNALS["SIGINT"]))
+
+
+def last_screen(finished: Run) -> str:
+    """What a run leaves on the screen: how it ended, what it reached, where it is, and the next command."""
+    info = finished.info
+    status, step, steps = info.get("status"), info.get("step"), info.get("steps")
+    lines = ["", f"{str(status).capitalize()} at step {step} of {steps} in {_duration(info.get('wall_seconds'))}."]
+    for title in ("metrics", "evaluation"):
+        values = info.get(title) or {}
+        width = max(map(len, values), default=0)
+        if values:
+            lines += ["", f"Last {title}:", *(f"  {name:<{width}}  {_number(v)}" for name, v in values.items())]
+    lines += ["", f"Run: {finished.path}"]
+    if status == "interrupted":
+        lines.append(f"Go on with it: ganlab run --resume {finished.path}")
+    lines.append(f"See it: ganlab tensorboard {finished.path.parent.parent}")
+    return "\n".join(lines)
+
+
+def _described(
+    gin_files: tuple[str, ...],
+    params: tuple[str, ...],
+    seed: int | None,
+    no_plugin: tuple[str, ...],
+    plugin_file: Path | None,
+) -> Recipe:
+    from ganlab.config import load
+
+    use_plugins(no_plugin, plugin_file, gin_files[0])
+    return load(gin_files, [*params, *([f"experiment.seed={seed}"] if seed is not None else [])])
+
+
+def _resumed(path: Path, no_plugin: tuple[str, ...], plugin_file: Path | None) -> Recipe:
+    from ganlab.runs import Run
+
+    plugins_then = Run(path).info.get("provenance", {}).get("plugins", {})
+    # The run may have used a ganlab_plugins.py beside its experiment file, which is elsewhere.
+    local = plugins_then.get(LOCAL_MODULE)
+    if plugin_file is None and local and local.get("status") == "loaded" and Path(local["distribution"]).is_file():
+        plugin_file = Path(local["distribution"])
+    use_plugins(no_plugin, plugin_file, str(path / "config.gin"))
+    return Run(path).recipe()
+
+
+def _train(recipe: Recipe, path: Path, *, resume: bool) -> Run:
+    # Before TensorFlow is imported, which greets with pages of notes on devices that are not there.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+    from ganlab.composition import compose
+    from ganlab.lazy import require
+
+    require("tensorflow")
+    experiment = compose(recipe)
+    from ganlab.training import train
+
+    trained: Run = train(experiment, path, resume=resume, console=True)
+    return trained
+
+
+def _duration(seconds: Any) -> str:
+    if not isinstance(seconds, (int, float)):
+        return "unknown time"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def _number(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, (int, float)) else str(value)

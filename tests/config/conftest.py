@@ -1,0 +1,57 @@
+from pathlib import Path
+
+import pytest
+
+from ganlab import plugins
+from ganlab.recipes import Recipe
+
+MINIMAL = """
+experiment.dataset = @datasets.points()
+experiment.architecture = @small()
+experiment.loss = @plain()
+experiment.strategy = @one()
+experiment.critic_optimizer = @adam()
+experiment.generator_optimizer = @adam()
+"""
+
+
+@pytest.fixture(autouse=True)
+def toy_plugins(monkeypatch):
+    """The parts of ganlab_plugins.py in this folder and no others."""
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
+    monkeypatch.setattr(plugins, "_current", None)
+    return plugins.use(plugins.discover(local=Path(__file__).with_name("ganlab_plugins.py")))
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    """Writes files in an empty working directory: `write(exp="experiment.steps = 1")` makes exp.gin."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(**files):
+        for name, text in files.items():
+            path = tmp_path / f"{name.replace('__', '/')}.gin"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        return tmp_path
+
+    return write
+
+
+@pytest.fixture
+def minimal():
+    """The lines that every experiment needs."""
+    return MINIMAL
+
+
+@pytest.fixture
+def parts():
+    """What those lines come to."""
+    return {
+        "dataset": Recipe("datasets", "points"),
+        "architecture": Recipe("architectures", "small"),
+        "loss": Recipe("losses", "plain"),
+        "strategy": Recipe("strategies", "one"),
+        "critic_optimizer": Recipe("optimizers", "adam"),
+        "generator_optimizer": Recipe("optimizers", "adam"),
+    }

@@ -1,0 +1,172 @@
+import subprocess
+import sys
+
+import pytest
+
+from ganlab import config
+from ganlab.errors import ConfigError
+from ganlab.recipes import Recipe
+
+
+def test_a_file_becomes_a_recipe_of_values_and_recipes(write, minimal, parts):
+    write(exp=minimal + "experiment.batch_size = 32\noptimizers.adam.beta = 0.5\n")
+    recipe = config.load(["exp.gin"])
+    adam = Recipe("optimizers", "adam", {"beta": 0.5})
+    assert recipe == Recipe(
+        "", "experiment", {**parts, "critic_optimizer": adam, "generator_optimizer": adam, "batch_size": 32}
+    )
+
+
+def test_scopes_tell_two_uses_of_a_component_apart(write, minimal):
+    write(
+        exp=minimal.replace("critic_optimizer = @adam()", "critic_optimizer = @fast/adam()")
+        + "experiment.constraints = [@soft/penalty(), @penalty()]\n"
+        + "fast/adam.learning_rate = 0.01\nadam.beta = 0.5\nsoft/constraints.penalty.weight = 1.0\n"
+    )
+    recipe = config.load(["exp.gin"])
+    assert recipe.arguments["critic_optimizer"].arguments == {"learning_rate": 0.01, "beta": 0.5}
+    assert recipe.arguments["generator_optimizer"].arguments == {"beta": 0.5}
+    assert [r.arguments for r in recipe.arguments["constraints"]] == [{"weight": 1.0}, {}]
+
+
+def test_macros_blocks_and_nested_references(write, minimal):
+    write(
+        exp=minimal
+        + """
+strength = 3.0
+chosen = [@constraints.every()]
+experiment.constraints = %chosen
+constraints.every:
+    inner = @constraints.penalty()
+    interval = 8
+constraints.penalty.weight = %strength
+"""
+    )
+    inner = Recipe("constraints", "penalty", {"weight": 3.0})
+    every = Recipe("constraints", "every", {"inner": inner, "interval": 8})
+    assert config.load(["exp.gin"]).arguments["constraints"] == [every]
+
+
+def test_later_files_and_params_override_earlier_ones(write, minimal):
+    write(
+        a=minimal + "experiment.steps = 1\nexperiment.seed = 1\n", b="experiment.steps = 2\nexperiment.log_every = 2\n"
+    )
+    recipe = config.load(["a.gin", "b.gin"], ["experiment.log_every=3"])
+    assert [recipe.arguments[name] for name in ("seed", "steps", "log_every")] == [1, 2, 3]
+
+
+def test_an_include_is_sought_beside_the_file_first_then_in_the_working_directory(write, minimal):
+    write(
+        sub__exp="include 'base.gin'\ninclude 'other.gin'\n",
+        sub__base=minimal,
+        base="nonsense",
+        other="experiment.seed = 7",
+    )
+    assert config.load(["sub/exp.gin"]).arguments["seed"] == 7
+
+
+def test_included_defaults_may_go_unused(write, minimal):
+    write(exp="include 'base.gin'\n", base=minimal + "strategies.many.replicas = 4\nunused = 3\n")
+    assert "strategy" in config.load(["exp.gin"]).arguments
+
+
+def test_an_override_may_leave_the_settings_of_a_files_own_choice_behind(write, minimal):
+    own = minimal.replace("@one()", "@many()") + "strategies.many.replicas = 4\n"
+    write(exp=own)
+    recipe = config.load(["exp.gin"], ["experiment.strategy=@strategies.one()"])
+    assert recipe.arguments["strategy"] == Recipe("strategies", "one")
+
+
+def test_a_later_file_may_set_what_an_earlier_incomplete_one_uses(write, minimal):
+    write(tweak="constraints.penalty.weight = 2.0\n", exp=minimal + "experiment.constraints = [@penalty()]\n")
+    for order in (["tweak.gin", "exp.gin"], ["exp.gin", "tweak.gin"]):
+        assert config.load(order).arguments["constraints"][0].arguments == {"weight": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("param", "name", "value"),
+    [
+        ("experiment.jit='off'", "jit", "off"),
+        ("experiment.jit=off", "jit", "off"),
+        ("experiment.ema_decay = 0", "ema_decay", 0),
+        ("experiment.steps=1_000", "steps", 1000),
+    ],
+)
+def test_a_param_is_a_gin_value_or_bare_text_where_text_is_wanted(write, minimal, param, name, value):
+    write(exp=minimal)
+    assert config.load(["exp.gin"], [param]).arguments[name] == value
+
+
+@pytest.mark.parametrize("text", ["data/x-1.npy", "2024", "two words"])
+def test_a_param_for_text_is_taken_as_typed(write, minimal, text):
+    write(exp=minimal)
+    recipe = config.load(["exp.gin"], [f"datasets.points.path={text}"])
+    assert recipe.arguments["dataset"].arguments == {"path": text}
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("constraints.penalty.weight = 3", 3),
+        ("constraints.penalty.weight = 1e999", float("inf")),
+        ("constraints.penalty.weight = -1e999", float("-inf")),
+    ],
+)
+def test_a_float_may_be_whole_or_infinite(write, minimal, line, value):
+    write(exp=minimal + f"experiment.constraints = [@penalty()]\n{line}\n")
+    assert config.load(["exp.gin"]).arguments["constraints"][0].arguments["weight"] == value
+
+
+def test_types_that_only_tensorflow_knows_are_not_checked(write, minimal):
+    write(exp=minimal + "optimizers.adam.schedule = 'cosine'\n")
+    assert config.load(["exp.gin"]).arguments["critic_optimizer"].arguments == {"schedule": "cosine"}
+
+
+def test_a_setting_may_be_given_its_default_whatever_its_type_says(write, minimal):
+    write(exp=minimal + "datasets.points.labels = None\n")
+    assert config.load(["exp.gin"]).arguments["dataset"].arguments == {"labels": None}
+
+
+def test_reading_neither_imports_tensorflow_nor_changes_gins_own_configuration(write, minimal):
+    write(exp=minimal)
+    script = """
+import sys, pathlib, gin
+from ganlab import config, plugins
+gin.parse_config('mine = 3')
+before = gin.config_str()
+plugins.use(plugins.discover(local=pathlib.Path(sys.argv[1])))
+config.flatten(config.load(['exp.gin']))
+assert gin.config_str() == before
+assert 'tensorflow' not in sys.modules and 'keras' not in sys.modules
+"""
+    import ganlab_plugins
+
+    done = subprocess.run(
+        [sys.executable, "-c", script, ganlab_plugins.__file__],
+        env={"GANLAB_PLUGINS": "ganlab_plugins", "PATH": ""},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_shipped_files_are_found_by_name(tmp_path, monkeypatch):
+    (tmp_path / "shipped" / "base").mkdir(parents=True)
+    file, base = tmp_path / "shipped" / "quick.gin", tmp_path / "shipped" / "base" / "mlp.gin"
+    file.write_text("")
+    base.write_text("")
+    monkeypatch.setattr("ganlab.config.files.shipped_folder", lambda: tmp_path / "shipped")
+    monkeypatch.chdir(tmp_path)
+    assert {config.find_gin_file(name) for name in ("quick", "quick.gin", "gin/quick.gin")} == {file}
+    assert config.find_gin_file("base/mlp") == base
+    assert config.shipped_gin_files() == [base, file]
+    with pytest.raises(
+        ConfigError,
+        match=r"There is no gin file 'quik'\. Did you mean 'quick'\? Shipped files: base/mlp\.gin, quick\.gin\.",
+    ):
+        config.find_gin_file("quik")
+
+
+def test_a_path_wins_over_a_shipped_file(write):
+    here = write(quickstart="experiment.seed = 1")
+    assert config.find_gin_file("quickstart.gin").resolve() == here / "quickstart.gin"
