@@ -21,7 +21,7 @@ from ganlab.errors import (
 )
 from ganlab.hookspecs import hookimpl
 from ganlab.plugins import component
-from ganlab.roles import Architecture, Batch, Constraint, Dataset, Evaluator, Loss, Replica
+from ganlab.roles import Architecture, Batch, Constraint, Critic, Dataset, Evaluator, Loss, Replica
 
 if TYPE_CHECKING:
     from ganlab import functional, layers
@@ -54,6 +54,7 @@ __all__ = [
     "ConfigError",
     "Constraint",
     "ContractError",
+    "Critic",
     "Dataset",
     "Evaluator",
     "Experiment",

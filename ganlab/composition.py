@@ -73,7 +73,7 @@ class Experiment:
         return Recipe("", "experiment", {name: _as_recipe(value) for name, value in values.items()})
 
     def component_names(self, part: str) -> list[str]:
-        """A name for each of the `constraints` or `evaluators`, unique in this run: a second of one name is `<name>_2`."""
+        """A name for each of the `constraints` or `evaluators`, unique in the run: a second of one name is `<name>_2`."""
         names: list[str] = []
         for item in getattr(self, part):
             recipe = recipe_of(item)
@@ -141,7 +141,7 @@ def experiment(
     made = Experiment(**settings)
     if batch_size % made.replicas:
         raise IncompatibleError(
-            f"experiment.batch_size = {batch_size} does not divide over {made.replicas} replicas: every replica must see "
+            f"experiment.batch_size = {batch_size} does not divide over {made.replicas} replicas: each must see "
             f"equally many examples. Use a multiple of {made.replicas}, such as {_round_up(batch_size, made.replicas)}."
         )
     return made
@@ -218,9 +218,10 @@ def _check_roles(settings: Mapping[str, Any]) -> None:
         value = settings[part]
         for item in value if part in ("constraints", "evaluators") else (value,):
             if not isinstance(item, role):
+                package = role.__module__.partition(".")[0]
                 raise ConfigError(
-                    f"experiment.{part} is {item!r}, of type {type(item).__name__}; it must be a {role.__module__.split('.')[0]}."
-                    f"{role.__name__}, such as one of 'ganlab plugins' kind {PARTS[part]}."
+                    f"experiment.{part} is {item!r}, of type {type(item).__name__}; it must be a "
+                    f"{package}.{role.__name__}, such as one of the {PARTS[part]} that 'ganlab plugins' lists."
                 )
 
 

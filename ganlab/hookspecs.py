@@ -2,7 +2,7 @@
 
 A plugin is a module (or object) named by an entry point of the group `ganlab`, or a `ganlab_plugins.py` beside the
 experiment file. It implements any of these with `@ganlab.hookimpl`. The component hooks return `{name: factory}`;
-a factory is a class or function with typed, documented keyword parameters and no `**kwargs`; files name it `@kind.name()`.
+a factory is a class or function with typed, documented keyword parameters and no `**kwargs`: `@kind.name()` in gin.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def ganlab_metrics(run: Run, records: Sequence[Record]) -> None:
 
 @hookspec
 def ganlab_run_end(run: Run, status: str) -> None:
-    """Called once at the end with `completed`, `interrupted`, `failed` or `diverged`: close a tracker, send an alert."""
+    """Called once at the end with `completed`, `interrupted`, `failed` or `diverged`: close a tracker, alert."""
 
 
 @hookspec

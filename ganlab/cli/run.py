@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ganlab.cli.options import experiment_options, plugin_options, use_plugins
+from ganlab.cli.quiet import quiet_native_stderr
 from ganlab.plugins import LOCAL_MODULE
 
 if TYPE_CHECKING:
@@ -126,10 +127,11 @@ def _train(recipe: Recipe, path: Path, *, resume: bool) -> Run:
     from ganlab.composition import compose
     from ganlab.lazy import require
 
-    require("tensorflow")
-    experiment = compose(recipe)
+    with quiet_native_stderr():
+        require("tensorflow")
     from ganlab.training import train
 
+    experiment = compose(recipe)
     trained: Run = train(experiment, path, resume=resume, console=True)
     return trained
 

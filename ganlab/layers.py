@@ -1,0 +1,99 @@
+"""Layers with noise that is right under replicas: indexed by example, fresh at each step, the same after a resume.
+
+Keras' own noisy layers keep a seed: every replica draws the same mask, and the seed is in no checkpoint. These draw
+from whoever runs the network: in training that is the core, which gives row i the numbers of example i. Outside
+training they pass their input on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import keras
+import tensorflow as tf
+
+
+class NoiseSource(Protocol):
+    """Draws numbers of `(batch, ...)`, row by row."""
+
+    def uniform(self, shape: Sequence[int]) -> tf.Tensor:
+        """Uniform numbers in [0, 1), float32."""
+
+    def normal(self, shape: Sequence[int]) -> tf.Tensor:
+        """Standard normal numbers, float32."""
+
+
+_local = threading.local()  # replicas are traced in a thread each
+
+
+@contextlib.contextmanager
+def noise_from(source: NoiseSource) -> Iterator[None]:
+    """Inside, the layers of this module draw from `source`."""
+    before = getattr(_local, "source", None)
+    _local.source = source
+    try:
+        yield
+    finally:
+        _local.source = before
+
+
+def _source(training: bool | None) -> NoiseSource | None:
+    return getattr(_local, "source", None) if training else None
+
+
+@keras.saving.register_keras_serializable(package="ganlab")
+class Dropout(keras.layers.Layer):
+    """Zeroes each unit with probability `rate` and scales the rest by `1 / (1 - rate)` (Srivastava et al., 2014)."""
+
+    def __init__(self, rate: float, **kwargs: Any) -> None:
+        """Args: rate: The probability, at least 0 and below 1; kwargs: Keras' own, such as `name`."""
+        super().__init__(**kwargs)
+        if not 0 <= rate < 1:
+            raise ValueError(f"ganlab.layers.Dropout(rate={rate!r}): a rate must be at least 0 and below 1.")
+        self.rate = rate
+
+    def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
+        """Drops units in training; passes `inputs` on otherwise."""
+        source = _source(training)
+        if source is None or self.rate == 0:
+            return inputs
+        kept = tf.cast(source.uniform(inputs.shape) >= self.rate, inputs.dtype)
+        return inputs * kept / tf.cast(1 - self.rate, inputs.dtype)
+
+    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        """The input's shape."""
+        return input_shape
+
+    def get_config(self) -> dict[str, Any]:
+        """Keras' configuration."""
+        return {**super().get_config(), "rate": self.rate}
+
+
+@keras.saving.register_keras_serializable(package="ganlab")
+class GaussianNoise(keras.layers.Layer):
+    """Adds Gaussian noise of standard deviation `stddev` to each unit."""
+
+    def __init__(self, stddev: float, **kwargs: Any) -> None:
+        """Args: stddev: In units of the input, at least 0; kwargs: Keras' own, such as `name`."""
+        super().__init__(**kwargs)
+        if not stddev >= 0:
+            raise ValueError(f"ganlab.layers.GaussianNoise(stddev={stddev!r}): it must be at least 0.")
+        self.stddev = stddev
+
+    def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
+        """Adds noise in training; passes `inputs` on otherwise."""
+        source = _source(training)
+        if source is None:
+            return inputs
+        return inputs + tf.cast(self.stddev * source.normal(inputs.shape), inputs.dtype)
+
+    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        """The input's shape."""
+        return input_shape
+
+    def get_config(self) -> dict[str, Any]:
+        """Keras' configuration."""
+        return {**super().get_config(), "stddev": self.stddev}

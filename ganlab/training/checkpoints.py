@@ -1,0 +1,128 @@
+"""Checkpoints: everything training changes, in one folder that is there whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ganlab.errors import RunError
+
+KEEP = 3
+_VARIABLES, _PENDING, _MANIFEST = "variables", "pending.npy", "manifest.json"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint on disk.
+
+    Attributes:
+        path: Its folder.
+        step: Generator updates done.
+    """
+
+    path: Path
+    step: int
+
+    @property
+    def prefix(self) -> str:
+        """What `tf.train` calls the checkpoint's path."""
+        return str(self.path / _VARIABLES)
+
+    def pending(self) -> np.ndarray:
+        """Metrics of the iterations since the last logged row, `(iterations, replicas, metrics)`."""
+        return np.load(self.path / _PENDING, allow_pickle=False)
+
+
+class Checkpoints:
+    """The checkpoints of one run, oldest first; the last few are kept."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def all(self) -> list[Checkpoint]:
+        """Those that are complete."""
+        found = [path for path in self._folder.glob("step-*") if (path / _MANIFEST).is_file()]
+        return [Checkpoint(path, int(path.name.removeprefix("step-"))) for path in sorted(found)]
+
+    def latest(self) -> Checkpoint | None:
+        """The newest, or None."""
+        return (self.all() or [None])[-1]
+
+    def save(self, step: int, variables: Mapping[str, tf.Variable], pending: np.ndarray) -> Checkpoint:
+        """Writes a checkpoint aside and then moves it into place; older ones beyond the last few are removed.
+
+        Raises:
+            RunError: It cannot be written.
+        """
+        target = self._folder / f"step-{step:08d}"
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=self._folder))
+            try:
+                _write(aside, step, variables, pending)
+                if target.exists():  # a resumed run is at a step that it had saved already: the same numbers
+                    shutil.rmtree(target)
+                aside.rename(target)
+                _sync(self._folder)
+            except BaseException:
+                shutil.rmtree(aside, ignore_errors=True)
+                raise
+        except (OSError, tf.errors.OpError) as error:
+            raise RunError(f"The checkpoint {target} cannot be written: {error}") from error
+        for old in self.all()[:-KEEP]:
+            shutil.rmtree(old.path, ignore_errors=True)
+        return Checkpoint(target, step)
+
+
+def restore(checkpoint: Checkpoint, variables: Mapping[str, tf.Variable], *, partial: bool = False) -> None:
+    """Gives every variable its value from a checkpoint.
+
+    Args:
+        checkpoint: Where from.
+        variables: By the names that they were saved under.
+        partial: Whether the checkpoint may hold more than these.
+
+    Raises:
+        RunError: A variable is not in the checkpoint, has another shape there, or the checkpoint holds more.
+    """
+    try:
+        status = _trackable(variables).restore(checkpoint.prefix)
+        status.assert_existing_objects_matched()
+        if not partial:
+            status.assert_consumed()
+    except (AssertionError, ValueError, tf.errors.OpError) as error:
+        reason = str(error).strip().split("\n")[0]
+        raise RunError(f"The checkpoint {checkpoint.path} does not fit this experiment: {reason}") from error
+
+
+def _trackable(variables: Mapping[str, tf.Variable]) -> tf.train.Checkpoint:
+    return tf.train.Checkpoint(variables=dict(variables))
+
+
+def _write(folder: Path, step: int, variables: Mapping[str, tf.Variable], pending: np.ndarray) -> None:
+    _trackable(variables).write(str(folder / _VARIABLES))
+    np.save(folder / _PENDING, pending, allow_pickle=False)
+    manifest: dict[str, Any] = {
+        "step": step,
+        "variables": {name: [v.dtype.name, list(v.shape)] for name, v in variables.items()},
+    }
+    (folder / _MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+    for path in folder.iterdir():
+        _sync(path)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,98 @@
+"""Real examples for each iteration and replica, as a pure function of the step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ganlab.composition import Experiment
+from ganlab.errors import ContractError
+
+
+class Inputs:
+    """The examples of an experiment.
+
+    Update u of replica r sees examples `u * batch_size + r * local_batch` onward of an endless sequence: epoch after
+    epoch of a finite set, each in an order of its own; fresh numbers for ever of an endless one.
+
+    Attributes:
+        on_host: Whether the examples need Python or files, so that they are prepared ahead by `tf.data`; others are made
+            inside the training loop, which costs less than handing them over.
+    """
+
+    def __init__(self, experiment: Experiment) -> None:
+        self._dataset, self._seed = experiment.dataset, experiment.seed
+        self._updates, self._batch, self._local = experiment.critic_steps, experiment.batch_size, experiment.local_batch
+        self._strategy = experiment.strategy
+        self._replicas = _local_replicas(experiment.strategy)
+        self.on_host = self._has_side_effects()
+
+    def numbers(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
+        """Example numbers of one iteration and replica, int64 `(critic_steps * local_batch,)`."""
+        update = step * self._updates + tf.range(self._updates, dtype=tf.int64)
+        first = update * self._batch + tf.cast(replica, tf.int64) * self._local
+        position = tf.reshape(first[:, None] + tf.range(self._local, dtype=tf.int64)[None, :], [-1])
+        size = self._dataset.size
+        if size is None:
+            return position
+        # The stateless shuffle behind tf.random.experimental.index_shuffle, whose wrapper takes one seed for all.
+        epoch, zero = position // size, tf.zeros_like(position)
+        seeds = tf.stack([tf.fill(tf.shape(position), tf.constant(self._seed, tf.int64)), epoch, zero], axis=1)
+        return tf.raw_ops.RandomIndexShuffle(
+            index=position % size,
+            seed=tf.cast(seeds, tf.uint32),
+            max_index=tf.constant(size - 1, tf.int64),
+            rounds=4,
+        )
+
+    def examples(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
+        """One replica's examples of an iteration, float32 `(critic_steps, local_batch, *sample_shape)`."""
+        count, shape = self._updates * self._local, tuple(self._dataset.sample_shape)
+        numbers = tf.ensure_shape(self.numbers(step, replica), [count])
+        examples = tf.convert_to_tensor(self._dataset.examples(numbers, self._seed))
+        if tuple(examples.shape) != (count, *shape) or examples.dtype != tf.float32:
+            raise ContractError(
+                f"Dataset {type(self._dataset).__name__} returned examples of shape {tuple(examples.shape)} and dtype "
+                f"{examples.dtype.name} for {count} numbers; they must be {(count, *shape)}, float32."
+            )
+        return tf.reshape(examples, [self._updates, self._local, *shape])
+
+    def per_replica(self, step: tf.Tensor) -> Any:
+        """Examples of this process's replicas, made here and now: for use inside the training loop."""
+        with tf.device("CPU:0"):
+            made = [self.examples(step, replica) for replica in self._replicas]
+        return self.distribute(made)
+
+    def distribute(self, examples: Any) -> Any:
+        """Examples by local replica as one distributed value."""
+        remaining = list(examples)
+        return self._strategy.experimental_distribute_values_from_function(lambda context: remaining.pop(0))
+
+    def iterator(self, start: int) -> Iterator[Any]:
+        """A `tf.data` iterator over iterations from `start`: each element has the examples by local replica."""
+        steps = tf.data.Dataset.range(start, np.iinfo(np.int64).max)
+        elements = steps.map(
+            lambda step: tuple(self.examples(step, replica) for replica in self._replicas),
+            num_parallel_calls=tf.data.AUTOTUNE,
+            deterministic=True,
+        )
+        return iter(elements.prefetch(2))
+
+    def _has_side_effects(self) -> bool:
+        probe = tf.function(lambda step: self.examples(step, 0), autograph=False)
+        graph = probe.get_concrete_function(tf.TensorSpec([], tf.int64)).graph
+        graphs = [graph, *(function.graph for function in graph._functions.values() if hasattr(function, "graph"))]
+        host = {"PyFunc", "EagerPyFunc", "PyFuncStateless", "ReadFile"}
+        return any(op.type in host for inner in graphs for op in inner.get_operations())
+
+
+def _local_replicas(strategy: tf.distribute.Strategy) -> list[int]:
+    """Numbers, in the whole group, of the replicas that this process runs."""
+    numbers: list[int] = []
+    strategy.experimental_distribute_values_from_function(
+        lambda context: numbers.append(int(context.replica_id_in_sync_group)) or tf.constant(0)
+    )
+    return numbers

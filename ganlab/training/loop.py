@@ -1,0 +1,115 @@
+"""Many iterations in one call of a compiled graph, with every metric of every replica in one tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ganlab.composition import Experiment
+from ganlab.training.inputs import Inputs
+from ganlab.training.replica import Metric
+from ganlab.training.state import TrainingState
+from ganlab.training.step import TrainingStep, compiles
+
+
+class Trainer:
+    """Trains an experiment's state, a chunk of iterations at a time.
+
+    Attributes:
+        state: What is trained.
+        compiled: Whether XLA compiles the gradients.
+    """
+
+    def __init__(self, experiment: Experiment, state: TrainingState | None = None) -> None:
+        self.experiment = experiment
+        self.state = state or TrainingState(experiment)
+        self.compiled = compiles(experiment, self.state)
+        self._inputs = Inputs(experiment)
+        self._step = TrainingStep(experiment, self.state, compiled=self.compiled)
+        self._iterator: Iterator[Any] | None = None
+        self._iterator_at = 0
+        self._gather = _Gather(experiment.strategy)
+        self._chunk = tf.function(self._run, autograph=False)
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """What `train` returns, in order; known after the first chunk."""
+        return self._step.metrics
+
+    def trace(self) -> None:
+        """Builds the graph without running it, so that what cannot be trained is known before anything is written."""
+        start, length = tf.TensorSpec([], tf.int64), tf.TensorSpec([], tf.int32)
+        self._chunk.get_concrete_function(start, length, *self._iterators())
+
+    def agree(self, values: Sequence[float]) -> list[float]:
+        """The largest of each value over all processes, so that they take the same decisions."""
+        return [float(value) for value in self._gather.largest(values)]
+
+    def train(self, count: int) -> np.ndarray:
+        """Trains `count` iterations.
+
+        Returns:
+            The metrics of each, `(count, replicas, metrics)` float32.
+        """
+        start, length = tf.constant(self.state.step, tf.int64), tf.constant(count, tf.int32)
+        rows = self._chunk(start, length, *self._iterators())
+        self.state.step += count
+        self._iterator_at += count
+        return self._gather(rows)
+
+    def _iterators(self) -> tuple[Iterator[Any], ...]:
+        """The input's iterator where the examples come from one, at the state's step."""
+        if not self._inputs.on_host:
+            return ()
+        if self._iterator is None or self._iterator_at != self.state.step:
+            self._iterator, self._iterator_at = self._inputs.iterator(self.state.step), self.state.step
+        return (self._iterator,)
+
+    def _run(self, start: tf.Tensor, count: tf.Tensor, iterator: Iterator[Any] | None = None) -> tf.Tensor:
+        strategy = self.experiment.strategy
+        iteration = tf.autograph.experimental.do_not_convert(self._step.iteration)
+
+        def body(i: tf.Tensor, rows: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
+            step = start + tf.cast(i, tf.int64)
+            inputs = self._inputs
+            real = inputs.per_replica(step) if iterator is None else inputs.distribute(next(iterator))
+            values = strategy.run(iteration, args=(step, real))
+            return i + 1, rows.write(i, tf.stack(strategy.experimental_local_results(values)))
+
+        rows = tf.TensorArray(tf.float32, size=count)
+        _, rows = tf.while_loop(lambda i, _: i < count, body, (tf.constant(0), rows))
+        return rows.stack()
+
+
+class _Gather:
+    """Metrics of the replicas of other processes beside those of this one, once a chunk."""
+
+    def __init__(self, strategy: tf.distribute.Strategy) -> None:
+        self._strategy = strategy
+        self._ones = strategy.experimental_distribute_values_from_function(lambda context: tf.constant(1))
+        self._across = tf.function(self._all, autograph=False, reduce_retracing=True)
+
+    def __call__(self, rows: tf.Tensor) -> np.ndarray:
+        if rows.shape[1] == self._strategy.num_replicas_in_sync:
+            return rows.numpy()
+        return self._across(rows).numpy()
+
+    def largest(self, values: Sequence[float]) -> np.ndarray:
+        """The largest of each value over all processes."""
+        mine = len(self._strategy.experimental_local_results(self._ones))
+        if mine == self._strategy.num_replicas_in_sync:
+            return np.asarray(values)
+        rows = tf.tile(tf.constant(values, tf.float32)[None, None, :], [1, mine, 1])
+        return self._across(rows).numpy().max(axis=(0, 1))
+
+    def _all(self, rows: tf.Tensor) -> tf.Tensor:
+        remaining = tf.unstack(rows, axis=1)
+        local = self._strategy.experimental_distribute_values_from_function(lambda context: remaining.pop(0))
+
+        def gather(mine: tf.Tensor) -> tf.Tensor:
+            return tf.distribute.get_replica_context().all_gather(mine[:, None], axis=1)
+
+        return self._strategy.experimental_local_results(self._strategy.run(gather, args=(local,)))[0]

@@ -1,0 +1,72 @@
+"""Numbers that are a pure function of (seed, step, stream, example), drawn a replica's slice at a time.
+
+Philox (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011) is a counter-based generator: four numbers
+for each value of its counter. A replica that starts its counter where its rows begin draws exactly its rows of the
+draw that one device would make for the global batch, and no others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import tensorflow as tf
+
+Kind = Literal["uniform", "normal"]
+
+PHILOX = 1
+_BLOCK = 4  # numbers to a counter value
+_STREAM_BITS, _DRAW_BITS = 8, 12
+
+# Streams: what a draw is for. Each constraint takes one, from CONSTRAINTS on.
+FAKE_LATENT, FAKE_LAYERS, CRITIC_LAYERS, LATENT, LAYERS, CONSTRAINTS = 0, 1, 2, 3, 4, 8
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One draw, as written down when a function is first traced: enough to make it again elsewhere."""
+
+    kind: Kind
+    shape: tuple[int, ...]
+    stream: int
+    number: int
+
+
+def draw(spec: Draw, *, seed: int, step: tf.Tensor, replica: tf.Tensor) -> tf.Tensor:
+    """This replica's rows of a draw.
+
+    Args:
+        spec: Kind, local shape `(local_batch, ...)`, stream, and which draw of the stream it is.
+        seed: The experiment's seed.
+        step: The update's number, an integer scalar.
+        replica: The replica's number, an integer scalar.
+
+    Returns:
+        float32 of `spec.shape`: rows `replica * local_batch` onward of the global draw.
+    """
+    count = math.prod(spec.shape)
+    label = tf.cast(step, tf.int64) * 2 ** (_STREAM_BITS + _DRAW_BITS) + (spec.stream * 2**_DRAW_BITS + spec.number)
+    start = tf.cast(replica, tf.int64) * count
+    aligned = count % _BLOCK == 0
+    # Rows that do not begin on a counter value: draw one block more and cut.
+    total = count if aligned else -(-count // _BLOCK) * _BLOCK + _BLOCK
+    flat = _philox(spec.kind, total, tf.stack([tf.constant(seed, tf.int64), label]), start // _BLOCK)
+    if not aligned:
+        flat = tf.slice(flat, [start % _BLOCK], [count])
+    return tf.reshape(flat, spec.shape)
+
+
+def _philox(kind: Kind, count: int, seed: tf.Tensor, offset: tf.Tensor) -> tf.Tensor:
+    state = tf.raw_ops.StatelessRandomGetKeyCounter(seed=seed)
+    counter = tf.stack([state.counter[0] + tf.cast(offset, tf.uint64), state.counter[1]])
+    # Drawn flat: under XLA the numbers depend on the shape, not on the size alone.
+    op = tf.raw_ops.StatelessRandomNormalV2 if kind == "normal" else tf.raw_ops.StatelessRandomUniformV2
+    return op(shape=tf.constant([count], tf.int32), key=state.key, counter=counter, alg=PHILOX, dtype=tf.float32)
+
+
+def whole(kind: Kind, shape: Sequence[int], *, seed: int, stream: int, step: int = 0) -> tf.Tensor:
+    """A draw that belongs to no replica: one device's, whole."""
+    spec = Draw(kind, tuple(int(n) for n in shape), stream, 0)
+    return draw(spec, seed=seed, step=tf.constant(step, tf.int64), replica=tf.constant(0, tf.int64))

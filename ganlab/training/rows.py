@@ -1,0 +1,68 @@
+"""From the metrics of every iteration and replica to the rows that people read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ganlab.telemetry import Record
+from ganlab.training.replica import Metric
+
+
+class Rows:
+    """Gathers iterations into rows of `log_every`.
+
+    Attributes:
+        pending: Iterations since the last row, `(iterations, replicas, metrics)`: part of a checkpoint, so that a resumed
+            run writes the row that an uninterrupted one would.
+    """
+
+    def __init__(self, metrics: Sequence[Metric], log_every: int, replicas: int) -> None:
+        self._metrics, self._log_every = list(metrics), log_every
+        self.pending = np.zeros((0, replicas, len(self._metrics)), np.float32)
+
+    def add(self, first: int, values: np.ndarray) -> Iterator[list[Record]]:
+        """Takes iterations and yields the rows that they complete.
+
+        Args:
+            first: Generator updates done before the first of these iterations.
+            values: `(iterations, replicas, metrics)`.
+        """
+        start = first - len(self.pending)
+        values = np.concatenate([self.pending, values])
+        done = start + len(values)
+        for end in range((start // self._log_every + 1) * self._log_every, done + 1, self._log_every):
+            yield self._row(end, values[: end - start])
+            values, start = values[end - start :], end
+        self.pending = values
+
+    def rest(self, step: int) -> list[Record]:
+        """The row of what is pending at the end of a run, empty where nothing is."""
+        if not len(self.pending):
+            return []
+        row = self._row(step, self.pending)
+        self.pending = self.pending[:0]
+        return row
+
+    def _row(self, step: int, values: np.ndarray) -> list[Record]:
+        records = []
+        for i, metric in enumerate(self._metrics):
+            column = values[:, :, i].astype(np.float64)
+            over_time = {"max": np.max, "min": np.min}.get(metric.reduce, np.mean)
+            over_replicas = {"max": np.max, "min": np.min, "sum": np.sum}.get(metric.reduce, np.mean)
+            replicas = over_time(column, axis=0)
+            records.append(Record(step, metric.tag, float(over_replicas(replicas)), tuple(map(float, replicas))))
+        return records
+
+
+def first_non_finite(metrics: Sequence[Metric], first: int, values: np.ndarray) -> tuple[int, str] | None:
+    """The step and the tag of the first metric that is not a finite number, or None.
+
+    Args:
+        metrics: In the order of the values.
+        first: Generator updates done before the first of these iterations.
+        values: `(iterations, replicas, metrics)`.
+    """
+    bad = np.argwhere(~np.isfinite(values).all(axis=1))
+    return (first + int(bad[0][0]) + 1, metrics[int(bad[0][1])].tag) if len(bad) else None

@@ -1,0 +1,70 @@
+"""Samples of a generator and scores of a critic outside the training loop, on one device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ganlab.composition import Experiment
+from ganlab.training import noise
+from ganlab.training.networks import Network, as_scores
+from ganlab.training.state import TrainingState, read
+
+_BATCH = 1000
+
+
+class Sampler:
+    """Draws from a generator: sample i of seed s is the same however many are drawn."""
+
+    def __init__(self, generator: Network, weights: Mapping[str, Any], latent_dim: int) -> None:
+        self._generator, self._weights, self._latent_dim = generator, weights, latent_dim
+        self._run = tf.function(self._batch, autograph=False, reduce_retracing=True)
+
+    def __call__(self, n: int, seed: int) -> np.ndarray:
+        """Samples, `(n, *sample_shape)` float32; the layers behave as in inference."""
+        latent = noise.whole("normal", (n, self._latent_dim), seed=seed, stream=noise.LATENT)
+        batches = [self._run(latent[i : i + _BATCH]) for i in range(0, n, _BATCH)]
+        return np.concatenate([batch.numpy() for batch in batches])
+
+    def _batch(self, latent: tf.Tensor) -> tf.Tensor:
+        weights, buffers = read(self._weights), read(self._generator.buffers)
+        return self._generator(latent, weights, buffers, training=False)[0]
+
+
+class Scorer:
+    """The critic as constrained, `(n, *sample_shape) -> (n,)` float32, the layers as in inference."""
+
+    def __init__(self, state: TrainingState) -> None:
+        self._state = state
+        self._run = tf.function(self._scores, autograph=False, reduce_retracing=True)
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """Scores of these points."""
+        return self._run(tf.convert_to_tensor(x, tf.float32)).numpy()
+
+    def bounds(self) -> dict[str, float]:
+        """Certified Lipschitz bounds by constraint, of those that give one."""
+        return self._state.stack.bounds(self._effective())
+
+    def _effective(self) -> dict[str, tf.Tensor]:
+        state = self._state
+        parameters = [read(group) for group in state.parameters]
+        states = [read(group) for group in state.constraint_states]
+        return state.stack.effective(read(state.critic.weights), parameters, states)
+
+    def _scores(self, x: tf.Tensor) -> tf.Tensor:
+        effective, buffers = self._effective(), read(self._state.critic.buffers)
+        critic = self._state.stack.transform(
+            lambda points: as_scores(self._state.critic(points, effective, buffers, training=False)[0])
+        )
+        return critic(x)
+
+
+def real_examples(experiment: Experiment, n: int) -> np.ndarray:
+    """The first examples of the dataset, at most n: `(<= n, *sample_shape)` float32."""
+    size = experiment.dataset.size
+    count = n if size is None else min(n, size)
+    return np.asarray(experiment.dataset.examples(tf.range(count, dtype=tf.int64), experiment.seed))

@@ -1,0 +1,299 @@
+"""One training iteration on one replica: the critic's updates, then the generator's.
+
+The one rule that all else hangs on: a per-example loss is summed over the local batch and divided by the *global* batch
+size, and the optimizer sums gradients over replicas. The losses that people see are means over the local batch; their
+mean over replicas is the mean over the global batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from ganlab.composition import Experiment
+from ganlab.errors import ContractError, IncompatibleError
+from ganlab.roles import Batch
+from ganlab.training import noise
+from ganlab.training.networks import Tensors, as_scores
+from ganlab.training.noise import Draw, draw
+from ganlab.training.replica import Draws, Log, Metric, ReplicaView
+from ganlab.training.state import TrainingState, assign, read
+
+
+class TrainingStep:
+    """The iteration of one experiment over one state.
+
+    Attributes:
+        metrics: What `iteration` returns, in order; known once it has been traced.
+    """
+
+    def __init__(self, experiment: Experiment, state: TrainingState, *, compiled: bool) -> None:
+        self.experiment, self.state = experiment, state
+        self.metrics: list[Metric] = []
+        self._local = experiment.local_batch
+        self._latent_shape = (self._local, int(experiment.architecture.latent_dim))
+        self._critic_gradients = Gradients(self._critic_part, experiment, compiled=compiled)
+        self._generator_gradients = Gradients(
+            self._generator_part, experiment, compiled=compiled and not state.generator.synchronizes
+        )
+
+    def iteration(self, step: tf.Tensor, real: tf.Tensor) -> tf.Tensor:
+        """Trains for one step; called in a replica's context.
+
+        Args:
+            step: The number of generator updates done, an int64 scalar.
+            real: This replica's examples, `(critic_steps, local_batch, *sample_shape)`.
+
+        Returns:
+            The local value of every metric, float32, in the order of `self.metrics`.
+        """
+        critic_steps = self.experiment.critic_steps
+        # Unrolled: an optimizer cannot be applied inside a loop within a replica's function.
+        logs = [self._update_critic(step * critic_steps + k, real[k]) for k in range(critic_steps)]
+        metrics, values = logs[0][0], _over_updates(logs)
+        generator_metrics, generator_values = self._update_generator(step)
+        self.metrics = metrics + generator_metrics
+        _check_unique(self.metrics)
+        return tf.stack([*values, *tf.unstack(generator_values)])
+
+    def _draws(self, step: tf.Tensor) -> Draws:
+        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+        return Draws(self.experiment.seed, step, tf.convert_to_tensor(replica, tf.int32))
+
+    def _update_critic(self, update: tf.Tensor, real: tf.Tensor) -> tuple[list[Metric], tf.Tensor]:
+        state, draws = self.state, self._draws(update)
+        latent = draws.take("normal", self._latent_shape, noise.FAKE_LATENT)
+        fake, buffers = state.generator(
+            latent,
+            read(state.generator.weights),
+            read(state.generator.buffers),
+            noise=ReplicaView("generator", noise.FAKE_LAYERS, draws, None),
+        )
+        _assign_changed(state.generator.buffers, buffers)
+        batch = Batch(real=real, fake=fake, labels=None, size=self.experiment.batch_size, step=update)
+        weights = read(state.critic.weights)
+        parameters = [read(group) for group in state.parameters]
+        states = [read(group) for group in state.constraint_states]
+        states = state.stack.advance(weights, parameters, states, batch, draws)
+        for group, values in zip(state.constraint_states, states, strict=True):
+            assign(group.values(), [values[key] for key in group])
+        (gradients, critic_buffers, values), metrics = self._critic_gradients(
+            weights, parameters, states, read(state.critic.buffers), real, fake, step=update, replica=draws.replica
+        )
+        state.critic_optimizer.apply(gradients, state.critic_variables)
+        _assign_changed(state.critic.buffers, critic_buffers)
+        if state.stack.overrides_projection:
+            weights = read(state.critic.weights)
+            _assign_changed(state.critic.weights, state.stack.project(weights), weights)
+        return metrics, values
+
+    def _critic_part(
+        self,
+        draws: Draws,
+        log: Log,
+        weights: Tensors,
+        parameters: list[Tensors],
+        states: list[Tensors],
+        buffers: Tensors,
+        real: tf.Tensor,
+        fake: tf.Tensor,
+    ) -> tuple[list[tf.Tensor], Tensors]:
+        size, stack = self.experiment.batch_size, self.state.stack
+        batch = Batch(real=real, fake=fake, labels=None, size=size, step=draws.step)
+        with tf.GradientTape() as tape:
+            tape.watch((weights, parameters))
+            effective = stack.effective(weights, parameters, states)
+            model = _CriticCalls(self.state, effective, buffers, draws, noise.CRITIC_LAYERS)
+            critic = stack.transform(model)
+            real_scores, fake_scores = critic(real), critic(fake)
+            model.keeps_buffers = False  # what a penalty's calls would assign is dropped
+            loss = self.experiment.loss.critic(real_scores, fake_scores)
+            _check_loss(self.experiment, "critic", loss, self._local)
+            penalty = stack.penalties(critic, batch, parameters, states, draws, log)
+            weight_penalty = stack.weight_penalty(effective)
+            total = tf.reduce_sum(loss if penalty is None else loss + penalty) / size
+            if weight_penalty is not None:
+                # The same on every replica, and the optimizer sums over replicas.
+                total += weight_penalty / self.experiment.replicas
+        gradients = tape.gradient(total, (weights, parameters), unconnected_gradients="zero")
+        extra = tf.constant(0.0) if weight_penalty is None else weight_penalty
+        if penalty is not None or weight_penalty is not None:
+            mean = tf.reduce_mean(penalty) + extra if penalty is not None else extra
+            log.add("critic/penalty", mean)
+            log.add("critic/loss", tf.reduce_mean(loss) + mean)
+        else:
+            log.add("critic/loss", tf.reduce_mean(loss))
+        log.add("critic/wasserstein", tf.reduce_mean(real_scores) - tf.reduce_mean(fake_scores))
+        return [*gradients[0].values(), *(g for group in gradients[1] for g in group.values())], model.buffers
+
+    def _update_generator(self, step: tf.Tensor) -> tuple[list[Metric], tf.Tensor]:
+        state, draws = self.state, self._draws(step)
+        latent = draws.take("normal", self._latent_shape, noise.LATENT)
+        (gradients, buffers, values), metrics = self._generator_gradients(
+            read(state.generator.weights),
+            read(state.generator.buffers),
+            read(state.critic.weights),
+            read(state.critic.buffers),
+            [read(group) for group in state.parameters],
+            [read(group) for group in state.constraint_states],
+            latent,
+            step=step,
+            replica=draws.replica,
+        )
+        state.generator_optimizer.apply(gradients, list(state.generator.weights.values()))
+        _assign_changed(state.generator.buffers, buffers)
+        if state.average:
+            decay = _average_decay(self.experiment.ema_decay, step)
+            weights, average = read(state.generator.weights), read(state.average)
+            moved = [average[name] + (1.0 - decay) * (weights[name] - average[name]) for name in average]
+            assign(state.average.values(), moved)
+        return metrics, values
+
+    def _generator_part(
+        self,
+        draws: Draws,
+        log: Log,
+        weights: Tensors,
+        buffers: Tensors,
+        critic_weights: Tensors,
+        critic_buffers: Tensors,
+        parameters: list[Tensors],
+        states: list[Tensors],
+        latent: tf.Tensor,
+    ) -> tuple[list[tf.Tensor], Tensors]:
+        effective = self.state.stack.effective(critic_weights, parameters, states)
+        model = _CriticCalls(self.state, effective, critic_buffers, draws, noise.LAYERS)
+        critic = self.state.stack.transform(model)
+        view = ReplicaView("generator", noise.LAYERS, draws, None)
+        with tf.GradientTape() as tape:
+            tape.watch(weights)
+            fake, left = self.state.generator(latent, weights, buffers, noise=view)
+            loss = self.experiment.loss.generator(critic(fake))
+            _check_loss(self.experiment, "generator", loss, self._local)
+            total = tf.reduce_sum(loss) / self.experiment.batch_size
+        log.add("generator/loss", tf.reduce_mean(loss))
+        return list(tape.gradient(total, weights, unconnected_gradients="zero").values()), left
+
+
+class _CriticCalls:
+    """The critic of the contract before any constraint wraps it: `(n, *sample_shape) -> (n,)` float32."""
+
+    def __init__(self, state: TrainingState, effective: Tensors, buffers: Tensors, draws: Draws, stream: int) -> None:
+        self._network, self._effective = state.critic, effective
+        self._noise = ReplicaView("critic", stream, draws, None)
+        self.buffers, self.keeps_buffers = buffers, True
+
+    def __call__(self, x: tf.Tensor) -> tf.Tensor:
+        y, buffers = self._network(x, self._effective, self.buffers, noise=self._noise)
+        if self.keeps_buffers:
+            self.buffers = buffers
+        return as_scores(y)
+
+
+class Gradients:
+    """A part of the step without variables or communication, compiled by XLA where asked.
+
+    The random numbers of a compiled part are drawn outside and handed in: XLA's would be others.
+    """
+
+    def __init__(self, part: Callable[..., Any], experiment: Experiment, *, compiled: bool) -> None:
+        self._part, self._experiment, self._compiled = part, experiment, compiled
+        self._function: Callable[..., Any] | None = None
+        self._spec: list[Draw] = []
+        self._metrics: list[Metric] = []
+
+    def __call__(
+        self, *arguments: Any, step: tf.Tensor, replica: tf.Tensor
+    ) -> tuple[tuple[list[tf.Tensor], Tensors, tf.Tensor], list[Metric]]:
+        """Runs the part; returns (gradients, buffers, values of the metrics) and the metrics."""
+        seed = self._experiment.seed
+        if self._compiled and self._function is None:
+            self._prepare(arguments)
+        if self._function is None:
+            return self._run(Draws(seed, step, replica), arguments), self._metrics
+        given = [draw(spec, seed=seed, step=step, replica=replica) for spec in self._spec]
+        return self._function(arguments, step, replica, given), self._metrics
+
+    def _run(self, draws: Draws, arguments: Any) -> tuple[list[tf.Tensor], Tensors, tf.Tensor]:
+        log = Log()
+        gradients, buffers = self._part(draws, log, *arguments)
+        self._metrics = log.metrics
+        return gradients, buffers, tf.stack(log.values)
+
+    def _prepare(self, arguments: Any) -> None:
+        """Traces once on a scratch graph to see what is drawn and whether replicas talk; then compiles or does not."""
+        seed = self._experiment.seed
+        seen: list[Draws] = []
+
+        def scratch(arguments: Any, step: tf.Tensor, replica: tf.Tensor) -> Any:
+            seen.append(Draws(seed, step, replica, scratch=True))
+            return self._run(seen[-1], arguments)
+
+        specs = tf.nest.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), arguments)
+        integer = tf.TensorSpec([], tf.int64), tf.TensorSpec([], tf.int32)
+        tf.function(scratch, autograph=False).get_concrete_function(specs, *integer)
+        if seen[-1].collective and self._experiment.replicas > 1:
+            if self._experiment.jit == "on":
+                raise IncompatibleError(
+                    f"experiment.jit = 'on', but constraint {seen[-1].collective} communicates between replicas in its "
+                    "penalty, which cannot be compiled here. Let it do so in advance, or set experiment.jit = 'auto'."
+                )
+            self._compiled = False
+            return
+        self._spec = seen[-1].recorded
+
+        def compiled(arguments: Any, step: tf.Tensor, replica: tf.Tensor, given: list[tf.Tensor]) -> Any:
+            return self._run(Draws(seed, step, replica, given=given), arguments)
+
+        self._function = tf.function(compiled, jit_compile=True, autograph=False)
+
+
+def compiles(experiment: Experiment, state: TrainingState) -> bool:
+    """Whether XLA compiles the gradients: as asked, or where it is known to be quicker.
+
+    On a CPU XLA's dense layers are a little quicker than the kernels and its convolutions ten times slower. A TPU compiles
+    the whole step anyway.
+    """
+    if experiment.jit != "auto":
+        return experiment.jit == "on"
+    kinds = {device.device_type for device in tf.config.list_logical_devices()}
+    if "TPU" in kinds:
+        return False
+    if "GPU" in kinds:
+        return True
+    networks = (state.generator, state.critic)
+    return all(len(v.shape) <= 2 for network in networks for v in network.weights.values())
+
+
+def _assign_changed(variables: dict[str, Any], values: Tensors, before: Tensors | None = None) -> None:
+    changed = [name for name in variables if before is None or values[name] is not before[name]]
+    assign([variables[name] for name in changed], [values[name] for name in changed])
+
+
+def _average_decay(decay: float, step: tf.Tensor) -> tf.Tensor:
+    # Early on the average follows quickly, or it would remember the initial weights for 1 / (1 - decay) steps.
+    done = tf.cast(step, tf.float32)
+    return tf.minimum(tf.constant(decay, tf.float32), (1.0 + done) / (10.0 + done))
+
+
+def _over_updates(logs: list[tuple[list[Metric], tf.Tensor]]) -> list[tf.Tensor]:
+    metrics, stacked = logs[0][0], tf.stack([values for _, values in logs])
+    reductions = {"max": tf.reduce_max, "min": tf.reduce_min}
+    return [reductions.get(metric.reduce, tf.reduce_mean)(stacked[:, i]) for i, metric in enumerate(metrics)]
+
+
+def _check_loss(experiment: Experiment, method: str, value: tf.Tensor, local: int) -> None:
+    if tuple(value.shape) != (local,):
+        raise ContractError(
+            f"Loss {type(experiment.loss).__name__}.{method} returned the shape {tuple(value.shape)}; it must be one value "
+            f"per example, ({local},). Do not reduce over the batch: the core divides by the global batch size."
+        )
+
+
+def _check_unique(metrics: list[Metric]) -> None:
+    tags = [metric.tag for metric in metrics]
+    twice = sorted({tag for tag in tags if tags.count(tag) > 1})
+    if twice:
+        raise ContractError(f"The metric {twice[0]!r} was logged twice in one update. Give each a name of its own.")

@@ -1,0 +1,50 @@
+"""The gradient penalty."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import ganlab
+from ganlab.functional import interpolate, slopes
+from ganlab.lazy import tensorflow as tf
+
+
+class GradientPenalty(ganlab.Constraint):
+    """Penalizes the critic's slope at points between real and fake examples for being other than `target`.
+
+    Gulrajani, Ahmed, Arjovsky, Dumoulin and Courville, "Improved training of Wasserstein GANs" (2017), equation 3:
+    `weight * (||grad critic(x)|| - 1)^2` at `x = a * real + (1 - a) * fake`, a uniform in [0, 1) for each example. One-sided,
+    `weight * max(0, ||grad critic(x)|| - 1)^2`, it is the penalty of Petzka, Fischer and Lukovnikov, "On the
+    regularization of Wasserstein GANs" (2018), equation 8.
+
+    Logs `slope` (mean) and `slope_max` over the points where it is taken.
+    """
+
+    def __init__(self, *, weight: float = 10.0, target: float = 1.0, one_sided: bool = False) -> None:
+        """Chooses the penalty.
+
+        Args:
+            weight: The penalty's factor; the paper's 10 for images, 0.1 for its toy data.
+            target: The slope that costs nothing.
+            one_sided: Whether slopes below the target cost nothing either.
+
+        Raises:
+            ConfigError: The weight or the target is negative.
+        """
+        for name, value in (("weight", weight), ("target", target)):
+            if not value >= 0:
+                raise ganlab.ConfigError(f"constraints.gradient_penalty.{name} = {value!r} must be at least 0.")
+        self.weight, self.target, self.one_sided = weight, target, one_sided
+
+    def penalty(
+        self, critic: ganlab.Critic, batch: ganlab.Batch, state: Mapping[str, tf.Tensor], replica: ganlab.Replica
+    ) -> tf.Tensor:
+        """The penalty of each example, at one point between its real and its fake half."""
+        points = interpolate(batch.real, batch.fake, replica.uniform([batch.real.shape[0]]))
+        slope = slopes(critic, points)
+        replica.log("slope", slope)
+        replica.log("slope_max", slope, reduce="max")
+        excess = slope - self.target
+        if self.one_sided:
+            excess = tf.nn.relu(excess)
+        return self.weight * tf.square(excess)
