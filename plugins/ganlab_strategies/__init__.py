@@ -7,7 +7,7 @@ from typing import Any
 
 import ganlab
 from ganlab_strategies.local import mirrored, one_device
-from ganlab_strategies.tpu import tpu
+from ganlab_strategies.tpus import tpu
 from ganlab_strategies.workers import multi_worker
 
 

@@ -68,10 +68,10 @@ def check_cluster(text: str) -> None:
     except json.JSONDecodeError as error:
         raise _unusable(f"is no JSON (line {error.lineno}, column {error.colno}: {error.msg})") from None
     cluster, task = _part(config, "cluster"), _part(config, "task")
-    addresses: dict[str, Any] = {kind: cluster[kind] for kind in ("chief", "worker") if kind in cluster}
-    for kind, hosts in addresses.items():
+    addresses = {name: cluster[name] for name in ("chief", "worker") if name in cluster}
+    for name, hosts in addresses.items():
         if not isinstance(hosts, list) or not hosts or not all(isinstance(host, str) for host in hosts):
-            raise _unusable(f"has cluster.{kind} = {hosts!r}, which must be a list of 'host:port'")
+            raise _unusable(f"has cluster.{name} = {hosts!r}, which must be a list of 'host:port'")
     if not addresses:
         raise _unusable("has no cluster.worker")
     kind, index = task.get("type"), task.get("index")

@@ -46,7 +46,7 @@ def tpu(*, address: str = "", connect_attempts: int = 5) -> tf.distribute.Strate
     found = address or _address()
     transient = (tf.errors.UnavailableError, tf.errors.DeadlineExceededError, ConnectionError, TimeoutError)
     try:
-        resolver = retry(lambda: _connect(found), attempts=connect_attempts, transient=transient)
+        resolver = retry(lambda: _connect(found), attempts=connect_attempts, transient=transient, sleep=time.sleep)
     except transient as error:
         raise ganlab.IncompatibleError(
             f"strategies.tpu could not reach the TPU {found!r} in {connect_attempts} attempts: {_line(error)}. Check "
@@ -65,7 +65,7 @@ def retry(
     *,
     attempts: int,
     transient: tuple[type[BaseException], ...],
-    sleep: Callable[[float], None] = time.sleep,
+    sleep: Callable[[float], None],
 ) -> T:
     """Calls until it succeeds, waiting twice as long after each failure.
 
@@ -125,8 +125,8 @@ def _address() -> str:
         )
     if importlib.util.find_spec("libtpu") is None:
         raise ganlab.IncompatibleError(
-            "strategies.tpu cannot use the TPU chips of this machine: this TensorFlow is not built for them. Install it "
-            "in a fresh environment: pip install 'ganlab[tpu]'"
+            "strategies.tpu cannot use the TPU chips of this machine: this TensorFlow is not built for them. Make a "
+            "fresh environment and there: pip install 'ganlab[tpu]'"
         )
     return "local"
 

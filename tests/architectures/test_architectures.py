@@ -1,0 +1,294 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import ganlab
+
+# Small networks of every kind: an architecture, its arguments, and a sample shape that it takes.
+SMALL = {
+    "mlp": ("mlp", {"width": 8, "depth": 2}, (2,)),
+    "mlp-leaky": ("mlp", {"width": 8, "activation": "leaky_relu"}, (4, 4, 1)),
+    "mlp-elu": ("mlp", {"width": 8, "activation": "elu"}, (5, 3)),
+    "mlp-softplus": ("mlp", {"width": 8, "activation": "softplus"}, (2,)),
+    "mlp-tanh": ("mlp", {"width": 8, "activation": "tanh"}, (2,)),
+    "dcgan": ("dcgan", {"channels": 4, "latent_dim": 6}, (28, 28, 1)),
+    "dcgan-layer": (
+        "dcgan",
+        {"channels": 4, "latent_dim": 6, "generator_normalization": "layer", "critic_normalization": "layer"},
+        (16, 16, 3),
+    ),
+    "dcgan-none": ("dcgan", {"channels": 4, "kernel_size": 4, "generator_normalization": "none"}, (8, 8, 3)),
+    "resnet": ("resnet", {"channels": 4, "latent_dim": 6}, (32, 32, 3)),
+    "resnet-layer": (
+        "resnet",
+        {"channels": 2, "latent_dim": 6, "generator_normalization": "layer", "critic_normalization": "layer"},
+        (64, 64, 3),
+    ),
+}
+small = pytest.mark.parametrize("case", SMALL)
+
+
+def make(name, **arguments):
+    return ganlab.component("architectures", name)(**arguments)
+
+
+def built(case):
+    name, arguments, shape = SMALL[case]
+    keras.utils.set_random_seed(1)
+    architecture = make(name, **arguments)
+    return architecture, architecture.generator(shape), architecture.critic(shape), shape
+
+
+def normal(shape, seed=0):
+    return tf.random.stateless_normal(shape, [seed, 1])
+
+
+def sides(model):
+    """The sides of the feature maps after convolutions and croppings."""
+    kinds = (keras.layers.Conv2D, keras.layers.Conv2DTranspose, keras.layers.Cropping2D)
+    return [layer.output.shape[1] for layer in model.layers if isinstance(layer, kinds)]
+
+
+@pytest.mark.parametrize(("size", "base"), [(8, 4), (16, 4), (20, 3), (28, 4), (32, 4), (36, 3), (64, 4), (128, 4)])
+def test_dcgan_makes_squares_of_any_side(size, base):
+    dcgan = make("dcgan", channels=2, latent_dim=3)
+    generator, critic = dcgan.generator((size, size, 3)), dcgan.critic((size, size, 3))
+    assert generator.input_shape == (None, 3)
+    assert generator.output_shape == critic.input_shape == (None, size, size, 3)
+    assert critic.output_shape == (None, 1)
+    assert generator.get_layer("base").output.shape[1] == sides(critic)[-1] == base
+    assert generator(normal((2, 3))).shape == (2, size, size, 3)
+
+
+def test_dcgan_halves_28_as_the_mnist_networks_do():
+    dcgan = make("dcgan", channels=2)
+    assert sides(dcgan.critic((28, 28, 1))) == [14, 7, 4]
+    assert sides(dcgan.generator((28, 28, 1))) == [8, 7, 14, 28]
+
+
+def test_dcgan_doubles_its_channels_up_to_eight_times():
+    critic = make("dcgan", channels=2).critic((128, 128, 3))
+    assert [layer.filters for layer in critic.layers if isinstance(layer, keras.layers.Conv2D)] == [2, 4, 8, 16, 16]
+
+
+@pytest.mark.parametrize(("size", "base"), [(32, 8), (64, 4), (128, 4)])
+def test_resnet_makes_the_papers_sizes(size, base):
+    resnet = make("resnet", channels=1, latent_dim=3)
+    generator, critic = resnet.generator((size, size, 3)), resnet.critic((size, size, 3))
+    assert generator.output_shape == critic.input_shape == (None, size, size, 3)
+    assert critic.output_shape == (None, 1)
+    assert generator.get_layer("base").output.shape[1] == 4
+    assert critic.get_layer("last_activation").output.shape[1] == base
+
+
+def test_resnet_of_128_has_the_channels_of_the_spectral_normalization_paper():
+    resnet = make("resnet")
+    generator, critic = resnet.generator((128, 128, 3)), resnet.critic((128, 128, 3))
+    assert [generator.get_layer(f"block_{i}").output.shape[-1] for i in range(1, 6)] == [1024, 512, 256, 128, 64]
+    assert generator.get_layer("base").output.shape[-1] == 1024
+    assert [critic.get_layer(f"block_{i}").output.shape[-1] for i in range(1, 7)] == [64, 128, 256, 512, 1024, 1024]
+
+
+def test_the_toy_networks_have_the_papers_parameters():
+    mlp = make("mlp")
+    hidden = (2 * 512 + 512) + 2 * (512 * 512 + 512)
+    assert mlp.generator((2,)).count_params() == hidden + 512 * 2 + 2
+    assert mlp.critic((2,)).count_params() == hidden + 512 + 1
+
+
+def test_the_mnist_networks_have_the_papers_parameters():
+    dcgan = make("dcgan", generator_normalization="none")
+    project, up = 128 * 4096 + 4096, (25 * 256 * 128 + 128) + (25 * 128 * 64 + 64) + (25 * 64 + 1)
+    assert dcgan.generator((28, 28, 1)).count_params() == project + up
+    down = (25 * 64 + 64) + (25 * 64 * 128 + 128) + (25 * 128 * 256 + 256)
+    assert dcgan.critic((28, 28, 1)).count_params() == down + 4 * 4 * 256 + 1
+
+
+def test_the_cifar_critic_has_the_papers_parameters():
+    convolution, shortcut = 9 * 128 * 128 + 128, 128 * 128
+    first = (9 * 3 * 128 + 128) + convolution + 3 * 128
+    blocks = (2 * convolution + shortcut) + 2 * (2 * convolution)
+    assert make("resnet").critic((32, 32, 3)).count_params() == first + blocks + 128 + 1
+
+
+def test_weights_before_rectifiers_have_the_variance_of_he():
+    keras.utils.set_random_seed(1)
+    mlp = make("mlp").critic((2,)).get_layer("hidden_2").kernel
+    assert np.var(mlp) == pytest.approx(2 / 512, rel=0.02)
+    assert np.abs(mlp).max() < np.sqrt(6 / 512)
+    # An output pixel of a convolution transposed at stride 2 sees a quarter of 25 taps of 256 channels.
+    up = make("dcgan").generator((28, 28, 1)).get_layer("convolution_1").kernel
+    assert np.var(up) == pytest.approx(2 / (256 * 25 / 4), rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("shape", "output", "activation"),
+    [
+        ((2,), "auto", "linear"),
+        ((4, 4, 1), "auto", "tanh"),
+        ((5, 3), "auto", "linear"),
+        ((4, 4, 1), "linear", "linear"),
+        ((2,), "tanh", "tanh"),
+    ],
+)
+def test_mlp_ends_in_tanh_for_images(shape, output, activation):
+    generator = make("mlp", width=4, output=output).generator(shape)
+    assert generator.get_layer("output").activation.__name__ == activation
+    assert generator.output_shape == (None, *shape)
+
+
+def slope_penalty(critic, x):
+    return tf.reduce_mean(tf.square(ganlab.functional.slopes(lambda x: critic(x, training=True)[:, 0], x) - 1.0))
+
+
+def penalty_gradients(critic, x):
+    """The penalty's gradient by each weight that it depends on: the last bias, for one, moves no slope."""
+    with tf.GradientTape() as tape:
+        value = slope_penalty(critic, x)
+    gradients = tape.gradient(value, [v.value for v in critic.trainable_variables])
+    return {v.path: g for v, g in zip(critic.trainable_variables, gradients, strict=True) if g is not None}
+
+
+@small
+def test_a_penalty_on_slopes_can_be_differentiated(case):
+    _, _, critic, shape = built(case)
+    gradients = penalty_gradients(critic, 0.5 * normal((3, *shape)))
+    assert all(np.isfinite(gradient).all() for gradient in gradients.values())
+    assert all(np.any(gradients[v.path]) for v in critic.trainable_variables if v.path.endswith("kernel"))
+
+
+@pytest.mark.parametrize("case", ["mlp", "mlp-tanh", "dcgan-layer", "resnet-layer"])
+def test_the_gradient_of_the_penalty_is_its_change(case):
+    # Slopes of rectifiers jump, which differences see and derivatives do not: they are made smooth, the rest stays.
+    _, _, critic, shape = built(case)
+    critic = keras.models.clone_model(critic, clone_function=smooth)
+    x = 0.5 * normal((3, *shape))
+    gradients = penalty_gradients(critic, x)
+    squared = sum(float(tf.reduce_sum(tf.square(g))) for g in gradients.values())
+    moved = [v for v in critic.trainable_variables if v.path in gradients]
+    start = {v.path: v.numpy() for v in moved}
+    step = 1e-3 * np.sqrt(sum(np.sum(np.square(w)) for w in start.values()) / squared)
+    values = []
+    for signed in (step, -step):
+        for v in moved:
+            v.assign(start[v.path] + signed * gradients[v.path].numpy())
+        values.append(float(slope_penalty(critic, x)))
+    assert (values[0] - values[1]) / (2 * step) == pytest.approx(squared, rel=0.01)
+
+
+def smooth(layer):
+    if isinstance(layer, (keras.layers.ReLU, keras.layers.LeakyReLU)) or layer.name.startswith("activation"):
+        return keras.layers.Activation("softplus", name=layer.name)
+    return type(layer).from_config(layer.get_config())
+
+
+@small
+def test_a_score_depends_on_its_own_example_alone(case):
+    _, _, critic, shape = built(case)
+    x = normal((3, *shape))
+    np.testing.assert_allclose(critic(x, training=True)[:1], critic(x[:1], training=True), rtol=1e-4, atol=1e-5)
+
+
+@small
+def test_mixed_precision_computes_in_bfloat16_and_ends_in_float32(case, precision):
+    precision("mixed_bfloat16")
+    architecture, generator, critic, _ = built(case)
+    samples = generator(normal((2, architecture.latent_dim)), training=True)
+    scores = critic(samples, training=True)
+    assert samples.dtype == scores.dtype == tf.float32
+    assert {v.dtype for v in generator.variables + critic.variables} == {"float32"}
+    for model in (generator, critic):
+        assert any(layer.weights and layer.compute_dtype == "bfloat16" for layer in model.layers)
+    # bfloat16 has 8 significant bits: numbers of full precision need more than a rounding to it leaves.
+    assert not np.array_equal(scores, tf.cast(tf.cast(scores, tf.bfloat16), tf.float32))
+
+
+@small
+def test_names_are_explicit_and_the_same_in_a_second_build(case):
+    _, generator, critic, _ = built(case)
+    _, second_generator, second_critic, _ = built(case)
+    for first, second in ((generator, second_generator), (critic, second_critic)):
+        assert [layer.name for layer in first.layers] == [layer.name for layer in second.layers]
+        assert len({v.path for v in first.variables}) == len(first.variables)
+
+
+@small
+def test_no_generator_weight_is_without_effect(case):
+    # A bias that a batch normalization takes out again has a gradient of mere rounding, which Adam makes into drift.
+    architecture, generator, _, shape = built(case)
+    with tf.GradientTape() as tape:
+        samples = generator(normal((16, architecture.latent_dim)), training=True)
+        loss = tf.reduce_sum(samples * normal((16, *shape), seed=2))
+    gradients = tape.gradient(loss, [v.value for v in generator.trainable_variables])
+    norms = {v.path: float(tf.norm(g)) for v, g in zip(generator.trainable_variables, gradients, strict=True)}
+    assert min(norms.values()) > 1e-5 * max(norms.values()), norms
+
+
+@pytest.mark.parametrize("case", ["dcgan", "resnet"])
+def test_batch_normalization_takes_its_moments_over_all_replicas(case, cpus):
+    strategy = ganlab.component("strategies", "mirrored")(devices=cpus[:2])
+    with strategy.scope():
+        architecture, generator, _, _ = built(case)
+    layers = [layer for layer in generator.layers if isinstance(layer, keras.layers.BatchNormalization)]
+    assert len(layers) >= 3
+    assert all(layer.synchronized for layer in layers)
+    noise = normal((8, architecture.latent_dim))
+
+    @tf.function
+    def replicas():
+        def one():
+            replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+            return generator(tf.reshape(noise, (2, 4, -1))[replica], training=True)
+
+        return strategy.experimental_local_results(strategy.run(one))
+
+    _, alone, _, _ = built(case)
+    np.testing.assert_allclose(tf.concat(replicas(), 0), alone(noise, training=True), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "message"),
+    [
+        ("dcgan", (28, 20, 1), r"architectures\.dcgan cannot make samples of shape \(28, 20, 1\): .*square images"),
+        ("dcgan", (7, 7, 1), r"\(7, 7, 1\): it makes square images .* of side 8 or more.*architectures\.mlp"),
+        ("dcgan", (2,), r"architectures\.dcgan cannot make samples of shape \(2,\)"),
+        ("resnet", (28, 28, 1), r"architectures\.resnet cannot .* \(28, 28, 1\): .* of side 32, 64 or 128"),
+        ("resnet", (32, 32), r"architectures\.resnet cannot .* \(32, 32\)"),
+        ("mlp", (), r"architectures\.mlp cannot make samples of shape \(\): it needs at least one axis"),
+        ("mlp", (0,), r"architectures\.mlp cannot make samples of shape \(0,\)"),
+    ],
+)
+def test_sample_shapes_that_do_not_fit_are_named(name, shape, message):
+    architecture = make(name)
+    for method in (architecture.generator, architecture.critic):
+        with pytest.raises(ganlab.IncompatibleError, match=message):
+            method(shape)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("mlp", {"width": 0}, r"architectures\.mlp\.width = 0 must be a whole number of at least 1"),
+        ("mlp", {"depth": -1}, r"architectures\.mlp\.depth = -1 must be"),
+        ("mlp", {"latent_dim": 2.0}, r"architectures\.mlp\.latent_dim = 2\.0 must be"),
+        ("mlp", {"activation": "swish"}, r"mlp\.activation = 'swish' must be one of 'relu', 'leaky_relu'"),
+        ("mlp", {"output": "sigmoid"}, r"mlp\.output = 'sigmoid' must be one of 'auto', 'linear', 'tanh'"),
+        ("dcgan", {"channels": 0}, r"architectures\.dcgan\.channels = 0 must be"),
+        ("dcgan", {"latent_dim": 0}, r"architectures\.dcgan\.latent_dim = 0 must be"),
+        ("dcgan", {"kernel_size": 1}, r"dcgan\.kernel_size = 1 must be a whole number of at least 2"),
+        (
+            "dcgan",
+            {"generator_normalization": "spectral"},
+            r"generator_normalization = 'spectral' must be one of 'batch'",
+        ),
+        ("dcgan", {"critic_normalization": "batch"}, r"critic_normalization = 'batch' .* couples .* use 'layer'"),
+        ("resnet", {"channels": 0}, r"architectures\.resnet\.channels = 0 must be"),
+        ("resnet", {"latent_dim": 0}, r"architectures\.resnet\.latent_dim = 0 must be"),
+        ("resnet", {"generator_normalization": None}, r"resnet\.generator_normalization = None must be one of"),
+        ("resnet", {"critic_normalization": "batch"}, r"resnet\.critic_normalization = 'batch' must be one of 'none'"),
+    ],
+)
+def test_parameters_out_of_range_are_named(name, arguments, message):
+    with pytest.raises(ganlab.ConfigError, match=message):
+        make(name, **arguments)

@@ -1,0 +1,93 @@
+import math
+import types
+
+import numpy as np
+import pytest
+
+import ganlab
+
+ANGLES = 2 * np.pi * np.arange(8) / 8
+RING = 2.0 * np.stack([np.cos(ANGLES), np.sin(ANGLES)], axis=1)
+STD = 0.02
+
+
+def ring(**changes):
+    return types.SimpleNamespace(**{"modes": RING, "std": STD, "sample_shape": (2,), **changes})
+
+
+def measure(points, dataset=None, **arguments):
+    points = np.asarray(points, np.float32)
+    return ganlab.component("evaluators", "mode_coverage")(**arguments).evaluate(
+        lambda n, seed: points, dataset or ring(), None
+    )
+
+
+def test_a_perfect_sampler_scores_what_theory_says():
+    rng = np.random.default_rng(0)
+    n = 200_000
+    points = RING[rng.integers(8, size=n)] + STD * rng.normal(size=(n, 2))
+    figures = measure(points)
+    # P(chi-squared of two degrees < 9) = 1 - exp(-9/2); its standard error here is 0.00023.
+    assert figures["high_quality"] == pytest.approx(1 - math.exp(-4.5), abs=0.001)
+    assert round(100 * (1 - math.exp(-4.5)), 1) == 98.9
+    assert figures["modes"] == 8
+    # 2 n KL is about chi-squared of 7 degrees: 24 is its 99.9th percentile.
+    assert 0 <= figures["reverse_kl"] < 24 / (2 * n)
+
+
+def test_reverse_kl_is_of_the_modes_found_against_all_of_them():
+    # Three of four samples in one mode, one in another, and one far away: KL = 3/4 log(8 * 3/4) + 1/4 log(8 * 1/4).
+    points = [RING[0], RING[0], RING[0] + [0.059, 0.0], RING[3], [9.0, 9.0]]
+    figures = measure(points)
+    assert figures["modes"] == 2
+    assert figures["high_quality"] == pytest.approx(4 / 5)
+    assert figures["reverse_kl"] == pytest.approx(0.75 * math.log(6) + 0.25 * math.log(2))
+
+
+def test_a_collapsed_generator_and_a_useless_one_are_log_k_away_from_uniform():
+    assert measure([RING[5]] * 3) == {"modes": 1, "high_quality": 1, "reverse_kl": pytest.approx(math.log(8))}
+    assert measure([[9.0, 9.0], [np.nan, 0.0]]) == {
+        "modes": 0,
+        "high_quality": 0,
+        "reverse_kl": pytest.approx(math.log(8)),
+    }
+
+
+def test_a_sample_counts_up_to_the_given_number_of_deviations():
+    points = [RING[0] + [2.5 * STD, 0.0], RING[0] + [0.0, 3.5 * STD]]
+    assert measure(points)["high_quality"] == 0.5
+    assert measure(points, sigmas=4.0)["high_quality"] == 1.0
+    assert measure(points, sigmas=2.0)["high_quality"] == 0.0
+
+
+def test_it_draws_as_many_samples_as_asked_with_its_seed():
+    drawn = []
+    evaluator = ganlab.component("evaluators", "mode_coverage")(samples=7, seed=3)
+    evaluator.evaluate(lambda n, seed: drawn.append((n, seed)) or np.zeros((n, 2), np.float32), ring(), None)
+    assert drawn == [(7, 3)]
+
+
+@pytest.mark.parametrize("missing", ["modes", "std"])
+def test_a_dataset_that_is_no_mixture_is_named(missing):
+    with pytest.raises(
+        ganlab.IncompatibleError, match=f"cannot measure SimpleNamespace, which has no {missing}: .* Drop it"
+    ):
+        measure(RING, ring(**{missing: None}))
+
+
+def test_samples_of_another_shape_are_refused():
+    with pytest.raises(ganlab.IncompatibleError, match=r"samples of shape \(3,\); the modes of .* of shape \(2,\)"):
+        measure(np.zeros((4, 3)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"samples": 0}, r"mode_coverage\.samples = 0 must be a whole number above 0"),
+        ({"sigmas": 0.0}, r"mode_coverage\.sigmas = 0\.0 must be a finite number above 0"),
+        ({"sigmas": math.inf}, r"mode_coverage\.sigmas = inf"),
+    ],
+)
+def test_a_protocol_without_samples_is_refused(arguments, message):
+    with pytest.raises(ganlab.ConfigError, match=message):
+        ganlab.component("evaluators", "mode_coverage")(**arguments)

@@ -1,0 +1,73 @@
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import ganlab
+
+REAL = [2.0, -1.0, 0.5]
+FAKE = [-3.0, 0.5, 1.0]
+
+
+def softplus(x):
+    return math.log(1.0 + math.exp(x))
+
+
+# Worked out by hand from the papers' equations.
+VALUES = {
+    "wasserstein": ([-5.0, 1.5, 0.5], [3.0, -0.5, -1.0]),
+    "hinge": ([0.0, 2.0 + 1.5, 0.5 + 2.0], [3.0, -0.5, -1.0]),
+    "non_saturating": (
+        [softplus(-2.0) + softplus(-3.0), softplus(1.0) + softplus(0.5), softplus(-0.5) + softplus(1.0)],
+        [softplus(3.0), softplus(-0.5), softplus(-1.0)],
+    ),
+    "least_squares": ([(1.0 + 9.0) / 2, (4.0 + 0.25) / 2, (0.25 + 1.0) / 2], [16.0 / 2, 0.25 / 2, 0.0]),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_losses_are_the_papers_equations_per_example(name):
+    loss = ganlab.component("losses", name)()
+    critic, generator = VALUES[name]
+    for expected, found in (
+        (critic, loss.critic(tf.constant(REAL), tf.constant(FAKE))),
+        (generator, loss.generator(tf.constant(FAKE))),
+    ):
+        assert found.dtype == tf.float32
+        assert found.shape == (3,)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_the_non_saturating_loss_neither_overflows_nor_saturates():
+    loss = ganlab.component("losses", "non_saturating")()
+    scores = tf.constant([-1000.0])
+    with tf.GradientTape() as tape:
+        tape.watch(scores)
+        value = loss.generator(scores)
+    assert value.numpy() == [1000.0]
+    assert tape.gradient(value, scores).numpy() == [-1.0]
+
+
+def test_at_a_score_of_zero_the_first_game_is_worth_two_logarithms_of_two():
+    loss = ganlab.component("losses", "non_saturating")()
+    np.testing.assert_allclose(loss.critic(tf.zeros(1), tf.zeros(1)), [2 * math.log(2)], rtol=1e-6)
+
+
+def test_least_squares_takes_the_targets_of_the_pearson_divergence():
+    # b - c = 1 and b - a = 2: the paper's first choice, a = -1, b = 1, c = 0.
+    loss = ganlab.component("losses", "least_squares")(a=-1.0, b=1.0, c=0.0)
+    np.testing.assert_allclose(loss.critic(tf.constant([3.0]), tf.constant([1.0])), [(4.0 + 4.0) / 2])
+    np.testing.assert_allclose(loss.generator(tf.constant([3.0])), [4.5])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"a": 1.0}, r"losses\.least_squares\.a = 1\.0 equals b: .* Use different targets"),
+        ({"c": math.inf}, r"losses\.least_squares\.c = inf must be a finite number"),
+    ],
+)
+def test_least_squares_refuses_targets_that_tell_nothing(arguments, message):
+    with pytest.raises(ganlab.ConfigError, match=message):
+        ganlab.component("losses", "least_squares")(**arguments)

@@ -1,0 +1,147 @@
+import math
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import ganlab
+
+
+def make(name, **arguments):
+    return ganlab.component("optimizers", name)(**arguments)
+
+
+def filled(optimizer, updates):
+    """The optimizer as training makes it: from its config, with the length of the run filled in."""
+    config = optimizer.get_config()
+    if config["learning_rate"]["config"]["decay_steps"] is None:
+        config["learning_rate"]["config"]["decay_steps"] = updates
+    return type(optimizer).from_config(config)
+
+
+def rates(optimizer, steps):
+    schedule = optimizer._learning_rate
+    traced = tf.function(schedule, input_signature=[tf.TensorSpec([], tf.int64)])
+    return [float(traced(tf.constant(step, tf.int64))) for step in steps]
+
+
+def updated(optimizer, gradients, start=1.0):
+    variable = keras.Variable(start, dtype="float32")
+    values = []
+    for gradient in gradients:
+        optimizer.apply([tf.constant(gradient)], [variable])
+        values.append(float(variable))
+    return values
+
+
+def test_adam_has_the_moments_of_the_gradient_penalty_paper():
+    adam = make("adam")
+    assert isinstance(adam, keras.optimizers.Adam)
+    config = adam.get_config()
+    assert (config["learning_rate"], config["beta_1"], config["beta_2"]) == (pytest.approx(1e-4), 0.5, 0.9)
+    # After gradients 2 and -1 the first moment is .5 * 1 - .5 * 1 = 0: the second update is nothing.
+    first, second = updated(make("adam", learning_rate=0.1), [2.0, -1.0])
+    assert first == pytest.approx(0.9, abs=1e-6)
+    assert second == pytest.approx(first, abs=1e-6)
+
+
+def test_rmsprop_divides_by_the_running_root_mean_square():
+    # v = .01 g^2 after one update: the step is lr g / (.1 |g|) = 10 lr.
+    assert updated(make("rmsprop", learning_rate=0.01), [3.0]) == [pytest.approx(0.9, abs=1e-6)]
+    assert make("rmsprop").get_config()["learning_rate"] == pytest.approx(5e-5)
+
+
+def test_rmsprop_still_normalizes_small_gradients():
+    # Keras adds its usual epsilon of 1e-7 under the root, where it would make this step about a third as long.
+    assert updated(make("rmsprop", learning_rate=0.01), [1e-3]) == [pytest.approx(0.9, abs=1e-3)]
+
+
+def test_sgd_steps_by_the_gradient_and_with_momentum_by_its_velocity():
+    assert updated(make("sgd", learning_rate=0.1), [2.0, 2.0]) == pytest.approx([0.8, 0.6])
+    # Velocities -.2 and .5 * -.2 - .2 = -.3.
+    assert updated(make("sgd", learning_rate=0.1, momentum=0.5), [2.0, 2.0]) == pytest.approx([0.8, 0.5])
+    # Nesterov looks ahead: steps m v - lr g = .5 * -.2 - .2 and .5 * -.3 - .2.
+    nesterov = make("sgd", learning_rate=0.1, momentum=0.5, nesterov=True)
+    assert updated(nesterov, [2.0, 2.0]) == pytest.approx([0.7, 0.35])
+
+
+@pytest.mark.parametrize("name", ["adam", "rmsprop", "sgd"])
+def test_schedules_fall_from_the_start_to_the_final_fraction_and_stay(name):
+    steps = [0, 25, 50, 100, 1000]
+    cosine = filled(make(name, learning_rate=0.2, schedule="cosine"), 100)
+    quarter = 0.5 * (1 + math.cos(math.pi / 4))
+    assert rates(cosine, steps) == pytest.approx([0.2, 0.2 * quarter, 0.1, 0.0, 0.0], abs=1e-8)
+    linear = filled(make(name, learning_rate=0.2, schedule="linear", final_fraction=0.1), 100)
+    assert rates(linear, steps) == pytest.approx([0.2, 0.155, 0.11, 0.02, 0.02], rel=1e-6)
+
+
+def test_given_decay_steps_are_kept():
+    optimizer = filled(make("adam", learning_rate=0.2, schedule="linear", decay_steps=10), 100)
+    assert rates(optimizer, [5, 10]) == pytest.approx([0.1, 0.0])
+
+
+def test_a_schedule_follows_the_updates_inside_a_graph():
+    optimizer = filled(make("sgd", learning_rate=1.0, schedule="linear"), 4)
+    variable = keras.Variable(0.0)
+    optimizer.build([variable])
+
+    @tf.function
+    def run():
+        for _ in tf.range(5):
+            optimizer.apply([tf.constant(1.0)], [variable])
+
+    run()
+    # Rates 1, 3/4, 1/2, 1/4, 0.
+    assert float(variable) == pytest.approx(-2.5)
+
+
+def test_the_config_survives_serialization_with_and_without_the_length():
+    optimizer = make("adam", schedule="cosine", final_fraction=0.25)
+    assert optimizer.get_config()["learning_rate"]["config"]["decay_steps"] is None
+    again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(filled(optimizer, 8)))
+    assert again.get_config() == filled(optimizer, 8).get_config()
+    assert rates(again, [8]) == pytest.approx([0.25e-4])
+
+
+def test_a_schedule_of_unknown_length_says_so_eagerly_and_in_a_graph():
+    optimizer = make("adam", schedule="cosine")
+    message = r"decay_steps is None, which stands for the whole run.*give the optimizer decay_steps"
+    with pytest.raises(ganlab.ConfigError, match=message):
+        updated(optimizer, [1.0])
+    with pytest.raises(ganlab.ConfigError, match=message):
+        tf.function(optimizer._learning_rate)(tf.constant(0))
+
+
+def test_a_constant_rate_is_a_plain_number_and_survives_the_config():
+    config = make("sgd", learning_rate=0.5).get_config()
+    assert config["learning_rate"] == 0.5
+    assert np.isclose(float(keras.optimizers.SGD.from_config(config).learning_rate), 0.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("adam", {"learning_rate": 0.0}, r"optimizers\.adam\.learning_rate = 0\.0 must be a finite number above 0"),
+        ("sgd", {"learning_rate": math.nan}, r"optimizers\.sgd\.learning_rate = nan must be"),
+        ("adam", {"beta_1": 1.0}, r"optimizers\.adam\.beta_1 = 1\.0 must be in \[0, 1\)"),
+        ("adam", {"beta_2": -0.1}, r"optimizers\.adam\.beta_2 = -0\.1 must be"),
+        ("adam", {"epsilon": 0.0}, r"optimizers\.adam\.epsilon = 0\.0 must be"),
+        ("rmsprop", {"rho": 1.5}, r"optimizers\.rmsprop\.rho = 1\.5 must be in"),
+        ("rmsprop", {"epsilon": -1.0}, r"optimizers\.rmsprop\.epsilon = -1\.0 must be"),
+        ("sgd", {"momentum": 1.0}, r"optimizers\.sgd\.momentum = 1\.0 must be in"),
+        (
+            "sgd",
+            {"nesterov": True},
+            r"nesterov = True has no effect with momentum = 0\.0\. Set optimizers\.sgd\.momentum",
+        ),
+        ("adam", {"schedule": "cosin"}, r"schedule = 'cosin' must be one of 'constant', 'cosine', 'linear'"),
+        ("adam", {"decay_steps": 5}, r"decay_steps = 5 has no effect with schedule = 'constant'. Set .*schedule"),
+        ("adam", {"final_fraction": 0.5}, r"final_fraction = 0\.5 has no effect with schedule = 'constant'"),
+        ("adam", {"schedule": "linear", "decay_steps": 0}, r"decay_steps = 0 must be at least 1, or None"),
+        ("adam", {"schedule": "linear", "final_fraction": 1.0}, r"final_fraction = 1\.0 must be in \[0, 1\)"),
+    ],
+)
+def test_values_out_of_range_are_named(name, arguments, message):
+    with pytest.raises(ganlab.ConfigError, match=message):
+        make(name, **arguments)

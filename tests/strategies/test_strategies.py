@@ -1,0 +1,262 @@
+import json
+import types
+
+import pytest
+import tensorflow as tf
+from ganlab_strategies import tpus
+from ganlab_strategies.workers import check_cluster
+
+import ganlab
+
+TWO_WORKERS = {"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 1}}
+
+
+def make(name, **arguments):
+    return ganlab.component("strategies", name)(**arguments)
+
+
+def total(strategy):
+    """The sum over replicas of 1, 2, 3, ..., as each replica has it."""
+
+    @tf.function
+    def replicas():
+        def one():
+            context = tf.distribute.get_replica_context()
+            return context.all_reduce("sum", tf.cast(context.replica_id_in_sync_group + 1, tf.float32))
+
+        return strategy.experimental_local_results(strategy.run(one))
+
+    return [float(value) for value in replicas()]
+
+
+@pytest.mark.parametrize(("count", "sums"), [(1, [1.0]), (2, [3.0] * 2), (4, [10.0] * 4), (3, [6.0] * 3)])
+def test_virtual_replicas_of_any_count_follow_one_another_in_one_process(count, sums, cpus):
+    strategy = make("mirrored", virtual_replicas=count)
+    assert strategy.num_replicas_in_sync == count
+    assert total(strategy) == sums
+
+
+def test_devices_are_taken_as_named_in_any_spelling(cpus):
+    strategy = make("mirrored", devices=["/device:CPU:3", "cpu:1"])
+    assert [device[-5:] for device in strategy.extended.worker_devices] == ["CPU:3", "CPU:1"]
+    assert total(strategy) == [3.0, 3.0]
+
+
+def test_without_a_gpu_the_defaults_are_one_cpu(cpus, monkeypatch):
+    real = tf.config.list_logical_devices
+    monkeypatch.setattr(tf.config, "list_logical_devices", lambda kind: real(kind) if kind == "CPU" else [])
+    assert make("mirrored").extended.worker_devices == ("/job:localhost/replica:0/task:0/device:CPU:0",)
+    assert make("one_device").extended.worker_devices[0].endswith("CPU:0")
+
+
+def test_one_device_is_one_replica_on_it(cpus):
+    strategy = make("one_device", device="CPU:2")
+    assert isinstance(strategy, tf.distribute.OneDeviceStrategy)
+    assert strategy.num_replicas_in_sync == 1
+    assert strategy.run(lambda: tf.constant(1.0) + 1.0).device.endswith("CPU:2")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "error", "message"),
+    [
+        ("one_device", {"device": "gpu0"}, ganlab.ConfigError, r"one_device\.device: 'gpu0' is no name of a device"),
+        ("one_device", {"device": "CPU:9"}, ganlab.IncompatibleError, r"no CPU:9; TensorFlow sees CPU:0, CPU:1.*Name"),
+        (
+            "mirrored",
+            {"devices": ["GPU:77"]},
+            ganlab.IncompatibleError,
+            r"mirrored\.devices: this machine has no GPU:77",
+        ),
+        ("mirrored", {"devices": []}, ganlab.ConfigError, r"mirrored\.devices = \[\] names no device"),
+        ("mirrored", {"devices": ["CPU:0", "cpu:0"]}, ganlab.ConfigError, r"names a device twice\. Name each once"),
+        ("mirrored", {"devices": ["CPU:0"], "virtual_replicas": 2}, ganlab.ConfigError, r"Give one of them"),
+        ("mirrored", {"virtual_replicas": 0}, ganlab.ConfigError, r"virtual_replicas = 0 must be a whole number"),
+        ("mirrored", {"virtual_replicas": True}, ganlab.ConfigError, r"virtual_replicas = True must be"),
+        (
+            "mirrored",
+            {"virtual_replicas": 5},
+            ganlab.IncompatibleError,
+            r"virtual_replicas = 5 needs 5 logical CPUs, and TensorFlow has started with 4 .* in a fresh process",
+        ),
+        ("multi_worker", {"communication": "mpi"}, ganlab.ConfigError, r"'mpi' must be one of 'auto', 'ring', 'nccl'"),
+        (
+            "tpu",
+            {"connect_attempts": 0},
+            ganlab.ConfigError,
+            r"connect_attempts = 0 must be a whole number of at least 1",
+        ),
+    ],
+)
+def test_parameters_that_cannot_be_used_are_named(name, arguments, error, message, cpus):
+    with pytest.raises(error, match=message):
+        make(name, **arguments)
+
+
+def test_devices_of_two_types_are_refused(cpus, monkeypatch):
+    real = tf.config.list_logical_devices
+    gpu = types.SimpleNamespace(name="/device:GPU:0")
+    monkeypatch.setattr(tf.config, "list_logical_devices", lambda kind: real(kind) if kind == "CPU" else [gpu])
+    with pytest.raises(ganlab.ConfigError, match="mixes CPUs and GPUs"):
+        make("mirrored", devices=["CPU:0", "GPU:0"])
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        TWO_WORKERS,
+        {"cluster": {"chief": ["a:1"], "worker": ["b:1"]}, "task": {"type": "chief", "index": 0}},
+    ],
+)
+def test_a_cluster_that_names_this_process_is_taken(config):
+    check_cluster(json.dumps(config))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", r"TF_CONFIG, which is not set\. Set it to \{\"cluster\""),
+        ("{'cluster'}", r"is no JSON \(line 1, column 2: .*strategies\.mirrored on one machine"),
+        ("[]", r"has no object 'cluster'"),
+        (json.dumps({"cluster": {"worker": ["a:1"]}}), r"has no object 'task'"),
+        (json.dumps({"cluster": {"ps": ["a:1"]}, "task": {}}), r"has no cluster\.worker"),
+        (json.dumps({"cluster": {"worker": "a:1"}, "task": {}}), r"cluster\.worker = 'a:1', which must be a list"),
+        (json.dumps({**TWO_WORKERS, "task": {"type": "ps", "index": 0}}), r"task\.type = 'ps', .* one of 'worker'"),
+        (json.dumps({**TWO_WORKERS, "task": {"type": "worker", "index": 2}}), r"index = 2, which must be from 0 to 1"),
+        (json.dumps({**TWO_WORKERS, "task": {"type": "worker", "index": "0"}}), r"task\.index = '0', which must be"),
+    ],
+)
+def test_a_cluster_that_cannot_be_used_says_why(text, message, monkeypatch):
+    monkeypatch.setenv("TF_CONFIG", text)
+    with pytest.raises(ganlab.ConfigError, match=message):
+        make("multi_worker")
+
+
+def test_workers_must_come_before_all_else(cpus, monkeypatch):
+    tf.constant(0)
+    monkeypatch.setenv("TF_CONFIG", json.dumps({**TWO_WORKERS, "task": {"type": "worker", "index": 0}}))
+    with pytest.raises(ganlab.IncompatibleError, match="must be made before anything else uses TensorFlow"):
+        make("multi_worker")
+
+
+class FakeTPU:
+    """Stands where TensorFlow's functions do and fails as told before it connects."""
+
+    def __init__(self, monkeypatch, failures=()):
+        self.failures, self.connected, self.waits = list(failures), [], []
+        monkeypatch.setattr(tpus, "_connect", self.connect)
+        monkeypatch.setattr(tpus.time, "sleep", self.waits.append)
+        monkeypatch.setattr(tf.distribute, "TPUStrategy", lambda resolver: ("strategy", resolver))
+
+    def connect(self, address):
+        self.connected.append(address)
+        if self.failures:
+            raise self.failures.pop(0)
+        return f"resolver of {address}"
+
+
+@pytest.fixture
+def no_tpu(monkeypatch):
+    for variable in ("TPU_NAME", "KUBE_GOOGLE_CLOUD_TPU_ENDPOINTS"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(tpus.glob, "glob", lambda pattern: [])
+
+
+def unavailable():
+    return tf.errors.UnavailableError(None, None, "worker is starting\nand more")
+
+
+def test_a_tpu_that_starts_late_is_waited_for_twice_as_long_each_time(monkeypatch):
+    fake = FakeTPU(monkeypatch, [unavailable(), ConnectionRefusedError("refused"), TimeoutError("late")])
+    assert make("tpu", address="my-tpu") == ("strategy", "resolver of my-tpu")
+    assert fake.connected == ["my-tpu"] * 4
+    assert fake.waits == [1.0, 2.0, 4.0]
+
+
+def test_waits_stop_growing_at_a_minute():
+    waits, failures = [], [ConnectionError()] * 8
+
+    def attempt():
+        if failures:
+            raise failures.pop()
+        return "connected"
+
+    found = tpus.retry(attempt, attempts=9, transient=(ConnectionError,), sleep=waits.append)
+    assert found == "connected"
+    assert waits == [1, 2, 4, 8, 16, 32, 60, 60]
+
+
+def test_a_tpu_that_never_answers_is_given_up_after_the_attempts(monkeypatch):
+    fake = FakeTPU(monkeypatch, [unavailable()] * 9)
+    with pytest.raises(
+        ganlab.IncompatibleError, match=r"could not reach the TPU 'my-tpu' in 3 attempts: worker is start"
+    ):
+        make("tpu", address="my-tpu", connect_attempts=3)
+    assert len(fake.connected) == 3
+    assert len(fake.waits) == 2
+
+
+def test_what_will_not_pass_is_not_tried_again(monkeypatch):
+    fake = FakeTPU(monkeypatch, [tf.errors.NotFoundError(None, None, "TPUs not found in the cluster.")])
+    with pytest.raises(
+        ganlab.IncompatibleError, match=r"found no TPU at 'local': TPUs not found in the cluster\. Check"
+    ):
+        make("tpu", address="local")
+    assert len(fake.connected) == 1
+
+
+def test_a_host_that_refuses_is_found_out_before_tensorflow_waits_for_it(monkeypatch):
+    monkeypatch.setattr(tpus.time, "sleep", lambda seconds: None)
+    with pytest.raises(
+        ganlab.IncompatibleError, match=r"could not reach the TPU 'grpc://127\.0\.0\.1:1' in 2 attempts"
+    ):
+        make("tpu", address="grpc://127.0.0.1:1", connect_attempts=2)
+
+
+def test_without_a_tpu_the_error_comes_at_once(monkeypatch, no_tpu):
+    fake = FakeTPU(monkeypatch)
+    with pytest.raises(
+        ganlab.IncompatibleError, match=r"found no TPU: this machine has no TPU chips.* strategies\.one_dev"
+    ):
+        make("tpu")
+    assert fake.connected == []
+
+
+def test_the_environment_names_the_tpu(monkeypatch, no_tpu):
+    monkeypatch.setenv("TPU_NAME", "from-the-environment")
+    fake = FakeTPU(monkeypatch)
+    make("tpu")
+    make("tpu", address="mine")
+    assert fake.connected == ["from-the-environment", "mine"]
+
+
+def test_chips_of_this_machine_are_local_and_need_their_own_tensorflow(monkeypatch, no_tpu):
+    monkeypatch.setattr(tpus.glob, "glob", lambda pattern: ["/dev/accel0"])
+    fake = FakeTPU(monkeypatch)
+    monkeypatch.setattr(tpus.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ganlab.IncompatibleError, match=r"pip install 'ganlab\[tpu\]'"):
+        make("tpu")
+    monkeypatch.setattr(tpus.importlib.util, "find_spec", lambda name: object())
+    make("tpu")
+    assert fake.connected == ["local"]
+
+
+def test_a_tpu_that_is_being_made_is_worth_another_attempt(monkeypatch):
+    states = [RuntimeError('TPU "t" is not yet ready; state: "CREATING"'), None]
+
+    def connect(resolver):
+        if state := states.pop(0):
+            raise state
+
+    fake = types.SimpleNamespace(
+        distribute=types.SimpleNamespace(
+            cluster_resolver=types.SimpleNamespace(TPUClusterResolver=lambda tpu: f"resolver of {tpu}"),
+            TPUStrategy=lambda resolver: resolver,
+        ),
+        config=types.SimpleNamespace(experimental_connect_to_cluster=connect),
+        tpu=types.SimpleNamespace(experimental=types.SimpleNamespace(initialize_tpu_system=lambda resolver: None)),
+        errors=tf.errors,
+    )
+    monkeypatch.setattr(tpus, "tf", fake)
+    monkeypatch.setattr(tpus.time, "sleep", lambda seconds: None)
+    assert make("tpu", address="t") == "resolver of t"
+    assert states == []
