@@ -100,12 +100,14 @@ class Arrays(ganlab.Dataset):
 
     def _check_values(self, rows: np.ndarray, low: float | None, high: float | None) -> None:
         least, most = np.inf, -np.inf
-        largest = np.finfo(np.float32).max
+        largest = float(np.finfo(np.float32).max)
         for start, chunk in _chunks(rows):
             # One pass: a NaN makes both NaN, an infinity or what float32 cannot hold shows in one of them.
             chunk_least, chunk_most = float(chunk.min()), float(chunk.max())
             if not (chunk_least >= -largest and chunk_most <= largest):
-                at = start + int(np.argmax(~(np.abs(chunk).reshape(len(chunk), -1) <= largest).all(axis=1)))
+                with np.errstate(over="ignore"):
+                    finite = np.isfinite(chunk.astype(np.float32)).reshape(len(chunk), -1).all(axis=1)
+                at = start + int(np.argmin(finite))
                 raise self._refusal(
                     f"has a value in row {at} that is not finite in float32. Mend or leave out such rows."
                 )

@@ -1,0 +1,31 @@
+import numpy as np
+import pytest
+from ganlab_datasets import Digits
+from sklearn.datasets import load_digits
+
+import ganlab
+
+LEVELS, LABELS = load_digits(return_X_y=True)
+
+
+def test_every_digit_comes_once_with_levels_0_to_16_as_minus_1_to_1(through_pipeline):
+    digits = Digits()
+    assert (digits.size, digits.sample_shape) == (1797, (8, 8, 1))
+    images = through_pipeline(digits, range(1797), batch=599)
+    # All levels are whole eighths of the half range, which float32 holds exactly.
+    np.testing.assert_array_equal(images.reshape(1797, 64), (LEVELS - 8) / 8)
+    assert (images.min(), images.max()) == (-1.0, 1.0)
+
+
+def test_labels_keep_their_classes_in_the_order_of_the_whole_set(through_pipeline):
+    digits = Digits(labels=[7, 0])
+    kept = LEVELS[(LABELS == 0) | (LABELS == 7)]
+    assert digits.size == len(kept) == 178 + 179
+    images = through_pipeline(digits, range(350), batch=350)
+    np.testing.assert_array_equal(images.reshape(350, 64), (kept[:350] - 8) / 8)
+
+
+@pytest.mark.parametrize("labels", [[], [10], [-1, 2], [1.0], ["3"], [True]])
+def test_labels_that_are_no_digits_are_refused(labels):
+    with pytest.raises(ganlab.ConfigError, match=r"datasets\.digits\.labels = \[.*must be a list of digits 0 to 9"):
+        Digits(labels=labels)

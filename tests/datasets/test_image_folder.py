@@ -1,0 +1,117 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+from ganlab_datasets import ImageFolder
+from PIL import Image
+
+import ganlab
+
+RANDOM = np.random.default_rng(0)
+
+
+def picture(height, width, channels=3):
+    shape = (height, width, channels) if channels > 1 else (height, width)
+    return RANDOM.integers(0, 256, shape, np.uint8)
+
+
+def save(path, pixels, **options):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(pixels).save(path, **options)
+    return pixels
+
+
+def halved(image):
+    """Antialiased bilinear at scale 2 by its definition: a triangle two input pixels wide on either side."""
+    n = image.shape[0]
+    centres, samples = 2 * np.arange(n // 2) + 1.0, np.arange(n) + 0.5
+    weights = np.maximum(0, 1 - np.abs(samples[None] - centres[:, None]) / 2)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return np.einsum("ih,jw,hwc->ijc", weights, weights, image)
+
+
+def test_files_come_in_the_order_of_their_paths_cropped_to_the_central_square(tmp_path, through_pipeline):
+    wide = save(tmp_path / "b.png", picture(4, 7))
+    tall = save(tmp_path / "a" / "deep" / "x.PNG", picture(9, 4))
+    exact = save(tmp_path / "c.bmp", picture(4, 4))
+    save(tmp_path / ".thumbs" / "a.png", picture(4, 4))
+    save(tmp_path / "._b.png", picture(4, 4))
+    (tmp_path / "notes.txt").write_text("no image")
+    folder = ImageFolder(path=str(tmp_path), size=4)
+    assert (folder.size, folder.sample_shape) == (3, (4, 4, 3))
+    images = through_pipeline(folder, [0, 1, 2, 2, 1, 0], batch=3)
+    expected = np.stack([tall[2:6], wide[:, 1:5], exact]) / 127.5 - 1
+    np.testing.assert_allclose(images, expected[[0, 1, 2, 2, 1, 0]], atol=1e-6)
+
+
+def test_shrinking_is_antialiased(tmp_path, through_pipeline):
+    stripes = save(tmp_path / "a.png", picture(16, 16))
+    images = through_pipeline(ImageFolder(path=str(tmp_path), size=8), [0], batch=1)
+    np.testing.assert_allclose(images[0], halved(stripes / 127.5 - 1), atol=1e-5)
+
+
+def test_enlarging_stays_in_the_range(tmp_path, through_pipeline):
+    save(tmp_path / "a.png", np.array([[0, 255], [255, 0]], np.uint8))
+    images = through_pipeline(ImageFolder(path=str(tmp_path), size=31, channels=1), [0], batch=1)
+    assert images.shape == (1, 31, 31, 1)
+    assert (images.min(), images.max()) == (-1.0, 1.0)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_every_format_and_number_of_channels_is_read(channels, tmp_path, through_pipeline):
+    colour, grey = (200, 100, 50), 90
+    flat = np.full((6, 6, 3), colour, np.uint8)
+    alpha = np.full((6, 6, 1), 30, np.uint8)
+    other = Image.fromarray(255 - flat)
+    save(tmp_path / "a.png", flat)
+    save(tmp_path / "b.png", np.concatenate([flat, alpha], axis=2))
+    save(tmp_path / "c.jpg", flat, quality=100)
+    save(tmp_path / "d.bmp", flat)
+    save(tmp_path / "e.gif", flat, save_all=True, append_images=[other, other])
+    save(tmp_path / "f.png", np.full((6, 6), grey, np.uint8))
+    save(tmp_path / "g.png", np.concatenate([np.full((6, 6, 1), grey, np.uint8), alpha], axis=2))
+    save(tmp_path / "h.jpeg", np.full((6, 6), grey, np.uint8), quality=100)
+    save(tmp_path / "i.bmp", np.concatenate([flat, alpha], axis=2))
+    folder = ImageFolder(path=str(tmp_path), size=6, channels=channels)
+    images = (through_pipeline(folder, range(9), batch=9) + 1) * 127.5
+    luma = 0.299 * 200 + 0.587 * 100 + 0.114 * 50
+    in_colour, in_grey = (colour, (grey,) * 3) if channels == 3 else ((luma,), (grey,))
+    expected = np.array([in_grey if i in (5, 6, 7) else in_colour for i in range(9)], np.float32)
+    # JPEG and the palette of a GIF are a level or two off.
+    np.testing.assert_allclose(images, np.broadcast_to(expected[:, None, None], images.shape), atol=2.0)
+
+
+def test_a_broken_file_is_named_and_the_others_are_not(tmp_path, through_pipeline):
+    for name in ("a", "b", "c", "d"):
+        save(tmp_path / f"{name}.png", picture(8, 8))
+    save(tmp_path / "e.jpg", picture(64, 64))
+    broken = tmp_path / "b.png"
+    broken.write_bytes(broken.read_bytes()[:60])
+    (tmp_path / "e.jpg").write_bytes(b"no JPEG at all")
+    folder = ImageFolder(path=str(tmp_path), size=8)
+    assert through_pipeline(folder, [0, 2, 3], batch=3).shape == (3, 8, 8, 3)
+    with pytest.raises(tf.errors.InvalidArgumentError) as error:
+        through_pipeline(folder, [0, 1, 2, 4], batch=4)
+    assert f"cannot read or decode {broken}, {tmp_path / 'e.jpg'}. Each must be a whole PNG" in str(error.value)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"cannot read or decode .*b\.png"):
+        folder.examples(tf.constant([1], tf.int64), 0)
+    (tmp_path / "a.png").unlink()
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"cannot read or decode .*a\.png"):
+        through_pipeline(folder, [0, 2], batch=2)
+
+
+def test_names_need_not_be_plain_text(tmp_path, through_pipeline):
+    pixels = save(tmp_path / "größe 1.png", picture(4, 4))
+    images = through_pipeline(ImageFolder(path=str(tmp_path), size=4), [0], batch=1)
+    np.testing.assert_allclose(images[0], pixels / 127.5 - 1, atol=1e-6)
+
+
+def test_folders_and_values_that_cannot_be_are_refused(tmp_path):
+    with pytest.raises(ganlab.ConfigError, match=r"datasets\.image_folder\.path = '.*none' is not there: no folder"):
+        ImageFolder(path=str(tmp_path / "none"))
+    (tmp_path / "notes.txt").write_text("no image")
+    with pytest.raises(ganlab.ConfigError, match=r"has no image: no \.png, \.jpg, .* in or below it"):
+        ImageFolder(path=str(tmp_path))
+    with pytest.raises(ganlab.ConfigError, match=r"datasets\.image_folder\.size = 0 must be a whole number"):
+        ImageFolder(path=str(tmp_path), size=0)
+    with pytest.raises(ganlab.ConfigError, match=r"datasets\.image_folder\.channels = 4 must be 1 \(grey\) or 3"):
+        ImageFolder(path=str(tmp_path), channels=4)

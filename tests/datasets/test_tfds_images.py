@@ -1,0 +1,125 @@
+import sys
+import types
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from ganlab_datasets import TfdsImages
+
+import ganlab
+
+RANDOM = np.random.default_rng(0)
+IMAGES = RANDOM.integers(0, 256, (7, 6, 4, 3), np.uint8)
+
+
+class Source:
+    """A data source as TensorFlow Datasets gives: examples by Python integers, one or a list."""
+
+    def __init__(self, images):
+        self.images = images
+
+    def __len__(self):
+        return len(self.images)
+
+    def __getitem__(self, number):
+        assert type(number) is int
+        return {"image": self.images[number], "label": number}
+
+    def __getitems__(self, numbers):
+        assert type(numbers) is list
+        return [self[number] for number in numbers]
+
+
+@pytest.fixture
+def tfds(monkeypatch):
+    """Puts a module in the place of tensorflow_datasets: `tfds(images)` or `tfds(error)`; returns the calls made."""
+
+    def place(result):
+        calls = []
+
+        def data_source(name, **arguments):
+            calls.append((name, arguments))
+            if isinstance(result, Exception):
+                raise result
+            return Source(result)
+
+        module = types.ModuleType("tensorflow_datasets")
+        module.data_source = data_source
+        monkeypatch.setitem(sys.modules, "tensorflow_datasets", module)
+        return calls
+
+    return place
+
+
+def test_images_come_by_number_and_nothing_is_downloaded_unasked(tfds, through_pipeline):
+    calls = tfds(IMAGES)
+    images = TfdsImages(name="tiny", split="train[:90%]", data_dir="/data")
+    assert calls == [("tiny", {"split": "train[:90%]", "data_dir": "/data", "download": False})]
+    assert (images.size, images.sample_shape) == (7, (6, 4, 3))
+    numbers = [6, 0, 2, 2]
+    np.testing.assert_allclose(through_pipeline(images, numbers, batch=2), IMAGES[numbers] / 127.5 - 1, atol=1e-6)
+
+
+def test_resize_takes_the_central_square_of_images_of_any_shape(tfds, through_pipeline):
+    tfds([IMAGES[0], np.swapaxes(IMAGES[1], 0, 1), IMAGES[2, :4]])
+    images = TfdsImages(name="tiny", resize=4)
+    assert images.sample_shape == (4, 4, 3)
+    expected = np.stack([IMAGES[0, 1:5], np.swapaxes(IMAGES[1], 0, 1)[:, 1:5], IMAGES[2, :4]]) / 127.5 - 1
+    np.testing.assert_allclose(through_pipeline(images, [0, 1, 2], batch=3), expected, atol=1e-6)
+
+
+def test_images_of_several_shapes_need_a_size(tfds):
+    tfds([IMAGES[0], IMAGES[1, :4]])
+    images = TfdsImages(name="tiny")
+    with pytest.raises(
+        Exception, match=r"shapes \(6, 4, 3\) and \(4, 4, 3\); they must be of one shape. Set datasets\."
+    ):
+        images.examples(tf.constant([0, 1], tf.int64), 0)
+
+
+def test_a_missing_package_is_named_with_its_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorflow_datasets", None)
+    with pytest.raises(ganlab.MissingDependencyError, match=r"pip install 'ganlab\[tfds\]'"):
+        TfdsImages(name="mnist")
+
+
+# What tensorflow_datasets 4.9.10 raises with download=False: for a set in another format or none, and for none at all.
+@pytest.mark.parametrize(
+    "error",
+    [
+        NotImplementedError(
+            "Random access data source for file format FileFormat.TFRECORD is not supported. Possible\n..."
+        ),
+        AssertionError("Dataset mnist: could not find data in /data. Please make sure to call\n..."),
+    ],
+)
+def test_a_set_that_is_not_prepared_is_said_so(error, tfds):
+    tfds(error)
+    with pytest.raises(ganlab.MissingDependencyError) as raised:
+        TfdsImages(name="mnist", data_dir="/data")
+    message = str(raised.value)
+    assert message.startswith("datasets.tfds.name = 'mnist' is not prepared for random access in /data (")
+    assert "tensorflow_datasets.data_source('mnist', data_dir='/data')" in message
+    assert "datasets.tfds.download = True" in message
+    assert "\n" not in message
+
+
+def test_unknown_sets_splits_and_features_are_refused(tfds):
+    tfds(ValueError("Dataset mnst not found.\nAvailable datasets:\n\t- abstract_reasoning"))
+    with pytest.raises(ganlab.ConfigError) as error:
+        TfdsImages(name="mnst")
+    assert str(error.value) == (
+        "datasets.tfds.name = 'mnst' with split 'train' cannot be opened: ValueError: Dataset mnst not found."
+    )
+    tfds(IMAGES)
+    with pytest.raises(
+        ganlab.ConfigError, match=r"key = 'images' must be a feature of 'tiny': image, label\. Did you mean"
+    ):
+        TfdsImages(name="tiny", key="images")
+    with pytest.raises(ganlab.ConfigError, match=r"key = 'label' must be an image, .*; it is \(\) of int64"):
+        TfdsImages(name="tiny", key="label")
+    with pytest.raises(ganlab.ConfigError, match=r"datasets\.tfds\.resize = 0 must be a whole number"):
+        TfdsImages(name="tiny", resize=0)
+    tfds([])
+    with pytest.raises(ganlab.ConfigError, match=r"split = 'train' of 'tiny' is empty"):
+        TfdsImages(name="tiny")
