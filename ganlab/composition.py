@@ -73,7 +73,7 @@ class Experiment:
         return Recipe("", "experiment", {name: _as_recipe(value) for name, value in values.items()})
 
     def component_names(self, part: str) -> list[str]:
-        """A name for each of the `constraints` or `evaluators`, unique in the run: a second of one name is `<name>_2`."""
+        """A name for each of the `constraints` or `evaluators`, unique: the second of a name is `<name>_2`."""
         names: list[str] = []
         for item in getattr(self, part):
             recipe = recipe_of(item)

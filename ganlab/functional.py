@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ganlab.roles.constraint import Critic
 
-# Under the square root: its gradient is finite at zero, where the norm then reads 1e-6, and elsewhere rounding hides it.
+# Under the square root: its gradient is finite at zero, where the norm reads 1e-6, and elsewhere rounding hides it.
 _TINY = 1e-12
 
 

@@ -43,6 +43,8 @@ def find_gin_file(name: str | Path) -> Path:
     shipped = _shipped(str(name))
     if shipped is not None:
         return shipped
+    if path.is_dir():
+        raise ConfigError(f"{name} is a folder; give the gin file itself.{_alternatives(path / path.name)}")
     raise ConfigError(f"There is no gin file {str(name)!r}.{_alternatives(path)}")
 
 

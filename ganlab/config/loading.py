@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 from ganlab import composition
 from ganlab.config import types, unused
 from ganlab.config.files import shown
-from ganlab.config.names import EXPERIMENT, LISTS, Names, example, walk
+from ganlab.config.names import EXPERIMENT, LISTS, Names, example, required, walk
 from ganlab.config.resolving import Resolver
 from ganlab.config.statements import Binding, Macro, Reference, Statements, Unquoted, read
 from ganlab.errors import ConfigError
@@ -60,9 +59,14 @@ def _settle(binding: Binding, names: Names) -> Binding:
         or (get_origin(hint) is Literal and any(isinstance(choice, str) for choice in get_args(hint)))
     )
     if isinstance(binding.value, Unquoted):
-        if not wants_text:
-            raise ConfigError(f"{binding.where}: {binding.value.reason}")
-        return replace(binding, value=binding.text)
+        if wants_text:
+            return replace(binding, value=binding.text)
+        shown = f"{binding.where}: {binding.name} = {binding.text}"
+        if binding.selector == EXPERIMENT and binding.parameter in composition.PARTS:
+            raise ConfigError(f"{shown} {_part_problem(binding.parameter, binding.text, names)}")
+        if hint is not types.UNKNOWN:
+            raise ConfigError(f"{shown} {types.complaint(binding.text, binding.text, hint)}")
+        raise ConfigError(f"{binding.where}: {binding.value.reason}")
     if wants_text and not walk(binding.value) and not types.fits(binding.value, hint):
         return replace(binding, value=binding.text)
     return binding
@@ -97,7 +101,8 @@ def _part_problem(part: str, value: Any, names: Names) -> str:
         if isinstance(value, Reference):
             return f"must be a list. Write [{value!r}]."
         if not isinstance(value, (list, tuple)):
-            return f"must be a list of {kind}, such as {example(names, part)}"
+            named = _named(kind, value, names)
+            return f"must be a list of {kind}{f'. Write [{named}].' if named else f', such as {example(names, part)}'}"
         problems = [problem for item in value if (problem := _item_problem(kind, item, part, names))]
         return problems[0] if problems else ""
     if isinstance(value, (list, tuple)) and len(value) == 1 and isinstance(value[0], Reference):
@@ -111,9 +116,20 @@ def _item_problem(kind: str, item: Any, part: str, names: Names) -> str:
         if other == kind:
             return ""
         return f"is one of the {other}, and must be one of the {kind}, such as {example(names, part)}"
-    if isinstance(item, str) and names.known(f"{kind}.{item}"):
-        return f"must be a component. Write @{kind}.{item}()."
-    return f"must be one of the {kind}, such as {example(names, part)}"
+    named = _named(kind, item, names)
+    return (
+        f"must be a component. Write {named}."
+        if named
+        else f"must be one of the {kind}, such as {example(names, part)}"
+    )
+
+
+def _named(kind: str, value: Any, names: Names) -> str:
+    """The reference that was meant by a text that names a component."""
+    if not isinstance(value, str):
+        return ""
+    selector = f"{kind}.{value.removeprefix('@').removesuffix('()').removeprefix(f'{kind}.')}"
+    return f"@{selector}()" if names.known(selector) else ""
 
 
 def _without_macros(value: Any, where: str, resolver: Resolver, within: tuple[str, ...]) -> Any:
@@ -144,16 +160,12 @@ def _with_stubs(value: Any, names: Names) -> Any:
 
 
 def _check_required(recipe: Recipe, names: Names, statements: Statements) -> None:
-    missing = [
-        name
-        for name, parameter in composition.parameters().items()
-        if parameter.default is inspect.Parameter.empty and name not in recipe.arguments
-    ]
+    missing = [name for name in required(composition.parameters()) if name not in recipe.arguments]
     if missing:
         files = [shown(path) for path in statements.files if path is not None]
         lines = "; ".join(example(names, part) for part in missing)
         raise ConfigError(
-            f"{f'{files[-1]}: ' if files else ''}{EXPERIMENT} needs {' and '.join(missing)}, which no line sets. "
+            f"{f'{files[-1]}: ' if files else ''}{EXPERIMENT} needs {', '.join(missing)}, which no line sets. "
             f"Add for example: {lines}"
         )
 

@@ -43,6 +43,8 @@ class Names:
         matches = self._matches(name)
         if len(matches) == 1:
             return matches[0]
+        if name == EXPERIMENT:
+            raise ConfigError(f"{EXPERIMENT!r} is what a file describes, and cannot be a part of itself.")
         if matches:
             raise ConfigError(f"{name!r} is ambiguous: write {' or '.join(matches)}.")
         kind, dot, last = name.partition(".")
@@ -109,10 +111,8 @@ class Names:
         selector = self._settable(binding.selector, binding.where)
         parameters = self.parameters(selector)
         if binding.parameter not in parameters:
-            raise ConfigError(
-                f"{binding.where}: {selector} has no parameter {binding.parameter!r}."
-                f"{nearest(binding.parameter, parameters)} Its parameters: {', '.join(parameters) or 'none'}."
-            )
+            near = nearest(binding.parameter, parameters) or f" Its parameters: {', '.join(parameters) or 'none'}."
+            raise ConfigError(f"{binding.where}: {selector} has no parameter {binding.parameter!r}.{near}")
         return replace(binding, selector=selector, value=value)
 
     def _settable(self, selector: str, where: str) -> str:
@@ -139,9 +139,15 @@ class Names:
 def example(names: Names, part: str) -> str:
     """A line that would set a part of the experiment."""
     kind = composition.PARTS[part]
-    known: Sequence[str] = sorted(selector for selector in names.selectors if selector.startswith(f"{kind}."))
-    reference = f"@{known[0] if known else f'{kind}.NAME'}()"
+    known = sorted(selector for selector in names.selectors if selector.startswith(f"{kind}."))
+    complete = [selector for selector in known if not required(names.parameters(selector))]
+    reference = f"@{[*complete, *known, f'{kind}.NAME'][0]}()"
     return f"{EXPERIMENT}.{part} = {f'[{reference}]' if part in LISTS else reference}"
+
+
+def required(parameters: Mapping[str, inspect.Parameter]) -> list[str]:
+    """The names of the parameters without a default."""
+    return [name for name, parameter in parameters.items() if parameter.default is inspect.Parameter.empty]
 
 
 # The parts that take several components.

@@ -7,11 +7,10 @@ in scope `a` alone, `@f()` in the scope of whoever asks for it, and a macro's va
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from typing import Any
 
-from ganlab.config.names import EXPERIMENT, Names, effective
+from ganlab.config.names import EXPERIMENT, Names, effective, required
 from ganlab.config.statements import Binding, Macro, Reference
 from ganlab.errors import ConfigError, nearest
 from ganlab.recipes import Recipe
@@ -88,8 +87,8 @@ class Resolver:
         return {name: self._value(binding.value, scope, binding.where) for name, binding in standing.items()}
 
     def _check_complete(self, selector: str, standing: dict[str, Binding], where: str) -> None:
-        for name, parameter in self.names.parameters(selector).items():
-            if parameter.default is inspect.Parameter.empty and name not in standing:
+        for name in required(self.names.parameters(selector)):
+            if name not in standing:
                 raise ConfigError(f"{where}: {selector} needs {name}. Add a line {selector}.{name} = ...")
 
     def _value(self, value: Any, scope: Scope, where: str) -> Any:

@@ -197,18 +197,23 @@ def _parse(text: str, name: str, is_component: IsComponent) -> Iterator[Any]:
         message, (line, _) = error.args
         raise ConfigError(f"{name}:{line}: it ends too early: {message}. Close every bracket and quote.") from None
     except SyntaxError as error:
-        raise ConfigError(f"{name}:{error.lineno}: {_explain(error, is_component)}") from None
+        line = text.splitlines()[(error.lineno or 1) - 1] if text else ""
+        raise ConfigError(f"{name}:{error.lineno}: {_explain(error.msg, line, is_component)}") from None
 
 
-def _explain(error: SyntaxError, is_component: IsComponent) -> str:
-    line = (error.text or "").split("#")[0].strip()
-    token = re.search(r"Failed to parse token '(.*)'", error.msg)
+def _explain(message: str, line: str, is_component: IsComponent) -> str:
+    line = line.split("#")[0].strip()
+    token = re.search(r"Failed to parse token '(.*)'", message)
     left, _, right = (part.strip() for part in line.partition("="))
-    if not token or not right:
-        reason = error.msg.splitlines()[0].rstrip(".")
+    if not token:
+        reason = message.splitlines()[0].rstrip(".")
+        if line.endswith("="):
+            reason = "the value is missing"
+        elif line.count("'") % 2 or line.count('"') % 2:
+            reason = "a quote is not closed"
         return f"this is not gin: {line!r} ({reason}). A line has the form NAME = VALUE, with one value."
     word = token[1]
-    begins = f"{left} = {right}" if right.startswith(word) else f"{word} in {line!r}"
+    begins = f"{left} = {right}" if right.startswith(word) else word
     whole = right if right.startswith(word) else word
     if word.lower() in _WORDS:
         return f"{begins} is not a value. {_WORDS[word.lower()]}"

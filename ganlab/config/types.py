@@ -80,7 +80,9 @@ def complaint(value: Any, shown: str, hint: Any) -> str:
         words = [choice for choice in choices if isinstance(choice, str)]
         near = nearest(value, words) if isinstance(value, str) else ""
         return f"must be one of {', '.join(map(repr, choices))}.{near}"
-    return f"must be {describe(hint)}, not {_type_name(value)}.{_remedy(value, shown, hint)}"
+    # Of a container, the items may be what is wrong; the value itself shows them.
+    other = "" if isinstance(value, (list, tuple, dict)) else f", not {_type_name(value)}"
+    return f"must be {describe(hint)}{other}.{_remedy(value, shown, hint)}"
 
 
 def describe(hint: Any) -> str:
@@ -89,8 +91,8 @@ def describe(hint: Any) -> str:
         return " or ".join(map(repr, typing.get_args(hint)))
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         return " | ".join(describe(option) for option in typing.get_args(hint))
-    if hint is type(None):
-        return "None"
+    if isinstance(hint, type) and not typing.get_args(hint):
+        return "None" if hint is type(None) else hint.__name__
     return inspect.formatannotation(hint).replace("collections.abc.", "").replace("typing.", "")
 
 

@@ -45,8 +45,9 @@ def _reason(binding: Binding, judge: Resolver) -> str:
     if standing is not binding:
         return f"{binding.name} = {binding.value!r} has no effect: {standing.where} sets it again. Remove one of them."
     if not binding.selector:
-        parameters = composition.parameters()
-        hint = f" Did you mean {EXPERIMENT}.{binding.parameter}?" if binding.parameter in parameters else ""
+        hint = (
+            f" Did you mean {EXPERIMENT}.{binding.parameter}?" if binding.parameter in composition.parameters() else ""
+        )
         return (
             f"the macro {binding.parameter} = {binding.value!r} is never used.{hint} Write %{binding.parameter} "
             "where it is wanted, or remove it."
@@ -58,10 +59,10 @@ def _reason(binding: Binding, judge: Resolver) -> str:
             f"{start} nothing in the experiment uses {binding.selector}. Use @{binding.selector}() or remove the line."
         )
     if not any(scope[: len(binding.scope)] == binding.scope for scope in scopes):
-        named = sorted("/".join(scope) or "none" for scope in scopes)
+        named = sorted(f"in {'/'.join(scope)!r}" if scope else "without a scope" for scope in scopes)
         return (
             f"{start} {binding.selector} is not used in the scope {'/'.join(binding.scope)!r}. "
-            f"Scopes that it is used in: {', '.join(named)}."
+            f"It is used {', '.join(named)}."
         )
     inner = [
         other.where

@@ -55,7 +55,8 @@ class Checkpoints:
 
     def latest(self) -> Checkpoint | None:
         """The newest, or None."""
-        return (self.all() or [None])[-1]
+        found = self.all()
+        return found[-1] if found else None
 
     def save(self, step: int, variables: Mapping[str, tf.Variable], pending: np.ndarray) -> Checkpoint:
         """Writes a checkpoint aside and then moves it into place; older ones beyond the last few are removed.

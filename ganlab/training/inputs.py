@@ -19,8 +19,8 @@ class Inputs:
     epoch of a finite set, each in an order of its own; fresh numbers for ever of an endless one.
 
     Attributes:
-        on_host: Whether the examples need Python or files, so that they are prepared ahead by `tf.data`; others are made
-            inside the training loop, which costs less than handing them over.
+        on_host: Whether the examples need Python or files, so that they are prepared ahead by `tf.data`; others are
+            made inside the training loop, which costs less than handing them over.
     """
 
     def __init__(self, experiment: Experiment) -> None:
@@ -91,8 +91,7 @@ class Inputs:
 
 def _local_replicas(strategy: tf.distribute.Strategy) -> list[int]:
     """Numbers, in the whole group, of the replicas that this process runs."""
-    numbers: list[int] = []
-    strategy.experimental_distribute_values_from_function(
-        lambda context: numbers.append(int(context.replica_id_in_sync_group)) or tf.constant(0)
+    own = strategy.experimental_distribute_values_from_function(
+        lambda context: tf.constant(context.replica_id_in_sync_group)
     )
-    return numbers
+    return [int(number) for number in strategy.experimental_local_results(own)]

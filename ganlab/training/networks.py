@@ -150,8 +150,8 @@ def check_layers(role: str, model: keras.Model, *, constraints: tuple[Constraint
         if isinstance(layer, keras.layers.BatchNormalization):
             if per_example:
                 raise IncompatibleError(
-                    f"{where} mixes the examples of a batch, so {per_example[0]}, a penalty on each example alone, would "
-                    "not be what it says. Use LayerNormalization, or no normalization, in the critic."
+                    f"{where} mixes the examples of a batch, so {per_example[0]}, a penalty on each example alone, "
+                    "would not be what it says. Use LayerNormalization, or no normalization, in the critic."
                 )
             if not layer.synchronized:
                 raise IncompatibleError(

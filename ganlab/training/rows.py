@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from ganlab.telemetry import Record
 from ganlab.training.replica import Metric
 
+_REDUCTIONS: dict[str, Callable[..., np.ndarray]] = {"mean": np.mean, "max": np.max, "min": np.min, "sum": np.sum}
+
 
 class Rows:
     """Gathers iterations into rows of `log_every`.
 
     Attributes:
-        pending: Iterations since the last row, `(iterations, replicas, metrics)`: part of a checkpoint, so that a resumed
-            run writes the row that an uninterrupted one would.
+        pending: Iterations since the last row, `(iterations, replicas, metrics)`: part of a checkpoint, so that a
+            resumed run writes the row that an uninterrupted one would.
     """
 
     def __init__(self, metrics: Sequence[Metric], log_every: int, replicas: int) -> None:
@@ -49,10 +51,10 @@ class Rows:
         records = []
         for i, metric in enumerate(self._metrics):
             column = values[:, :, i].astype(np.float64)
-            over_time = {"max": np.max, "min": np.min}.get(metric.reduce, np.mean)
-            over_replicas = {"max": np.max, "min": np.min, "sum": np.sum}.get(metric.reduce, np.mean)
+            over_time = _REDUCTIONS["mean" if metric.reduce == "sum" else metric.reduce]
             replicas = over_time(column, axis=0)
-            records.append(Record(step, metric.tag, float(over_replicas(replicas)), tuple(map(float, replicas))))
+            reduced = _REDUCTIONS[metric.reduce](replicas)
+            records.append(Record(step, metric.tag, float(reduced), tuple(map(float, replicas))))
         return records
 
 

@@ -26,7 +26,7 @@ from ganlab.training.evaluation import Evaluation
 from ganlab.training.loop import Trainer
 from ganlab.training.rows import Rows, first_non_finite
 
-# Long enough that what the host does between chunks is lost in it, short enough that Ctrl-C and the progress bar answer.
+# Long enough that what the host does between chunks is lost in it, short enough that Ctrl-C and the bar answer.
 _CHUNK_SECONDS = 1.0
 _RUN_JSON_SECONDS = 2.0
 
@@ -151,8 +151,8 @@ class _Session:
             latest = self._checkpoints.latest()
             kept = f"The checkpoint of step {latest.step} is kept." if latest else "There is no earlier checkpoint."
             raise TrainingFailedError(
-                f"{bad[1]} is not finite from step {bad[0]} on: training has diverged. {kept} Lower the learning rates, or "
-                "see in TensorBoard which metric grew first."
+                f"{bad[1]} is not finite from step {bad[0]} on: training diverged. {kept} Lower the learning rates, "
+                "or see in TensorBoard which metric grew first."
             )
 
     def _do_what_is_due(self) -> None:

@@ -152,7 +152,7 @@ def _tensors(values: Mapping[str, tf.Tensor]) -> Tensors:
 def _same_keys(name: str, method: str, before: Mapping[str, tf.Tensor], after: Mapping[str, tf.Tensor]) -> Tensors:
     if set(after) != set(before):
         raise ContractError(
-            f"Constraint {name} changed the names of the weights in {method}: {sorted(set(before) ^ set(after))}. It must "
-            "return a value for every name that it was given, and no other."
+            f"Constraint {name} changed the names of the weights in {method}: {sorted(set(before) ^ set(after))}. It "
+            "must return a value for every name that it was given, and no other."
         )
     return {key: after[key] for key in before}

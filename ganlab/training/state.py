@@ -120,8 +120,8 @@ def _optimizer(part: str, template: keras.optimizers.Optimizer, updates: int) ->
     for setting in _PER_REPLICA:
         if config.get(setting):
             raise IncompatibleError(
-                f"experiment.{part} sets {setting} = {config[setting]!r}, which acts on each replica's own gradient before "
-                "they are summed, so that the result would depend on the number of replicas. Leave it out."
+                f"experiment.{part} sets {setting} = {config[setting]!r}, which acts on each replica's own gradient "
+                "before they are summed, so that the result would depend on the number of replicas. Leave it out."
             )
     if config.get("use_ema"):
         raise IncompatibleError(f"experiment.{part} sets use_ema. Use experiment.ema_decay, which ganlab samples from.")

@@ -253,8 +253,8 @@ class Gradients:
 def compiles(experiment: Experiment, state: TrainingState) -> bool:
     """Whether XLA compiles the gradients: as asked, or where it is known to be quicker.
 
-    On a CPU XLA's dense layers are a little quicker than the kernels and its convolutions ten times slower. A TPU compiles
-    the whole step anyway.
+    On a CPU XLA's dense layers are a little quicker than the kernels and its convolutions ten times slower. A TPU
+    compiles the whole step anyway.
     """
     if experiment.jit != "auto":
         return experiment.jit == "on"
@@ -287,8 +287,8 @@ def _over_updates(logs: list[tuple[list[Metric], tf.Tensor]]) -> list[tf.Tensor]
 def _check_loss(experiment: Experiment, method: str, value: tf.Tensor, local: int) -> None:
     if tuple(value.shape) != (local,):
         raise ContractError(
-            f"Loss {type(experiment.loss).__name__}.{method} returned the shape {tuple(value.shape)}; it must be one value "
-            f"per example, ({local},). Do not reduce over the batch: the core divides by the global batch size."
+            f"Loss {type(experiment.loss).__name__}.{method} returned the shape {tuple(value.shape)}; it must be one "
+            f"value per example, ({local},). Do not reduce over the batch: the core divides by the global batch size."
         )
 
 

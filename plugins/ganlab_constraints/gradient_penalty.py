@@ -13,9 +13,9 @@ class GradientPenalty(ganlab.Constraint):
     """Penalizes the critic's slope at points between real and fake examples for being other than `target`.
 
     Gulrajani, Ahmed, Arjovsky, Dumoulin and Courville, "Improved training of Wasserstein GANs" (2017), equation 3:
-    `weight * (||grad critic(x)|| - 1)^2` at `x = a * real + (1 - a) * fake`, a uniform in [0, 1) for each example. One-sided,
-    `weight * max(0, ||grad critic(x)|| - 1)^2`, it is the penalty of Petzka, Fischer and Lukovnikov, "On the
-    regularization of Wasserstein GANs" (2018), equation 8.
+    `weight * (||grad critic(x)|| - 1)^2` at `x = a * real + (1 - a) * fake`, a uniform in [0, 1) for each example.
+    One-sided, `weight * max(0, ||grad critic(x)|| - 1)^2`, it is the penalty of Petzka, Fischer and Lukovnikov, "On
+    the regularization of Wasserstein GANs" (2018), equation 8.
 
     Logs `slope` (mean) and `slope_max` over the points where it is taken.
     """

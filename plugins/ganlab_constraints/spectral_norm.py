@@ -15,10 +15,10 @@ _WARM_UP = 20
 class SpectralNorm(ganlab.Constraint):
     """Divides every kernel by an estimate of its largest singular value.
 
-    Miyato, Kataoka, Koyama and Yoshida, "Spectral normalization for generative adversarial networks" (2018), equation 8
-    and algorithm 1: `W / sigma(W)` with `sigma = v' W u`, where u and v follow the leading singular vectors by one power
-    iteration an update and carry no gradient. A convolution's kernel is taken as the matrix (everything else, outputs),
-    as in the paper, which bounds the convolution only up to a factor that depends on its size and stride.
+    Miyato, Kataoka, Koyama and Yoshida, "Spectral normalization for generative adversarial networks" (2018), equation
+    8 and algorithm 1: `W / sigma(W)` with `sigma = v' W u`, where u and v follow the leading singular vectors by one
+    power iteration an update and carry no gradient. A convolution's kernel is taken as the matrix (everything else,
+    outputs), as in the paper, which bounds the convolution only up to a factor that depends on its size and stride.
 
     u is kept as state and moves once per critic update, so that real, fake and interpolated examples of one update are
     scored by one and the same critic. Vectors such as biases are left alone.

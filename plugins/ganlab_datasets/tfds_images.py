@@ -120,4 +120,4 @@ def _open(name: str, split: str, data_dir: str | None, download: bool) -> Any:
 
 def _first_line(error: Exception) -> str:
     # TensorFlow Datasets lists every set that it knows below the first line.
-    return (str(error).strip() or "no reason given").split("\n")[0].rstrip(".")
+    return (str(error).strip() or "no reason given").split("\n")[0].rstrip(".:")

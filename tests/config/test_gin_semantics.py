@@ -81,7 +81,7 @@ def test_random_texts_resolve_as_gin_resolves_them(by_gin, by_ganlab):
         expected = by_gin(text)
         assert by_ganlab(text) == expected, text
         seen.add(repr(expected))
-    assert len(seen) > 200  # the texts do differ in what they come to
+    assert len(seen) > 100  # the texts do differ in what they come to
 
 
 def test_the_rules_of_scopes_by_hand(by_ganlab):
