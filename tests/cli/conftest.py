@@ -1,0 +1,60 @@
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ganlab import plugins
+from ganlab.cli import cli
+
+TOYS = Path(__file__).parents[1] / "config" / "ganlab_plugins.py"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty working directory with the toy parts beside the experiment files, and no installed plugins."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
+    monkeypatch.setattr(plugins, "_current", None)
+    monkeypatch.delenv("GANLAB_PLUGINS", raising=False)
+    monkeypatch.delenv("GANLAB_STRICT_PLUGINS", raising=False)
+    shutil.copy(TOYS, tmp_path / "ganlab_plugins.py")
+    return tmp_path
+
+
+@pytest.fixture
+def ganlab(here):
+    """Runs a command line: `ganlab("run", "--gin", "exp.gin")` gives click's result."""
+    return lambda *arguments: CliRunner().invoke(cli, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def mistake(ganlab, here):
+    """The message of a command line that is a mistake: one line, exit code 2, and nothing new on disk."""
+
+    def mistake(*arguments):
+        before = sorted(here.rglob("*"))
+        result = ganlab(*arguments)
+        assert result.exit_code == 2, result.output
+        assert result.stdout == ""
+        assert sorted(path for path in here.rglob("*") if "__pycache__" not in path.parts) == before
+        usage, message = re.fullmatch(r"(Usage: .*\n)?Error: (.*)\n", result.stderr, re.DOTALL).groups()
+        assert usage is None or "Traceback" not in usage
+        assert "\n" not in message
+        return message
+
+    return mistake
+
+
+@pytest.fixture
+def minimal():
+    """Six lines that make an experiment of the toy parts."""
+    return (
+        "experiment.dataset = @datasets.points()\n"
+        "experiment.architecture = @small()\n"
+        "experiment.loss = @plain()\n"
+        "experiment.strategy = @one()\n"
+        "experiment.critic_optimizer = @adam()\n"
+        "experiment.generator_optimizer = @adam()\n"
+    )

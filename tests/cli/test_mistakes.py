@@ -1,0 +1,352 @@
+"""Every mistake that an experiment file or an override can hold, and the exact line that a user sees."""
+
+import re
+
+import pytest
+
+# What is added to a complete experiment of six lines, and what is said of it. A penalty is used where PENALTY is.
+PENALTY = "experiment.constraints = [@penalty()]"
+
+NAMES = {
+    "experiment.constraints = [@constraints.penatly()]": (
+        "exp.gin:7: There is no constraints.penatly. Did you mean 'constraints.penalty'? Known constraints: "
+        "every, penalty."
+    ),
+    "experiment.constraints = [\n  @penalty(),\n  @penatly(),\n]": (
+        "exp.gin:7: There is no component 'penatly'. Did you mean 'penalty'? Names have the form KIND.NAME; "
+        "'ganlab plugins' lists them."
+    ),
+    "experiment.loss = @los.hinge()": (
+        "exp.gin:7: There is no kind of component 'los'. Did you mean 'losses'? Kinds: constraints, architectures, "
+        "strategies, datasets, losses, evaluators, optimizers."
+    ),
+    "experiment.constraints = [@constraints.hinge()]": (
+        "exp.gin:7: There is no constraints.hinge. Did you mean 'losses.hinge'? Known constraints: every, penalty."
+    ),
+    "experiment.dataset = @points()": "exp.gin:7: 'points' is ambiguous: write datasets.points or losses.points.",
+    "experiment.loss = @experiment()": (
+        "exp.gin:7: 'experiment' is what a file describes, and cannot be a part of itself."
+    ),
+    "experiment.stepz = 3": "exp.gin:7: experiment has no parameter 'stepz'. Did you mean 'steps'?",
+    "exprment.steps = 3": (
+        "exp.gin:7: There is no component 'exprment'. Did you mean 'experiment'? Names have the form KIND.NAME; "
+        "'ganlab plugins' lists them."
+    ),
+    "losses.hinge.qqq = 1": "exp.gin:7: losses.hinge has no parameter 'qqq'. Its parameters: margin.",
+    "losses.plain.qqq = 1": "exp.gin:7: losses.plain has no parameter 'qqq'. Its parameters: none.",
+    "constraints.penalty.wieght = 1": (
+        "exp.gin:7: constraints.penalty has no parameter 'wieght'. Did you mean 'weight'?"
+    ),
+    "experiment:\n  steps = 3\n  stepz = 4": "exp.gin:9: experiment has no parameter 'stepz'. Did you mean 'steps'?",
+    "constraints.penatly:\n  weight = 4": (
+        "exp.gin:7: There is no constraints.penatly. Did you mean 'constraints.penalty'? Known constraints: "
+        "every, penalty."
+    ),
+    "constraints.penalty = 3": (
+        "exp.gin:7: constraints.penalty = ... sets a component, not a parameter of one. Write "
+        "constraints.penalty.PARAMETER = ..., or experiment.constraints = ... to choose it."
+    ),
+    "experiment.critic_optimizer.beta = 0.5": (
+        "exp.gin:7: 'experiment.critic_optimizer' is no component: experiment.critic_optimizer is set as a whole, and "
+        "the parameters of a component by the component's own name, as KIND.NAME.PARAMETER = ..."
+    ),
+    "experiment.loss = @losses.hinge": (
+        "exp.gin:7: @losses.hinge names a component without making it. Write @losses.hinge()."
+    ),
+}
+
+SYNTAX = {
+    "experiment.jit = off": "exp.gin:7: experiment.jit = off is not a value. Write 'off' in quotes if it is text.",
+    "experiment.jit = true  # sure": "exp.gin:7: experiment.jit = true is not a value. Write True.",
+    "experiment.ema_decay = nan": "exp.gin:7: experiment.ema_decay = nan is not a value. A setting must be a number.",
+    "experiment.ema_decay = inf": "exp.gin:7: experiment.ema_decay = inf is not a value. Write 1e999 for infinity.",
+    "datasets.points.path = data/x.npy": (
+        "exp.gin:7: datasets.points.path = data/x.npy is not a value. Write 'data/x.npy' in quotes if it is text."
+    ),
+    "experiment.loss = losses.hinge()": (
+        "exp.gin:7: experiment.loss = losses.hinge() is not a value. Write @losses.hinge() to use that component."
+    ),
+    "experiment.constraints = [\n  @penalty(),\n  off,\n]": (
+        "exp.gin:9: off is not a value. Write 'off' in quotes if it is text."
+    ),
+    "experiment.seed =": (
+        "exp.gin:7: this is not gin: 'experiment.seed =' (the value is missing). A line has the form NAME = VALUE, "
+        "with one value."
+    ),
+    "experiment.steps 3": (
+        "exp.gin:7: this is not gin: 'experiment.steps 3' (Couldn't parse statement, expected ':' or '='). A line has "
+        "the form NAME = VALUE, with one value."
+    ),
+    "experiment.steps = 2*3": (
+        "exp.gin:7: this is not gin: 'experiment.steps = 2*3' (Expected newline). A line has the form NAME = VALUE, "
+        "with one value."
+    ),
+    "experiment.jit = 'off": (
+        'exp.gin:7: this is not gin: "experiment.jit = \'off" (a quote is not closed). A line has the form '
+        "NAME = VALUE, with one value."
+    ),
+    "experiment.constraints = [@penalty(),": (
+        "exp.gin:8: it ends too early: EOF in multi-line statement. Close every bracket and quote."
+    ),
+    "import mine": (
+        "exp.gin:7: 'import mine' imports nothing here, because experiment files are data. Plugins are found by "
+        "themselves: install one with pip, or put a ganlab_plugins.py beside the file."
+    ),
+    "from my.place import parts": (
+        "exp.gin:7: 'from my.place import parts' imports nothing here, because experiment files are data. Plugins are "
+        "found by themselves: install one with pip, or put a ganlab_plugins.py beside the file."
+    ),
+}
+
+KINDS = {
+    "experiment.loss = @datasets.points()": (
+        "exp.gin:7: experiment.loss = @datasets.points() is one of the datasets, and must be one of the losses, such "
+        "as experiment.loss = @losses.hinge()"
+    ),
+    "experiment.loss = 'hinge'": "exp.gin:7: experiment.loss = 'hinge' must be a component. Write @losses.hinge().",
+    "experiment.loss = 3": (
+        "exp.gin:7: experiment.loss = 3 must be one of the losses, such as experiment.loss = @losses.hinge()"
+    ),
+    "experiment.loss = [@hinge()]": (
+        "exp.gin:7: experiment.loss = [@losses.hinge()] must be one component, not a list. Write @losses.hinge()."
+    ),
+    "experiment.dataset = 3": (  # the example is one that can be made without settings
+        "exp.gin:7: experiment.dataset = 3 must be one of the datasets, such as experiment.dataset = @datasets.points()"
+    ),
+    "experiment.constraints = @penalty()": (
+        "exp.gin:7: experiment.constraints = @constraints.penalty() must be a list. Write [@constraints.penalty()]."
+    ),
+    "experiment.evaluators = 'count'": (
+        "exp.gin:7: experiment.evaluators = 'count' must be a list of evaluators. Write [@evaluators.count()]."
+    ),
+    "experiment.constraints = [@hinge()]": (
+        "exp.gin:7: experiment.constraints = [@losses.hinge()] is one of the losses, and must be one of the "
+        "constraints, such as experiment.constraints = [@constraints.penalty()]"
+    ),
+    "c = @hinge()\nexperiment.dataset = %c": (
+        "exp.gin:8: experiment.dataset = %c (that is @losses.hinge()) is one of the losses, and must be one of the "
+        "datasets, such as experiment.dataset = @datasets.points()"
+    ),
+    "experiment.constraints = [@every()]\nevery.inner = @losses.hinge()": (
+        "exp.gin:8: constraints.every.inner = @losses.hinge() must be Constraint, not Hinge."
+    ),
+}
+
+TYPES = {
+    "experiment.steps = '100'": "exp.gin:7: experiment.steps = '100' must be int, not str. Write 100 without quotes.",
+    "experiment.steps = 1e4": "exp.gin:7: experiment.steps = 10000.0 must be int, not float. Write 10000.",
+    "experiment.steps = True": "exp.gin:7: experiment.steps = True must be int, not bool.",
+    "experiment.ema_decay = False": "exp.gin:7: experiment.ema_decay = False must be float, not bool.",
+    "experiment.steps = None": "exp.gin:7: experiment.steps = None must be int, not None.",
+    "architectures.small.residual = 1": "exp.gin:7: architectures.small.residual = 1 must be bool, not int.",
+    "architectures.small.options = {'a': True}": (
+        "exp.gin:7: architectures.small.options = {'a': True} must be dict[str, float] | None."
+    ),
+    f"{PENALTY}\npenalty.weight = 'ten'": "exp.gin:8: constraints.penalty.weight = 'ten' must be float, not str.",
+    f"{PENALTY}\npenalty.sides = 'twoo'": (
+        "exp.gin:8: constraints.penalty.sides = 'twoo' must be one of 'one', 'two'. Did you mean 'two'?"
+    ),
+    "experiment.jit = 'of'": (
+        "exp.gin:7: experiment.jit = 'of' must be one of 'auto', 'on', 'off'. Did you mean 'off'?"
+    ),
+    "datasets.points.labels = 3": "exp.gin:7: datasets.points.labels = 3 must be list[int] | None, not int. Write [3].",
+    "datasets.points.labels = [1, 'a']": "exp.gin:7: datasets.points.labels = [1, 'a'] must be list[int] | None.",
+    "datasets.points.labels = [True]": "exp.gin:7: datasets.points.labels = [True] must be list[int] | None.",
+    "datasets.points.path = 3": "exp.gin:7: datasets.points.path = 3 must be str, not int. Write '3' in quotes.",
+    "n = 'x'\nexperiment.steps = %n": "exp.gin:8: experiment.steps = %n (that is 'x') must be int, not str.",
+}
+
+RANGES = {
+    "experiment.steps = 0": ("exp.gin:7: experiment.steps = 0 must be a whole number of at least 1 (and below 2**31)."),
+    "experiment.seed = -1": ("exp.gin:7: experiment.seed = -1 must be a whole number of at least 0 (and below 2**31)."),
+    "experiment.ema_decay = 1e999": (
+        "exp.gin:7: experiment.ema_decay = inf must be at least 0 (no average) and below 1."
+    ),
+}
+
+MISSING = {
+    "experiment.dataset = @datasets.table()": (
+        "exp.gin:7: datasets.table needs path. Add a line datasets.table.path = ..."
+    ),
+    "experiment.steps = %n": "exp.gin:7: the macro %n is not defined. Add a line n = VALUE.",
+    "count = 3\nexperiment.seed = %count\nexperiment.steps = %cuont": (
+        "exp.gin:9: the macro %cuont is not defined. Did you mean 'count'? Add a line cuont = VALUE."
+    ),
+    "n = %m\nm = [%n]\nexperiment.steps = %n": (
+        "exp.gin:7: the macro %m is defined by itself. Give it a value of its own."
+    ),
+    "experiment.constraints = [@every()]\nevery.inner = @every()": (
+        "exp.gin:8: constraints.every would be made from itself, without end. Use another component."
+    ),
+    "include 'nothing.gin'": (
+        "exp.gin:7: include 'nothing.gin': there is no such file beside exp.gin, among the shipped ones or in the "
+        "working directory."
+    ),
+    "include 'exp.gin'": "exp.gin:7: include 'exp.gin' goes round in a circle: exp.gin -> exp.gin.",
+}
+
+UNUSED = {
+    "constraints.penalty.weight = 1.0": (
+        "exp.gin:7: constraints.penalty.weight = 1.0 has no effect: nothing in the experiment uses "
+        "constraints.penalty. "
+        "Use @constraints.penalty() or remove the line."
+    ),
+    "n = 3": "exp.gin:7: the macro n = 3 is never used. Write %n where it is wanted, or remove it.",
+    "steps = 3": (
+        "exp.gin:7: the macro steps = 3 is never used. Did you mean experiment.steps? Write %steps where it is wanted, "
+        "or remove it."
+    ),
+    "critic/adam.beta = 0.1": (
+        "exp.gin:7: critic/optimizers.adam.beta = 0.1 has no effect: optimizers.adam is not used in the scope "
+        "'critic'. "
+        "It is used without a scope."
+    ),
+    "experiment.steps = 1\nexperiment.steps = 2": (
+        "exp.gin:7: experiment.steps = 1 has no effect: exp.gin:8 sets it again. Remove one of them."
+    ),
+    "experiment.constraints = [@a/penalty()]\na/penalty.weight = 2.0\npenalty.weight = 3.0": (
+        "exp.gin:9: constraints.penalty.weight = 3.0 has no effect: every use of constraints.penalty sets it in a "
+        "scope, at exp.gin:8."
+    ),
+}
+
+FILES = [NAMES, SYNTAX, KINDS, TYPES, RANGES, MISSING, UNUSED]
+
+
+@pytest.mark.parametrize(("lines", "message"), [item for table in FILES for item in table.items()])
+def test_in_a_file(mistake, here, minimal, monkeypatch, lines, message):
+    monkeypatch.setattr("ganlab.config.files.shipped_folder", lambda: None)
+    # Saying a thing twice in one file is a mistake of its own, so the new lines take the old ones' place.
+    replaced = tuple(f"{name} =" for name in re.findall(r"^experiment\.\w+", lines, re.MULTILINE))
+    kept = [f"# {line}" if line.startswith(replaced) else line for line in minimal.splitlines()]
+    (here / "exp.gin").write_text("\n".join([*kept, lines, ""]))
+    assert mistake("run", "--gin", "exp.gin") == message
+
+
+PARAMS = {
+    "experiment.jit=of": "experiment.jit = 'of' must be one of 'auto', 'on', 'off'. Did you mean 'off'?",
+    "experiment.jit": "must have the form NAME=VALUE, such as 'experiment.steps=100'.",
+    "experiment.jit=": "must have the form NAME=VALUE, such as 'experiment.steps=100'.",
+    "import os": "must have the form NAME=VALUE, such as 'experiment.steps=100'.",
+    "experiment.seed=1\nexperiment.steps=2": "must be one NAME=VALUE.",
+    "experiment.stepz=3": "experiment has no parameter 'stepz'. Did you mean 'steps'?",
+    "experiment.steps=ten": "experiment.steps = ten must be int, not str.",
+    "experiment.steps=0": "experiment.steps = 0 must be a whole number of at least 1 (and below 2**31).",
+    "experiment.loss=hinge": "experiment.loss = hinge must be a component. Write @losses.hinge().",
+    "experiment.loss=losses.hinge()": "experiment.loss = losses.hinge() must be a component. Write @losses.hinge().",
+    "n=3": "the macro n = 3 is never used. Write %n where it is wanted, or remove it.",
+    "n=word": "n = word is not a value. Write 'word' in quotes if it is text.",
+    "strategies.many.replicas=4": (
+        "strategies.many.replicas = 4 has no effect: nothing in the experiment uses strategies.many. Use "
+        "@strategies.many() or remove the line."
+    ),
+}
+
+
+@pytest.mark.parametrize(("param", "message"), PARAMS.items())
+def test_in_a_param(mistake, here, minimal, param, message):
+    (here / "exp.gin").write_text(minimal)
+    assert mistake("run", "--gin", "exp.gin", "--param", param) == f"--param {param!r}: {message}"
+
+
+def test_one_param_given_twice(mistake, here, minimal):
+    (here / "exp.gin").write_text(minimal)
+    assert mistake("run", "--gin", "exp.gin", "--param", "experiment.steps=1", "--param", "experiment.steps=2") == (
+        "--param 'experiment.steps=1': experiment.steps = 1 has no effect: --param 'experiment.steps=2' sets it again. "
+        "Remove one of them."
+    )
+
+
+def test_parts_that_no_line_sets(mistake, here):
+    (here / "exp.gin").write_text(
+        "experiment.dataset = @datasets.points()\nexperiment.architecture = @small()\nexperiment.strategy = @one()\n"
+        "experiment.generator_optimizer = @adam()\n"
+    )
+    assert mistake("run", "--gin", "exp.gin") == (
+        "exp.gin: experiment needs loss, critic_optimizer, which no line sets. Add for example: "
+        "experiment.loss = @losses.hinge(); experiment.critic_optimizer = @optimizers.adam()"
+    )
+
+
+def test_a_circle_over_several_files_and_a_mistake_in_an_included_one(mistake, here, minimal):
+    (here / "exp.gin").write_text(minimal + "include 'parts/a.gin'\n")
+    (here / "parts").mkdir()
+    (here / "parts" / "a.gin").write_text("include 'b.gin'\n")
+    (here / "parts" / "b.gin").write_text("\ninclude '../exp.gin'\n")
+    assert mistake("run", "--gin", "exp.gin") == (
+        "parts/b.gin:2: include '../exp.gin' goes round in a circle: exp.gin -> parts/a.gin -> parts/b.gin -> exp.gin."
+    )
+    (here / "parts" / "b.gin").write_text("\n\nexperiment.stepz = 2\n")
+    assert mistake("run", "--gin", "exp.gin") == (
+        "parts/b.gin:3: experiment has no parameter 'stepz'. Did you mean 'steps'?"
+    )
+
+
+def test_an_include_that_overrides_the_line_before_it(mistake, here, minimal):
+    (here / "exp.gin").write_text("experiment.seed = 3\ninclude 'base.gin'\n")
+    (here / "base.gin").write_text(minimal + "experiment.seed = 4\n")
+    assert mistake("run", "--gin", "exp.gin") == (
+        "exp.gin:1: experiment.seed = 3 has no effect: base.gin:7 sets it again. Remove one of them."
+    )
+
+
+def test_files_that_cannot_be_read(mistake, here, monkeypatch):
+    monkeypatch.setattr("ganlab.config.files.shipped_folder", lambda: None)
+    (here / "exp.gin").write_bytes(b"\xff\xfe")
+    assert mistake("run", "--gin", "ex.gin") == "There is no gin file 'ex.gin'. Did you mean 'exp.gin'?"
+    assert mistake("run", "--gin", "nowhere/exp.gin") == "There is no gin file 'nowhere/exp.gin'."
+    assert mistake("run", "--gin", str(here)) == f"{here} is a folder; give the gin file itself."
+    assert mistake("run", "--gin", "exp.gin") == (
+        "exp.gin cannot be read: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte."
+    )
+
+
+def test_an_unknown_part_of_a_plugin_that_failed_to_load(mistake, here, minimal):
+    (here / "ganlab_plugins.py").write_text("import no_such_module\n")
+    (here / "exp.gin").write_text(minimal)
+    assert mistake("run", "--gin", "exp.gin") == (
+        "exp.gin:1: There is no datasets.points. Known datasets: none. Plugins not loaded: ganlab_plugins (broken: "
+        "ModuleNotFoundError: No module named 'no_such_module'); see 'ganlab plugins'."
+    )
+
+
+def test_an_unknown_part_of_a_plugin_with_a_bad_name(mistake, here, minimal):
+    (here / "exp.gin").write_text(minimal)
+    text = (here / "ganlab_plugins.py").read_text()
+    (here / "ganlab_plugins.py").write_text(text.replace('"hinge": Hinge', '"hinge": Hinge, "bad name": Hinge'))
+    assert "ganlab_losses offers the name 'bad name'; a name must be a Python identifier" in mistake(
+        "run", "--gin", "exp.gin"
+    )
+
+
+COMMANDS = {
+    ("run",): "Say what to run: --gin FILE, such as --gin quickstart, or --resume RUN.",
+    ("run", "--resume", "x", "--gin", "y"): (
+        "--resume goes on with a run as it is: leave out --gin, --param, --seed and --name."
+    ),
+    ("run", "--resume", "x", "--seed", "1"): (
+        "--resume goes on with a run as it is: leave out --gin, --param, --seed and --name."
+    ),
+    ("run", "--resume", "x"): "There is no run x: no such directory.",
+    ("run", "--gin", "exp.gin", "--seed", "-1"): (
+        "Invalid value for '--seed': -1 is not in the range 0<=x<=2147483647."
+    ),
+    ("run", "--gin", "exp.gin", "--no-plugin", "ganlab_plugin"): (
+        "There is no plugin 'ganlab_plugin' to allow or deny. Did you mean 'ganlab_plugins'? See 'ganlab plugins'."
+    ),
+    ("run", "--gin", "exp.gin", "--plugin-file", "mine.py"): (
+        "--plugin-file mine.py is no file. Give the path of a Python file with ganlab hooks."
+    ),
+    ("config", "show"): "Say what to show: --gin FILE, such as --gin quickstart.",
+    ("config", "explain", "penatly"): (
+        "There is no component 'penatly'. Did you mean 'penalty'? Names have the form KIND.NAME; 'ganlab plugins' "
+        "lists them."
+    ),
+    ("rnu",): "No such command 'rnu'. Did you mean 'run'?",
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), COMMANDS.items())
+def test_in_a_command_line(mistake, here, minimal, arguments, message):
+    (here / "exp.gin").write_text(minimal)
+    assert mistake(*arguments) == message
