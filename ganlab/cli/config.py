@@ -68,8 +68,8 @@ def _setting(selector: str, parameter: inspect.Parameter) -> str:
 
 def _documentation(make: Callable[..., Any]) -> str:
     texts = [inspect.getdoc(make) or "No documentation."]
-    # A class's parameters are often documented at its constructor. One inherited from object says nothing.
+    # A class's parameters are often documented at its constructor. What it inherits says nothing of them.
     constructor = vars(make).get("__init__") if isinstance(make, type) else None
-    if constructor is not None and inspect.getdoc(constructor):
-        texts.append(str(inspect.getdoc(constructor)))
+    if constructor is not None and constructor.__doc__:
+        texts.append(inspect.cleandoc(constructor.__doc__))
     return "\n\n".join(texts)

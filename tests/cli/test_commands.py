@@ -1,0 +1,289 @@
+"""What the commands print, how they end, and what they ask of the rest."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+import types
+from pathlib import Path
+
+import pytest
+
+from ganlab import plugins
+from ganlab.cli import cli
+from ganlab.errors import IncompatibleError, TrainingFailedError
+from ganlab.recipes import Recipe
+
+RESOLVED = """\
+experiment.dataset = @datasets.points()
+experiment.architecture = @architectures.small()
+experiment.loss = @losses.plain()
+experiment.strategy = @strategies.one()
+experiment.critic_optimizer = @optimizers.adam()
+experiment.generator_optimizer = @optimizers.adam()
+experiment.constraints = ()
+experiment.batch_size = 64
+experiment.critic_steps = 5
+experiment.steps = 10000
+experiment.seed = 3
+experiment.ema_decay = 0.0
+experiment.precision = 'float32'
+experiment.jit = 'off'
+experiment.evaluators = ()
+experiment.evaluate_every = 1000
+experiment.checkpoint_every = 1000
+experiment.log_every = 10
+
+datasets.points.count = 10
+datasets.points.path = ''
+datasets.points.labels = None
+datasets.points.spread = (1.0,)
+
+architectures.small.width = 8
+architectures.small.residual = False
+architectures.small.options = None
+
+optimizers.adam.learning_rate = 0.0001
+optimizers.adam.beta = 0.9
+optimizers.adam.schedule = None
+"""
+
+
+def test_a_dry_run_prints_everything_and_leaves_nothing(ganlab, here, minimal):
+    (here / "exp.gin").write_text(minimal)
+    result = ganlab("run", "--gin", "exp.gin", "--param", "experiment.jit=off", "--seed", "3", "--dry-run")
+    assert (result.exit_code, result.stderr, result.stdout) == (0, "", RESOLVED)
+    assert not (here / "runs").exists()
+
+
+def test_config_show_prints_what_a_dry_run_prints(ganlab, here, minimal):
+    (here / "exp.gin").write_text(minimal + "experiment.seed = 3\n")
+    result = ganlab("config", "show", "--gin", "exp.gin", "--param", "experiment.jit='off'")
+    assert (result.exit_code, result.stdout) == (0, RESOLVED)
+
+
+def test_config_explain(ganlab):
+    result = ganlab("config", "explain", "penalty")
+    assert result.stdout == (
+        f"constraints.penalty ({Path('ganlab_plugins.py').resolve()})\n\n"
+        "  constraints.penalty.weight: float = 10.0\n"
+        "  constraints.penalty.sides: Literal['one', 'two'] = 'two'\n\n"
+        "Keeps gradients small.\n\n"
+        "Args:\n"
+        "    weight: How strongly.\n"
+        "    sides: Which slopes count.\n"
+    )
+    for name in ("@datasets.table()", "datasets.table"):
+        assert "  datasets.table.path: str (required)\n" in ganlab("config", "explain", name).stdout
+    experiment = ganlab("config", "explain", "experiment").stdout
+    assert "  experiment.batch_size: int = 64\n" in experiment
+    assert "    critic_steps: Critic updates for each generator update.\n" in experiment
+
+
+class FakeRun:
+    """As much of a run as the last screen reads."""
+
+    def __init__(self, path, status="completed", **info):
+        self.path = path
+        self.info = {
+            "status": status,
+            "step": 7,
+            "steps": 10,
+            "metrics": {"critic/loss": -1.25, "critic/wasserstein": 2 / 3},
+            "evaluation": {"mode_coverage/modes": 8.0},
+            "wall_seconds": 75.4,
+            **info,
+        }
+
+
+@pytest.fixture
+def training(monkeypatch):
+    """Stands for composing and training; `training.result` says how training ends, `training.calls` what came in."""
+    fake = types.ModuleType("ganlab.training")
+    fake.calls, fake.result = [], {}
+
+    def train(experiment, path, *, resume, console):
+        fake.calls.append((experiment, path, resume, console))
+        if isinstance(fake.result, BaseException):
+            raise fake.result
+        return FakeRun(path, **fake.result)
+
+    fake.train = train
+    monkeypatch.setitem(sys.modules, "ganlab.training", fake)
+    monkeypatch.setattr("ganlab.composition.compose", lambda recipe: recipe)
+    monkeypatch.setattr("ganlab.lazy.require", lambda name: None)
+    return fake
+
+
+def test_a_run_trains_the_recipe_and_says_what_it_reached(ganlab, here, minimal, training):
+    (here / "exp.gin").write_text(minimal)
+    result = ganlab("run", "--gin", "exp.gin", "--seed", 5, "--runs", "out", "--name", "first")
+    ((experiment, path, resume, console),) = training.calls
+    assert experiment.arguments["seed"] == 5
+    assert experiment.arguments["dataset"] == Recipe("datasets", "points")
+    assert (path, resume, console) == (Path("out/exp/first"), False, True)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == (
+        "\nCompleted at step 7 of 10 in 1 min 15 s.\n\n"
+        "Last metrics:\n"
+        "  critic/loss         -1.25\n"
+        "  critic/wasserstein  0.666667\n\n"
+        "Last evaluation:\n"
+        "  mode_coverage/modes  8\n\n"
+        "Run: out/exp/first\n"
+        "See it: ganlab tensorboard out\n"
+    )
+
+
+def test_a_run_is_named_by_its_file_and_seed(ganlab, here, minimal, training):
+    (here / "exp.gin").write_text(minimal + "experiment.seed = 4\n")
+    ganlab("run", "--gin", "exp.gin")
+    path = training.calls[0][1]
+    assert path.parent == Path("runs/exp")
+    assert "-s4-" in path.name
+
+
+@pytest.mark.parametrize(("signal", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_an_interrupted_run_exits_as_shells_count_signals(ganlab, here, minimal, training, signal, code):
+    (here / "exp.gin").write_text(minimal)
+    training.result = {"status": "interrupted", "signal": signal}
+    result = ganlab("run", "--gin", "exp.gin", "--name", "it")
+    assert result.exit_code == code
+    assert "\nGo on with it: ganlab run --resume runs/exp/it\n" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (IncompatibleError("these do not fit"), 2, "Error: these do not fit\n"),
+        (TrainingFailedError("the loss is nan at step 3"), 1, "Error: the loss is nan at step 3\n"),
+        (KeyboardInterrupt(), 130, "Interrupted.\n"),
+    ],
+)
+def test_errors_become_messages_and_exit_codes(ganlab, here, minimal, training, error, code, said):
+    (here / "exp.gin").write_text(minimal)
+    training.result = error
+    result = ganlab("run", "--gin", "exp.gin")
+    assert (result.exit_code, result.stderr) == (code, said)
+
+
+def test_debug_shows_the_traceback_too(ganlab, here, minimal, training):
+    (here / "exp.gin").write_text(minimal)
+    training.result = IncompatibleError("these do not fit")
+    result = ganlab("--debug", "run", "--gin", "exp.gin")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Traceback (most recent call last):\n")
+    assert result.stderr.endswith("\nError: these do not fit\n")
+
+
+def test_what_no_user_can_mend_is_not_hidden(ganlab, here, minimal, training):
+    (here / "exp.gin").write_text(minimal)
+    training.result = ZeroDivisionError("a bug")
+    assert ganlab("run", "--gin", "exp.gin").exception is training.result
+
+
+def test_resume_reads_the_runs_own_file_and_finds_its_local_plugin_again(ganlab, here, minimal, training):
+    run = here / "elsewhere" / "run"
+    run.mkdir(parents=True)
+    (run / "config.gin").write_text(minimal + "experiment.steps = 70\n")
+    local = {"distribution": str(here / "ganlab_plugins.py"), "version": "", "status": "loaded"}
+    (run / "run.json").write_text(json.dumps({"provenance": {"plugins": {"ganlab_plugins": local}}}))
+    result = ganlab("run", "--resume", run)
+    assert result.exit_code == 0, result.output
+    ((experiment, path, resume, _),) = training.calls
+    assert (experiment.arguments["steps"], path, resume) == (70, run, True)
+
+
+def test_plugins_lists_components_and_what_could_not_be_used(ganlab, here, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    lines = ganlab("plugins").stdout.splitlines()
+    assert lines[0].split() == ["kind", "name", "summary", "distribution", "version", "status"]
+    assert max(map(len, lines)) <= 100
+    (row,) = [line for line in lines if line.startswith("constraints    penalty ")]
+    assert row.split() == ["constraints", "penalty", "Keeps", "gradients", "small.", "ganlab_plugins.py", "loaded"]
+    (here / "ganlab_plugins.py").write_text("import no_such_module\n")
+    (row,) = [line for line in ganlab("plugins").stdout.splitlines() if line.startswith("plugin ")]
+    assert row.split()[:3] == ["plugin", "ganlab_plugins", "ModuleNotFoundError:"]
+    assert row.rstrip().endswith("broken")
+    assert "Traceback (most recent call last)" in ganlab("--debug", "plugins").stdout
+    (row,) = ganlab("plugins", "--no-plugin", "ganlab_plugins").stdout.splitlines()[1:]
+    assert row.split() == ["plugin", "ganlab_plugins", "ganlab_plugins.py", "disabled"]
+
+
+def test_long_names_are_never_cut(ganlab, here):
+    name = "a_name_that_is_much_longer_than_any_other_of_its_kind"
+    (here / "ganlab_plugins.py").write_text(
+        f"import ganlab\nclass L(ganlab.Loss):\n    'Sums up [all] of it.'\n"
+        f"@ganlab.hookimpl\ndef ganlab_losses():\n    return {{'{name}': L}}\n"
+    )
+    output = ganlab("plugins").stdout
+    assert name in output
+    assert "[all]" in output  # and brackets are no markup
+
+
+def test_plugins_as_json(ganlab, here):
+    data = json.loads(ganlab("plugins", "--json").stdout)
+    assert {tuple(item) for item in data["components"]} == {
+        ("kind", "name", "summary", "plugin", "distribution", "version", "status")
+    }
+    assert [(c["kind"], c["name"]) for c in data["components"] if c["summary"] == "Counts samples."] == [
+        ("evaluators", "count")
+    ]
+    (here / "ganlab_plugins.py").write_text("1 / 0\n")
+    (row,) = json.loads(ganlab("plugins", "--json").stdout)["plugins"]
+    assert row["status"] == "broken"
+    assert "ZeroDivisionError" in row["error"]
+
+
+def test_a_plugin_may_add_commands_and_cannot_replace_ours(ganlab, here, monkeypatch):
+    import click
+
+    class Plugin:
+        @plugins.hookspecs.hookimpl
+        def ganlab_register_commands(self, cli):
+            cli.add_command(click.Command("hello", callback=lambda: click.echo("hello from a plugin")))
+            cli.add_command(click.Command("run", callback=lambda: click.echo("not this one")))
+
+    monkeypatch.setattr(cli, "commands", {})
+    found = plugins.use(plugins.Plugins())
+    found.add(plugins.Plugin("adder", "tests", "1"), Plugin)
+    assert ganlab("hello").stdout == "hello from a plugin\n"
+    assert "Say what to run" in ganlab("run").stderr
+    assert "No such command 'hallo'. Did you mean 'hello'?" in ganlab("hallo").stderr
+
+
+def test_help_names_every_command(ganlab):
+    text = ganlab("--help").stdout
+    for name in ("run", "plugins", "config", "tensorboard", "doctor"):
+        assert f"\n  {name} " in text
+    assert "Plugins may add commands of their own" in text
+
+
+def test_help_is_quick_and_imports_nothing_heavy():
+    script = "import sys\nfrom ganlab.cli import cli\ncli(['--help'], standalone_mode=False)\n"
+    script += "print([m for m in ('tensorflow', 'keras', 'numpy', 'rich', 'gin', 'sklearn') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+    def seconds():
+        start = time.monotonic()
+        subprocess.run([sys.executable, "-m", "ganlab", "--help"], capture_output=True, check=True)
+        return time.monotonic() - start
+
+    assert min(seconds() for _ in range(5)) < 0.5
+
+
+def test_a_mistake_in_a_real_process(here, minimal):
+    (here / "exp.gin").write_text(minimal + "experiment.batch_size = 6.4\n")
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "ganlab", "run", "--gin", "exp.gin", "--runs", "out"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "GANLAB_PLUGINS": "ganlab_plugins"},
+    )
+    said = [line for line in done.stderr.splitlines() if not line.startswith("import time:")]
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said == ["Error: exp.gin:7: experiment.batch_size = 6.4 must be int, not float."]
+    assert "| tensorflow" not in done.stderr  # found before TensorFlow starts
+    assert not (here / "out").exists()
