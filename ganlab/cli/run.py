@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,8 +91,8 @@ def last_screen(finished: Run) -> str:
             lines += ["", f"Last {title}:", *(f"  {name:<{width}}  {_number(v)}" for name, v in values.items())]
     lines += ["", f"Run: {finished.path}"]
     if status == "interrupted":
-        lines.append(f"Go on with it: ganlab run --resume {finished.path}")
-    lines.append(f"See it: ganlab tensorboard {finished.path.parent.parent}")
+        lines.append(f"Go on with it: ganlab run --resume {shlex.quote(str(finished.path))}")
+    lines.append(f"See it: ganlab tensorboard {shlex.quote(str(finished.path.parent.parent))}")
     return "\n".join(lines)
 
 
