@@ -96,7 +96,7 @@ def restore(checkpoint: Checkpoint, variables: Mapping[str, tf.Variable], *, par
         RunError: A variable is not in the checkpoint, has another shape there, or the checkpoint holds more.
     """
     try:
-        status = _trackable(variables).restore(checkpoint.prefix)
+        status = _trackable(variables).read(checkpoint.prefix)  # what `write` below wrote, without a save counter
         status.assert_existing_objects_matched()
         if not partial:
             status.assert_consumed()
