@@ -11,6 +11,7 @@ import click
 
 from ganlab.cli.options import experiment_options, plugin_options, use_plugins
 from ganlab.cli.quiet import quiet_native_stderr
+from ganlab.errors import GanlabError
 from ganlab.plugins import LOCAL_MODULE
 
 if TYPE_CHECKING:
@@ -73,8 +74,8 @@ def run(
 
         path = new_run_path(runs, Path(gin_files[0]).stem, experiment.arguments.get("seed", 0), name)
     finished = _train(experiment, path, resume=resume is not None)
-    click.echo(last_screen(finished))
     info = finished.info
+    click.echo(last_screen(finished) if info.get("chief", True) else "Worker done; the run is where the chief's is.")
     if info.get("status") == "interrupted":
         ctx.exit(_SIGNALS.get(str(info.get("signal")), _SIGNALS["SIGINT"]))
 
@@ -112,13 +113,18 @@ def _described(
 def _resumed(path: Path, no_plugin: tuple[str, ...], plugin_file: Path | None) -> Recipe:
     from ganlab.runs import Run
 
-    plugins_then = Run(path).info.get("provenance", {}).get("plugins", {})
-    # The run may have used a ganlab_plugins.py beside its experiment file, which is elsewhere.
-    local = plugins_then.get(LOCAL_MODULE)
-    if plugin_file is None and local and local.get("status") == "loaded" and Path(local["distribution"]).is_file():
-        plugin_file = Path(local["distribution"])
-    use_plugins(no_plugin, plugin_file, str(path / "config.gin"))
-    return Run(path).recipe()
+    resumed = Run(path)
+    use_plugins(no_plugin, plugin_file)
+    try:
+        return resumed.recipe()
+    except GanlabError as error:
+        # The run may have used a ganlab_plugins.py beside its experiment file, which is elsewhere. A run's directory is
+        # data, perhaps a stranger's: it may say where that was, and not have it executed.
+        local = resumed.info.get("provenance", {}).get("plugins", {}).get(LOCAL_MODULE)
+        if local is None or plugin_file is not None:
+            raise
+        hint = f"The run used {local.get('distribution')}: name it with --plugin-file."
+        raise type(error)(f"{error} {hint}") from None
 
 
 def _train(recipe: Recipe, path: Path, *, resume: bool) -> Run:

@@ -32,16 +32,17 @@ _NON_FINITE = ("NaN", "Infinity", "-Infinity")
 class Run:
     """A run on disk, finished or not: `ganlab.Run("runs/quickstart/20260801-120000-s0-1f2e")`."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, keeps: object = None) -> None:
         """Takes a run's directory.
 
         Args:
             path: The directory.
+            keeps: Something to keep alive as long as the run is, such as the temporary folder that the directory is in.
 
         Raises:
             RunError: There is no run; the message says what is there instead.
         """
-        self._path = Path(path)
+        self._path, self._keeps = Path(path), keeps
         if not (self._path / INFO).is_file():
             raise RunError(_no_run(self._path))
 

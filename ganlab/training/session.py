@@ -42,6 +42,7 @@ def train(experiment: Experiment, run_dir: str | Path, *, resume: bool = False, 
 
     Returns:
         The run; its `info["status"]` is `completed`, or `interrupted` after SIGINT or SIGTERM, with a checkpoint saved.
+        On a worker that is not the chief it is a temporary one, gone with the object.
 
     Raises:
         GanlabError: The experiment cannot be trained, or the directory cannot be used; a new one is then not left.
@@ -51,19 +52,20 @@ def train(experiment: Experiment, run_dir: str | Path, *, resume: bool = False, 
     screen.message(_opening(experiment))
     trainer = Trainer(experiment)
     trainer.trace()
-    with contextlib.ExitStack() as stack:
-        chief = bool(experiment.strategy.extended.should_checkpoint)
-        # Workers that are not the chief go through the same motions in a folder of their own, and leave nothing.
-        folder = Path(run_dir) if chief else Path(stack.enter_context(tempfile.TemporaryDirectory())) / "run"
-        checkpoint = Checkpoints(Path(run_dir) / "checkpoints").latest() if resume else None
-        if resume and chief:
-            run = Run(folder)
-            if run.info.get("status") == "completed":
-                raise RunError(f"{folder} is completed: there is nothing to go on with.")
-        else:
-            run = _create(experiment, trainer, folder)
-        session = _Session(experiment, trainer, run, screen, checkpoint, purge=resume and chief)
-        return session.run_to_the_end()
+    checkpoint = Checkpoints(Path(run_dir) / "checkpoints").latest() if resume else None
+    chief = bool(experiment.strategy.extended.should_checkpoint)
+    if not chief:
+        # The other workers of several go through the same motions in a folder of their own, which goes with the run.
+        scratch = tempfile.TemporaryDirectory(prefix="ganlab-worker-")
+        run = Run(_create(experiment, trainer, Path(scratch.name) / "run").path, keeps=scratch)
+    elif resume:
+        run = Run(run_dir)
+        if run.info.get("status") == "completed":
+            raise RunError(f"{run_dir} is completed: there is nothing to go on with.")
+    else:
+        run = _create(experiment, trainer, Path(run_dir))
+    session = _Session(experiment, trainer, run, screen, checkpoint, purge=resume and chief)
+    return session.run_to_the_end()
 
 
 class _Session:
@@ -222,6 +224,7 @@ def _create(experiment: Experiment, trainer: Trainer, folder: Path) -> Run:
         "seed": experiment.seed,
         "replicas": experiment.replicas,
         "strategy": type(experiment.strategy).__name__,
+        "chief": bool(experiment.strategy.extended.should_checkpoint),
         "compiled": trainer.compiled,
         "metrics": {},
         "evaluation": {},

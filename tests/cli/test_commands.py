@@ -183,13 +183,17 @@ def test_what_no_user_can_mend_is_not_hidden(ganlab, here, minimal, training):
     assert ganlab("run", "--gin", "exp.gin").exception is training.result
 
 
-def test_resume_reads_the_runs_own_file_and_finds_its_local_plugin_again(ganlab, here, minimal, training):
+def test_resume_reads_the_runs_own_file_and_executes_none_that_the_run_names(ganlab, here, minimal, training):
     run = here / "elsewhere" / "run"
     run.mkdir(parents=True)
     (run / "config.gin").write_text(minimal + "experiment.steps = 70\n")
     local = {"distribution": str(here / "ganlab_plugins.py"), "version": "", "status": "loaded"}
     (run / "run.json").write_text(json.dumps({"provenance": {"plugins": {"ganlab_plugins": local}}}))
     result = ganlab("run", "--resume", run)
+    assert result.exit_code == 2
+    assert f"The run used {local['distribution']}: name it with --plugin-file." in result.stderr
+    assert not training.calls
+    result = ganlab("run", "--resume", run, "--plugin-file", local["distribution"])
     assert result.exit_code == 0, result.output
     ((experiment, path, resume, _),) = training.calls
     assert (experiment.arguments["steps"], path, resume) == (70, run, True)
