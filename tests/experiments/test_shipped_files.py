@@ -1,0 +1,59 @@
+"""Every shipped experiment trains: two iterations, with small networks and batches, on as many replicas as it names."""
+
+import inspect
+import math
+from dataclasses import replace
+
+import pytest
+
+import ganlab
+from ganlab import config, plugins
+from ganlab.composition import compose
+from ganlab.recipes import Recipe
+
+# What makes a component small, wherever it has such a parameter.
+SMALL = {"width": 8, "channels": 8, "depth": 2, "samples": 64, "devices": None}
+LOCAL_BATCH = 4
+
+FILES = [path for path in config.shipped_gin_files() if path.parent.name != "base"]
+
+
+def small(value):
+    """The recipe with the parameters above, at every depth; other values as they are."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(small(item) for item in value)
+    if not isinstance(value, Recipe):
+        return value
+    known = inspect.signature(ganlab.component(value.kind, value.name)).parameters
+    given = {name: small(argument) for name, argument in value.arguments.items()}
+    return replace(value, arguments={**given, **{name: size for name, size in SMALL.items() if name in known}})
+
+
+def on_this_machine(strategy):
+    """The strategy if a CPU can stand in for its devices, with two replicas unless it names a number; else two."""
+    if strategy.name == "one_device":
+        return strategy
+    replicas = strategy.arguments.get("virtual_replicas") if strategy.name == "mirrored" else None
+    return Recipe("strategies", "mirrored", {"virtual_replicas": replicas or 2})
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_it_trains(path, tmp_path, cpus, monkeypatch):
+    monkeypatch.setattr(plugins, "_current", None)
+    whole = config.load([path])
+    arguments = {name: small(value) for name, value in whole.arguments.items()}
+    arguments["strategy"] = on_this_machine(whole.arguments["strategy"])
+    replicas = arguments["strategy"].arguments.get("virtual_replicas", 1)
+    arguments |= {"steps": 2, "batch_size": LOCAL_BATCH * replicas, "critic_steps": 1, "log_every": 1}
+    experiment = compose(replace(whole, arguments=arguments))
+    assert experiment.replicas == replicas
+
+    run = ganlab.train(experiment, tmp_path / "run")
+
+    info = run.info
+    assert (info["status"], info["step"], info["replicas"]) == ("completed", 2, replicas)
+    records = [record for record in run.metrics() if record.tag == "critic/wasserstein"]
+    assert [(record.step, len(record.replicas)) for record in records] == [(1, replicas), (2, replicas)]
+    assert all(math.isfinite(record.reduced) for record in run.metrics())
+    for evaluator in experiment.component_names("evaluators"):
+        assert any(name.startswith(f"{evaluator}/") for name in info["evaluation"])

@@ -1,0 +1,69 @@
+"""Every shipped component and experiment file is documented and well formed."""
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from ganlab import config, plugins
+from ganlab.errors import GanlabError
+
+ROOT = Path(__file__).parents[2]
+FIRST_PARTY = {path.name for path in (ROOT / "plugins").iterdir() if (path / "__init__.py").is_file()}
+
+
+def first_party():
+    """The components of this distribution, whatever else is installed."""
+    found = plugins.discover()
+    return [component for component in found.components.values() if component.plugin.name in FIRST_PARTY]
+
+
+COMPONENTS = first_party()
+
+
+@pytest.fixture(autouse=True)
+def in_use(monkeypatch):
+    monkeypatch.setattr(plugins, "_current", None)
+    monkeypatch.delenv("GANLAB_PLUGINS", raising=False)
+    return plugins.use(plugins.discover())
+
+
+def test_every_first_party_plugin_loads_and_offers_something(in_use):
+    assert {row.name for row in in_use.rows if row.status == "loaded"} >= FIRST_PARTY
+    assert {component.plugin.name for component in COMPONENTS} == FIRST_PARTY
+    assert {component.kind for component in COMPONENTS} == set(plugins.KINDS)
+
+
+@pytest.mark.parametrize("component", COMPONENTS, ids=lambda component: component.factory.__repr__())
+def test_component_is_documented_and_typed(component):
+    make = component.factory.make
+    assert component.summary.endswith(".")
+    documentation = inspect.getdoc(make) or ""
+    if isinstance(make, type) and "__init__" in vars(make):
+        documentation += "\n" + (inspect.getdoc(make.__init__) or "")
+    parameters = inspect.signature(make).parameters.values()
+    for parameter in parameters:
+        assert parameter.kind is parameter.KEYWORD_ONLY, f"{parameter.name} can be given by position"
+        assert parameter.annotation is not parameter.empty, f"{parameter.name} has no type"
+        assert re.search(rf"^    {parameter.name}: \S", documentation, re.MULTILINE), f"{parameter.name} is not in Args"
+    if parameters:
+        (listed,) = re.findall(r"^Args:\n((?:    .*\n?|\n)+)", documentation, re.MULTILINE)
+        assert re.findall(r"^    (\w+):", listed, re.MULTILINE) == [parameter.name for parameter in parameters]
+
+
+@pytest.mark.parametrize("path", config.shipped_gin_files(), ids=lambda path: path.stem)
+def test_shipped_file_says_what_it_is_and_parses(path, tmp_path):
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith("# ")
+    if path.parent.name == "base":
+        # A base is half an experiment: it lacks a dataset or an architecture, and nothing else is wrong with it.
+        with pytest.raises(GanlabError, match=r"experiment needs (dataset|architecture)(, architecture)?, which"):
+            config.load([path])
+        return
+    assert f"--gin {path.stem}" in text or f"--gin gin/{path.name}" in text, "it does not say how to run it"
+    recipe = config.load([path])
+    assert {"dataset", "architecture", "loss", "strategy"} <= set(recipe.arguments)
+    # Written down as a run does it, it is the same experiment.
+    (tmp_path / "config.gin").write_text(config.render(recipe), encoding="utf-8")
+    assert config.load([tmp_path / "config.gin"]) == recipe

@@ -1,0 +1,91 @@
+"""The project's papers: links lead somewhere, all there is has a mention, and no file speaks of somebody's machine."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ganlab import hookspecs
+from ganlab.cli import COMMANDS
+
+ROOT = Path(__file__).parents[2]
+PAPERS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+# Each with a text that it is meant to find, so that a mistake in a pattern shows.
+UNWANTED = {
+    "a path of somebody's machine": (r"(?<![\w.:/])/(?:home|root|Users|work|mnt|opt)/\w", "see /home/ada/notes"),
+    "a private address": (r"\b(?:10|192\.168|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d{1,3}){2,3}\b", "at 192.168.0.17"),
+    "an index of packages": (r"--(?:extra-)?index-url|--find-links", "pip install --index-url https://a.b"),
+    "the rest of a merge": (r"(?m)^(?:<{7}|>{7})(?: |$)", "<<<<<<< ours"),
+    "an unfinished thought": (r"\b(?:TODO|FIXME|XXX)\b", "# TODO: think"),
+    "a private key": (r"-----BEGIN [A-Z ]*PRIVATE KEY", "-----BEGIN PRIVATE KEY-----"),
+}
+
+
+def tracked():
+    """The files under version control that are text; the files of the source tree where git does not answer."""
+    done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    if done.returncode == 0 and done.stdout:
+        paths = [ROOT / name for name in done.stdout.split("\0") if name]
+    else:
+        folders = ("ganlab", "plugins", "gin", "tests", "docs", "tools", ".ci")
+        paths = [path for folder in folders for path in (ROOT / folder).rglob("*") if "__pycache__" not in path.parts]
+        paths += list(ROOT.iterdir())
+    for path in paths:
+        if path.is_file() and path != Path(__file__):
+            try:
+                yield path, path.read_text(encoding="utf-8")
+            except UnicodeDecodeError:
+                continue
+
+
+@pytest.mark.parametrize("what", UNWANTED)
+def test_no_tracked_file_has(what):
+    pattern, example = UNWANTED[what]
+    assert re.search(pattern, example)
+    found = []
+    for path, text in tracked():
+        for match in re.finditer(pattern, text):
+            line = text.count("\n", 0, match.start()) + 1
+            found.append(f"{path.relative_to(ROOT)}:{line}: {match[0]}")
+    assert found == []
+
+
+@pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.name)
+def test_links_lead_to_files(path):
+    text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    links = re.findall(r"\]\(([^)\s]+)\)", text)
+    local = [link.partition("#")[0] for link in links if "://" not in link and not link.startswith("#")]
+    assert [link for link in local if not (path.parent / link).exists()] == []
+
+
+def test_the_design_mentions_every_hook():
+    design = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    hooks = [name for name in dir(hookspecs) if name.startswith("ganlab_")]
+    assert len(hooks) == 11
+    assert [hook for hook in hooks if f"`{hook}(" not in design] == []
+
+
+@pytest.mark.parametrize("paper", ["README.md", "docs/design.md"])
+def test_a_paper_mentions_every_command(paper):
+    text = (ROOT / paper).read_text(encoding="utf-8")
+    assert [command for command in COMMANDS if not re.search(rf"\bganlab {command}\b", text)] == []
+
+
+def test_the_readme_has_the_two_set_up_commands_each_a_block_of_its_own():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```\w*\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    commands = [block for block in blocks if "pip install -e" in block]
+    assert commands == [
+        "pip install -e '.[cpu]' && ganlab run --gin gin/quickstart.gin\n",
+        "pip install -e '.[cpu,test]' && pytest\n",
+    ]
+    assert blocks[:2] == commands  # before anything else is asked of a newcomer
+
+
+def test_the_changelog_tells_of_this_version():
+    from ganlab import __version__
+
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(rf"^## \[?{re.escape(__version__)}\]?( - (\d{{4}}-\d\d-\d\d|Unreleased))?$", text, re.MULTILINE)

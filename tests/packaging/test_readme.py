@@ -1,0 +1,165 @@
+"""What README.md shows is what happens: its files are written out, its commands run on them, small and few steps."""
+
+import importlib.metadata
+import json
+import re
+import runpy
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import ganlab
+from ganlab import config, plugins
+from ganlab.cli import cli
+from ganlab.cli.tensorboard import check_runs
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+
+# (language, file name, text) of every code block, in order.
+BLOCKS = re.findall(r"^```(\w*) ?([\w.]*)\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+FILES = {name: text for _, name, text in BLOCKS if name}
+COMMANDS = [line for language, _, text in BLOCKS if language == "sh" for line in text.splitlines()]
+
+SMALL = {"experiment.steps": 2, "experiment.batch_size": 16, "experiment.critic_steps": 1}
+
+# Commands that a test cannot run to their end, and what is checked instead.
+SERVES_UNTIL_INTERRUPTED = "ganlab tensorboard "
+NEEDS_OTHER_MACHINES = ["strategies.multi_worker()", "strategies.tpu()"]
+NOT_OF_GANLAB = ["pip install -e", "export TF_CONFIG=", "bash .ci/run"]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A working directory with the page's files."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(plugins, "_current", None)
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def run(command, *more):
+    """Runs a command of the page in this process; it must succeed."""
+    result = CliRunner().invoke(cli, [*shlex.split(command)[1:], *more])
+    assert result.exit_code == 0, f"{command}\n{result.output}"
+    return result.stdout
+
+
+def small(architecture="mlp.width=8", **more):
+    """Arguments that make a run small; `more` are parameters of the experiment."""
+    settings = {**SMALL, **{f"experiment.{name}": value for name, value in more.items()}}
+    parameters = [f"architectures.{architecture}", *(f"{name}={value}" for name, value in settings.items())]
+    return [argument for parameter in parameters for argument in ("--param", parameter)]
+
+
+def test_the_commands_do_what_the_page_says(here, cpus):
+    ours = [command for command in COMMANDS if not any(other in command for other in NOT_OF_GANLAB)]
+    assert len(ours) >= 10
+    served = []
+    for command in ours:
+        if command.startswith(SERVES_UNTIL_INTERRUPTED):
+            served.append(Path(command.removeprefix(SERVES_UNTIL_INTERRUPTED)))
+        elif any(strategy in command for strategy in NEEDS_OTHER_MACHINES):
+            assert "experiment.strategy = @strategies." in run(command, "--dry-run")
+        elif "--resume" in command:
+            path = Path(shlex.split(command)[-1])
+            stop_at(path, step=2, of=4)
+            assert "Completed at step 4 of 4" in run(command)
+        elif command.startswith("ganlab run"):
+            assert "Completed at step 2 of 2" in run(command, *small())
+        else:
+            assert run(command)
+    assert served == [Path("runs")]
+    check_runs(served[0])
+
+
+def stop_at(path, step, of):
+    """Makes a completed run of `step` steps one of `of` steps that was interrupted."""
+    text = (path / "config.gin").read_text()
+    assert f"experiment.steps = {step}\n" in text
+    (path / "config.gin").write_text(text.replace(f"experiment.steps = {step}\n", f"experiment.steps = {of}\n"))
+    ganlab.Run(path).update(status="interrupted", steps=of)
+
+
+def test_the_constraint_trains_alike_on_one_replica_and_on_two(here, cpus):
+    assert FILES["ganlab_plugins.py"].count("\n") < 30
+    curves = []
+    for replicas in (1, 2):
+        name, splitting = f"on-{replicas}", f"strategies.mirrored.virtual_replicas={replicas}"
+        arguments = small(steps=4, log_every=1, constraints="[@constraints.pair_slope()]")
+        run(f"ganlab run --gin ring.gin --name {name}", *arguments, "--param", splitting)
+        records = ganlab.Run(here / "runs" / "ring" / name).metrics()
+        seen = {len(record.replicas) for record in records if record.tag == "constraints/pair_slope/slope"}
+        assert seen == {replicas}
+        curves.append([record.reduced for record in records if record.replicas])
+    assert len(curves[0]) >= 4 * 5
+    np.testing.assert_allclose(curves[0], curves[1], rtol=1e-4, atol=1e-6)
+
+
+def test_the_script_trains_and_reads_back(here, cpus, capsys):
+    script = FILES["script.py"]
+    assert "steps=20" in script
+    (here / "script.py").write_text(script.replace("steps=20", "steps=10, critic_steps=1"))
+    values = runpy.run_path(str(here / "script.py"))
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert first.startswith("completed ")
+    assert any(line.startswith("10 critic/wasserstein ") for line in lines)
+    assert values["generator"](np.zeros((3, 2), np.float32)).shape == (3, 2)
+
+
+def test_the_mistake_is_told_as_shown(here):
+    (block,) = [text for _, _, text in BLOCKS if text.startswith("$ ganlab")]
+    command, message = block.removeprefix("$ ").split("\n", 1)
+    result = CliRunner().invoke(cli, shlex.split(command)[1:])
+    assert (result.exit_code, result.stderr) == (2, message)
+
+
+def test_every_fragment_of_a_file_fits_the_file_before_it(here):
+    fragments = [text for language, name, text in BLOCKS if language == "gin" and not name]
+    assert fragments
+    for text in fragments:
+        (here / "more.gin").write_text("include 'ring.gin'\n" + text)
+        assert config.load(["more.gin"]).arguments["strategy"].kind == "strategies"
+
+
+def test_the_entry_point_brings_the_constraint(here, monkeypatch):
+    (toml,) = [text for language, _, text in BLOCKS if language == "toml"]
+    group, name, module = re.fullmatch(r'\[project\.entry-points\.(\w+)\]\n(\w+) = "([\w.]+)"\n', toml).groups()
+    path = here / "site" / Path(*module.split(".")).with_suffix(".py")
+    path.parent.mkdir(parents=True)
+    path.write_text(FILES["ganlab_plugins.py"])
+    metadata = here / "site" / "my_package-0.1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 0.1\n")
+    (metadata / "entry_points.txt").write_text(f"[{group}]\n{name} = {module}\n")
+    monkeypatch.syspath_prepend(here / "site")
+    component = plugins.discover().component("constraints", "pair_slope")
+    assert (component.plugin.name, component.plugin.distribution) == ("pair_slope", "my-package")
+    assert importlib.metadata.version("my-package") == "0.1"
+
+
+def test_tf_config_of_the_page_is_one_that_the_strategy_takes():
+    from ganlab_strategies.workers import check_cluster
+
+    (line,) = [command for command in COMMANDS if command.startswith("export TF_CONFIG=")]
+    (assignment,) = shlex.split(line.removeprefix("export "))
+    text = assignment.removeprefix("TF_CONFIG=")
+    check_cluster(text)
+    assert len(json.loads(text)["cluster"]["worker"]) == 2
+
+
+def test_a_run_leaves_the_files_that_the_page_lists(here, cpus):
+    run("ganlab run --gin quickstart", *small("dcgan.channels=8"))
+    (listing,) = [text for language, _, text in BLOCKS if text.startswith("runs/quickstart/")]
+    shown = {line.split()[0].rstrip("/") for line in listing.splitlines()[1:] if re.match(r"  \S", line)}
+    (path,) = (here / "runs" / "quickstart").iterdir()
+    left = {re.sub(r"^events\.out\.tfevents\..*", "events.out.tfevents.*", item.name) for item in path.iterdir()}
+    assert left == shown
+    assert re.fullmatch(r"\d{8}-\d{6}-s0-[0-9a-f]{4}", path.name)
+    tags = {record.tag for record in ganlab.Run(path).metrics()}
+    for tag in ("critic/wasserstein", "critic/loss", "generator/loss", "critic/penalty"):
+        assert tag in tags
+        assert f"`{tag}`" in README

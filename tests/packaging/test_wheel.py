@@ -1,0 +1,85 @@
+"""What the wheel holds, and that what it holds is enough."""
+
+import configparser
+import os
+import subprocess
+import sys
+import tomllib
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+
+from ganlab.config import shipped_gin_files
+
+ROOT = Path(__file__).parents[2]
+PLUGINS = {path.name for path in (ROOT / "plugins").iterdir() if (path / "__init__.py").is_file()}
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The wheel that this source tree makes, unpacked."""
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (path,) = folder.glob("*.whl")
+    with zipfile.ZipFile(path) as archive:
+        archive.extractall(folder / "unpacked")
+    return folder / "unpacked"
+
+
+def files(folder, pattern="*"):
+    return {path.relative_to(folder).as_posix() for path in folder.rglob(pattern) if path.is_file()}
+
+
+def test_it_holds_every_module_of_the_source_tree(wheel):
+    source = {f"ganlab/{name}" for name in files(ROOT / "ganlab", "*.py")} | files(ROOT / "plugins", "*.py")
+    assert {"ganlab/plugins.py", "ganlab_constraints/gradient_penalty.py"} <= source
+    assert files(wheel, "*.py") == source
+    assert (wheel / "ganlab" / "py.typed").is_file()
+
+
+def test_it_holds_the_experiment_files_under_ganlab_and_owns_no_package_of_others(wheel):
+    assert files(wheel / "ganlab" / "gin_files") == files(ROOT / "gin")
+    top = {path.name for path in wheel.iterdir()}
+    metadata = f"ganlab-{PROJECT['version']}.dist-info"
+    assert top == {"ganlab", *PLUGINS, metadata}
+    assert "gin" not in top  # that is gin-config's
+
+
+def test_every_first_party_package_is_an_entry_point(wheel):
+    points = configparser.ConfigParser()
+    points.read(next(wheel.glob("*.dist-info")) / "entry_points.txt")
+    assert dict(points["ganlab"]) == {name: name for name in PLUGINS}
+    assert dict(points["console_scripts"]) == {"ganlab": "ganlab.cli:main"}
+
+
+def test_each_build_of_tensorflow_is_an_extra_and_none_is_required(wheel):
+    metadata = Parser().parsestr((next(wheel.glob("*.dist-info")) / "METADATA").read_text())
+    assert {"cpu", "gpu", "tpu", "test"} <= set(metadata.get_all("Provides-Extra"))
+    required = metadata.get_all("Requires-Dist")
+    tensorflow = [line for line in required if line.startswith(("tensorflow", "keras"))]
+    assert tensorflow
+    assert all("extra ==" in line for line in tensorflow)
+
+
+def test_the_package_says_the_version_of_the_project():
+    import ganlab
+
+    assert ganlab.__version__ == PROJECT["version"]
+
+
+def test_an_unpacked_wheel_finds_its_plugins_and_its_experiment_files(wheel, tmp_path):
+    code = (
+        "import ganlab, sys; from ganlab.cli import main; print(ganlab.__file__, file=sys.stderr); "
+        "sys.argv[1:] = ['config', 'show', '--gin', 'quickstart']; main()"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(wheel)}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stderr.strip()) == wheel / "ganlab" / "__init__.py"
+    assert "experiment.dataset = @datasets.digits()\n" in done.stdout
+    assert ROOT / "gin" / "quickstart.gin" in shipped_gin_files()  # which this process has from the source tree

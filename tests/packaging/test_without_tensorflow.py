@@ -1,0 +1,68 @@
+"""What works without TensorFlow, and what is said where it does not."""
+
+import subprocess
+import sys
+
+import pytest
+
+# As if no build of TensorFlow were installed, for the process that runs this.
+ABSENT = """
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("tensorflow", "keras"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+"""
+
+
+@pytest.fixture
+def ganlab(tmp_path):
+    """Runs a command line in a process that has no TensorFlow."""
+
+    def ganlab(*arguments):
+        code = f"{ABSENT}\nfrom ganlab.cli import main\nsys.argv[1:] = {list(arguments)!r}\nmain()"
+        return subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+
+    return ganlab
+
+
+def test_training_names_the_extra_and_leaves_nothing(ganlab, tmp_path):
+    done = ganlab("run", "--gin", "quickstart")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "Error: tensorflow is not installed, and this needs it. "
+        "Install it: pip install 'ganlab[cpu]' (or [gpu] on NVIDIA GPUs, [tpu] on TPUs)\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--help"], "Trains the experiment"),
+        (["run", "--help"], "--resume"),
+        (["plugins"], "gradient_penalty"),
+        (["config", "show", "--gin", "quickstart"], "experiment.steps = "),
+        (["config", "explain", "constraints.gradient_penalty"], "weight: The penalty's factor"),
+        (["run", "--gin", "quickstart", "--dry-run"], "experiment.steps = "),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_looking_needs_no_tensorflow(ganlab, arguments, said):
+    done = ganlab(*arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert said in done.stdout
+
+
+def test_importing_ganlab_imports_no_tensorflow():
+    code = """
+import sys
+import ganlab, ganlab.cli, ganlab.composition, ganlab.config, ganlab.functional, ganlab.plugins, ganlab.runs
+assert [row.name for row in ganlab.plugins.discover().rows if row.status != "loaded"] == []
+print([name for name in ("tensorflow", "keras", "matplotlib", "sklearn", "tensorboard") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
