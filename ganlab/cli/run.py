@@ -49,13 +49,13 @@ def run(
     no_plugin: tuple[str, ...],
     plugin_file: Path | None,
 ) -> None:
-    r"""Trains the experiment of a gin file.
+    """Trains the experiment of a gin file.
 
     \b
     ganlab run --gin quickstart
     ganlab run --gin mine.gin --param experiment.steps=100 --seed 3
     ganlab run --resume runs/mine/20260801-120000-s3-1f2e
-    """
+    """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
     if resume is not None:
         if gin_files or params or seed is not None or name is not None:
             raise click.UsageError("--resume goes on with a run as it is: leave out --gin, --param, --seed and --name.")
