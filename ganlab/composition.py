@@ -77,9 +77,12 @@ class Experiment:
         names: list[str] = []
         for item in getattr(self, part):
             recipe = recipe_of(item)
-            name = recipe.name if recipe else type(item).__name__.lower()
-            same = sum(other == name or other.rpartition("_")[0] == name for other in names)
-            names.append(f"{name}_{same + 1}" if same else name)
+            first = name = recipe.name if recipe else type(item).__name__.lower()
+            count = 1
+            while name in names:
+                count += 1
+                name = f"{first}_{count}"
+            names.append(name)
         return names
 
 

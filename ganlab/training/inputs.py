@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from ganlab.composition import Experiment
 from ganlab.errors import ContractError
+from ganlab.training.networks import static_shape
 
 
 class Inputs:
@@ -53,10 +54,11 @@ class Inputs:
         count, shape = self._updates * self._local, tuple(self._dataset.sample_shape)
         numbers = tf.ensure_shape(self.numbers(step, replica), [count])
         examples = tf.convert_to_tensor(self._dataset.examples(numbers, self._seed))
-        if tuple(examples.shape) != (count, *shape) or examples.dtype != tf.float32:
+        if static_shape(examples) != (count, *shape) or examples.dtype != tf.float32:
             raise ContractError(
-                f"Dataset {type(self._dataset).__name__} returned examples of shape {tuple(examples.shape)} and dtype "
-                f"{examples.dtype.name} for {count} numbers; they must be {(count, *shape)}, float32."
+                f"Dataset {type(self._dataset).__name__} returned examples of shape {static_shape(examples)} and dtype "
+                f"{examples.dtype.name} for {count} numbers; they must be {(count, *shape)}, float32. What comes "
+                "through Python has an unknown shape until tf.ensure_shape says it."
             )
         return tf.reshape(examples, [self._updates, self._local, *shape])
 

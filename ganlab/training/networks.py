@@ -76,8 +76,7 @@ def build_networks(experiment: Experiment) -> tuple[Network, Network]:
         IncompatibleError: A layer cannot be right under replicas or under a constraint.
         ContractError: A model has the wrong output shape.
     """
-    # Automatic layer names take part in how graphs are ordered: with other names, other rounding.
-    keras.utils.clear_session()
+    _reset_names()
     with experiment.strategy.scope():
         keras.utils.set_random_seed(experiment.seed)
         generator = _generator(experiment.architecture, experiment.dataset, experiment.precision)
@@ -89,8 +88,15 @@ def build_networks(experiment: Experiment) -> tuple[Network, Network]:
 
 def build_generator(architecture: Architecture, dataset: Dataset, precision: str) -> keras.Model:
     """Builds a generator alone, outside any strategy, under the names that `build_networks` gives it."""
-    keras.utils.clear_session()
+    _reset_names()
     return _generator(architecture, dataset, precision)
+
+
+def _reset_names() -> None:
+    # Automatic layer names take part in how graphs are ordered: with other names, other rounding.
+    policy = keras.config.dtype_policy()  # the user's own, which clear_session resets
+    keras.utils.clear_session()
+    keras.config.set_dtype_policy(policy)
 
 
 def _generator(architecture: Architecture, dataset: Dataset, precision: str) -> keras.Model:
@@ -111,7 +117,7 @@ def _critic(architecture: Architecture, dataset: Dataset, precision: str) -> ker
 
 @contextlib.contextmanager
 def _precision(policy: str) -> Iterator[None]:
-    before = keras.config.dtype_policy()  # read here: clear_session resets it
+    before = keras.config.dtype_policy()
     keras.config.set_dtype_policy(policy)
     try:
         yield
@@ -172,6 +178,12 @@ def _layers(model: keras.Model) -> list[keras.layers.Layer]:
 def as_scores(y: tf.Tensor) -> tf.Tensor:
     """A critic's output as `(n,)`."""
     return tf.reshape(y, [-1])
+
+
+def static_shape(x: tf.Tensor) -> tuple[int | None, ...] | str:
+    """A tensor's shape as far as it is known, for comparing and for messages; "unknown" where not even the rank is."""
+    shape = tf.convert_to_tensor(x).shape
+    return "unknown" if shape.rank is None else tuple(shape)
 
 
 CriticFunction = Callable[[tf.Tensor], tf.Tensor]

@@ -20,7 +20,7 @@ PHILOX = 1
 _BLOCK = 4  # numbers to a counter value
 _STREAM_BITS, _DRAW_BITS = 8, 12
 
-# Streams: what a draw is for. Each constraint takes one, from CONSTRAINTS on.
+# Streams: what a draw is for. Each constraint takes two, from CONSTRAINTS on: of its advance and of its penalty.
 FAKE_LATENT, FAKE_LAYERS, CRITIC_LAYERS, LATENT, LAYERS, CONSTRAINTS = 0, 1, 2, 3, 4, 8
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import keras
 import tensorflow as tf
 
 from ganlab.errors import ContractError
 from ganlab.roles import Batch, Constraint
-from ganlab.training.networks import CriticFunction, Tensors
+from ganlab.training.networks import CriticFunction, Tensors, static_shape
 from ganlab.training.noise import CONSTRAINTS
 from ganlab.training.replica import Draws, Log, ReplicaView
 
@@ -34,8 +35,8 @@ class ConstraintStack:
         parameters: list[Tensors] = []
         states: list[Tensors] = []
         for name, constraint in zip(self.names, self.constraints, strict=True):
-            parameters.append(_tensors(constraint.parameters(weights)))
-            states.append(_tensors(constraint.initial_state(weights)))
+            parameters.append(_tensors(name, "parameters", constraint.parameters(weights)))
+            states.append(_tensors(name, "initial_state", constraint.initial_state(weights)))
             shared = set(parameters[-1]) & set(states[-1])
             if shared:
                 raise ContractError(f"Constraint {name} has {sorted(shared)} both in parameters and in initial_state.")
@@ -43,12 +44,18 @@ class ConstraintStack:
         return parameters, states
 
     def advance(
-        self, weights: Tensors, parameters: Sequence[Tensors], states: Sequence[Tensors], batch: Batch, draws: Draws
+        self,
+        weights: Tensors,
+        parameters: Sequence[Tensors],
+        states: Sequence[Tensors],
+        batch: Batch,
+        draws: Draws,
+        log: Log,
     ) -> list[Tensors]:
         """The states for this update."""
         advanced = []
         for i, (name, constraint) in enumerate(zip(self.names, self.constraints, strict=True)):
-            view = ReplicaView(name, CONSTRAINTS + i, draws, None)
+            view = ReplicaView(name, CONSTRAINTS + 2 * i, draws, log)
             given = constraint.advance(weights, {**states[i], **parameters[i]}, batch, view)
             advanced.append(self._checked_state(name, given, states[i], parameters[i]))
             if i + 1 < len(self.constraints):
@@ -79,14 +86,14 @@ class ConstraintStack:
         """The sum of the per-example penalties, `(local_batch,)` float32; None where there is none."""
         total = None
         for i, (name, constraint) in enumerate(zip(self.names, self.constraints, strict=True)):
-            view = ReplicaView(name, CONSTRAINTS + i, draws, log)
+            view = ReplicaView(name, CONSTRAINTS + 2 * i + 1, draws, log)
             value = constraint.penalty(critic, batch, {**states[i], **parameters[i]}, view)
             if value is None:
                 continue
-            if tuple(value.shape) != tuple(batch.real.shape[:1]):
+            if static_shape(value) != static_shape(batch.real)[:1]:
                 raise ContractError(
-                    f"Constraint {name} returned a penalty of shape {tuple(value.shape)}; it must be one value per "
-                    f"example, {tuple(batch.real.shape[:1])}. Do not reduce over the batch: the core divides by the "
+                    f"Constraint {name} returned a penalty of shape {static_shape(value)}; it must be one value per "
+                    f"example, {static_shape(batch.real)[:1]}. Do not reduce over the batch: the core divides by the "
                     "global batch size."
                 )
             value = tf.cast(value, tf.float32)
@@ -100,9 +107,9 @@ class ConstraintStack:
             value = constraint.weight_penalty(effective)
             if value is None:
                 continue
-            if tuple(value.shape) != ():
+            if static_shape(value) != ():
                 raise ContractError(
-                    f"Constraint {name} returned a weight penalty of shape {tuple(value.shape)}; it must be a scalar."
+                    f"Constraint {name} returned a weight penalty of shape {static_shape(value)}; it must be a scalar."
                 )
             value = tf.cast(value, tf.float32)
             total = value if total is None else total + value
@@ -111,7 +118,7 @@ class ConstraintStack:
     def project(self, weights: Tensors) -> Tensors:
         """The weights moved to where every constraint allows them, in order."""
         for name, constraint in zip(self.names, self.constraints, strict=True):
-            weights = _same_keys(name, "project", weights, constraint.project(dict(weights)))
+            weights = _same_weights(name, "project", weights, constraint.project(dict(weights)))
         return weights
 
     def bounds(self, effective: Tensors) -> dict[str, float]:
@@ -126,9 +133,10 @@ class ConstraintStack:
         return any(type(constraint).project is not Constraint.project for constraint in self.constraints)
 
     def _reparameterize(self, name: str, constraint: Constraint, weights: Tensors, state: Tensors) -> Tensors:
-        return _same_keys(name, "reparameterize", weights, constraint.reparameterize(dict(weights), state))
+        return _same_weights(name, "reparameterize", weights, constraint.reparameterize(dict(weights), state))
 
     def _checked_state(self, name: str, given: Mapping[str, tf.Tensor], state: Tensors, parameters: Tensors) -> Tensors:
+        given = _tensors(name, "advance", given)
         missing, unknown = set(state) - set(given), set(given) - set(state) - set(parameters)
         if missing or unknown:
             raise ContractError(
@@ -136,23 +144,38 @@ class ConstraintStack:
                 f"initial_state, {sorted(state)}."
             )
         for key, before in state.items():
-            after = tf.convert_to_tensor(given[key], before.dtype)
-            if after.shape != before.shape:
+            after = given[key]
+            if static_shape(after) != static_shape(before) or after.dtype != before.dtype:
                 raise ContractError(
-                    f"Constraint {name} advanced {key!r} to shape {tuple(after.shape)}; it was {tuple(before.shape)}, "
-                    "and a state keeps its shape."
+                    f"Constraint {name} advanced {key!r} to shape {static_shape(after)}, {after.dtype.name}; it was "
+                    f"{static_shape(before)}, {before.dtype.name}, and a state keeps its shape and dtype."
                 )
-        return {key: tf.convert_to_tensor(given[key], before.dtype) for key, before in state.items()}
+        return {key: given[key] for key in state}
 
 
-def _tensors(values: Mapping[str, tf.Tensor]) -> Tensors:
-    return {key: tf.convert_to_tensor(value) for key, value in values.items()}
+def _tensors(name: str, method: str, values: Mapping[str, tf.Tensor]) -> Tensors:
+    return {key: tf.convert_to_tensor(value) for key, value in _mapping(name, method, values).items()}
 
 
-def _same_keys(name: str, method: str, before: Mapping[str, tf.Tensor], after: Mapping[str, tf.Tensor]) -> Tensors:
+def _mapping(name: str, method: str, values: Any) -> Mapping[str, tf.Tensor]:
+    if not isinstance(values, Mapping):
+        raise ContractError(
+            f"Constraint {name}'s {method} gave {type(values).__name__}; it must return a dict of names to tensors."
+        )
+    return values
+
+
+def _same_weights(name: str, method: str, before: Tensors, after: Mapping[str, tf.Tensor]) -> Tensors:
+    after = _mapping(name, method, after)
     if set(after) != set(before):
         raise ContractError(
             f"Constraint {name} changed the names of the weights in {method}: {sorted(set(before) ^ set(after))}. It "
             "must return a value for every name that it was given, and no other."
         )
+    for key, weight in before.items():
+        if static_shape(after[key]) != static_shape(weight):
+            raise ContractError(
+                f"Constraint {name} gave {key!r} in {method} the shape {static_shape(after[key])}; it was "
+                f"{static_shape(weight)}, and a weight keeps its shape."
+            )
     return {key: after[key] for key in before}

@@ -116,6 +116,11 @@ def _variable(value: tf.Tensor) -> tf.Variable:
 
 def _optimizer(part: str, template: keras.optimizers.Optimizer, updates: int) -> keras.optimizers.Optimizer:
     """An optimizer of this run's own, made in scope: one made elsewhere would let replicas drift apart, silently."""
+    if isinstance(template, keras.optimizers.LossScaleOptimizer):
+        raise IncompatibleError(
+            f"experiment.{part} is a LossScaleOptimizer, for float16, which ganlab does not train in: losses are not "
+            "scaled. Give the optimizer inside it."
+        )
     config = template.get_config()
     for setting in _PER_REPLICA:
         if config.get(setting):
@@ -125,6 +130,11 @@ def _optimizer(part: str, template: keras.optimizers.Optimizer, updates: int) ->
             )
     if config.get("use_ema"):
         raise IncompatibleError(f"experiment.{part} sets use_ema. Use experiment.ema_decay, which ganlab samples from.")
+    if config.get("loss_scale_factor"):
+        raise IncompatibleError(
+            f"experiment.{part} sets loss_scale_factor = {config['loss_scale_factor']!r}, by which gradients would be "
+            "divided, and losses are not scaled. Leave it out."
+        )
     schedule = config.get("learning_rate")
     if isinstance(schedule, dict) and schedule["config"].get("decay_steps", 0) is None:
         schedule["config"]["decay_steps"] = updates

@@ -17,7 +17,7 @@ from ganlab.composition import Experiment
 from ganlab.errors import ContractError, IncompatibleError
 from ganlab.roles import Batch
 from ganlab.training import noise
-from ganlab.training.networks import Tensors, as_scores
+from ganlab.training.networks import Tensors, as_scores, static_shape
 from ganlab.training.noise import Draw, draw
 from ganlab.training.replica import Draws, Log, Metric, ReplicaView
 from ganlab.training.state import TrainingState, assign, read
@@ -38,6 +38,8 @@ class TrainingStep:
         self.metrics: list[Metric] = []
         self._local = experiment.local_batch
         self._latent_shape = (self._local, int(experiment.architecture.latent_dim))
+        # XLA cannot compile what talks to other replicas.
+        compiled = compiled and not state.critic.synchronizes
         self._critic_gradients = Gradients(self._critic_part, experiment, compiled=compiled)
         self._generator_gradients = Gradients(
             self._generator_part, experiment, compiled=compiled and not state.generator.synchronizes
@@ -80,7 +82,8 @@ class TrainingStep:
         weights = read(state.critic.weights)
         parameters = [read(group) for group in state.parameters]
         states = [read(group) for group in state.constraint_states]
-        states = state.stack.advance(weights, parameters, states, batch, draws)
+        log = Log()
+        states = state.stack.advance(weights, parameters, states, batch, draws, log)
         for group, values in zip(state.constraint_states, states, strict=True):
             assign(group.values(), [values[key] for key in group])
         (gradients, critic_buffers, values), metrics = self._critic_gradients(
@@ -91,7 +94,7 @@ class TrainingStep:
         if state.stack.overrides_projection:
             weights = read(state.critic.weights)
             _assign_changed(state.critic.weights, state.stack.project(weights), weights)
-        return metrics, values
+        return log.metrics + metrics, tf.stack([*log.values, *tf.unstack(values)])
 
     def _critic_part(
         self,
@@ -290,9 +293,9 @@ def _over_updates(logs: list[tuple[list[Metric], tf.Tensor]]) -> list[tf.Tensor]
 
 
 def _check_loss(experiment: Experiment, method: str, value: tf.Tensor, local: int) -> None:
-    if tuple(value.shape) != (local,):
+    if static_shape(value) != (local,):
         raise ContractError(
-            f"Loss {type(experiment.loss).__name__}.{method} returned the shape {tuple(value.shape)}; it must be one "
+            f"Loss {type(experiment.loss).__name__}.{method} returned the shape {static_shape(value)}; it must be one "
             f"value per example, ({local},). Do not reduce over the batch: the core divides by the global batch size."
         )
 

@@ -1,0 +1,157 @@
+"""Experiments small enough to train in a second, and ways to hold two of them against each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+import ganlab
+from ganlab.layers import Dropout
+from ganlab.training.loop import Trainer
+
+STEPS = 20
+
+
+def sgd(learning_rate=0.01, **arguments):
+    """The optimizer that hides no factor in the gradient."""
+    return ganlab.component("optimizers", "sgd")(learning_rate=learning_rate, **arguments)
+
+
+def constraint(name, **arguments):
+    return ganlab.component("constraints", name)(**arguments)
+
+
+def strategy(replicas):
+    """That many replicas on virtual CPUs; 0 for one device without a mirror."""
+    if replicas == 0:
+        return ganlab.component("strategies", "one_device")(device="CPU:0")
+    return ganlab.component("strategies", "mirrored")(virtual_replicas=replicas)
+
+
+def small(replicas=0, **parts):
+    """Two hidden layers of eight units on the 8 Gaussians, smooth so that no kink magnifies rounding."""
+    optimizer = sgd()
+    given = {
+        "dataset": ganlab.component("datasets", "gaussian_ring")(),
+        "architecture": ganlab.component("architectures", "mlp")(width=8, depth=2, activation="tanh", latent_dim=3),
+        "loss": ganlab.component("losses", "wasserstein")(),
+        "strategy": strategy(replicas),
+        "critic_optimizer": optimizer,
+        "generator_optimizer": optimizer,
+        "batch_size": 12,  # three examples on each of four replicas, and latent vectors of three: no multiple of four
+        "critic_steps": 1,
+        "steps": STEPS,
+        "jit": "off",
+    }
+    return ganlab.experiment(**{**given, **parts})
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What training left.
+
+    Attributes:
+        trainer: The trainer.
+        values: Every variable by name.
+        rows: Every metric of every iteration and replica, `(iterations, replicas, metrics)`.
+    """
+
+    trainer: Trainer
+    values: dict[str, np.ndarray]
+    rows: np.ndarray
+
+    def metric(self, tag):
+        """One metric, `(iterations, replicas)`."""
+        return self.rows[:, :, [metric.tag for metric in self.trainer.metrics].index(tag)]
+
+    def reduced(self):
+        """Every metric over replicas, `(iterations,)` by tag."""
+        reductions = {"mean": np.mean, "max": np.max, "min": np.min, "sum": np.sum}
+        return {m.tag: reductions[m.reduce](self.metric(m.tag), axis=1) for m in self.trainer.metrics}
+
+
+def values(state):
+    return {name: variable.numpy() for name, variable in state.variables().items()}
+
+
+def trained(replicas=0, *, count=STEPS, **parts):
+    """Trains a small experiment."""
+    trainer = Trainer(small(replicas, **parts))
+    rows = trainer.train(count)
+    return Trained(trainer, values(trainer.state), rows)
+
+
+def assert_same(one, other, *, rtol=1e-5, atol=1e-6):
+    """Says that two trainings agree in every variable and in every reduced metric of every iteration."""
+    assert list(one.values) == list(other.values)
+    for name, value in one.values.items():
+        np.testing.assert_allclose(other.values[name], value, rtol=rtol, atol=atol, err_msg=name)
+    metrics, others = one.reduced(), other.reduced()
+    assert list(metrics) == list(others)
+    for tag, value in metrics.items():
+        np.testing.assert_allclose(others[tag], value, rtol=rtol, atol=atol, err_msg=tag)
+
+
+def distance(one, other):
+    """How far the networks' weights are apart, relative to their norm."""
+
+    def flat(trained):
+        return np.concatenate([v.ravel() for name, v in trained.values.items() if "/weights/" in name])
+
+    return np.linalg.norm(flat(one) - flat(other)) / np.linalg.norm(flat(one))
+
+
+class Layers(ganlab.Architecture):
+    """Generator and critic from functions `inputs -> outputs`, for layers that no first-party architecture has."""
+
+    def __init__(self, *, generator=None, critic=None, latent_dim=3):
+        self._generator, self._critic = generator or _dense_generator, critic or _dense_critic
+        self.latent_dim = latent_dim
+
+    def generator(self, sample_shape):
+        x = keras.Input((self.latent_dim,))
+        return keras.Model(x, self._generator(x))
+
+    def critic(self, sample_shape):
+        x = keras.Input(sample_shape)
+        return keras.Model(x, self._critic(x))
+
+
+def _dense_generator(x):
+    return keras.layers.Dense(2)(keras.layers.Dense(8, activation="tanh")(x))
+
+
+def _dense_critic(x):
+    return keras.layers.Dense(1)(keras.layers.Dense(8, activation="tanh")(x))
+
+
+def normalized_generator(x):
+    x = keras.layers.BatchNormalization(synchronized=True, momentum=0.9)(keras.layers.Dense(8)(x))
+    return keras.layers.Dense(2)(keras.layers.Activation("tanh")(x))
+
+
+def dropping_critic(x):
+    x = Dropout(0.3)(keras.layers.Dense(7, activation="tanh")(x))
+    return keras.layers.Dense(1)(x)
+
+
+def normalized_critic(x):
+    x = keras.layers.BatchNormalization(synchronized=True, momentum=0.9)(keras.layers.Dense(8)(x))
+    return keras.layers.Dense(1)(keras.layers.Activation("tanh")(x))
+
+
+class Points(ganlab.Dataset):
+    """A table of points, `(size, d)`, through TensorFlow or through Python."""
+
+    def __init__(self, points, *, python=False):
+        self._points, self._python = np.asarray(points, np.float32), python
+        self.sample_shape, self.size = self._points.shape[1:], len(self._points)
+
+    def examples(self, numbers, seed):
+        if not self._python:
+            return tf.gather(self._points, numbers)
+        taken = tf.numpy_function(lambda n: self._points[n], [numbers], tf.float32)
+        return tf.ensure_shape(taken, (numbers.shape[0], *self.sample_shape))

@@ -1,0 +1,284 @@
+"""The contract of constraints, whole: what each method is promised, and what breaking it says."""
+
+import re
+
+import contract_plugin
+import numpy as np
+import pytest
+import tensorflow as tf
+from contract_plugin import Dragan, GradientNormalization, MaxSlope, Orthogonal, WeightNorm
+from small import Layers, assert_same, constraint, distance, sgd, small, trained, values
+
+import ganlab
+from ganlab import plugins
+from ganlab.training.evaluation import Scorer
+from ganlab.training.loop import Trainer
+from ganlab.training.state import TrainingState
+
+pytestmark = pytest.mark.usefixtures("cpus")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered():
+    """The plugin beside this file, found as a stranger's, beside the first-party ones."""
+    before = plugins.current()
+    found = plugins.discover()
+    found.add(plugins.Plugin("contract_plugin", "tests", ""), lambda: contract_plugin)
+    plugins.use(found)
+    yield
+    plugins.use(before)
+
+
+STACKS = {
+    "everything": ["weight_norm", "dragan", "gradient_normalization", "orthogonal"],
+    "everything, the other way round": ["orthogonal", "gradient_normalization", "dragan", "weight_norm"],
+    "collectives in a penalty": ["max_slope", "spectral_norm"],
+    "two reparameterizations": ["spectral_norm", "weight_norm", "weight_clipping"],
+}
+
+
+@pytest.fixture(scope="module")
+def trainings():
+    """Trained stacks by name and replica count, made once."""
+    made = {}
+
+    def get(name, replicas):
+        if (name, replicas) not in made:
+            made[name, replicas] = trained(replicas, count=10, constraints=[constraint(c) for c in STACKS[name]])
+        return made[name, replicas]
+
+    return get
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_a_stack_trains_the_same_on_any_number_of_replicas(trainings, name):
+    for replicas in (2, 4):
+        assert_same(trainings(name, 0), trainings(name, replicas), rtol=2e-5, atol=2e-6)
+
+
+def test_parameters_are_trained_and_state_is_kept(trainings):
+    one = trainings("everything", 0)
+    start = values(TrainingState(one.trainer.experiment))
+    gains = [name for name in one.values if name.startswith("constraints/weight_norm/parameters/")]
+    assert len(gains) == 3
+    for name in gains:
+        assert not np.array_equal(one.values[name], start[name])
+    # The deviation of the data, worked out apart from TensorFlow: d' = d / 2 + std / 2.
+    ring = ganlab.component("datasets", "gaussian_ring")()
+    deviation = 0.0
+    for update in range(10):
+        batch = ring.examples(tf.range(12 * update, 12 * update + 12, dtype=tf.int64), 0).numpy()
+        deviation = 0.5 * deviation + 0.5 * batch.std()
+        np.testing.assert_allclose(one.metric("constraints/dragan/deviation")[update, 0], batch.std(), rtol=1e-5)
+    np.testing.assert_allclose(one.values["constraints/dragan/state/deviation"], deviation, rtol=1e-5)
+    assert one.values["constraints/dragan/state/updates"] == 10
+
+
+def test_what_is_logged_is_reduced_as_asked(trainings):
+    one, two = trainings("everything", 0), trainings("everything", 2)
+    by = {reduce: f"constraints/dragan/slope_{reduce}" for reduce in ("mean", "max", "min", "sum")}
+    assert {m.tag: m.reduce for m in two.trainer.metrics}.items() >= {tag: reduce for reduce, tag in by.items()}.items()
+    whole = {reduce: one.metric(tag)[:, 0] for reduce, tag in by.items()}
+    np.testing.assert_allclose(whole["sum"], 12 * whole["mean"], rtol=1e-5)
+    np.testing.assert_allclose(two.metric(by["sum"]).sum(axis=1), whole["sum"], rtol=1e-5)
+    np.testing.assert_allclose(two.metric(by["max"]).max(axis=1), whole["max"], rtol=1e-5)
+    np.testing.assert_allclose(two.metric(by["min"]).min(axis=1), whole["min"], rtol=1e-5)
+    assert (whole["min"] < whole["mean"]).all()
+    assert (whole["mean"] < whole["max"]).all()
+
+
+def test_the_order_of_a_stack_matters(trainings):
+    # Otherwise the stacks in both orders would say nothing on order.
+    assert distance(trainings("everything", 0), trainings("everything, the other way round", 0)) > 1e-5
+
+
+def test_a_local_statistic_in_advance_departs():
+    faster = {"critic_optimizer": sgd(0.05), "constraints": [Dragan(local=True)]}
+    one, four = (trained(n, count=10, **faster) for n in (0, 4))
+    assert distance(one, four) > 1e-3
+
+
+def test_a_bound_is_of_the_effective_weights(trainings):
+    trainer = trainings("everything", 0).trainer
+    state = trainer.state
+    # Weight norm: a kernel's effective columns have the gains as norms, so the kernel's Frobenius norm is theirs.
+    bound = np.prod([np.linalg.norm(gain) for gain in state.parameters[0].values()])
+    assert Scorer(state).bounds() == {"orthogonal": pytest.approx(bound, rel=1e-5)}
+
+
+def test_the_critic_of_a_transform_is_what_scores():
+    # |critic / (slope + |critic|)| < 1 whatever the critic.
+    state = TrainingState(small(0, constraints=[GradientNormalization()]))
+    assert np.abs(Scorer(state)(100 * np.random.default_rng(0).normal(size=(50, 2)))).max() < 1
+
+
+def test_prepare_sees_the_built_critic():
+    constraint = WeightNorm()
+    state = TrainingState(small(0, constraints=[constraint]))
+    assert constraint.names == [name for name, v in state.critic.weights.items() if len(v.shape) == 2]
+
+
+class TwoDraws(ganlab.Constraint):
+    """Draws in advance and in the penalty."""
+
+    def initial_state(self, weights):
+        return {"drawn": tf.zeros([12])}
+
+    def advance(self, weights, state, batch, replica):
+        return {"drawn": replica.normal([12])}
+
+    def penalty(self, critic, batch, state, replica):
+        replica.log("difference", tf.abs(replica.normal([12]) - state["drawn"]))
+        replica.log("again", tf.abs(replica.normal([12]) - state["drawn"]))
+        return tf.zeros([12])
+
+
+def test_no_two_draws_of_an_update_are_the_same():
+    # Two independent standard normals are 2 / sqrt(pi) = 1.13 apart on average.
+    one = trained(0, count=20, constraints=[TwoDraws(), TwoDraws()])
+    for name in ("twodraws", "twodraws_2"):
+        for metric in ("difference", "again"):
+            assert one.metric(f"constraints/{name}/{metric}").mean() == pytest.approx(1.13, abs=0.2)
+    assert not np.allclose(
+        one.values["constraints/twodraws/state/drawn"], one.values["constraints/twodraws_2/state/drawn"]
+    )
+
+
+def broken(**methods):
+    return type("Broken", (ganlab.Constraint,), methods)()
+
+
+def in_a_cond(self, critic, batch, state, replica):
+    def logged():
+        replica.log("slope", critic(batch.real))
+        return tf.zeros([batch.real.shape[0]])
+
+    return tf.cond(batch.step > 3, logged, lambda: tf.zeros([batch.real.shape[0]]))
+
+
+def in_a_function(self, critic, batch, state, replica):
+    @tf.function(autograph=False)
+    def logged(x):
+        replica.log("slope", x)
+        return x
+
+    return logged(batch.real[:, 0])
+
+
+def twice(self, critic, batch, state, replica):
+    replica.log("slope", tf.ones([]))
+    replica.log("slope", tf.ones([]))
+
+
+def one_state(self, weights):
+    return {"u": tf.zeros([3])}
+
+
+def renamed(self, weights, *_):
+    return {"other": next(iter(weights.values()))}
+
+
+def reshaped(self, weights, *_):
+    return {name: tf.reshape(weight, [-1]) for name, weight in weights.items()}
+
+
+def nothing(self, *_):
+    return None
+
+
+@pytest.mark.parametrize(
+    ("methods", "message"),
+    [
+        ({"penalty": lambda self, c, batch, s, r: tf.reduce_mean(c(batch.real))}, r"penalty of shape \(\).*\(6,\)"),
+        ({"penalty": lambda self, c, batch, s, r: batch.real}, r"penalty of shape \(6, 2\)"),
+        ({"penalty": lambda self, c, batch, s, r: 0.0}, r"penalty of shape \(\)"),
+        ({"weight_penalty": lambda self, weights: tf.zeros([2])}, r"weight penalty of shape \(2,\).*scalar"),
+        ({"reparameterize": renamed}, "names of the weights in reparameterize: .*'other'"),
+        ({"project": renamed}, "names of the weights in project: .*'other'"),
+        ({"reparameterize": reshaped}, r"in reparameterize.*shape \(16,\).*\(2, 8\)"),
+        ({"project": reshaped}, r"in project.*shape \(16,\).*\(2, 8\)"),
+        ({"reparameterize": nothing}, "reparameterize.*NoneType.*return"),
+        ({"project": nothing}, "project.*NoneType.*return"),
+        ({"parameters": nothing}, "parameters.*NoneType.*return"),
+        ({"initial_state": nothing}, "initial_state.*NoneType.*return"),
+        ({"initial_state": one_state, "advance": nothing}, "advance.*NoneType.*return"),
+        ({"initial_state": one_state, "advance": lambda *_: {}}, r"state with \[\].*initial_state, \['u'\]"),
+        ({"initial_state": one_state, "advance": lambda self, w, s, b, r: {**s, "v": s["u"]}}, "'v'"),
+        ({"initial_state": one_state, "advance": lambda *_: {"u": tf.zeros([4])}}, r"'u' to shape \(4,\).*\(3,\)"),
+        (
+            {"initial_state": one_state, "advance": lambda *_: {"u": tf.zeros([3], tf.int32)}},
+            "'u' to.*int32.*float32",
+        ),
+        ({"initial_state": one_state, "parameters": one_state}, r"\['u'\] both in parameters and in initial_state"),
+        ({"penalty": in_a_cond}, "'slope' inside tf.cond, a loop or a nested tf.function"),
+        ({"penalty": in_a_function}, "'slope' inside tf.cond, a loop or a nested tf.function"),
+        ({"penalty": lambda self, c, b, s, r: r.log("x", b.real, reduce="median")}, "'x' with reduce='median'.*sum"),
+        ({"penalty": twice}, "constraints/broken/slope' was logged twice"),
+    ],
+)
+def test_breaking_the_contract_is_named(methods, message):
+    with pytest.raises(ganlab.ContractError, match=f"(?i)broken.*{message}|^The metric .*{message}"):
+        Trainer(small(2, constraints=[broken(**methods)])).trace()
+
+
+class Reduced(ganlab.Loss):
+    def __init__(self, part):
+        self._part = part
+
+    def critic(self, real_scores, fake_scores):
+        value = fake_scores - real_scores
+        return tf.reduce_mean(value) if self._part == "critic" else value
+
+    def generator(self, fake_scores):
+        return tf.reduce_mean(fake_scores) if self._part == "generator" else fake_scores
+
+
+@pytest.mark.parametrize("part", ["critic", "generator"])
+def test_a_loss_must_not_reduce(part):
+    with pytest.raises(ganlab.ContractError, match=rf"Loss Reduced.{part} returned the shape \(\).*\(12,\)"):
+        Trainer(small(0, loss=Reduced(part))).trace()
+
+
+@pytest.mark.parametrize(
+    ("network", "shown"),
+    [
+        ({"critic": lambda x: x}, r"critic .*\(None, 2\).*must be \(None, 1\)"),
+        ({"generator": lambda z: z}, "generator"),
+    ],
+)
+def test_networks_have_their_shapes(network, shown):
+    with pytest.raises(ganlab.ContractError, match=shown):
+        TrainingState(small(0, architecture=Layers(**network)))
+
+
+def test_prepare_may_refuse_a_critic():
+    def refuse(self, critic):
+        raise ganlab.IncompatibleError("constraints.broken: no.")
+
+    with pytest.raises(ganlab.IncompatibleError, match="no"):
+        TrainingState(small(0, constraints=[broken(prepare=refuse)]))
+
+
+def test_jit_and_a_collective_in_a_penalty():
+    constraints = [ganlab.component("constraints", "max_slope")()]
+    with pytest.raises(ganlab.IncompatibleError, match="jit = 'on', but constraint max_slope communicates"):
+        Trainer(small(2, constraints=constraints, jit="on")).trace()
+
+
+def test_auto_leaves_a_collective_in_a_penalty_uncompiled(monkeypatch):
+    plain = trained(2, count=3, constraints=[MaxSlope()])
+    monkeypatch.setattr("ganlab.training.loop.compiles", lambda experiment, state: True)
+    assert_same(plain, trained(2, count=3, constraints=[MaxSlope()], jit="auto"))
+
+
+def test_metrics_of_two_of_a_kind_have_names_of_their_own():
+    two = [Orthogonal(), constraint("gradient_penalty"), constraint("gradient_penalty", weight=1.0)]
+    assert small(0, constraints=two).component_names("constraints") == [
+        "orthogonal",
+        "gradient_penalty",
+        "gradient_penalty_2",
+    ]
+    names = [type(name, (ganlab.Constraint,), {})() for name in ("foo_2", "foo", "foo", "foo_bar", "foo")]
+    found = small(0, constraints=names).component_names("constraints")
+    assert len(set(found)) == 5, found
+    assert re.fullmatch(r"foo_\d", found[2])

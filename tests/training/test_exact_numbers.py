@@ -1,0 +1,137 @@
+"""Numbers worked out by hand or by numpy, from the same draws."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from small import Layers, small, trained, values
+
+import ganlab
+from ganlab.training import noise
+from ganlab.training.loop import Trainer
+from ganlab.training.rows import Rows
+
+pytestmark = pytest.mark.usefixtures("cpus")
+
+RATE = 0.25
+
+
+def linear(x):
+    return keras.layers.Dense(1, name="score")(x)
+
+
+def linear_generator(x):
+    return keras.layers.Dense(2, name="sample")(x)
+
+
+def test_one_update_of_a_linear_game_on_two_replicas():
+    parts = {
+        "architecture": Layers(generator=linear_generator, critic=linear),
+        "critic_optimizer": keras.optimizers.SGD(RATE),
+        "generator_optimizer": keras.optimizers.SGD(RATE),
+        "ema_decay": 0.5,
+    }
+    trainer = Trainer(small(2, **parts))
+    before = values(trainer.state)
+    rows = trainer.train(1)
+    after = values(trainer.state)
+
+    # critic(x) = x w + b and generator(z) = z A + a, so that by hand
+    #   w' = w - rate * (mean fake - mean real),  b' = b,
+    #   A' = A + rate * mean(z)^T w'^T,           a' = a + rate * w'.
+    weight = {
+        name.split("/")[-1] + role: v
+        for name, v in before.items()
+        for role in ("critic", "generator")
+        if name.startswith(f"{role}/weights")
+    }
+    w, b, a, offset = (weight[key] for key in ("kernelcritic", "biascritic", "kernelgenerator", "biasgenerator"))
+    real = ganlab.component("datasets", "gaussian_ring")().examples(tf.range(12, dtype=tf.int64), 0).numpy()
+    fake = noise.whole("normal", (12, 3), seed=0, stream=noise.FAKE_LATENT).numpy() @ a + offset
+    latent = noise.whole("normal", (12, 3), seed=0, stream=noise.LATENT).numpy()
+    moved = w - RATE * (fake.mean(axis=0) - real.mean(axis=0))[:, None]
+
+    expected = {
+        "critic/weights/score/kernel": moved,
+        "critic/weights/score/bias": b,
+        "generator/weights/sample/kernel": a + RATE * latent.mean(axis=0)[:, None] * moved.T,
+        "generator/weights/sample/bias": offset + RATE * moved[:, 0],
+    }
+    for name, value in expected.items():
+        np.testing.assert_allclose(after[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
+
+    # What people see are means over each replica's six examples.
+    scores_real, scores_fake = (real @ w + b)[:, 0], (fake @ w + b)[:, 0]
+    local = (scores_real - scores_fake).reshape(2, 6).mean(axis=1)
+    tags = [metric.tag for metric in trainer.metrics]
+    np.testing.assert_allclose(rows[0, :, tags.index("critic/wasserstein")], local, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(rows[0, :, tags.index("critic/loss")], -local, rtol=1e-5, atol=1e-6)
+    generated = -((latent @ a + offset) @ moved + b)[:, 0].reshape(2, 6).mean(axis=1)
+    np.testing.assert_allclose(rows[0, :, tags.index("generator/loss")], generated, rtol=1e-5, atol=1e-6)
+
+
+class Told(ganlab.Loss):
+    """Losses 2 and 3 on the first of two replicas, 4 and 5 on the second, each times a weight that is 1."""
+
+    def critic(self, real_scores, fake_scores):
+        replica = tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group, tf.float32)
+        return (tf.constant([2.0, 3.0]) + 2.0 * replica) * real_scores
+
+    def generator(self, fake_scores):
+        return fake_scores
+
+
+def test_two_replicas_keep_books():
+    def one(x):  # a critic that scores its bias, 1, for whatever it sees
+        score = keras.layers.Dense(1, kernel_initializer="zeros", bias_initializer="ones", name="score")
+        return score(keras.layers.Lambda(lambda y: 0.0 * y)(x))
+
+    trainer = Trainer(
+        small(
+            2,
+            architecture=Layers(critic=one),
+            loss=Told(),
+            batch_size=4,
+            critic_optimizer=keras.optimizers.SGD(1.0),
+            generator_optimizer=keras.optimizers.SGD(1.0),
+        )
+    )
+    rows = trainer.train(1)
+
+    tags = [metric.tag for metric in trainer.metrics]
+    losses = rows[:, :, tags.index("critic/loss")]
+    np.testing.assert_allclose(losses, [[2.5, 4.5]])
+    (row,) = Rows(trainer.metrics, 1, 2).add(0, rows)
+    assert {r.tag: r.reduced for r in row}["critic/loss"] == pytest.approx(3.5)
+    # Each replica gives its sum over the global batch, (2 + 3) / 4 and (4 + 5) / 4, and the optimizer adds: 1 - 3.5.
+    bias = next(v for name, v in values(trainer.state).items() if name.startswith("critic/weights") and "bias" in name)
+    np.testing.assert_allclose(bias, [1.0 - (2 + 3) / 4 - (4 + 5) / 4])
+
+
+@pytest.mark.parametrize("replicas", [0, 2])
+def test_the_average_is_its_recursion(replicas):
+    trainer = Trainer(small(replicas, ema_decay=0.3))
+    start = values(trainer.state)
+    average = {name.removeprefix("generator/average/"): v for name, v in start.items() if "average" in name}
+    assert average
+    for name, value in average.items():
+        np.testing.assert_array_equal(value, start[f"generator/weights/{name}"])
+
+    for step in range(6):
+        trainer.train(1)
+        # It follows more quickly at first: a decay of (1 + t) / (10 + t), until that passes 0.3, which is after t = 2.
+        decay = min(0.3, (1 + step) / (10 + step))
+        now = values(trainer.state)
+        average = {n: decay * v + (1 - decay) * now[f"generator/weights/{n}"] for n, v in average.items()}
+
+    for name, value in average.items():
+        np.testing.assert_allclose(now[f"generator/average/{name}"], value, rtol=1e-5, atol=1e-7)
+
+
+def test_chunks_do_not_matter():
+    whole = trained(0, count=6)
+    trainer = Trainer(small(0))
+    rows = np.concatenate([trainer.train(n) for n in (1, 2, 3)])
+    np.testing.assert_array_equal(rows, whole.rows)
+    for name, value in values(trainer.state).items():
+        np.testing.assert_array_equal(value, whole.values[name])

@@ -1,0 +1,101 @@
+"""What each replica and update sees of the data."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from small import Points, assert_same, constraint, small, trained
+
+import ganlab
+from ganlab.training.inputs import Inputs
+
+pytestmark = pytest.mark.usefixtures("cpus")
+
+
+def numbers(inputs, steps, replicas):
+    """Example numbers, `(steps, replicas, critic_steps * local_batch)`."""
+    return np.array(
+        [[inputs.numbers(tf.constant(step, tf.int64), replica) for replica in range(replicas)] for step in range(steps)]
+    )
+
+
+def test_every_example_is_seen_once_an_epoch_and_each_epoch_has_its_order():
+    # 48 examples are 2 iterations of 2 updates of 12, over 4 replicas.
+    inputs = Inputs(small(4, dataset=Points(np.zeros((48, 2))), critic_steps=2))
+
+    epochs = numbers(inputs, 6, 4).reshape(3, 48)
+
+    for epoch in epochs:
+        assert sorted(epoch) == list(range(48))
+        assert not np.array_equal(epoch, np.arange(48))
+    assert not np.array_equal(epochs[0], epochs[1])
+    assert not np.array_equal(epochs[1], epochs[2])
+
+
+def test_an_epoch_may_end_inside_a_batch():
+    inputs = Inputs(small(2, dataset=Points(np.zeros((10, 2)))))
+    seen = numbers(inputs, 5, 2).ravel()  # 60 numbers, six epochs of ten
+    for epoch in seen.reshape(6, 10):
+        assert sorted(epoch) == list(range(10))
+
+
+def test_the_order_follows_the_seed():
+    orders = [numbers(Inputs(small(0, dataset=Points(np.zeros((48, 2))), seed=s)), 4, 1).ravel() for s in (0, 1, 0)]
+    assert not np.array_equal(orders[0], orders[1])
+    np.testing.assert_array_equal(orders[0], orders[2])
+
+
+def test_one_example_is_a_set_too():
+    assert (numbers(Inputs(small(0, dataset=Points([[1.0, 2.0]]))), 2, 1) == 0).all()
+
+
+def test_a_distribution_without_end_gives_fresh_numbers_for_ever():
+    seen = numbers(Inputs(small(4, critic_steps=2)), 3, 4)
+    assert sorted(seen.ravel()) == list(range(3 * 2 * 12))
+
+
+@pytest.mark.parametrize("size", [None, 20])
+def test_replicas_share_out_the_batch_of_one(size):
+    dataset = (
+        ganlab.component("datasets", "gaussian_ring")() if size is None else Points(np.arange(2 * size).reshape(-1, 2))
+    )
+    one, four = (Inputs(small(replicas, dataset=dataset, critic_steps=2)) for replicas in (1, 4))
+    for step in (tf.constant(0, tf.int64), tf.constant(9, tf.int64)):
+        parts = [four.examples(step, replica).numpy() for replica in range(4)]
+        np.testing.assert_allclose(np.concatenate(parts, axis=1), one.examples(step, 0), rtol=1e-6, atol=1e-6)
+
+
+def test_python_data_comes_through_tf_data_and_trains_the_same():
+    points = np.random.default_rng(0).normal(size=(30, 2))
+    inside, outside = Points(points), Points(points, python=True)
+    assert not Inputs(small(2, dataset=inside)).on_host
+    assert Inputs(small(2, dataset=outside)).on_host
+
+    one = trained(0, dataset=inside, constraints=[constraint("weight_clipping", limit=0.5)])
+    two = trained(2, dataset=outside, constraints=[constraint("weight_clipping", limit=0.5)])
+
+    assert_same(one, two)
+
+
+class Wrong(ganlab.Dataset):
+    sample_shape = (2,)
+
+    def __init__(self, make):
+        self._make = make
+
+    def examples(self, numbers, seed):
+        return self._make(numbers)
+
+
+@pytest.mark.parametrize(
+    ("make", "shown"),
+    [
+        (lambda numbers: tf.zeros([numbers.shape[0], 3]), r"\(12, 3\)"),
+        (lambda numbers: tf.zeros([numbers.shape[0] + 1, 2]), r"\(13, 2\)"),
+        (lambda numbers: tf.zeros([numbers.shape[0], 2], tf.float64), "float64"),
+        (lambda numbers: tf.numpy_function(lambda n: n, [numbers], tf.float32), "unknown"),
+    ],
+    ids=["another sample shape", "another count", "another dtype", "a shape nobody knows"],
+)
+def test_wrong_examples_are_refused(make, shown):
+    with pytest.raises(ganlab.ContractError, match=f"Dataset Wrong returned .*{shown}.*must be .12, 2., float32"):
+        Inputs(small(0, dataset=Wrong(make)))

@@ -1,0 +1,172 @@
+"""What would go wrong silently is refused, by name of the layer or the setting."""
+
+import keras
+import numpy as np
+import pytest
+from small import Layers, assert_same, constraint, normalized_critic, sgd, small, trained, values
+
+import ganlab
+from ganlab import layers
+from ganlab.training.loop import Trainer
+from ganlab.training.state import TrainingState
+
+pytestmark = pytest.mark.usefixtures("cpus")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: keras.layers.BatchNormalization(name="bn"), r"'bn' \(BatchNormalization\).*synchronized=True"),
+        (lambda: keras.layers.Dropout(0.5, name="drop"), r"'drop' \(Dropout\).*ganlab.layers.Dropout"),
+        (lambda: keras.layers.GaussianNoise(0.5, name="noise"), r"'noise' \(GaussianNoise\).*ganlab.layers"),
+        (
+            lambda: keras.Sequential([keras.layers.Dropout(0.5, name="inner")], name="block"),
+            r"'inner' \(Dropout\)",
+        ),
+    ],
+)
+@pytest.mark.parametrize("role", ["generator", "critic"])
+def test_layers_that_go_wrong_under_replicas(make, message, role):
+    def network(x):
+        return keras.layers.Dense(2 if role == "generator" else 1)(make()(keras.layers.Dense(4)(x)))
+
+    with pytest.raises(ganlab.IncompatibleError, match=rf"The {role}'s layer {message}"):
+        TrainingState(small(2, architecture=Layers(**{role: network})))
+
+
+def test_batch_normalization_under_a_penalty():
+    with pytest.raises(
+        ganlab.IncompatibleError, match=r"critic's layer .*BatchNormalization.*GradientPenalty.*LayerNorm"
+    ):
+        TrainingState(
+            small(0, architecture=Layers(critic=normalized_critic), constraints=[constraint("gradient_penalty")])
+        )
+
+
+def test_batch_normalization_in_a_clipped_critic():
+    parts = {
+        "architecture": Layers(critic=normalized_critic),
+        "constraints": [constraint("weight_clipping", limit=0.5)],
+    }
+    start = values(TrainingState(small(0, **parts)))
+    one, two = (trained(n, count=5, **parts) for n in (0, 2))
+    assert_same(one, two)
+    moving = [name for name in one.values if name.startswith("critic/buffers/") and "moving" in name]
+    assert len(moving) == 2
+    for name in moving:
+        assert np.abs(one.values[name] - start[name]).max() > 1e-3
+        # The same on every replica, as each saw the moments of all.
+        (variable,) = [v for key, v in two.trainer.state.critic.buffers.items() if name.endswith(key)]
+        first, second = (v.numpy() for v in variable.value.values)
+        np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("clipnorm", 1.0),
+        ("global_clipnorm", 1.0),
+        ("clipvalue", 1.0),
+        ("gradient_accumulation_steps", 2),
+        ("use_ema", True),
+        ("loss_scale_factor", 128.0),
+    ],
+)
+@pytest.mark.parametrize("part", ["critic_optimizer", "generator_optimizer"])
+def test_optimizer_settings_that_depend_on_replicas(part, setting, value):
+    optimizer = keras.optimizers.Adam(1e-3, **{setting: value})
+    with pytest.raises(ganlab.IncompatibleError, match=f"experiment.{part} sets {setting}"):
+        TrainingState(small(0, **{part: optimizer}))
+
+
+def test_a_loss_scaling_optimizer():
+    scaled = keras.optimizers.LossScaleOptimizer(keras.optimizers.Adam(1e-3, clipnorm=1.0))
+    with pytest.raises(ganlab.IncompatibleError, match="experiment.critic_optimizer is a LossScaleOptimizer"):
+        TrainingState(small(0, critic_optimizer=scaled))
+
+
+def test_one_optimizer_may_serve_both_networks():
+    shared = sgd(momentum=0.9)
+    state = TrainingState(small(2, critic_optimizer=shared, generator_optimizer=shared))
+    assert state.critic_optimizer is not state.generator_optimizer
+    assert shared not in (state.critic_optimizer, state.generator_optimizer)
+    assert not shared.built
+    one = trained(0, count=3, critic_optimizer=shared, generator_optimizer=shared)
+    two = trained(2, count=3, critic_optimizer=sgd(momentum=0.9), generator_optimizer=sgd(momentum=0.9))
+    assert_same(one, two)
+
+
+def test_a_batch_that_does_not_divide():
+    with pytest.raises(ganlab.IncompatibleError, match=r"batch_size = 10 does not divide over 4 replicas.* 12"):
+        small(4, batch_size=10)
+
+
+def test_training_leaves_the_users_keras_as_it_was(precision):
+    precision("mixed_bfloat16")
+    state = TrainingState(small(0))
+    assert keras.config.dtype_policy().name == "mixed_bfloat16"
+    assert state.critic.model.layers[1].dtype_policy.name == "float32"
+
+
+def test_two_states_of_one_process_start_alike_under_equal_names():
+    one, two = values(TrainingState(small(0, ema_decay=0.5))), values(TrainingState(small(2, ema_decay=0.5)))
+    assert list(one) == list(two)
+    for name, value in one.items():
+        np.testing.assert_array_equal(two[name], value)
+    other = values(TrainingState(small(0, seed=1)))
+    assert not np.array_equal(other["critic/weights/hidden_1/kernel"], one["critic/weights/hidden_1/kernel"])
+
+
+def test_dropout_drops_and_scales():
+    inputs = np.ones((4, 1000), np.float32)
+
+    class Source:
+        def uniform(self, shape):
+            return np.linspace(0, 1, int(np.prod(shape)), endpoint=False, dtype=np.float32).reshape(shape)
+
+    with layers.noise_from(Source()):
+        dropped = np.asarray(layers.Dropout(0.25)(inputs, training=True))
+        kept = np.asarray(layers.Dropout(0.25)(inputs, training=False))
+    # Uniform numbers below the rate drop: the first thousand of four.
+    np.testing.assert_allclose(dropped, np.repeat([[0.0], [4 / 3], [4 / 3], [4 / 3]], 1000, axis=1), rtol=1e-6)
+    np.testing.assert_array_equal(kept, inputs)
+    np.testing.assert_array_equal(layers.Dropout(0.25)(inputs, training=True), inputs)  # nobody to draw from
+
+
+def test_gaussian_noise_adds():
+    class Source:
+        def normal(self, shape):
+            return np.full(shape, 3.0, np.float32)
+
+    with layers.noise_from(Source()):
+        np.testing.assert_allclose(layers.GaussianNoise(0.5)(np.ones((2, 3)), training=True), np.full((2, 3), 2.5))
+
+
+def test_noisy_layers_draw_anew_for_every_call_and_update():
+    def only_noise(x):
+        noisy = layers.GaussianNoise(1.0)(keras.layers.Lambda(lambda y: 0.0 * y)(x))
+        return keras.layers.Dense(1, kernel_initializer="ones", trainable=False)(noisy)
+
+    gaps = trained(0, count=5, architecture=Layers(critic=only_noise)).metric("critic/wasserstein")[:, 0]
+    # Were real and fake examples given one noise, these would be zero; were two updates, equal.
+    assert np.abs(gaps).min() > 1e-4
+    assert len(np.unique(gaps)) == 5
+
+
+@pytest.mark.parametrize(
+    "layer", [lambda: layers.Dropout(1.0), lambda: layers.Dropout(-0.1), lambda: layers.GaussianNoise(-1.0)]
+)
+def test_rates_out_of_range(layer):
+    with pytest.raises(ValueError, match="must be"):
+        layer()
+
+
+def test_layers_are_saved_with_their_settings():
+    for layer in (layers.Dropout(0.25, name="a"), layers.GaussianNoise(0.5, name="b")):
+        again = keras.layers.deserialize(keras.layers.serialize(layer))
+        assert type(again) is type(layer)
+        assert again.get_config() == layer.get_config()
+
+
+def test_a_critic_without_a_constraint_trains():
+    assert np.isfinite(Trainer(small(0, constraints=[])).train(2)).all()

@@ -1,0 +1,159 @@
+"""The promise that the rest hangs on: training does not depend on how many replicas it is spread over."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from small import (
+    Layers,
+    assert_same,
+    constraint,
+    distance,
+    dropping_critic,
+    normalized_critic,
+    normalized_generator,
+    small,
+    trained,
+)
+
+import ganlab
+from ganlab.training import noise
+from ganlab.training import step as step_module
+from ganlab.training.stack import ConstraintStack
+
+CONSTRAINTS = {
+    "weight_clipping": {"limit": 0.5},
+    "gradient_penalty": {"weight": 1.0},
+    "spectral_norm": {},
+}
+
+pytestmark = pytest.mark.usefixtures("cpus")
+
+
+@pytest.fixture(scope="module")
+def penalized(cpus):
+    """The reference of the mutants below: a gradient penalty on one device."""
+    return trained(0, constraints=[constraint("gradient_penalty", weight=1.0)])
+
+
+@pytest.mark.parametrize("name", CONSTRAINTS)
+def test_weights_and_metrics_do_not_depend_on_the_number_of_replicas(name):
+    one = trained(0, constraints=[constraint(name, **CONSTRAINTS[name])])
+
+    for replicas in (1, 2, 4):
+        other = trained(replicas, constraints=[constraint(name, **CONSTRAINTS[name])])
+        assert other.rows.shape == (20, replicas, one.rows.shape[2])
+        assert_same(one, other)
+        if replicas > 1:  # each replica sees examples of its own
+            assert np.ptp(other.metric("critic/wasserstein"), axis=1).min() > 1e-4
+
+
+def test_the_reference_moves(penalized):
+    # Equal weights prove nothing where training stands still.
+    start = trained(0, count=0, constraints=[constraint("gradient_penalty", weight=1.0)])
+    assert distance(start, penalized) > 0.05
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {
+            "architecture": Layers(generator=normalized_generator, critic=dropping_critic),
+            "loss": "hinge",
+            "ema_decay": 0.9,
+            "critic_steps": 3,
+            "constraints": ["gradient_penalty"],
+        },
+        {"architecture": Layers(critic=normalized_critic), "constraints": ["weight_clipping"]},
+        {
+            "constraints": ["spectral_norm", "gradient_penalty"],
+            "critic_optimizer": "adam",
+            "generator_optimizer": "adam",
+        },
+    ],
+    ids=["normalized generator, dropout, hinge, average, 3 updates", "normalized critic", "a stack under Adam"],
+)
+def test_nor_does_anything_else(parts):
+    def built():
+        made = dict(parts)
+        made["constraints"] = [constraint(name, **CONSTRAINTS[name]) for name in parts["constraints"]]
+        if "loss" in parts:
+            made["loss"] = ganlab.component("losses", parts["loss"])()
+        for part in ("critic_optimizer", "generator_optimizer"):
+            if part in parts:
+                # A gradient that is zero but for rounding must not become a full step.
+                made[part] = ganlab.component("optimizers", parts[part])(learning_rate=1e-3, epsilon=1e-4)
+        return made
+
+    one, four = trained(0, **built()), trained(4, **built())
+
+    assert_same(one, four)
+    before = trained(0, count=0, **built())
+    moved = [name for name in one.values if not np.array_equal(one.values[name], before.values[name])]
+    assert any("generator/weights" in name for name in moved)
+    assert any("critic/weights" in name for name in moved)
+    for group in ("generator/average", "generator/buffers", "critic/buffers"):
+        assert all(name in moved for name in one.values if name.startswith(group))
+
+
+def test_convolutions_on_images():
+    parts = {
+        "dataset": ganlab.component("datasets", "digits")(),
+        "architecture": ganlab.component("architectures", "dcgan")(channels=4, latent_dim=3),
+        "constraints": [constraint("spectral_norm")],
+    }
+    assert_same(trained(0, count=5, **parts), trained(2, count=5, **parts), atol=1e-5)
+
+
+def test_a_run_leaves_the_same_rows(tmp_path):
+    def rows(replicas):
+        experiment = small(replicas, constraints=[constraint("gradient_penalty", weight=1.0)], log_every=4)
+        run = ganlab.train(experiment, tmp_path / str(replicas))
+        return [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
+
+    one, four = rows(1), rows(4)
+
+    assert [row["step"] for row in one] == [row["step"] for row in four] == [4, 8, 12, 16, 20]
+    for a, b in zip(one, four, strict=True):
+        assert a["metrics"].keys() == b["metrics"].keys()
+        for tag, entry in a["metrics"].items():
+            assert len(b["metrics"][tag]["replicas"]) == 4
+            np.testing.assert_allclose(b["metrics"][tag]["reduced"], entry["reduced"], rtol=1e-5, atol=1e-6)
+
+
+# Three ways to get it wrong, each far outside the tolerance above: the tests have teeth.
+
+
+def far_from(reference, replicas=4):
+    return distance(reference, trained(replicas, constraints=[constraint("gradient_penalty", weight=1.0)]))
+
+
+def test_a_loss_over_the_local_batch_would_show(penalized, monkeypatch):
+    part = step_module.TrainingStep._critic_part
+
+    def over_the_local_batch(self, *arguments):
+        gradients, buffers = part(self, *arguments)
+        return [g * self.experiment.replicas for g in gradients], buffers
+
+    monkeypatch.setattr(step_module.TrainingStep, "_critic_part", over_the_local_batch)
+    assert far_from(penalized) > 1e-2
+
+
+def test_noise_without_the_replicas_offset_would_show(penalized, monkeypatch):
+    def without_offset(spec, *, seed, step, replica):
+        return noise.draw(spec, seed=seed, step=step, replica=tf.zeros_like(replica))
+
+    monkeypatch.setattr("ganlab.training.replica.draw", without_offset)
+    assert far_from(penalized) > 1e-3
+
+
+def test_a_penalty_summed_over_the_batch_would_show(penalized, monkeypatch):
+    penalties = ConstraintStack.penalties
+
+    def summed(self, critic, batch, *arguments):
+        value = penalties(self, critic, batch, *arguments)
+        return tf.fill(tf.shape(value), tf.reduce_sum(value))
+
+    monkeypatch.setattr(ConstraintStack, "penalties", summed)
+    assert far_from(penalized) > 1e-2
