@@ -98,7 +98,9 @@ def restore(checkpoint: Checkpoint, variables: Mapping[str, tf.Variable], *, par
     try:
         status = _trackable(variables).read(checkpoint.prefix)  # what `write` below wrote, without a save counter
         status.assert_existing_objects_matched()
-        if not partial:
+        if partial:
+            status.expect_partial()  # or TensorFlow warns of every variable that was left
+        else:
             status.assert_consumed()
     except (AssertionError, ValueError, tf.errors.OpError) as error:
         reason = str(error).strip().split("\n")[0]

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import logging
 import re
 import runpy
 import shlex
@@ -99,7 +100,8 @@ def test_the_constraint_trains_alike_on_one_replica_and_on_two(here, cpus):
     np.testing.assert_allclose(curves[0], curves[1], rtol=1e-4, atol=1e-6)
 
 
-def test_the_script_trains_and_reads_back(here, cpus, capsys):
+def test_the_script_trains_and_reads_back(here, cpus, capsys, caplog, monkeypatch):
+    monkeypatch.setattr(logging.getLogger("tensorflow"), "handlers", [caplog.handler])
     script = FILES["script.py"]
     assert "steps=20" in script
     (here / "script.py").write_text(script.replace("steps=20", "steps=10, critic_steps=1"))
@@ -108,6 +110,7 @@ def test_the_script_trains_and_reads_back(here, cpus, capsys):
     assert first.startswith("completed ")
     assert any(line.startswith("10 critic/wasserstein ") for line in lines)
     assert values["generator"](np.zeros((3, 2), np.float32)).shape == (3, 2)
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 def test_the_mistake_is_told_as_shown(here):
