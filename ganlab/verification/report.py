@@ -1,0 +1,46 @@
+"""What is verified, and what one check found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Status = Literal["passed", "failed", "not run"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """The experiment that is verified, as the command line names it: every process reads it again.
+
+    Attributes:
+        gin_files: Experiment files, by path or by the name of a shipped one.
+        params: Overrides, each `NAME=VALUE`.
+        no_plugin: Names of plugins to leave out.
+        plugin_file: A plugin in one file, or None for the `ganlab_plugins.py` beside the first experiment file.
+    """
+
+    gin_files: tuple[str, ...]
+    params: tuple[str, ...] = ()
+    no_plugin: tuple[str, ...] = ()
+    plugin_file: str | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one check found.
+
+    Attributes:
+        check: The check's name: `replicas`, `graph`, `resume` or `tpu`.
+        status: `passed`, `failed`, or `not run` where the check could not be made, which is no pass.
+        figure: The check's worst figure, what it is being the check's own; None where there is none.
+        limit: What the figure must not exceed, or None.
+        detail: The finding in words, a paragraph.
+        data: Everything else that was measured, plain values as JSON has them.
+    """
+
+    check: str
+    status: Status
+    figure: float | None
+    limit: float | None
+    detail: str
+    data: dict[str, Any] = field(default_factory=dict)
