@@ -38,8 +38,18 @@ class Checkpoint:
         return str(self.path / _VARIABLES)
 
     def pending(self) -> np.ndarray:
-        """Metrics of the iterations since the last logged row, `(iterations, replicas, metrics)`."""
-        return np.load(self.path / _PENDING, allow_pickle=False)
+        """Metrics of the iterations since the last logged row, `(iterations, replicas, metrics)`.
+
+        Raises:
+            RunError: They cannot be read.
+        """
+        try:
+            return np.load(self.path / _PENDING, allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            raise RunError(
+                f"The checkpoint {self.path} is damaged: {_PENDING}: {error}. Remove its folder to go on from an "
+                "earlier one."
+            ) from error
 
 
 class Checkpoints:
@@ -102,9 +112,14 @@ def restore(checkpoint: Checkpoint, variables: Mapping[str, tf.Variable], *, par
             status.expect_partial()  # or TensorFlow warns of every variable that was left
         else:
             status.assert_consumed()
-    except (AssertionError, ValueError, tf.errors.OpError) as error:
+    except (AssertionError, ValueError) as error:
         reason = str(error).strip().split("\n")[0]
         raise RunError(f"The checkpoint {checkpoint.path} does not fit this experiment: {reason}") from error
+    except (IndexError, RuntimeError, tf.errors.OpError) as error:  # a file that is short, corrupt or gone
+        reason = str(error).strip().split("\n")[0]
+        raise RunError(
+            f"The checkpoint {checkpoint.path} is damaged: {reason}. Remove its folder to go on from an earlier one."
+        ) from error
 
 
 def _trackable(variables: Mapping[str, tf.Variable]) -> tf.train.Checkpoint:

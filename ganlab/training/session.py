@@ -48,22 +48,20 @@ def train(experiment: Experiment, run_dir: str | Path, *, resume: bool = False, 
         GanlabError: The experiment cannot be trained, or the directory cannot be used; a new one is then not left.
         TrainingFailedError: A metric is no longer finite; `info["status"]` is `diverged`.
     """
+    chief = bool(experiment.strategy.extended.should_checkpoint)
+    if resume and chief and Run(run_dir).info.get("status") == "completed":
+        raise RunError(f"{run_dir} is completed: there is nothing to go on with.")
     screen = Console(quiet=not console)
     screen.message(_opening(experiment))
     trainer = Trainer(experiment)
     trainer.trace()
     checkpoint = Checkpoints(Path(run_dir) / "checkpoints").latest() if resume else None
-    chief = bool(experiment.strategy.extended.should_checkpoint)
     if not chief:
         # The other workers of several go through the same motions in a folder of their own, which goes with the run.
         scratch = tempfile.TemporaryDirectory(prefix="ganlab-worker-")
         run = Run(_create(experiment, trainer, Path(scratch.name) / "run").path, keeps=scratch)
-    elif resume:
-        run = Run(run_dir)
-        if run.info.get("status") == "completed":
-            raise RunError(f"{run_dir} is completed: there is nothing to go on with.")
     else:
-        run = _create(experiment, trainer, Path(run_dir))
+        run = Run(run_dir) if resume else _create(experiment, trainer, Path(run_dir))
     session = _Session(experiment, trainer, run, screen, checkpoint, purge=resume and chief)
     return session.run_to_the_end()
 
@@ -88,7 +86,7 @@ class _Session:
         self._evaluation = Evaluation(experiment, trainer.state, run)
         self._elapsed_before = float(run.info.get("wall_seconds") or 0.0)
         self._started = self._noted = time.monotonic()
-        self._reached: dict[str, float] = {}
+        self._reached: dict[str, float] = dict(run.info.get("metrics") or {})
         if checkpoint is not None:
             restore(checkpoint, trainer.state.variables())
             trainer.state.step = checkpoint.step
@@ -136,11 +134,10 @@ class _Session:
             # Every process must take the same turns, so the slowest one's time and anybody's signal count for all.
             seconds, stop = trainer.agree([time.monotonic() - begun, float(bool(received))])
             length = max(1, min(2 * length, int(length * _CHUNK_SECONDS / max(seconds, 1e-6))))
+            self._do_what_is_due()  # also before stopping: a run that resumes here does not come by again
             if stop and trainer.state.step < experiment.steps:
                 self._save()
                 return "interrupted"
-            self._do_what_is_due()
-        self._write(self._rows.rest(trainer.state.step))
         return "completed"
 
     def _take(self, step: int, values: np.ndarray) -> None:
@@ -160,6 +157,8 @@ class _Session:
     def _do_what_is_due(self) -> None:
         experiment, step = self._experiment, self._trainer.state.step
         last = step == experiment.steps
+        if last:
+            self._write(self._rows.rest(step))
         if last or _due(step, experiment.evaluate_every):
             evaluation = self._evaluation(step)
             self._write(evaluation.records)

@@ -8,8 +8,9 @@ import ganlab
 from ganlab.functional import as_matrix
 from ganlab.lazy import tensorflow as tf
 
-# Enough to bring a cold start within 1e-4 of the singular value; each update then goes on from the last.
-_WARM_UP = 20
+# How near a cold start comes depends on how close the two largest singular values are. Of random kernels up to 1600 x
+# 128 all were within 1% after these, and within 4% after a fifth of them. Each update then goes on from the last.
+_WARM_UP = 100
 
 
 class SpectralNorm(ganlab.Constraint):

@@ -2,7 +2,6 @@
 
 import re
 
-import contract_plugin
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -10,23 +9,11 @@ from contract_plugin import Dragan, GradientNormalization, MaxSlope, Orthogonal,
 from small import Layers, assert_same, constraint, distance, sgd, small, trained, values
 
 import ganlab
-from ganlab import plugins
 from ganlab.training.evaluation import Scorer
 from ganlab.training.loop import Trainer
 from ganlab.training.state import TrainingState
 
-pytestmark = pytest.mark.usefixtures("cpus")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def registered():
-    """The plugin beside this file, found as a stranger's, beside the first-party ones."""
-    before = plugins.current()
-    found = plugins.discover()
-    found.add(plugins.Plugin("contract_plugin", "tests", ""), lambda: contract_plugin)
-    plugins.use(found)
-    yield
-    plugins.use(before)
+pytestmark = pytest.mark.usefixtures("cpus", "contract_constraints")
 
 
 STACKS = {
@@ -38,7 +25,7 @@ STACKS = {
 
 
 @pytest.fixture(scope="module")
-def trainings():
+def trainings(cpus, contract_constraints):
     """Trained stacks by name and replica count, made once."""
     made = {}
 

@@ -81,7 +81,7 @@ def test_optimizer_settings_that_depend_on_replicas(part, setting, value):
 
 def test_a_loss_scaling_optimizer():
     scaled = keras.optimizers.LossScaleOptimizer(keras.optimizers.Adam(1e-3, clipnorm=1.0))
-    with pytest.raises(ganlab.IncompatibleError, match="experiment.critic_optimizer is a LossScaleOptimizer"):
+    with pytest.raises(ganlab.IncompatibleError, match=r"experiment\.critic_optimizer is a LossScaleOptimizer"):
         TrainingState(small(0, critic_optimizer=scaled))
 
 

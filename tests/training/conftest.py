@@ -1,0 +1,30 @@
+import contract_plugin
+import pytest
+
+from ganlab import plugins
+
+
+@pytest.fixture
+def plugged():
+    """Loads further plugins beside the installed ones: `plugged(spy=Spy())`."""
+    before = plugins.current()
+
+    def add(**modules):
+        found = plugins.discover()
+        for name, module in modules.items():
+            found.add(plugins.Plugin(name, "tests", ""), lambda module=module: module)
+        return plugins.use(found)
+
+    yield add
+    plugins.use(before)
+
+
+@pytest.fixture(scope="module")
+def contract_constraints():
+    """The constraints of contract_plugin.py, found as a stranger's."""
+    before = plugins.current()
+    found = plugins.discover()
+    found.add(plugins.Plugin("contract_plugin", "tests", ""), lambda: contract_plugin)
+    plugins.use(found)
+    yield
+    plugins.use(before)

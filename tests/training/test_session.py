@@ -1,0 +1,420 @@
+"""What a run leaves, however it ends, and that one that goes on equals one that never stopped."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from small import constraint, sgd, small, trained
+
+import ganlab
+from ganlab import config
+from ganlab.composition import compose
+from ganlab.training import session, train
+from ganlab.training.checkpoints import Checkpoints, restore
+from ganlab.training.loop import Trainer
+from ganlab.training.noise import LATENT, whole
+from ganlab.training.sampling import Sampler
+from ganlab.training.state import TrainingState
+
+pytestmark = pytest.mark.usefixtures("cpus")
+
+
+def everything(**parts):
+    """Ten steps with every kind of state and of row: an average, power iterations, Adam, logs that divide nothing."""
+    adam = ganlab.component("optimizers", "adam")(learning_rate=1e-3)
+    return small(
+        2,
+        **{
+            "constraints": [constraint("spectral_norm"), constraint("gradient_penalty", weight=1.0)],
+            "critic_optimizer": adam,
+            "generator_optimizer": adam,
+            "ema_decay": 0.5,
+            "steps": 10,
+            "log_every": 3,
+            "checkpoint_every": 2,
+            "evaluate_every": 5,
+            "evaluators": [ganlab.component("evaluators", "mode_coverage")(samples=100)],
+            **parts,
+        },
+    )
+
+
+@pytest.fixture(scope="module")
+def completed(cpus, tmp_path_factory):
+    """A run from its first step to its last."""
+    return train(everything(), tmp_path_factory.mktemp("runs") / "group" / "completed")
+
+
+@pytest.fixture(scope="module")
+def raw(cpus):
+    """The same training without a run: every metric of every iteration and replica."""
+    experiment = everything()
+    parts = {name: getattr(experiment, name) for name in ("constraints", "critic_optimizer", "generator_optimizer")}
+    return trained(2, count=10, ema_decay=0.5, steps=10, **parts)
+
+
+def lines(run):
+    return [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
+
+
+def rows(run):
+    return [line for line in lines(run) if "critic/loss" in line["metrics"]]
+
+
+def checkpointed(run):
+    """Every number of the last checkpoint."""
+    checkpoint = Checkpoints(run.path / "checkpoints").latest()
+    reader = tf.train.load_checkpoint(checkpoint.prefix)
+    names = [n for n in reader.get_variable_to_shape_map() if "OBJECT_GRAPH" not in n]
+    return checkpoint.step, {name: reader.get_tensor(name) for name in names}
+
+
+def assert_equal_runs(one, other):
+    """Bit for bit, but for times."""
+    (step, numbers), (other_step, others) = checkpointed(one), checkpointed(other)
+    assert step == other_step
+    assert numbers.keys() == others.keys()
+    assert any("optimizer" in name for name in numbers)
+    assert any("spectral_norm" in name for name in numbers)
+    assert any("average" in name for name in numbers)
+    for name, value in numbers.items():
+        np.testing.assert_array_equal(others[name], value, err_msg=name)
+    assert (one.path / "metrics.jsonl").read_text() == (other.path / "metrics.jsonl").read_text()
+    for field in ("status", "step", "metrics", "evaluation"):
+        assert one.info[field] == other.info[field]
+
+
+def test_rows_are_means_over_iterations_and_maxima_of_maxima(completed, raw):
+    assert [row["step"] for row in rows(completed)] == [3, 6, 9, 10]
+    for row, (begin, end) in zip(rows(completed), [(0, 3), (3, 6), (6, 9), (9, 10)], strict=True):
+        assert row["metrics"].keys() == {metric.tag for metric in raw.trainer.metrics}
+        for tag, entry in row["metrics"].items():
+            seen = raw.metric(tag)[begin:end].astype(np.float64)
+            largest = tag.endswith("slope_max")
+            replicas = seen.max(axis=0) if largest else seen.mean(axis=0)
+            np.testing.assert_allclose(entry["replicas"], replicas, rtol=1e-6)
+            np.testing.assert_allclose(entry["reduced"], replicas.max() if largest else replicas.mean(), rtol=1e-6)
+            assert entry["replicas"][0] != entry["replicas"][1]
+
+
+def test_the_evaluation_is_in_the_rows_and_in_run_json(completed):
+    evaluated = [line for line in lines(completed) if "evaluation/mode_coverage/modes" in line["metrics"]]
+    assert [line["step"] for line in evaluated] == [5, 10]
+    last = {tag.removeprefix("evaluation/"): e["reduced"] for tag, e in evaluated[-1]["metrics"].items()}
+    assert completed.info["evaluation"] == last
+    assert last.keys() == {f"mode_coverage/{figure}" for figure in ("modes", "high_quality", "reverse_kl")}
+
+
+def test_run_json_tells_the_run(completed):
+    info = completed.info
+    expected = {
+        "status": "completed",
+        "step": 10,
+        "steps": 10,
+        "seed": 0,
+        "replicas": 2,
+        "strategy": "MirroredStrategy",
+    }
+    assert info.items() >= expected.items()
+    assert info["metrics"] == {tag: entry["reduced"] for tag, entry in rows(completed)[-1]["metrics"].items()}
+    assert info["wall_seconds"] > 0
+    assert info["provenance"].keys() >= {"git", "packages", "plugins", "devices", "argv"}
+    assert info["provenance"]["packages"]["tensorflow"] == tf.__version__
+
+
+def test_config_gin_is_the_experiment(completed):
+    again = compose(completed.recipe())
+    assert again.recipe == everything().recipe
+    assert config.load([completed.path / "operative.gin"]).arguments["batch_size"] == 12
+
+
+def test_the_last_checkpoints_are_kept(completed):
+    assert [checkpoint.step for checkpoint in Checkpoints(completed.path / "checkpoints").all()] == [6, 8, 10]
+    assert len(list((completed.path / "checkpoints").iterdir())) == 3
+
+
+def test_tensorboard_reads_the_run(completed, raw):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    from tensorboard.plugins.custom_scalar import layout_pb2
+    from tensorboard.plugins.hparams import plugin_data_pb2
+
+    events = EventAccumulator(str(completed.path), size_guidance={"images": 0, "scalars": 0, "tensors": 0}).Reload()
+    tags = {metric.tag for metric in raw.trainer.metrics}
+    assert tags >= {"critic/loss", "critic/wasserstein", "critic/penalty", "generator/loss"}
+    assert "constraints/gradient_penalty/slope" in tags
+    figures = {f"evaluation/{name}" for name in completed.info["evaluation"]}
+    scalars = set(events.Tags()["scalars"])
+    assert scalars == tags | figures | {f"replica/{i}/{tag}" for tag in tags for i in (0, 1)}
+    for row in rows(completed):
+        for tag, entry in row["metrics"].items():
+            for name, value in (
+                (tag, entry["reduced"]),
+                *((f"replica/{i}/{tag}", v) for i, v in enumerate(entry["replicas"])),
+            ):
+                (found,) = [event.value for event in events.Scalars(name) if event.step == row["step"]]
+                assert found == pytest.approx(value, rel=1e-6)
+
+    assert [image.step for image in events.Images("samples")] == [5, 10]
+    layout = layout_pb2.Layout.FromString(events.Tensors("custom_scalars__config__")[0].tensor_proto.string_val[0])
+    charts = {chart.title: list(chart.multiline.tag) for category in layout.category for chart in category.chart}
+    assert charts.keys() == tags
+    assert charts["critic/loss"] == [r"^critic/loss$", r"^replica/\d+/critic/loss$"]
+    content = events.SummaryMetadata("_hparams_/session_start_info").plugin_data.content
+    hparams = plugin_data_pb2.HParamsPluginData.FromString(content).session_start_info.hparams
+    assert hparams["experiment.batch_size"].number_value == 12
+    assert hparams["constraints"].string_value == "spectral_norm, gradient_penalty"
+    assert hparams["constraints.gradient_penalty.weight"].number_value == 1.0
+
+
+def test_the_generator_of_a_run_is_its_average(completed):
+    state = TrainingState(everything())
+    restore(Checkpoints(completed.path / "checkpoints").latest(), state.variables())
+    averaged = Sampler(state.generator, state.average, 3)(50, seed=3)
+    trained_last = Sampler(state.generator, state.generator.weights, 3)(50, seed=3)
+
+    model = ganlab.Run(completed.path).generator()
+
+    latent = whole("normal", (50, 3), seed=3, stream=LATENT)
+    np.testing.assert_allclose(model(latent, training=False), averaged, rtol=1e-6, atol=1e-6)
+    assert np.abs(averaged - trained_last).max() > 1e-4
+
+
+def stopped_at(monkeypatch, step, sent=signal.SIGTERM):
+    """Training that gets a signal during this step, one step a chunk."""
+    original = Trainer.train
+
+    def train_and_signal(self, count):
+        values = original(self, count)
+        if self.state.step >= step:
+            signal.raise_signal(sent)
+        return values
+
+    monkeypatch.setattr(session, "_CHUNK_SECONDS", 0.0)
+    monkeypatch.setattr(Trainer, "train", train_and_signal)
+
+
+@pytest.mark.parametrize(("step", "sent"), [(7, signal.SIGTERM), (5, signal.SIGINT)], ids=["between", "at evaluation"])
+def test_an_interrupted_run_goes_on_as_if_nothing_had_been(completed, tmp_path, monkeypatch, step, sent):
+    handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    with monkeypatch.context() as patch:
+        stopped_at(patch, step, sent)
+        run = train(everything(), tmp_path / "run")
+
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == handlers
+    assert run.info["status"] == "interrupted"
+    assert run.info["signal"] == sent.name
+    assert run.info["step"] == Checkpoints(run.path / "checkpoints").latest().step == step
+    assert max(line["step"] for line in lines(run)) <= step
+
+    resumed = train(everything(), tmp_path / "run", resume=True)
+    assert_equal_runs(completed, resumed)
+    assert resumed.info["signal"] is None
+
+
+def test_a_killed_run_goes_on_from_its_checkpoint(completed, tmp_path):
+    # As kill -9 leaves it: rows ahead of the newest checkpoint, one line torn, a checkpoint half written.
+    folder = tmp_path / "run"
+    shutil.copytree(completed.path, folder)
+    shutil.rmtree(folder / "checkpoints" / "step-00000010")
+    (folder / "checkpoints" / ".step-00000010.torn").mkdir()
+    with (folder / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 11, "metr')
+    ganlab.Run(folder).update(status="running", step=9)
+
+    assert_equal_runs(completed, train(everything(), folder, resume=True))
+
+
+def test_a_run_killed_at_the_very_end_writes_no_row_twice(completed, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(completed.path, folder)
+    ganlab.Run(folder).update(status="running")
+    assert_equal_runs(completed, train(everything(), folder, resume=True))
+
+
+def flip_bytes(path):
+    data = bytearray(path.read_bytes())
+    path.write_bytes(bytes(255 - byte for byte in data))
+
+
+def test_a_completed_run_has_nothing_to_go_on_with(completed):
+    with pytest.raises(ganlab.RunError, match="is completed"):
+        train(everything(), completed.path, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda path: (path / "variables.data-00000-of-00001").write_bytes(b""), "variables|step-00000010"),
+        (lambda path: flip_bytes(path / "variables.data-00000-of-00001"), "step-00000010"),
+        (lambda path: (path / "variables.index").unlink(), "step-00000010"),
+        (lambda path: (path / "pending.npy").write_bytes(b"\x93NUMPY"), "pending.npy"),
+    ],
+    ids=["no data", "other data", "no index", "a torn array"],
+)
+def test_a_damaged_checkpoint_is_named(completed, tmp_path, damage, message):
+    folder = tmp_path / "run"
+    shutil.copytree(completed.path, folder)
+    ganlab.Run(folder).update(status="interrupted")
+    damage(folder / "checkpoints" / "step-00000010")
+    with pytest.raises(ganlab.RunError, match=message):
+        train(everything(), folder, resume=True)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        lambda: {"ema_decay": 0.0},
+        lambda: {"constraints": []},
+        lambda: {
+            "constraints": [constraint("gradient_penalty"), constraint("spectral_norm"), constraint("spectral_norm")]
+        },
+        lambda: {"critic_optimizer": sgd()},
+        lambda: {"architecture": ganlab.component("architectures", "mlp")(width=4, depth=2, latent_dim=3)},
+    ],
+    ids=["no average", "no state", "more state", "another optimizer", "another width"],
+)
+def test_a_checkpoint_of_another_experiment_does_not_fit(completed, parts):
+    checkpoint = Checkpoints(completed.path / "checkpoints").latest()
+    with pytest.raises(ganlab.RunError, match="step-00000010 does not fit this experiment"):
+        restore(checkpoint, TrainingState(everything(**parts())).variables())
+
+
+class Spy:
+    """A tracker: writes down what it is told."""
+
+    def __init__(self, *, fails=False):
+        self.told, self.fails = [], fails
+
+    def _tell(self, *what):
+        self.told.append(what)
+        if self.fails:
+            raise RuntimeError("tracker down")
+
+    @ganlab.hookimpl
+    def ganlab_run_start(self, run):
+        self._tell("start", run.info["status"], run.path)
+
+    @ganlab.hookimpl
+    def ganlab_metrics(self, run, records):
+        self._tell("metrics", records[0].step, {record.tag: record for record in records})
+
+    @ganlab.hookimpl
+    def ganlab_run_end(self, run, status):
+        self._tell("end", status, run.info["status"])
+
+
+def test_hooks_are_told_and_one_that_fails_stops_nothing(tmp_path, plugged, capsys):
+    failing, spy = Spy(fails=True), Spy()
+    plugged(failing=failing, spy=spy)
+
+    run = train(small(2, steps=4, log_every=2), tmp_path / "run")
+
+    assert run.info["status"] == "completed"
+    assert spy.told[0] == ("start", "running", tmp_path / "run")
+    assert spy.told[-1] == ("end", "completed", "completed")
+    assert [what[1] for what in spy.told[1:-1]] == [2, 4]
+    record = spy.told[1][2]["critic/loss"]
+    assert len(record.replicas) == 2
+    assert record.reduced == rows(run)[0]["metrics"]["critic/loss"]["reduced"]
+    assert len(failing.told) == len(spy.told)
+    assert "'failing' failed in ganlab_run_start: RuntimeError('tracker down')" in capsys.readouterr().err
+
+
+def test_a_diverged_run_says_when_and_what(tmp_path, plugged):
+    spy = Spy()
+    plugged(spy=spy)
+    rectifiers = ganlab.component("architectures", "mlp")(width=8, depth=2, latent_dim=3)
+    experiment = small(2, architecture=rectifiers, critic_optimizer=sgd(1e3), log_every=1)
+
+    with pytest.raises(ganlab.TrainingFailedError) as caught:
+        train(experiment, tmp_path / "run")
+
+    run = ganlab.Run(tmp_path / "run")
+    tag, _, step = str(caught.value).partition(" is not finite from step ")
+    step = int(step.split(" ")[0])
+    assert run.info["status"] == "diverged"
+    assert spy.told[-1] == ("end", "diverged", "diverged")
+    # Rows up to that step are there, and the metric is finite before it.
+    assert [row["step"] for row in rows(run)] == list(range(1, step + 1))
+    assert step > 1
+    values = [float(row["metrics"][tag]["reduced"]) for row in rows(run)]
+    assert np.isfinite(values[:-1]).all()
+    assert not np.isfinite(values[-1])
+
+
+class Refused(ganlab.Constraint):
+    def penalty(self, critic, batch, state, replica):
+        return critic(batch.real)[:1]
+
+
+def test_what_cannot_be_traced_leaves_nothing(tmp_path):
+    with pytest.raises(ganlab.ContractError, match="penalty of shape"):
+        train(small(2, constraints=[Refused()]), tmp_path / "group" / "run")
+    assert list(tmp_path.iterdir()) == []
+
+
+class Odd(ganlab.Evaluator):
+    def __init__(self, figure):
+        self._figure = figure
+
+    def evaluate(self, sample, dataset, run):
+        return self._figure
+
+
+def test_an_evaluator_must_return_figures(tmp_path):
+    with pytest.raises(ganlab.ContractError, match="Evaluator odd returned float; it must return a dict"):
+        train(small(0, steps=2, evaluators=[Odd(0.5)]), tmp_path / "run")
+    assert ganlab.Run(tmp_path / "run").info["status"] == "failed"
+
+
+def test_a_run_that_is_there_is_not_overwritten(completed):
+    before = (completed.path / "run.json").read_text()
+    with pytest.raises(ganlab.RunError, match="is there already"):
+        train(small(0, steps=1), completed.path)
+    assert (completed.path / "run.json").read_text() == before
+
+
+def test_sigterm_to_the_command_line(tmp_path):
+    (tmp_path / "long.gin").write_text(
+        """
+experiment.dataset = @datasets.gaussian_ring()
+experiment.architecture = @architectures.mlp()
+experiment.loss = @losses.wasserstein()
+experiment.constraints = [@constraints.weight_clipping()]
+experiment.strategy = @strategies.mirrored()
+experiment.critic_optimizer = @optimizers.sgd()
+experiment.generator_optimizer = @optimizers.sgd()
+experiment.critic_steps = 1
+experiment.batch_size = 8
+experiment.steps = 100_000_000
+experiment.log_every = 1
+architectures.mlp.width = 4
+strategies.mirrored.virtual_replicas = 2
+"""
+    )
+    command = [sys.executable, "-m", "ganlab", "run", "--gin", "long.gin", "--runs", "runs", "--name", "long"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        metrics = tmp_path / "runs" / "long" / "long" / "metrics.jsonl"
+        deadline = time.monotonic() + 120
+        while not (metrics.exists() and metrics.stat().st_size) and time.monotonic() < deadline:
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.1)
+        os.kill(process.pid, signal.SIGTERM)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+
+    assert process.returncode == 143, err
+    run = ganlab.Run(metrics.parent)
+    assert run.info["status"] == "interrupted"
+    assert run.info["step"] == Checkpoints(run.path / "checkpoints").latest().step > 0
+    assert "--resume" in out
+    assert "Traceback" not in err
