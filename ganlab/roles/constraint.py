@@ -120,6 +120,14 @@ class Constraint:
         """The weights moved to where they are allowed: applied after each critic update, and once before the first."""
         return weights
 
+    def diagnose(self, metrics: Mapping[str, float]) -> str | None:
+        """A warning where this constraint's own logged metrics show that it does not do its work, or None.
+
+        Called on the host with each logged row: the reduced values of what it logged, by the names it gave them. The
+        first warning of a run is shown; say what was seen, what it means and which setting to try.
+        """
+        return None
+
     def lipschitz_bound(self, weights: Tensors) -> Any:
         """A certified upper bound of the critic's Lipschitz constant from the effective weights, or None."""
         return None

@@ -9,9 +9,10 @@ import numpy as np
 import tensorflow as tf
 
 from ganlab.composition import Experiment
+from ganlab.training.guards import checksum
 from ganlab.training.inputs import Inputs
 from ganlab.training.replica import Metric
-from ganlab.training.state import TrainingState
+from ganlab.training.state import TrainingState, read
 from ganlab.training.step import TrainingStep, compiles
 
 
@@ -21,6 +22,8 @@ class Trainer:
     Attributes:
         state: What is trained.
         compiled: Whether XLA compiles the gradients.
+        checksums: Of every variable on every replica after the last `train`, `(replicas, variables)` int64, in the
+            order of `state.variables()`.
     """
 
     def __init__(self, experiment: Experiment, state: TrainingState | None = None) -> None:
@@ -31,6 +34,7 @@ class Trainer:
         self._step = TrainingStep(experiment, self.state, compiled=self.compiled)
         self._iterator: Iterator[Any] | None = None
         self._iterator_at = 0
+        self.checksums = np.zeros((experiment.replicas, 0), np.int64)
         self._gather = _Gather(experiment.strategy)
         self._chunk = tf.function(self._run, autograph=False)
 
@@ -55,9 +59,10 @@ class Trainer:
             The metrics of each, `(count, replicas, metrics)` float32.
         """
         start, length = tf.constant(self.state.step, tf.int64), tf.constant(count, tf.int32)
-        rows = self._chunk(start, length, *self._iterators())
+        rows, checksums = self._chunk(start, length, *self._iterators())
         self.state.step += count
         self._iterator_at += count
+        self.checksums = self._gather(checksums[None])[0]
         return self._gather(rows)
 
     def _iterators(self) -> tuple[Iterator[Any], ...]:
@@ -68,7 +73,9 @@ class Trainer:
             self._iterator, self._iterator_at = self._inputs.iterator(self.state.step), self.state.step
         return (self._iterator,)
 
-    def _run(self, start: tf.Tensor, count: tf.Tensor, iterator: Iterator[Any] | None = None) -> tf.Tensor:
+    def _run(
+        self, start: tf.Tensor, count: tf.Tensor, iterator: Iterator[Any] | None = None
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         strategy = self.experiment.strategy
         iteration = tf.autograph.experimental.do_not_convert(self._step.iteration)
 
@@ -81,7 +88,12 @@ class Trainer:
 
         rows = tf.TensorArray(tf.float32, size=count)
         _, rows = tf.while_loop(lambda i, _: i < count, body, (tf.constant(0), rows))
-        return rows.stack()
+        # Once a chunk, so that replicas that drift apart are noticed: they would train on, each its own network.
+        checksums = strategy.experimental_local_results(strategy.run(self._checksums))
+        return rows.stack(), tf.stack(checksums)
+
+    def _checksums(self) -> tf.Tensor:
+        return tf.stack([checksum(value) for value in read(self.state.variables()).values()])
 
 
 class _Gather:

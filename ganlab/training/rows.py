@@ -56,15 +56,3 @@ class Rows:
             reduced = _REDUCTIONS[metric.reduce](replicas)
             records.append(Record(step, metric.tag, float(reduced), tuple(map(float, replicas))))
         return records
-
-
-def first_non_finite(metrics: Sequence[Metric], first: int, values: np.ndarray) -> tuple[int, str] | None:
-    """The step and the tag of the first metric that is not a finite number, or None.
-
-    Args:
-        metrics: In the order of the values.
-        first: Generator updates done before the first of these iterations.
-        values: `(iterations, replicas, metrics)`.
-    """
-    bad = np.argwhere(~np.isfinite(values).all(axis=1))
-    return (first + int(bad[0][0]) + 1, metrics[int(bad[0][1])].tag) if len(bad) else None

@@ -17,14 +17,15 @@ import tensorflow as tf
 
 from ganlab import config, plugins
 from ganlab.composition import Experiment
-from ganlab.errors import RunError, TrainingFailedError
+from ganlab.errors import RunError
 from ganlab.runs import Run, create_run, provenance
 from ganlab.telemetry import Console, JsonLinesWriter, MultiWriter, Record
 from ganlab.telemetry.tensorboard import TensorBoardWriter
 from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
 from ganlab.training.evaluation import Evaluation
+from ganlab.training.guards import DivergedError, Warnings, check_finite, check_replicas, diverged
 from ganlab.training.loop import Trainer
-from ganlab.training.rows import Rows, first_non_finite
+from ganlab.training.rows import Rows
 
 # Long enough that what the host does between chunks is lost in it, short enough that Ctrl-C and the bar answer.
 _CHUNK_SECONDS = 1.0
@@ -86,6 +87,7 @@ class _Session:
         self._evaluation = Evaluation(experiment, trainer.state, run)
         self._elapsed_before = float(run.info.get("wall_seconds") or 0.0)
         self._started = self._noted = time.monotonic()
+        self._warnings = Warnings(trainer.state.stack)
         self._reached: dict[str, float] = dict(run.info.get("metrics") or {})
         if checkpoint is not None:
             restore(checkpoint, trainer.state.variables())
@@ -112,7 +114,7 @@ class _Session:
                 status = self._train(received)
             if status == "interrupted":
                 fields["signal"] = received[0].name if received else None
-        except TrainingFailedError:
+        except DivergedError:
             status = "diverged"
             raise
         except KeyboardInterrupt:
@@ -141,18 +143,22 @@ class _Session:
         return "completed"
 
     def _take(self, step: int, values: np.ndarray) -> None:
-        bad = first_non_finite(self._trainer.metrics, step, values)
-        if bad is not None:
-            values = values[: bad[0] - step]
-        for records in self._rows.add(step, values):
+        good = check_finite(values)
+        # The row of the first bad iteration is written too: it shows which metrics went with it.
+        for records in self._rows.add(step, values if good is None else values[: good + 1]):
             self._write(records)
-        if bad is not None:
+            for warning in self._warnings.row(records):
+                self._warn(records[0].step, warning)
+        if good is not None:
             latest = self._checkpoints.latest()
-            kept = f"The checkpoint of step {latest.step} is kept." if latest else "There is no earlier checkpoint."
-            raise TrainingFailedError(
-                f"{bad[1]} is not finite from step {bad[0]} on: training diverged. {kept} Lower the learning rates, "
-                "or see in TensorBoard which metric grew first."
-            )
+            kept = latest.step if latest else None
+            raise diverged(self._trainer.metrics, step + good + 1, values[good], kept)
+        check_replicas(list(self._trainer.state.variables()), self._trainer.checksums, self._trainer.state.step)
+
+    def _warn(self, step: int, warning: str) -> None:
+        self._screen.warning(warning)
+        self._writers.text(step, "warnings", warning)
+        self._run.update(warnings=[*self._run.info.get("warnings", []), warning])
 
     def _do_what_is_due(self) -> None:
         experiment, step = self._experiment, self._trainer.state.step

@@ -48,3 +48,17 @@ class GradientPenalty(ganlab.Constraint):
         if self.one_sided:
             excess = tf.nn.relu(excess)
         return self.weight * tf.square(excess)
+
+    def diagnose(self, metrics: Mapping[str, float]) -> str | None:
+        """Warns of slopes at more than twice, or for a two-sided penalty at less than half, the target."""
+        slope = metrics["slope"]
+        if slope > 2 * self.target:
+            seen, remedy = "steep: the penalty does not hold the critic", "a larger constraints.gradient_penalty.weight"
+        elif slope < 0.5 * self.target and not self.one_sided:
+            seen, remedy = (
+                "flat: the critic tells little",
+                "a smaller weight, more critic_steps or a larger learning rate",
+            )
+        else:
+            return None
+        return f"The critic's mean slope is {slope:.3g} where its target is {self.target:g}, {seen}. Try {remedy}."

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 import ganlab
 from ganlab.lazy import tensorflow as tf
 
+_MOSTLY = 0.5
+
 
 class WeightClipping(ganlab.Constraint):
     """Clips every weight of the critic to [-limit, limit] after each update.
@@ -14,6 +16,9 @@ class WeightClipping(ganlab.Constraint):
     Arjovsky, Chintala and Bottou, "Wasserstein GAN" (2017), algorithm 1, line 7. Biases are clipped too, as in the
     paper's code. The critic is Lipschitz with some constant that depends on the limit and the depth, so critic scores
     are Wasserstein distances only up to an unknown factor.
+
+    Logs `saturated`, the fraction of weights within 1% of the limit: Gulrajani et al. (2017), figure 1b, show them
+    piling up there.
     """
 
     def __init__(self, *, limit: float = 0.01) -> None:
@@ -28,6 +33,28 @@ class WeightClipping(ganlab.Constraint):
         if not limit > 0:
             raise ganlab.ConfigError(f"constraints.weight_clipping.limit = {limit!r} must be above 0.")
         self.limit = limit
+
+    def advance(
+        self,
+        weights: Mapping[str, tf.Tensor],
+        state: Mapping[str, tf.Tensor],
+        batch: ganlab.Batch,
+        replica: ganlab.Replica,
+    ) -> Mapping[str, tf.Tensor]:
+        """Nothing moves; logs how many weights are at the limit."""
+        flat = tf.concat([tf.reshape(weight, [-1]) for weight in weights.values()], axis=0)
+        replica.log("saturated", tf.cast(tf.abs(flat) >= 0.99 * self.limit, tf.float32))
+        return state
+
+    def diagnose(self, metrics: Mapping[str, float]) -> str | None:
+        """Warns where most weights are at the limit."""
+        if metrics["saturated"] <= _MOSTLY:
+            return None
+        return (
+            f"{metrics['saturated']:.0%} of the critic's weights are at the clipping limit {self.limit:g}: it can be "
+            "little but a sum of its inputs. Try another constraints.weight_clipping.limit, a shallower critic, or "
+            "constraints.gradient_penalty."
+        )
 
     def project(self, weights: Mapping[str, tf.Tensor]) -> Mapping[str, tf.Tensor]:
         """The weights clipped by value."""

@@ -1,0 +1,114 @@
+"""What watches over a run while it trains: replicas that drift apart, metrics that go wrong, constraints that fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from ganlab.errors import TrainingFailedError
+from ganlab.telemetry import Record
+from ganlab.training.replica import Metric
+from ganlab.training.stack import ConstraintStack
+
+# Rows in a row that must show a constraint failing before it is said: the first iterations of any run look ill.
+_PATIENCE = 10
+# A loss this many times larger than in the run's first rows has exploded.
+_FIRST_ROWS, _EXPLODED = 10, 1_000.0
+
+
+class DivergedError(TrainingFailedError):
+    """A metric is no longer a finite number."""
+
+
+def checksum(value: tf.Tensor) -> tf.Tensor:
+    """A sum over a tensor's bits, int64: equal for equal bits, and cheap."""
+    if value.dtype.is_floating:
+        bits = {2: tf.int16, 4: tf.int32, 8: tf.int64}[value.dtype.size]
+        value = tf.bitcast(value, bits)
+    return tf.reduce_sum(tf.cast(value, tf.int64))
+
+
+def check_replicas(names: Sequence[str], checksums: np.ndarray, step: int) -> None:
+    """Stops a run whose replicas no longer hold the same variables.
+
+    Args:
+        names: Of the variables.
+        checksums: `(replicas, variables)`.
+        step: Generator updates done, for the message.
+
+    Raises:
+        TrainingFailedError: Names the variables.
+    """
+    different = [name for name, column in zip(names, checksums.T, strict=True) if len(set(column.tolist())) > 1]
+    if different:
+        shown = ", ".join(different[:5]) + (f" and {len(different) - 5} more" if len(different) > 5 else "")
+        raise TrainingFailedError(
+            f"The replicas hold different values of {shown} at step {step}, so they no longer train one network. A "
+            "plugin has changed a variable on one replica, or advances a state from one replica's own data: reduce that "
+            "with replica.mean, sum or max. Earlier checkpoints are kept."
+        )
+
+
+def check_finite(values: np.ndarray) -> int | None:
+    """How many iterations come before the first with a metric that is not finite; None where all are finite.
+
+    Args:
+        values: `(iterations, replicas, metrics)`.
+    """
+    bad = np.argwhere(~np.isfinite(values).all(axis=(1, 2)))
+    return int(bad[0][0]) if len(bad) else None
+
+
+def diverged(metrics: Sequence[Metric], step: int, values: np.ndarray, kept: int | None) -> DivergedError:
+    """The error of an iteration with a metric that is not finite.
+
+    Args:
+        metrics: In the order of the values.
+        step: Generator updates done with that iteration.
+        values: Its metrics, `(replicas, metrics)`.
+        kept: The step of the newest checkpoint, or None.
+    """
+    tag = metrics[int(np.argmin(np.isfinite(values).all(axis=0)))].tag
+    saved = f"The checkpoint of step {kept} is kept." if kept is not None else "There is no earlier checkpoint."
+    return DivergedError(
+        f"{tag} is not finite from step {step} on: training diverged. {saved} Lower the learning rates, or see in "
+        "TensorBoard which metric grew first."
+    )
+
+
+class Warnings:
+    """Warns, once each, of constraints that report trouble and of a critic's loss that explodes."""
+
+    def __init__(self, stack: ConstraintStack) -> None:
+        self._stack = stack
+        self._ill = dict.fromkeys(stack.names, 0)
+        self._said: set[str] = set()
+        self._rows, self._largest = 0, 0.0
+
+    def row(self, records: Sequence[Record]) -> Iterator[str]:
+        """Takes the metrics of one logged row and yields the warnings that are due."""
+        reduced = {record.tag: record.reduced for record in records}
+        for name, constraint in zip(self._stack.names, self._stack.constraints, strict=True):
+            prefix = f"constraints/{name}/"
+            own = {tag.removeprefix(prefix): value for tag, value in reduced.items() if tag.startswith(prefix)}
+            complaint = constraint.diagnose(own)
+            self._ill[name] = self._ill[name] + 1 if complaint else 0
+            if complaint and self._ill[name] == _PATIENCE:
+                yield from self._once(name, f"{name}: {complaint}")
+        loss = abs(reduced.get("critic/loss", 0.0))
+        self._rows += 1
+        if self._rows <= _FIRST_ROWS:
+            self._largest = max(self._largest, loss, 1.0)
+        elif loss > _EXPLODED * self._largest:
+            yield from self._once(
+                "critic/loss",
+                f"The critic's loss is {loss:.3g} at step {records[0].step}, {loss / self._largest:.0f} times the "
+                "largest of the run's first rows. Lower the learning rates, or constrain the critic more.",
+            )
+
+    def _once(self, key: str, text: str) -> Iterator[str]:
+        if key not in self._said:
+            self._said.add(key)
+            yield text

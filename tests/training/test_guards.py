@@ -1,0 +1,99 @@
+"""What stops a run and what warns of one."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from small import constraint, small
+
+import ganlab
+from ganlab.telemetry import Record
+from ganlab.training.guards import Warnings, check_replicas, checksum
+from ganlab.training.loop import Trainer
+from ganlab.training.stack import ConstraintStack
+from ganlab.training.state import TrainingState
+
+pytestmark = pytest.mark.usefixtures("cpus")
+
+
+class Drifting(ganlab.Constraint):
+    """A plugin that breaks its contract: its state depends on the replica."""
+
+    def initial_state(self, weights):
+        return {"own": tf.constant(0.0)}
+
+    def advance(self, weights, state, batch, replica):
+        return {"own": tf.reduce_mean(batch.real)}
+
+
+def rows(tag, values):
+    return [[Record(step, tag, value, (value,))] for step, value in enumerate(values, start=1)]
+
+
+def test_a_checksum_tells_bits_apart():
+    one = tf.constant([1.0, 2.0])
+    assert int(checksum(one)) == int(checksum(tf.constant([1.0, 2.0])))
+    assert int(checksum(one)) != int(checksum(tf.constant([1.0, np.nextafter(np.float32(2), np.float32(3))])))
+    assert int(checksum(tf.constant([0.0]))) != int(checksum(tf.constant([-0.0])))
+    assert int(checksum(tf.constant([7, 9], tf.int64))) == 16
+
+
+def test_replicas_of_a_sound_run_hold_equal_bits():
+    trainer = Trainer(small(2, constraints=[constraint("spectral_norm"), constraint("gradient_penalty")]))
+    trainer.train(3)
+    assert trainer.checksums.shape == (2, len(trainer.state.variables()))
+    np.testing.assert_array_equal(trainer.checksums[0], trainer.checksums[1])
+    check_replicas(list(trainer.state.variables()), trainer.checksums, 3)
+
+
+def test_replicas_that_drift_apart_stop_the_run(tmp_path):
+    with pytest.raises(ganlab.TrainingFailedError) as caught:
+        ganlab.train(small(2, constraints=[Drifting()], steps=4), tmp_path / "run")
+    assert "constraints/drifting/state/own at step 1" in str(caught.value)
+    assert "generator" not in str(caught.value)
+    assert ganlab.Run(tmp_path / "run").info["status"] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("made", "tag", "value", "says"),
+    [
+        (lambda: constraint("gradient_penalty"), "gradient_penalty/slope", 2.5, "mean slope is 2.5"),
+        (lambda: constraint("gradient_penalty"), "gradient_penalty/slope", 0.3, "flat"),
+        (lambda: constraint("weight_clipping"), "weight_clipping/saturated", 0.8, "80% of the critic's weights"),
+    ],
+)
+def test_a_constraint_that_fails_warns_once_after_ten_rows(made, tag, value, says):
+    name = tag.split("/")[0]
+    warnings = Warnings(ConstraintStack([made()], [name]))
+    seen = [list(warnings.row(row)) for row in rows(f"constraints/{tag}", [value] * 30)]
+    assert seen[:9] == [[]] * 9
+    assert len(seen[9]) == 1
+    assert says in seen[9][0]
+    assert seen[10:] == [[]] * 20
+
+
+def test_a_sound_constraint_does_not_warn():
+    warnings = Warnings(ConstraintStack([constraint("gradient_penalty", one_sided=True)], ["gradient_penalty"]))
+    assert not [
+        w for row in rows("constraints/gradient_penalty/slope", [0.1, 1.0, 1.9] * 10) for w in warnings.row(row)
+    ]
+
+
+def test_a_critics_loss_that_explodes_warns_once():
+    warnings = Warnings(ConstraintStack([], []))
+    losses = [2.0] * 12 + [1900.0, 2100.0, 1e9]
+    seen = [list(warnings.row(row)) for row in rows("critic/loss", losses)]
+    assert [bool(said) for said in seen] == [False] * 13 + [True, False]
+    assert "2.1e+03 at step 14, 1050 times" in seen[13][0]
+
+
+def test_a_warning_is_in_run_json(tmp_path):
+    parts = {"constraints": [constraint("weight_clipping", limit=1e-4)], "steps": 12, "log_every": 1}
+    run = ganlab.train(small(1, **parts), tmp_path / "run")
+    (warning,) = run.info["warnings"]
+    assert warning.startswith("weight_clipping: ")
+    assert "at the clipping limit 0.0001" in warning
+    # The figure itself, by numpy: the weights that the first update starts from.
+    saturated = [r.reduced for r in run.metrics() if r.tag == "constraints/weight_clipping/saturated"]
+    weights = np.concatenate([v.numpy().ravel() for v in TrainingState(small(1, **parts)).critic.weights.values()])
+    assert saturated[0] == pytest.approx(np.mean(np.abs(weights) >= 0.99e-4), rel=1e-6)
+    assert 0.5 < saturated[0] < 1.0
