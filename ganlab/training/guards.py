@@ -45,9 +45,9 @@ def check_replicas(names: Sequence[str], checksums: np.ndarray, step: int) -> No
     if different:
         shown = ", ".join(different[:5]) + (f" and {len(different) - 5} more" if len(different) > 5 else "")
         raise TrainingFailedError(
-            f"The replicas hold different values of {shown} at step {step}, so they no longer train one network. A "
-            "plugin has changed a variable on one replica, or advances a state from one replica's own data: reduce that "
-            "with replica.mean, sum or max. Earlier checkpoints are kept."
+            f"The replicas hold different values of {shown} at step {step}, so they no longer train one network. "
+            "A plugin has changed a variable on one replica, or advances a state from one replica's own data: reduce "
+            "that with replica.mean, sum or max. Earlier checkpoints are kept."
         )
 
 
