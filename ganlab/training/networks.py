@@ -150,13 +150,13 @@ def check_layers(role: str, model: keras.Model, *, constraints: tuple[Constraint
     Raises:
         IncompatibleError: Names the layer and what to use instead.
     """
-    per_example = [type(c).__name__ for c in constraints if type(c).penalty is not Constraint.penalty]
+    per_example = [type(c).__name__ for c in constraints if _differentiates_examples(type(c))]
     for layer in _layers(model):
         where = f"The {role}'s layer {layer.name!r} ({type(layer).__name__})"
         if isinstance(layer, keras.layers.BatchNormalization):
             if per_example:
                 raise IncompatibleError(
-                    f"{where} mixes the examples of a batch, so {per_example[0]}, a penalty on each example alone, "
+                    f"{where} mixes the examples of a batch, so that {per_example[0]}, which takes each example alone, "
                     "would not be what it says. Use LayerNormalization, or no normalization, in the critic."
                 )
             if not layer.synchronized:
@@ -169,6 +169,10 @@ def check_layers(role: str, model: keras.Model, *, constraints: tuple[Constraint
                 f"{where} draws the same noise on every replica, and its seed is in no checkpoint. Use "
                 "ganlab.layers.Dropout or ganlab.layers.GaussianNoise, or draw from replica in a constraint."
             )
+
+
+def _differentiates_examples(kind: type[Constraint]) -> bool:
+    return kind.penalty is not Constraint.penalty or kind.transform is not Constraint.transform
 
 
 def _layers(model: keras.Model) -> list[keras.layers.Layer]:

@@ -57,6 +57,7 @@ class Draws:
 
     Attributes:
         seed: The experiment's seed.
+        local_batch: Examples on this replica.
         step: The update's number, an integer scalar tensor.
         replica: This replica's number, an integer scalar tensor.
         recorded: The draws so far, in order.
@@ -66,6 +67,7 @@ class Draws:
     """
 
     seed: int
+    local_batch: int
     step: tf.Tensor
     replica: tf.Tensor
     recorded: list[Draw] = field(default_factory=list)
@@ -98,11 +100,11 @@ class ReplicaView:
 
     def uniform(self, shape: Sequence[int]) -> tf.Tensor:
         """Uniform numbers in [0, 1): this replica's rows of the global batch's."""
-        return self._draws.take("uniform", shape, self._stream)
+        return self._take("uniform", shape)
 
     def normal(self, shape: Sequence[int]) -> tf.Tensor:
         """Standard normal numbers: this replica's rows of the global batch's."""
-        return self._draws.take("normal", shape, self._stream)
+        return self._take("normal", shape)
 
     def sum(self, x: tf.Tensor) -> tf.Tensor:
         """The sum over replicas."""
@@ -130,6 +132,15 @@ class ReplicaView:
         if self._log is not None:
             value = LOCAL_REDUCTIONS[reduce](tf.cast(tf.convert_to_tensor(values), tf.float32))
             self._log.add(f"constraints/{self._name}/{name}", value, reduce)
+
+    def _take(self, kind: Kind, shape: Sequence[int]) -> tf.Tensor:
+        rows = self._draws.local_batch
+        if len(shape) == 0 or shape[0] != rows:
+            raise ContractError(
+                f"{self._name} draws random numbers of shape {tuple(shape)}; the first axis must be the local batch, "
+                f"{rows}, because numbers belong to examples. Others would change with the number of replicas."
+            )
+        return self._draws.take(kind, shape, self._stream)
 
     def _collective(self, x: tf.Tensor, reduce: Callable[[], tf.Tensor]) -> tf.Tensor:
         self._draws.collective = self._draws.collective or self._name

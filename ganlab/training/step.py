@@ -66,7 +66,7 @@ class TrainingStep:
 
     def _draws(self, step: tf.Tensor) -> Draws:
         replica = tf.distribute.get_replica_context().replica_id_in_sync_group
-        return Draws(self.experiment.seed, step, tf.convert_to_tensor(replica, tf.int32))
+        return Draws(self.experiment.seed, self._local, step, tf.convert_to_tensor(replica, tf.int32))
 
     def _update_critic(self, update: tf.Tensor, real: tf.Tensor) -> tuple[list[Metric], tf.Tensor]:
         state, draws = self.state, self._draws(update)
@@ -215,11 +215,11 @@ class Gradients:
         self, *arguments: Any, step: tf.Tensor, replica: tf.Tensor
     ) -> tuple[tuple[list[tf.Tensor], Tensors, tf.Tensor], list[Metric]]:
         """Runs the part; returns (gradients, buffers, values of the metrics) and the metrics."""
-        seed = self._experiment.seed
+        seed, local = self._experiment.seed, self._experiment.local_batch
         if self._compiled and self._function is None:
             self._prepare(arguments)
         if self._function is None:
-            return self._run(Draws(seed, step, replica), arguments), self._metrics
+            return self._run(Draws(seed, local, step, replica), arguments), self._metrics
         given = [draw(spec, seed=seed, step=step, replica=replica) for spec in self._spec]
         return self._function(arguments, step, replica, given), self._metrics
 
@@ -231,11 +231,11 @@ class Gradients:
 
     def _prepare(self, arguments: Any) -> None:
         """Traces once on a scratch graph to see what is drawn and whether replicas talk; then compiles or does not."""
-        seed = self._experiment.seed
+        seed, local = self._experiment.seed, self._experiment.local_batch
         seen: list[Draws] = []
 
         def scratch(arguments: Any, step: tf.Tensor, replica: tf.Tensor) -> Any:
-            seen.append(Draws(seed, step, replica, scratch=True))
+            seen.append(Draws(seed, local, step, replica, scratch=True))
             return self._run(seen[-1], arguments)
 
         specs = tf.nest.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), arguments)
@@ -252,7 +252,7 @@ class Gradients:
         self._spec = seen[-1].recorded
 
         def compiled(arguments: Any, step: tf.Tensor, replica: tf.Tensor, given: list[tf.Tensor]) -> Any:
-            return self._run(Draws(seed, step, replica, given=given), arguments)
+            return self._run(Draws(seed, local, step, replica, given=given), arguments)
 
         self._function = tf.function(compiled, jit_compile=True, autograph=False)
 

@@ -7,20 +7,22 @@ import pytest
 import tensorflow as tf
 from small import (
     Layers,
+    Trained,
     assert_same,
     constraint,
     distance,
     dropping_critic,
-    normalized_critic,
     normalized_generator,
     small,
     trained,
+    values,
 )
 
 import ganlab
 from ganlab.training import noise
 from ganlab.training import step as step_module
 from ganlab.training.stack import ConstraintStack
+from ganlab.training.state import TrainingState
 
 CONSTRAINTS = {
     "weight_clipping": {"limit": 0.5},
@@ -51,8 +53,8 @@ def test_weights_and_metrics_do_not_depend_on_the_number_of_replicas(name):
 
 def test_the_reference_moves(penalized):
     # Equal weights prove nothing where training stands still.
-    start = trained(0, count=0, constraints=[constraint("gradient_penalty", weight=1.0)])
-    assert distance(start, penalized) > 0.05
+    state = TrainingState(small(0))
+    assert distance(Trained(penalized.trainer, values(state), penalized.rows), penalized) > 0.05
 
 
 @pytest.mark.parametrize(
@@ -65,14 +67,13 @@ def test_the_reference_moves(penalized):
             "critic_steps": 3,
             "constraints": ["gradient_penalty"],
         },
-        {"architecture": Layers(critic=normalized_critic), "constraints": ["weight_clipping"]},
         {
             "constraints": ["spectral_norm", "gradient_penalty"],
             "critic_optimizer": "adam",
             "generator_optimizer": "adam",
         },
     ],
-    ids=["normalized generator, dropout, hinge, average, 3 updates", "normalized critic", "a stack under Adam"],
+    ids=["normalized generator, dropout, hinge, average, 3 updates", "a stack under Adam"],
 )
 def test_nor_does_anything_else(parts):
     def built():
@@ -89,11 +90,11 @@ def test_nor_does_anything_else(parts):
     one, four = trained(0, **built()), trained(4, **built())
 
     assert_same(one, four)
-    before = trained(0, count=0, **built())
-    moved = [name for name in one.values if not np.array_equal(one.values[name], before.values[name])]
+    before = values(TrainingState(small(0, **built())))
+    moved = [name for name in one.values if not np.array_equal(one.values[name], before[name])]
     assert any("generator/weights" in name for name in moved)
     assert any("critic/weights" in name for name in moved)
-    for group in ("generator/average", "generator/buffers", "critic/buffers"):
+    for group in ("generator/average", "generator/buffers"):
         assert all(name in moved for name in one.values if name.startswith(group))
 
 
@@ -125,7 +126,7 @@ def test_a_run_leaves_the_same_rows(tmp_path):
 # Three ways to get it wrong, each far outside the tolerance above: the tests have teeth.
 
 
-def far_from(reference, replicas=4):
+def far_from(reference, replicas=2):
     return distance(reference, trained(replicas, constraints=[constraint("gradient_penalty", weight=1.0)]))
 
 
