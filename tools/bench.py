@@ -1,0 +1,95 @@
+"""What ganlab costs, as ratios measured in one run.
+
+    python tools/bench.py guards
+
+Absolute times mean little on shared machines, so everything is alternated with what it is compared to, several rounds,
+and the medians of the paired ratios are printed with their spread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+
+def alternate(first: Callable[[], object], second: Callable[[], object], rounds: int) -> list[tuple[float, float]]:
+    """Seconds of both, in turn, `rounds` times."""
+    pairs = []
+    for _ in range(rounds):
+        seconds = []
+        for function in (first, second):
+            begun = time.perf_counter()
+            function()
+            seconds.append(time.perf_counter() - begun)
+        pairs.append((seconds[0], seconds[1]))
+    return pairs
+
+
+def guards(rounds: int) -> dict[str, float]:
+    """The cost of comparing the replicas' variables once a chunk, on the toy networks and two virtual replicas."""
+    import tensorflow as tf
+
+    from ganlab.composition import compose
+    from ganlab.config import load
+    from ganlab.training.loop import Trainer
+
+    class Unguarded(Trainer):
+        def _checksums(self) -> tf.Tensor:
+            return tf.zeros([1], tf.int64)
+
+    params = ["strategies.mirrored.virtual_replicas=2", "architectures.mlp.width=512"]
+    experiment = compose(load(["eight_gaussians"], params))
+    guarded, unguarded = Trainer(experiment), Unguarded(experiment)
+    for trainer in (guarded, unguarded):
+        trainer.train(2)
+    begun = time.perf_counter()
+    guarded.train(5)
+    # As many iterations as a chunk of `ganlab run` has, which lasts about a second.
+    chunk = max(1, round(5 / (time.perf_counter() - begun)))
+    pairs = alternate(lambda: guarded.train(chunk), lambda: unguarded.train(chunk), rounds)
+    ratios = [a / b for a, b in pairs]
+    alone = tf.function(lambda: experiment.strategy.run(guarded._checksums), autograph=False)
+    alone()
+    begun = time.perf_counter()
+    for _ in range(20):
+        alone()
+    check = (time.perf_counter() - begun) / 20
+    return {
+        "iterations in a chunk": chunk,
+        "seconds of a chunk without": statistics.median(b for _, b in pairs),
+        "seconds of the check alone": check,
+        "check alone / chunk": check / statistics.median(b for _, b in pairs),
+        "with / without, median": statistics.median(ratios),
+        "with / without, least": min(ratios),
+        "with / without, most": max(ratios),
+    }
+
+
+BENCHMARKS = {"guards": guards}
+
+
+def main() -> None:
+    """Runs the benchmarks that are named, or all."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", choices=[*BENCHMARKS, []], help="which; all by default")
+    parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    results = {name: BENCHMARKS[name](arguments.rounds) for name in arguments.names or BENCHMARKS}
+    if arguments.json:
+        print(json.dumps(results, indent=2))
+        return
+    for name, figures in results.items():
+        print(name)
+        for figure, value in figures.items():
+            print(f"  {figure:<28} {value:.4g}")
+
+
+if __name__ == "__main__":
+    main()
