@@ -7,7 +7,7 @@ from small import constraint, small
 
 import ganlab
 from ganlab.telemetry import Record
-from ganlab.training.guards import Warnings, check_replicas, checksum
+from ganlab.training.guards import Sums, Warnings, check_replicas, checksum
 from ganlab.training.loop import Trainer
 from ganlab.training.stack import ConstraintStack
 from ganlab.training.state import TrainingState
@@ -40,9 +40,18 @@ def test_a_checksum_tells_bits_apart():
 def test_replicas_of_a_sound_run_hold_equal_bits():
     trainer = Trainer(small(2, constraints=[constraint("spectral_norm"), constraint("gradient_penalty")]))
     trainer.train(3)
-    assert trainer.checksums.shape == (2, len(trainer.state.variables()))
-    np.testing.assert_array_equal(trainer.checksums[0], trainer.checksums[1])
-    check_replicas(list(trainer.state.variables()), trainer.checksums, 3)
+    assert trainer.sums.bits.shape == trainer.sums.magnitudes.shape == (2, len(trainer.state.variables()))
+    np.testing.assert_array_equal(trainer.sums.bits[0], trainer.sums.bits[1])
+    assert check_replicas(list(trainer.state.variables()), trainer.sums, 3) == ""
+
+
+def test_rounding_on_unlike_devices_is_a_warning_and_more_is_not():
+    bits = np.array([[1, 2], [1, 3]])
+    warning = check_replicas(["a", "b"], Sums(bits, np.array([[5.0, 7.0], [5.0, 7.0001]])), 9)
+    assert "differ by rounding" in warning
+    for other in (7.1, np.nan):
+        with pytest.raises(ganlab.TrainingFailedError, match="different values of b at step 9"):
+            check_replicas(["a", "b"], Sums(bits, np.array([[5.0, 7.0], [5.0, other]])), 9)
 
 
 def test_replicas_that_drift_apart_stop_the_run(tmp_path):
