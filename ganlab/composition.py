@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ganlab.errors import ConfigError, IncompatibleError
 from ganlab.plugins import component
-from ganlab.recipes import Recipe, recipe_of
+from ganlab.recipes import Recipe, described, recipe_of
 from ganlab.roles import Architecture, Constraint, Dataset, Evaluator, Loss
 
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ class Experiment:
     def recipe(self) -> Recipe:
         """How to make this experiment again. A part that no registered factory made stands as itself."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return Recipe("", "experiment", {name: _as_recipe(value) for name, value in values.items()})
+        lists = {part: list(values[part]) for part in ("constraints", "evaluators")}  # as files have them
+        return Recipe("", "experiment", {name: described(value) for name, value in {**values, **lists}.items()})
 
     def component_names(self, part: str) -> list[str]:
         """A name for each of the `constraints` or `evaluators`, unique: the second of a name is `<name>_2`."""
@@ -226,12 +227,6 @@ def _check_roles(settings: Mapping[str, Any]) -> None:
                     f"experiment.{part} is {item!r}, of type {type(item).__name__}; it must be a "
                     f"{package}.{role.__name__}, such as one of the {PARTS[part]} that 'ganlab plugins' lists."
                 )
-
-
-def _as_recipe(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_as_recipe(item) for item in value]
-    return recipe_of(value) or value
 
 
 def _round_up(value: int, multiple: int) -> int:

@@ -50,8 +50,9 @@ class Factory:
 
     def __call__(self, **arguments: Any) -> Any:
         """Makes the component and remembers how."""
+        recipe = Recipe(self.kind, self.name, {name: described(value) for name, value in arguments.items()})
         made = self.make(**arguments)
-        _remember(made, Recipe(self.kind, self.name, arguments))
+        _remember(made, recipe)
         return made
 
     def __repr__(self) -> str:
@@ -75,3 +76,12 @@ def recipe_of(made: Any) -> Recipe | None:
     """The recipe that a component was made with, or None for an object that no registered factory made."""
     reference, recipe = _recipes.get(id(made), (None, None))
     return recipe if reference is not None and reference() is made else None
+
+
+def described(value: Any) -> Any:
+    """A value with the recipe in place of everything that a registered factory made, at any depth."""
+    if type(value) in (list, tuple):
+        return type(value)(described(item) for item in value)
+    if type(value) is dict:
+        return {key: described(item) for key, item in value.items()}
+    return recipe_of(value) or value
