@@ -1,0 +1,197 @@
+"""The check `tpu`: is the training step, as it stands, a program that a TPU slice can hold?"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ganlab.errors import ConfigError
+from ganlab.verification.report import Row, Source, Status
+from ganlab.verification.tpu import chips, environment
+from ganlab.verification.tpu.chips import Topology
+
+_OP_NAME = re.compile(r'op_name="([^"]+)"')
+_NEEDED = re.compile(r"\(([\d.]+)([KMGT])\) exceeds available|[Uu]sed ([\d.]+)([KMGT]) of")
+_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_LONGEST_MESSAGE = 500
+
+
+def check(source: Source, *, topology: str = "v5e:2x2") -> Row:
+    """Compiles the experiment's training iteration for every core of a TPU slice, which need not exist.
+
+    What is compiled is `TrainingStep.iteration`, all updates of the critic and the generator's, with their optimizers
+    and all-reduces, for a global batch of the experiment's size, rounded up where it does not divide over the cores.
+
+    Args:
+        source: The experiment.
+        topology: The slice, such as `v5e:2x2` or `v4:2x2x1`.
+
+    Returns:
+        A row whose figure is the memory that a core needs over what it has. It passes where the step compiles, fits,
+        and reduces over its cores if there are several; it is not run where the compiler cannot be installed.
+
+    Raises:
+        ConfigError: There is no such topology.
+    """
+    wanted = chips.topology(topology)
+    data: dict[str, Any] = {"topology": topology, "cores": wanted.cores, "compiler": list(environment.PINS)}
+    try:
+        python, variables = environment.compiler_python()
+    except environment.UnavailableError as error:
+        return _not_run(f"the TPU compiler ({', '.join(environment.PINS)}) cannot be installed here: {error}", data)
+    with tempfile.TemporaryDirectory(prefix="ganlab-tpu-") as name:
+        module = Path(name) / "step.stablehlo"
+        lowered = _lower(source, wanted.cores, module)
+        if "died" in lowered:
+            return _not_run(f"the process that lowers the step died: {lowered['died']}", data)
+        data["batch_size"] = lowered["batch_size"]
+        if lowered["error"]:
+            return Row("tpu", "failed", None, 1.0, lowered["error"], data)
+        if lowered["obstacles"]:
+            return _stopped(lowered["obstacles"], data)
+        compiled = _compile(python, variables, wanted, module)
+    if "died" in compiled:
+        return _not_run(f"the process that compiles for the TPU died: {compiled['died']}", data)
+    outcome, message = compiled.pop("outcome"), compiled.pop("message", "")
+    if outcome == "no topology":
+        raise ConfigError(f"The TPU compiler knows no topology {topology!r}: {message}. Name another slice.")
+    data |= compiled
+    if outcome == "refused":
+        return _refused(message, lowered["lines"], wanted, data)
+    return _judged(wanted, lowered["asked_batch_size"], data)
+
+
+def _lower(source: Source, replicas: int, module: Path) -> dict[str, Any]:
+    # Without GPUs: it is lowered on the CPU, and TensorFlow would take all of their memory first.
+    variables = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
+    command = [sys.executable, "-P", "-m", "ganlab.verification.tpu.lowering"]
+    return _child(command, variables, {"source": asdict(source), "replicas": replicas, "module": str(module)})
+
+
+def _compile(python: str, variables: dict[str, str], wanted: Topology, module: Path) -> dict[str, Any]:
+    request = {
+        "module": str(module),
+        "topology": wanted.name,
+        "configuration": wanted.chip.configuration,
+        "cores": wanted.cores,
+    }
+    return _child([python, "-P", str(Path(__file__).with_name("compiling.py"))], variables, request)
+
+
+def _child(command: Sequence[str], variables: dict[str, str], request: dict[str, Any]) -> dict[str, Any]:
+    """Asks a process of its own; returns its answer, or `died` with the last line of what it said."""
+    answer = Path(request["module"]).with_suffix(".json")
+    answer.unlink(missing_ok=True)
+    text = json.dumps({**request, "result": str(answer)})
+    done = subprocess.run(command, input=text, capture_output=True, text=True, errors="replace", env=variables)
+    if done.returncode == 0:
+        found: dict[str, Any] = json.loads(answer.read_text())
+        return found
+    said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    ended = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
+    return {"died": f"{said[-1]} ({ended})" if said else ended}
+
+
+def _judged(wanted: Topology, asked: int, data: dict[str, Any]) -> Row:
+    """The row of a step that compiles."""
+    written, combined, memory = data["all_reduces"], data["compiled_all_reduces"], data["memory"]
+    memory["capacity"] = capacity = wanted.chip.memory
+    cores, batch = wanted.cores, data["batch_size"]
+    figure = memory["total"] / capacity
+    status: Status = "passed"
+    said = [
+        f"Compiles for {wanted.name} ({data['device']}, {cores} {'core' if cores == 1 else 'cores'}, {batch // cores} "
+        f"of {batch} examples on each): {written['count']} all-reduces of {_bytes(written['bytes'])} in all, combined "
+        f"to {combined['count']}; {_bytes(memory['total'])} of the {_bytes(capacity)} of a core; "
+        f"{_flop(data['flops'])} an iteration and core."
+    ]
+    if batch != asked:
+        said.append(f"experiment.batch_size = {asked} does not divide over {cores} cores: {batch} was compiled.")
+    products = data["float32_products"]
+    if products["in_bfloat16"]:
+        said.append(
+            f"{products['in_bfloat16']} of {products['count']} float32 products round their factors to bfloat16, as a "
+            "TPU does by default."
+        )
+    if cores > 1 and not combined["count"]:
+        status = "failed"
+        said.insert(0, "There is no all-reduce in the program: replicas would train apart.")
+    if figure > 1:
+        status = "failed"
+        said.insert(0, "It does not fit. Take a smaller batch or more cores.")
+    return Row("tpu", status, figure, 1.0, " ".join(said), data)
+
+
+def _stopped(obstacles: list[dict[str, Any]], data: dict[str, Any]) -> Row:
+    """The row of a step that TensorFlow or XLA would not take."""
+    data["obstacles"] = obstacles
+    said = ["The step cannot be compiled for a TPU."]
+    for obstacle in obstacles:
+        what = f"{obstacle['op']}: {obstacle['reason']}" if obstacle["op"] else obstacle["reason"]
+        said.append(f"{what.rstrip('.')}{_at(obstacle['line'])}.")
+    if any(obstacle["op"] for obstacle in obstacles):
+        said.append("Write that with other operations.")
+    return Row("tpu", "failed", None, 1.0, " ".join(said), data)
+
+
+def _refused(message: str, lines: dict[str, Any], wanted: Topology, data: dict[str, Any]) -> Row:
+    """The row of a step that the TPU's own compiler would not take."""
+    data["message"] = message
+    needed = _NEEDED.search(message)
+    if "RESOURCE_EXHAUSTED" in message and needed:
+        number, unit = [group for group in needed.groups() if group]
+        total, capacity = float(number) * _UNITS[unit], wanted.chip.memory
+        data["memory"] = {"total": int(total), "capacity": capacity}
+        detail = (
+            f"The step does not fit: it needs {_bytes(total)} of the {_bytes(capacity)} of a {wanted.chip.name} core, "
+            "of which the compiler keeps some. Take a smaller batch, or more cores than the "
+            f"{wanted.cores} of {wanted.name}."
+        )
+        return Row("tpu", "failed", total / capacity, 1.0, detail, data)
+    said = [f"The compiler for {wanted.name} refused the step: {' '.join(message.split())[:_LONGEST_MESSAGE]}."]
+    named = _OP_NAME.search(message)
+    if named:
+        # Operations of a function that was called carry the call's name before their own.
+        parts = named[1].split("/")
+        names = ["/".join(parts[i:]) for i in range(len(parts))]
+        line = next((lines[name] for name in names if name in lines), None)
+        data["obstacles"] = [{"op": "", "node": named[1], "reason": message, "line": line}]
+        said.append(f"The operation is {named[1]}{_at(line)}.")
+    return Row("tpu", "failed", None, 1.0, " ".join(said), data)
+
+
+def _not_run(why: str, data: dict[str, Any]) -> Row:
+    return Row("tpu", "not run", None, 1.0, f"Not run: {why.rstrip('.')}.", data)
+
+
+def _at(line: dict[str, Any] | None) -> str:
+    if line is None:
+        return ""
+    code = f": {line['code']}" if line["code"] else ""
+    return f" ({line['file']}:{line['number']}, in {line['function']}{code})"
+
+
+def _bytes(count: float) -> str:
+    number, power = _scaled(count, 1024, 3)
+    return f"{number} {('bytes', 'KiB', 'MiB', 'GiB')[power]}"
+
+
+def _flop(count: float) -> str:
+    number, power = _scaled(count, 1000, 5)
+    return f"{number} {('', 'k', 'M', 'G', 'T', 'P')[power]}flop"
+
+
+def _scaled(count: float, step: int, highest: int) -> tuple[str, int]:
+    """A number below `step` where it can be, to three digits, and how often it was divided by that."""
+    power = 0
+    while count >= step and power < highest:
+        count, power = count / step, power + 1
+    return f"{count:.3g}", power

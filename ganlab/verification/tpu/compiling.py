@@ -1,0 +1,159 @@
+"""Compiles a StableHLO module for a TPU with libtpu: a script for the environment that has JAX and nothing of ganlab.
+
+No TPU is needed: libtpu describes the topology that it is asked for and compiles for it. `main` says how to call it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+# Before JAX is imported. The first keeps JAX off a TPU that this machine may have; the others keep libtpu from looking
+# for one, from writing logs, and from refusing to be loaded by two processes at a time.
+os.environ.update(
+    JAX_PLATFORMS="cpu",
+    TPU_SKIP_MDS_QUERY="1",
+    TPU_WORKER_HOSTNAMES="localhost",
+    TPU_LOG_DIR="disabled",
+    ALLOW_MULTIPLE_LIBTPU_LOAD="1",
+)
+
+import jax
+import numpy as np
+from jax._src import compiler
+from jax._src.interpreters import mlir
+from jax._src.lib import _jax
+from jax._src.lib.mlir import ir
+from jax.experimental import topologies
+
+_ALL_REDUCE = re.compile(r"= (?P<shapes>.*?) all-reduce(?:-start)?\(")
+_SHAPE = re.compile(r"([a-z]+)(\d*)\w*\[([\d,]*)\]")
+_PRODUCTS = ("stablehlo.convolution", "stablehlo.dot", "stablehlo.dot_general")
+
+
+def compile_module(module: bytes, topology: str, configuration: str | None, cores: int) -> dict[str, Any]:
+    """Compiles for every core of a topology.
+
+    Args:
+        module: Serialized StableHLO.
+        topology: libtpu's name of it, `v5e:2x2`.
+        configuration: libtpu's name of how its chips are seen, or None.
+        cores: How many cores it must have.
+
+    Returns:
+        `outcome` is "compiled", with everything that was measured, "refused" with the compiler's `message`, or
+        "no topology" with libtpu's.
+    """
+    chosen = {} if configuration is None else {"chip_config_name": configuration}
+    try:
+        devices = topologies.get_topology_desc(platform="tpu", topology_name=topology, **chosen).devices
+    except jax.errors.JaxRuntimeError as error:
+        return {"outcome": "no topology", "message": _message(error)}
+    if len(devices) != cores:
+        return {"outcome": "no topology", "message": f"it has {len(devices)} cores and {cores} were expected"}
+    with mlir.make_ir_context():
+        parsed = ir.Module.parse(module)
+        lowered = _prepare(parsed)
+    options = compiler.get_compile_options(
+        num_replicas=cores, num_partitions=1, device_assignment=np.arange(cores).reshape(cores, 1)
+    )
+    started = time.monotonic()
+    try:
+        executable = devices[0].client.compile(
+            parsed, executable_devices=_jax.DeviceList(tuple(devices)), compile_options=options
+        )
+    except jax.errors.JaxRuntimeError as error:
+        return {"outcome": "refused", "message": _message(error), **lowered}
+    text = "\n".join(part.to_string() for part in executable.hlo_modules())
+    return {
+        "outcome": "compiled",
+        "device": devices[0].device_kind,
+        "seconds": round(time.monotonic() - started, 1),
+        "memory": _memory(executable.get_compiled_memory_stats()),
+        "flops": float(executable.cost_analysis()["flops"]),
+        "compiled_all_reduces": _all_reduces(text),
+        **lowered,
+    }
+
+
+def _prepare(module: Any) -> dict[str, Any]:
+    """Makes a module fit for libtpu, and counts what is in it."""
+    copies, sizes, products = [], [], []
+
+    def visit(operation: Any) -> Any:
+        if operation.name == "mhlo.copy":  # TensorFlow's, which libtpu does not know and which changes no value
+            operation.result.replace_all_uses_with(operation.operands[0])
+            copies.append(operation)
+        elif operation.name == "stablehlo.all_reduce":
+            sizes.append(sum(_size(operand.type) for operand in operation.operands))
+        elif operation.name in _PRODUCTS and _is_float32(operation):
+            products.append(_precision(operation) == "default")
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    for copy in copies:
+        copy.erase()
+    return {
+        "all_reduces": {"count": len(sizes), "bytes": sum(sizes)},
+        "float32_products": {"count": len(products), "in_bfloat16": sum(products)},
+    }
+
+
+def _is_float32(operation: Any) -> bool:
+    return all(str(operand.type.element_type) == "f32" for operand in operation.operands)
+
+
+def _precision(operation: Any) -> str:
+    said = str(operation.attributes["precision_config"]) if "precision_config" in operation.attributes else ""
+    return "more" if "HIGH" in said else "default"
+
+
+def _size(kind: Any) -> int:
+    return math.prod(kind.shape) * max(1, kind.element_type.width // 8)
+
+
+def _all_reduces(text: str) -> dict[str, int]:
+    """Counts the all-reduces of a compiled program, each of which may carry several tensors."""
+    found = [match["shapes"] for match in _ALL_REDUCE.finditer(text)]
+    total = 0
+    for shapes in found:
+        for kind, bits, dimensions in _SHAPE.findall(shapes):
+            width = 1 if kind == "pred" else max(1, int(bits) // 8)
+            total += width * math.prod(int(n) for n in dimensions.split(",") if n)
+    return {"count": len(found), "bytes": total}
+
+
+def _memory(stats: Any) -> dict[str, int]:
+    parts = {
+        "arguments": stats.argument_size_in_bytes,
+        "results": stats.output_size_in_bytes,
+        "shared": stats.alias_size_in_bytes,
+        "temporary": stats.temp_size_in_bytes,
+        "program": stats.generated_code_size_in_bytes,
+    }
+    # Results that take the place of arguments, variables that were updated, are counted with both.
+    return {**parts, "total": sum(parts.values()) - 2 * parts["shared"]}
+
+
+def _message(error: Exception) -> str:
+    return str(error).partition("Suspected Python Code Location")[0].strip()
+
+
+def main() -> None:
+    """Reads `{"module": path, "result": path, "topology": ..., "configuration": ..., "cores": n}` from standard input.
+
+    The result is what `compile_module` returns, as JSON, in a file: standard output may have libtpu's remarks.
+    """
+    request = json.load(sys.stdin)
+    module, result = Path(request.pop("module")), Path(request.pop("result"))
+    result.write_text(json.dumps(compile_module(module.read_bytes(), **request)))
+
+
+if __name__ == "__main__":
+    main()
