@@ -17,7 +17,7 @@ class GradientPenalty(ganlab.Constraint):
     One-sided, `weight * max(0, ||grad critic(x)|| - 1)^2`, it is the penalty of Petzka, Fischer and Lukovnikov, "On
     the regularization of Wasserstein GANs" (2018), equation 8.
 
-    Logs `slope` (mean) and `slope_max` over the points where it is taken.
+    Logs `slope`, the mean over the points where it is taken.
     """
 
     def __init__(self, *, weight: float = 10.0, target: float = 1.0, one_sided: bool = False) -> None:
@@ -43,7 +43,6 @@ class GradientPenalty(ganlab.Constraint):
         points = interpolate(batch.real, batch.fake, replica.uniform([batch.real.shape[0]]))
         slope = slopes(critic, points)
         replica.log("slope", slope)
-        replica.log("slope_max", slope, reduce="max")
         excess = slope - self.target
         if self.one_sided:
             excess = tf.nn.relu(excess)
