@@ -64,6 +64,11 @@ class TrainingStep:
         _check_unique(self.metrics)
         return tf.stack([*values, *tf.unstack(generator_values)])
 
+    @property
+    def communicates(self) -> str:
+        """The constraint whose penalty talks to other replicas; empty where none does, or before the step is traced."""
+        return self._critic_gradients.communicates
+
     def _draws(self, step: tf.Tensor) -> Draws:
         replica = tf.distribute.get_replica_context().replica_id_in_sync_group
         return Draws(self.experiment.seed, self._local, step, tf.convert_to_tensor(replica, tf.int32))
@@ -203,6 +208,10 @@ class Gradients:
     """A part of the step without variables or communication, compiled by XLA where asked.
 
     The random numbers of a compiled part are drawn outside and handed in: XLA's would be others.
+
+    Attributes:
+        communicates: The constraint that talks to other replicas in this part; empty where none does, or before it is
+            traced.
     """
 
     def __init__(self, part: Callable[..., Any], experiment: Experiment, *, compiled: bool) -> None:
@@ -210,6 +219,7 @@ class Gradients:
         self._function: Callable[..., Any] | None = None
         self._spec: list[Draw] = []
         self._metrics: list[Metric] = []
+        self.communicates = ""
 
     def __call__(
         self, *arguments: Any, step: tf.Tensor, replica: tf.Tensor
@@ -219,7 +229,10 @@ class Gradients:
         if self._compiled and self._function is None:
             self._prepare(arguments)
         if self._function is None:
-            return self._run(Draws(seed, local, step, replica), arguments), self._metrics
+            draws = Draws(seed, local, step, replica)
+            result = self._run(draws, arguments)
+            self.communicates = draws.collective
+            return result, self._metrics
         given = [draw(spec, seed=seed, step=step, replica=replica) for spec in self._spec]
         return self._function(arguments, step, replica, given), self._metrics
 
@@ -241,10 +254,12 @@ class Gradients:
         specs = tf.nest.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), arguments)
         integer = tf.TensorSpec([], tf.int64), tf.TensorSpec([], tf.int32)
         tf.function(scratch, autograph=False).get_concrete_function(specs, *integer)
-        if seen[-1].collective and self._experiment.replicas > 1:
+        self.communicates = seen[-1].collective
+        # One replica under a mirror communicates too, if with itself alone; without a mirror there is nothing to do.
+        if self.communicates and not isinstance(self._experiment.strategy, tf.distribute.OneDeviceStrategy):
             if self._experiment.jit == "on":
                 raise IncompatibleError(
-                    f"experiment.jit = 'on', but constraint {seen[-1].collective} communicates between replicas in its "
+                    f"experiment.jit = 'on', but constraint {self.communicates} communicates between replicas in its "
                     "penalty, which cannot be compiled here. Let it do so in advance, or set experiment.jit = 'auto'."
                 )
             self._compiled = False
