@@ -40,8 +40,8 @@ def guards(rounds: int) -> dict[str, float]:
     from ganlab.training.loop import Trainer
 
     class Unguarded(Trainer):
-        def _checksums(self) -> tf.Tensor:
-            return tf.zeros([1], tf.int64)
+        def _sums(self) -> tuple[tf.Tensor, tf.Tensor]:
+            return tf.zeros([1], tf.int64), tf.zeros([1])
 
     params = ["strategies.mirrored.virtual_replicas=2", "architectures.mlp.width=512"]
     experiment = compose(load(["eight_gaussians"], params))
@@ -54,7 +54,7 @@ def guards(rounds: int) -> dict[str, float]:
     chunk = max(1, round(5 / (time.perf_counter() - begun)))
     pairs = alternate(lambda: guarded.train(chunk), lambda: unguarded.train(chunk), rounds)
     ratios = [a / b for a, b in pairs]
-    alone = tf.function(lambda: experiment.strategy.run(guarded._checksums), autograph=False)
+    alone = tf.function(lambda: experiment.strategy.run(guarded._sums), autograph=False)
     alone()
     begun = time.perf_counter()
     for _ in range(20):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -23,7 +24,10 @@ _LATEST_SECONDS = 300.0
 
 
 class Console:
-    """Shows progress and messages on standard error, so that standard output stays for results."""
+    """Shows progress and messages on standard error, so that standard output stays for results.
+
+    A terminal that goes away is no reason to stop training: what cannot be shown is not shown.
+    """
 
     def __init__(
         self,
@@ -75,7 +79,8 @@ class Console:
                 self._value = record.reduced
         if self._bar:
             progress, task = self._bar
-            progress.update(task, completed=self._step, figure=self._figure())
+            with contextlib.suppress(OSError):
+                progress.update(task, completed=self._step, figure=self._figure())
         elif self._lines and self._due():
             self._line()
 
@@ -96,12 +101,14 @@ class Console:
 
     def flush(self) -> None:
         """Shows what is not shown yet."""
-        self._out.flush()
+        with contextlib.suppress(OSError, ValueError):
+            self._out.flush()
 
     def close(self) -> None:
         """Ends the bar, leaving its last state, or says the last step."""
         if self._bar:
-            self._bar[0].stop()
+            with contextlib.suppress(OSError):
+                self._bar[0].stop()
             self._bar = None
         elif self._lines and self._step != self._shown_step:
             self._line()
@@ -112,10 +119,11 @@ class Console:
         return self._stream or sys.stderr
 
     def _say(self, text: str) -> None:
-        if self._bar:  # above the bar; rich would read [brackets] as markup and colour the numbers
-            self._bar[0].console.print(text, markup=False, highlight=False, soft_wrap=True)
-        else:
-            print(text, file=self._out, flush=True)
+        with contextlib.suppress(OSError, ValueError):  # the latter where the stream is closed on our side
+            if self._bar:  # above the bar; rich would read [brackets] as markup and colour the numbers
+                self._bar[0].console.print(text, markup=False, highlight=False, soft_wrap=True)
+            else:
+                print(text, file=self._out, flush=True)
 
     def _due(self) -> bool:
         waited = self._clock() - self._shown_time

@@ -56,16 +56,16 @@ class JsonLinesWriter:
         """Texts are not for this file."""
 
     def flush(self) -> None:
-        """Hands the lines so far to the operating system."""
+        """Puts the lines so far on disk."""
         while self._pending:  # a raw write may take less than it is given
             written = self._file.write(self._pending)
             del self._pending[:written]
+        os.fsync(self._file.fileno())
 
     def close(self) -> None:
         """Flushes, waits until the lines are on disk, and closes."""
         if not self._file.closed:
             self.flush()
-            os.fsync(self._file.fileno())
             self._file.close()
 
 
@@ -133,10 +133,8 @@ def to_json(value: Any) -> Any:
 
 
 def _entry(record: Record) -> dict[str, Any]:
-    entry = {"reduced": to_json(float(record.reduced))}
-    if record.replicas:
-        entry["replicas"] = [to_json(float(value)) for value in record.replicas]
-    return entry
+    replicas = [to_json(float(value)) for value in record.replicas]
+    return {"reduced": to_json(float(record.reduced)), "replicas": replicas}
 
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

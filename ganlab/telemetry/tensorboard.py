@@ -119,7 +119,9 @@ class TensorBoardWriter:
             TypeError: A value is of another type.
         """
         # Named for the directory, so that equal hyperparameters in two runs are two rows, not the mean of both.
-        start = plugin_data_pb2.SessionStartInfo(group_name=self._directory.name, start_time_secs=time.time())
+        start = plugin_data_pb2.SessionStartInfo(
+            group_name="/".join(self._directory.resolve().parts[-2:]), start_time_secs=time.time()
+        )
         for name, value in sorted(values.items()):
             if value is None or (isinstance(value, float) and not math.isfinite(value)):
                 continue

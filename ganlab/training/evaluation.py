@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -35,24 +36,28 @@ class Evaluated:
 class Evaluation:
     """Looks at one state; pictures show the same latent vectors each time."""
 
-    def __init__(self, experiment: Experiment, state: TrainingState, run: Run) -> None:
-        self._experiment, self._run = experiment, run
+    def __init__(self, experiment: Experiment, state: TrainingState) -> None:
+        self._experiment = experiment
         self._sample = Sampler(state.generator, state.sampling_weights(), int(experiment.architecture.latent_dim))
         self._score = Scorer(state)
         self._names = experiment.component_names("evaluators")
         self._points = len(experiment.dataset.sample_shape) == 1
         self._real: np.ndarray | None = None
 
-    def __call__(self, step: int) -> Evaluated:
-        """Evaluates the generator as it is."""
+    def __call__(self, step: int, run: Run | None) -> Evaluated:
+        """Evaluates the generator as it is.
+
+        Args:
+            step: Generator updates done.
+            run: The run that is trained, or None before there is one.
+
+        Raises:
+            ContractError: What an evaluator or a bound gives is not what it must be.
+        """
         figures: dict[str, float] = {}
         for name, evaluator in zip(self._names, self._experiment.evaluators, strict=True):
-            found = evaluator.evaluate(self._sample, self._experiment.dataset, self._run)
-            if not isinstance(found, dict):
-                raise ContractError(
-                    f"Evaluator {name} returned {type(found).__name__}; it must return a dict of figures."
-                )
-            figures |= {f"{name}/{key}": float(value) for key, value in found.items()}
+            found = evaluator.evaluate(self._sample, self._experiment.dataset, run)
+            figures |= {f"{name}/{key}": value for key, value in _numbers(name, found).items()}
         records = [Record(step, f"evaluation/{name}", value) for name, value in figures.items()]
         bounds = self._score.bounds()
         records += [Record(step, f"constraints/{name}/lipschitz_bound", value) for name, value in bounds.items()]
@@ -64,3 +69,10 @@ class Evaluation:
         if self._points and self._real is None:
             self._real = real_examples(self._experiment, count)
         return picture(samples, self._real, self._score)
+
+
+def _numbers(name: str, found: Any) -> dict[str, float]:
+    try:
+        return {str(key): float(value) for key, value in found.items()}
+    except (AttributeError, TypeError, ValueError):
+        raise ContractError(f"Evaluator {name} returned {found!r}; it must return a dict of named numbers.") from None

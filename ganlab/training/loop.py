@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from ganlab.composition import Experiment
-from ganlab.training.guards import checksum
+from ganlab.training.guards import Sums, checksum, magnitude
 from ganlab.training.inputs import Inputs
 from ganlab.training.replica import Metric
 from ganlab.training.state import TrainingState, read
@@ -22,8 +22,7 @@ class Trainer:
     Attributes:
         state: What is trained.
         compiled: Whether XLA compiles the gradients.
-        checksums: Of every variable on every replica after the last `train`, `(replicas, variables)` int64, in the
-            order of `state.variables()`.
+        sums: Over every variable on every replica after the last `train`, in the order of `state.variables()`.
     """
 
     def __init__(self, experiment: Experiment, state: TrainingState | None = None) -> None:
@@ -34,7 +33,8 @@ class Trainer:
         self._step = TrainingStep(experiment, self.state, compiled=self.compiled)
         self._iterator: Iterator[Any] | None = None
         self._iterator_at = 0
-        self.checksums = np.zeros((experiment.replicas, 0), np.int64)
+        empty = np.zeros((experiment.replicas, 0))
+        self.sums = Sums(empty, empty)
         self._gather = _Gather(experiment.strategy)
         self._chunk = tf.function(self._run, autograph=False)
 
@@ -59,10 +59,10 @@ class Trainer:
             The metrics of each, `(count, replicas, metrics)` float32.
         """
         start, length = tf.constant(self.state.step, tf.int64), tf.constant(count, tf.int32)
-        rows, checksums = self._chunk(start, length, *self._iterators())
+        rows, bits, magnitudes = self._chunk(start, length, *self._iterators())
         self.state.step += count
         self._iterator_at += count
-        self.checksums = self._gather(checksums[None])[0]
+        self.sums = Sums(self._gather(bits[None])[0], self._gather(magnitudes[None])[0])
         return self._gather(rows)
 
     def _iterators(self) -> tuple[Iterator[Any], ...]:
@@ -75,7 +75,7 @@ class Trainer:
 
     def _run(
         self, start: tf.Tensor, count: tf.Tensor, iterator: Iterator[Any] | None = None
-    ) -> tuple[tf.Tensor, tf.Tensor]:
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         strategy = self.experiment.strategy
         iteration = tf.autograph.experimental.do_not_convert(self._step.iteration)
 
@@ -89,11 +89,12 @@ class Trainer:
         rows = tf.TensorArray(tf.float32, size=count)
         _, rows = tf.while_loop(lambda i, _: i < count, body, (tf.constant(0), rows))
         # Once a chunk, so that replicas that drift apart are noticed: they would train on, each its own network.
-        checksums = strategy.experimental_local_results(strategy.run(self._checksums))
-        return rows.stack(), tf.stack(checksums)
+        bits, magnitudes = (strategy.experimental_local_results(sums) for sums in strategy.run(self._sums))
+        return rows.stack(), tf.stack(bits), tf.stack(magnitudes)
 
-    def _checksums(self) -> tf.Tensor:
-        return tf.stack([checksum(value) for value in read(self.state.variables()).values()])
+    def _sums(self) -> tuple[tf.Tensor, tf.Tensor]:
+        values = read(self.state.variables()).values()
+        return tf.stack([checksum(value) for value in values]), tf.stack([magnitude(value) for value in values])
 
 
 class _Gather:

@@ -17,19 +17,19 @@ import tensorflow as tf
 
 from ganlab import config, plugins
 from ganlab.composition import Experiment
-from ganlab.errors import RunError
+from ganlab.errors import RunError, TrainingFailedError
 from ganlab.runs import Run, create_run, provenance
-from ganlab.telemetry import Console, JsonLinesWriter, MultiWriter, Record
-from ganlab.telemetry.tensorboard import TensorBoardWriter
+from ganlab.runs.lock import locked
+from ganlab.telemetry import Console, Record
 from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
 from ganlab.training.evaluation import Evaluation
 from ganlab.training.guards import DivergedError, Warnings, check_finite, check_replicas, diverged
+from ganlab.training.journal import Journal
 from ganlab.training.loop import Trainer
 from ganlab.training.rows import Rows
 
 # Long enough that what the host does between chunks is lost in it, short enough that Ctrl-C and the bar answer.
 _CHUNK_SECONDS = 1.0
-_RUN_JSON_SECONDS = 2.0
 
 
 def train(experiment: Experiment, run_dir: str | Path, *, resume: bool = False, console: bool = False) -> Run:
@@ -47,24 +47,41 @@ def train(experiment: Experiment, run_dir: str | Path, *, resume: bool = False, 
 
     Raises:
         GanlabError: The experiment cannot be trained, or the directory cannot be used; a new one is then not left.
-        TrainingFailedError: A metric is no longer finite; `info["status"]` is `diverged`.
+        TrainingFailedError: Training began and could not go on; `info["status"]` is `diverged` where a metric is no
+            longer finite and `failed` elsewhere.
     """
-    chief = bool(experiment.strategy.extended.should_checkpoint)
-    if resume and chief and Run(run_dir).info.get("status") == "completed":
+    if resume and Run(run_dir).info.get("status") == "completed":
         raise RunError(f"{run_dir} is completed: there is nothing to go on with.")
     screen = Console(quiet=not console)
     screen.message(_opening(experiment))
     trainer = Trainer(experiment)
     trainer.trace()
+    evaluation = Evaluation(experiment, trainer.state)
+    chief = _is_chief(experiment)
     checkpoint = Checkpoints(Path(run_dir) / "checkpoints").latest() if resume else None
-    if not chief:
+    if checkpoint is not None:
+        checkpoint.check_fits(trainer.metrics, experiment.replicas)
+        restore(checkpoint, trainer.state.variables())
+        trainer.state.step = checkpoint.step
+    elif chief:
+        evaluation(0, None)  # what cannot be evaluated is known before anything is written
+    if chief:
+        run = Run(run_dir) if resume else _create(experiment, trainer, Path(run_dir))
+    else:
         # The other workers of several go through the same motions in a folder of their own, which goes with the run.
         scratch = tempfile.TemporaryDirectory(prefix="ganlab-worker-")
         run = Run(_create(experiment, trainer, Path(scratch.name) / "run").path, keeps=scratch)
-    else:
-        run = Run(run_dir) if resume else _create(experiment, trainer, Path(run_dir))
-    session = _Session(experiment, trainer, run, screen, checkpoint, purge=resume and chief)
-    return session.run_to_the_end()
+    with locked(run.path), _signals() as received:
+        resumed_at = trainer.state.step if resume and chief else None
+        if resumed_at is not None:
+            run.update(resumed=[*run.info.get("resumed", []), _provenance()])
+        try:
+            journal = Journal(experiment, trainer.metrics, run, screen, resumed_at=resumed_at)
+        except BaseException:
+            run.update(status="failed")
+            raise
+        _Session(experiment, trainer, evaluation, run, journal, received).train(checkpoint)
+    return run
 
 
 class _Session:
@@ -74,46 +91,44 @@ class _Session:
         self,
         experiment: Experiment,
         trainer: Trainer,
+        evaluation: Evaluation,
         run: Run,
-        screen: Console,
-        checkpoint: Checkpoint | None,
-        *,
-        purge: bool,
+        journal: Journal,
+        received: Sequence[signal.Signals],
     ) -> None:
-        self._experiment, self._trainer, self._run, self._screen = experiment, trainer, run, screen
-        self._plugins = plugins.current()
+        self._experiment, self._trainer, self._evaluation = experiment, trainer, evaluation
+        self._run, self._journal, self._received = run, journal, received
+        self._chief = _is_chief(experiment)
         self._checkpoints = Checkpoints(run.path / "checkpoints")
         self._rows = Rows(trainer.metrics, experiment.log_every, experiment.replicas)
-        self._evaluation = Evaluation(experiment, trainer.state, run)
-        self._elapsed_before = float(run.info.get("wall_seconds") or 0.0)
-        self._started = self._noted = time.monotonic()
         self._warnings = Warnings(trainer.state.stack)
-        self._reached: dict[str, float] = dict(run.info.get("metrics") or {})
-        if checkpoint is not None:
-            restore(checkpoint, trainer.state.variables())
-            trainer.state.step = checkpoint.step
-            self._rows.pending = checkpoint.pending()
-        step = trainer.state.step
-        self._saved_at = step if checkpoint is not None else -1
-        self._tensorboard = TensorBoardWriter(run.path, purge_step=step + 1 if purge else None)
-        lines = JsonLinesWriter(run.path / "metrics.jsonl", truncate_after=step if purge else None)
-        self._writers = MultiWriter([self._tensorboard, lines, screen])
-        if not purge:
-            self._tensorboard.layout([metric.tag for metric in trainer.metrics])
-            self._tensorboard.hparams(config.flatten(experiment.recipe))
-            self._tensorboard.text(0, "experiment", f"```\n{run.operative}```")
+        self._saved_at = -1
 
-    def run_to_the_end(self) -> Run:
-        """Trains until the end, a signal or a failure; run.json and the writers are closed in every case."""
-        status, fields = "failed", {}
-        self._run.update(status="running", signal=None)
-        self._notify("ganlab_run_start", run=self._run)
-        self._screen.start(self._experiment.steps, self._trainer.state.step)
+    def train(self, checkpoint: Checkpoint | None) -> None:
+        """Trains until the end, a signal or a failure, which run.json tells in every case.
+
+        Args:
+            checkpoint: What the trainer's state was restored from, or None.
+
+        Raises:
+            TrainingFailedError: Training could not go on.
+        """
         try:
-            with _signals() as received:
-                status = self._train(received)
+            self._train(checkpoint)
+        except OSError as error:
+            raise TrainingFailedError(f"{self._run.path} cannot be written: {error}.") from error
+
+    def _train(self, checkpoint: Checkpoint | None) -> None:
+        status, fields = "failed", {}
+        try:
+            self._journal.open(self._experiment.steps, self._trainer.state.step)
+            if checkpoint is not None:
+                self._saved_at, self._rows.pending = checkpoint.step, checkpoint.pending()
+                if checkpoint.owes_evaluation:
+                    self._do_what_is_due([])
+            status = self._iterate()
             if status == "interrupted":
-                fields["signal"] = received[0].name if received else None
+                fields["signal"] = self._received[0].name if self._received else None
         except DivergedError:
             status = "diverged"
             raise
@@ -121,10 +136,9 @@ class _Session:
             status, fields["signal"] = "interrupted", "SIGINT"
             raise
         finally:
-            self._close(status, fields)
-        return self._run
+            self._journal.close(self._trainer.state.step, status, **fields)
 
-    def _train(self, received: Sequence[signal.Signals]) -> str:
+    def _iterate(self) -> str:
         experiment, trainer = self._experiment, self._trainer
         length = 1
         while trainer.state.step < experiment.steps:
@@ -132,95 +146,83 @@ class _Session:
             length = min(length, _to_next(step, experiment))
             begun = time.monotonic()
             values = trainer.train(length)
-            self._take(step, values)
+            row = self._take(step, values)
             # Every process must take the same turns, so the slowest one's time and anybody's signal count for all.
-            seconds, stop = trainer.agree([time.monotonic() - begun, float(bool(received))])
+            seconds, stop = trainer.agree([time.monotonic() - begun, float(bool(self._received))])
             length = max(1, min(2 * length, int(length * _CHUNK_SECONDS / max(seconds, 1e-6))))
-            self._do_what_is_due()  # also before stopping: a run that resumes here does not come by again
+            self._do_what_is_due(row)  # also before stopping: a run that resumes here does not come by again
             if stop and trainer.state.step < experiment.steps:
                 self._save()
                 return "interrupted"
         return "completed"
 
-    def _take(self, step: int, values: np.ndarray) -> None:
+    def _take(self, step: int, values: np.ndarray) -> list[Record]:
+        """Writes the rows that these iterations complete, all but the present step's, which is returned."""
         good = check_finite(values)
+        row: list[Record] = []
         # The row of the first bad iteration is written too: it shows which metrics went with it.
         for records in self._rows.add(step, values if good is None else values[: good + 1]):
-            self._write(records)
+            self._journal.row(row)
+            row = records
             for warning in self._warnings.row(records):
-                self._warn(records[0].step, warning)
+                self._journal.warn(records[0].step, warning)
         if good is not None:
+            self._journal.row(row)
             latest = self._checkpoints.latest()
-            kept = latest.step if latest else None
-            raise diverged(self._trainer.metrics, step + good + 1, values[good], kept)
-        check_replicas(list(self._trainer.state.variables()), self._trainer.checksums, self._trainer.state.step)
+            raise diverged(self._trainer.metrics, step + good + 1, values[good], latest.step if latest else None)
+        state = self._trainer.state
+        if row and row[0].step != state.step:
+            self._journal.row(row)
+            row = []
+        warning = check_replicas(list(state.variables()), self._trainer.sums, state.step)
+        if warning:
+            self._journal.warn(state.step, warning)
+        return row
 
-    def _warn(self, step: int, warning: str) -> None:
-        self._screen.warning(warning)
-        self._writers.text(step, "warnings", warning)
-        self._run.update(warnings=[*self._run.info.get("warnings", []), warning])
-
-    def _do_what_is_due(self) -> None:
+    def _do_what_is_due(self, row: list[Record]) -> None:
+        """Writes the present step's row, with an evaluation and before a checkpoint where those are due."""
         experiment, step = self._experiment, self._trainer.state.step
         last = step == experiment.steps
-        if last:
-            self._write(self._rows.rest(step))
-        if last or _due(step, experiment.evaluate_every):
-            evaluation = self._evaluation(step)
-            self._write(evaluation.records)
-            if evaluation.picture is not None:
-                self._writers.image(step, "samples", evaluation.picture)
-                folder = self._run.path / "samples"
-                folder.mkdir(exist_ok=True)
-                (folder / f"step-{step:08d}.png").write_bytes(evaluation.picture)
-            if evaluation.figures:
-                self._run.update(evaluation=evaluation.figures)
+        row = [*row, *(self._rows.rest(step) if last else [])]
+        if self._chief and (last or _due(step, experiment.evaluate_every)):
+            try:
+                evaluated = self._evaluation(step, self._run)
+            except BaseException:
+                self._journal.row(row)
+                self._save(owes_evaluation=True)
+                raise
+            row += evaluated.records
+            if evaluated.picture is not None:
+                self._journal.picture(step, evaluated.picture)
+            if evaluated.figures:
+                self._run.update(evaluation=evaluated.figures)
+        self._journal.row(row)
         if last or _due(step, experiment.checkpoint_every):
             self._save()
-        if last or time.monotonic() - self._noted > _RUN_JSON_SECONDS:
-            self._note()
+        self._journal.note_now_and_then(step)
 
-    def _save(self) -> None:
+    def _save(self, *, owes_evaluation: bool = False) -> None:
         state = self._trainer.state
-        if state.step != self._saved_at:
-            self._writers.flush()  # a checkpoint must not be ahead of the metrics that lead to it
-            self._checkpoints.save(state.step, state.variables(), self._rows.pending)
-            self._saved_at = state.step
-            self._note()
-
-    def _note(self, **fields: Any) -> None:
-        self._noted = time.monotonic()
-        self._writers.flush()
-        self._run.update(
-            step=self._trainer.state.step,
-            metrics=self._reached,
-            wall_seconds=round(self._elapsed_before + self._noted - self._started, 3),
-            **fields,
-        )
-
-    def _write(self, records: list[Record]) -> None:
-        if not records:
+        if state.step == self._saved_at or not self._chief:
             return
-        self._writers.scalars(records)
-        self._reached |= {record.tag: record.reduced for record in records if record.replicas}
-        if self._plugins.listens("ganlab_metrics"):
-            self._notify("ganlab_metrics", run=self._run, records=records)
+        self._journal.flush()  # a checkpoint must not be ahead of the metrics that lead to it
+        self._checkpoints.save(
+            state.step,
+            state.variables(),
+            self._rows.pending,
+            metrics=self._trainer.metrics,
+            replicas=self._experiment.replicas,
+            owes_evaluation=owes_evaluation,
+        )
+        self._saved_at = state.step
+        self._journal.note(state.step)
 
-    def _notify(self, hook: str, **arguments: Any) -> None:
-        for failure in self._plugins.notify(hook, **arguments):
-            self._screen.warning(failure)
 
-    def _close(self, status: str, fields: dict[str, Any]) -> None:
-        try:
-            self._note(status=status, **fields)
-            self._notify("ganlab_run_end", run=self._run, status=status)
-            self._tensorboard.session_end(status)  # type: ignore[arg-type]
-        finally:
-            self._writers.close()
+def _is_chief(experiment: Experiment) -> bool:
+    return bool(experiment.strategy.extended.should_checkpoint)
 
 
 def _create(experiment: Experiment, trainer: Trainer, folder: Path) -> Run:
-    devices = [device.name for device in tf.config.list_logical_devices()]
     recipe = experiment.recipe
     info = {
         "status": "running",
@@ -229,14 +231,20 @@ def _create(experiment: Experiment, trainer: Trainer, folder: Path) -> Run:
         "seed": experiment.seed,
         "replicas": experiment.replicas,
         "strategy": type(experiment.strategy).__name__,
-        "chief": bool(experiment.strategy.extended.should_checkpoint),
+        "chief": _is_chief(experiment),
         "compiled": trainer.compiled,
+        "sample_shape": list(experiment.dataset.sample_shape),
         "metrics": {},
         "evaluation": {},
         "wall_seconds": 0.0,
-        "provenance": provenance(sys.argv, devices, plugins.current().rows),
+        "provenance": _provenance(),
     }
     return create_run(folder, config=config.render(recipe), operative=config.render(recipe, defaults=True), info=info)
+
+
+def _provenance() -> dict[str, Any]:
+    devices = [device.name for device in tf.config.list_logical_devices()]
+    return provenance(sys.argv, devices, plugins.current().rows)
 
 
 def _opening(experiment: Experiment) -> str:

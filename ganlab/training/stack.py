@@ -125,6 +125,9 @@ class ConstraintStack:
         """Certified Lipschitz bounds by constraint name, of those that give one."""
         pairs = zip(self.names, self.constraints, strict=True)
         bounds = {name: constraint.lipschitz_bound(effective) for name, constraint in pairs}
+        for name, bound in bounds.items():
+            if bound is not None and static_shape(bound) != ():
+                raise ContractError(f"Constraint {name} returned the Lipschitz bound {bound!r}; it must be one number.")
         return {name: float(bound) for name, bound in bounds.items() if bound is not None}
 
     @property

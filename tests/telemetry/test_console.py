@@ -126,3 +126,20 @@ def test_a_writer_that_fails_to_close_does_not_keep_the_others_open():
     with pytest.raises(OSError, match="no space left"):
         multi.close()
     assert good.calls == [("close",)]
+
+
+def test_a_terminal_that_goes_away_stops_nothing():
+    class Gone(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError
+
+        def flush(self):
+            raise BrokenPipeError
+
+    console = Console(stream=Gone())
+    console.message("hello")
+    console.start(10)
+    console.scalars([Record(10, "critic/loss", 1.0)])
+    console.warning("careful")
+    console.flush()
+    console.close()

@@ -28,7 +28,7 @@ def steps(path):
 def test_a_line_has_the_documented_form(tmp_path):
     path = tmp_path / "metrics.jsonl"
     write(path, [10])
-    metrics = {"critic/loss": {"reduced": 5.0, "replicas": [0.25, 0.75]}, "lr": {"reduced": 0.1}}
+    metrics = {"critic/loss": {"reduced": 5.0, "replicas": [0.25, 0.75]}, "lr": {"reduced": 0.1, "replicas": []}}
     assert path.read_text().endswith("}\n")
     assert json.loads(path.read_text()) == {"step": 10, "metrics": metrics}
 

@@ -130,7 +130,7 @@ def test_hyperparameters_are_typed_and_what_cannot_be_written_is_left_out(tmp_pa
     start = hparams_metadata.parse_session_start_info_plugin_data(content)
     assert {name: getattr(value, value.WhichOneof("kind")) for name, value in start.hparams.items()} == written
     assert start.hparams["jit"].WhichOneof("kind") == "bool_value"
-    assert start.group_name == run.name
+    assert start.group_name == f"{run.parent.name}/{run.name}"
     content = events.SummaryMetadata(hparams_metadata.SESSION_END_INFO_TAG).plugin_data.content
     assert hparams_metadata.parse_session_end_info_plugin_data(content).status == 1  # STATUS_SUCCESS
 
@@ -231,7 +231,7 @@ def test_the_server_shows_the_hyperparameters_of_every_run_in_one_table(server):
         "sliceSize": 10,
     }
     groups = get(f"{server}/plugin/hparams/session_groups", post=request)["sessionGroups"]
-    assert {group["name"]: group["hparams"] for group in groups} == {
+    assert {group["name"].split("/")[-1]: group["hparams"] for group in groups} == {
         "a": {"batch_size": 64.0, "gp.weight": 10.0},
         "b": {"batch_size": 64.0, "clip.limit": 0.01},
     }

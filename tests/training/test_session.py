@@ -65,7 +65,11 @@ def lines(run):
 
 
 def rows(run):
-    return [line for line in lines(run) if "critic/loss" in line["metrics"]]
+    """The rows with the figures of training alone."""
+    found = [line for line in lines(run) if "critic/loss" in line["metrics"]]
+    for row in found:
+        row["metrics"] = {tag: e for tag, e in row["metrics"].items() if not tag.startswith("evaluation/")}
+    return found
 
 
 def checkpointed(run):
@@ -106,9 +110,13 @@ def test_rows_are_means_over_iterations_and_replicas(completed, raw):
 def test_the_evaluation_is_in_the_rows_and_in_run_json(completed):
     evaluated = [line for line in lines(completed) if "evaluation/mode_coverage/modes" in line["metrics"]]
     assert [line["step"] for line in evaluated] == [5, 10]
-    last = {tag.removeprefix("evaluation/"): e["reduced"] for tag, e in evaluated[-1]["metrics"].items()}
-    assert completed.info["evaluation"] == last
-    assert last.keys() == {f"mode_coverage/{figure}" for figure in ("modes", "high_quality", "reverse_kl")}
+    prefix = "evaluation/"
+    figures = {t.removeprefix(prefix): e for t, e in evaluated[-1]["metrics"].items() if t.startswith(prefix)}
+    assert completed.info["evaluation"] == {name: entry["reduced"] for name, entry in figures.items()}
+    assert all(entry["replicas"] == [] for entry in figures.values())
+    # One line a step: where training is logged too, it is the same line.
+    assert [line["step"] for line in lines(completed)] == [3, 5, 6, 9, 10]
+    assert figures.keys() == {f"mode_coverage/{figure}" for figure in ("modes", "high_quality", "reverse_kl")}
 
 
 def test_run_json_tells_the_run(completed):
@@ -368,9 +376,72 @@ class Odd(ganlab.Evaluator):
 
 
 def test_an_evaluator_must_return_figures(tmp_path):
-    with pytest.raises(ganlab.ContractError, match="Evaluator odd returned float; it must return a dict"):
+    with pytest.raises(ganlab.ContractError, match=r"Evaluator odd returned 0\.5; it must return a dict of named"):
         train(small(0, steps=2, evaluators=[Odd(0.5)]), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+class Raising(ganlab.Evaluator):
+    """Fails from its second evaluation on, the first within a run."""
+
+    def evaluate(self, sample, dataset, run):
+        if run is not None and not (run.path / "mended").exists():
+            raise RuntimeError("no figure today")
+        return {"figure": 1.0}
+
+
+def test_an_evaluator_that_fails_costs_no_training(tmp_path):
+    parts = {"steps": 4, "evaluate_every": 0, "checkpoint_every": 0, "evaluators": [Raising()]}
+    with pytest.raises(Exception, match="no figure today"):
+        train(small(0, **parts), tmp_path / "run")
+    run = ganlab.Run(tmp_path / "run")
+    assert (run.info["status"], run.info["step"]) == ("failed", 4)
+    assert [line["step"] for line in lines(run)] == [4]
+    (run.path / "mended").touch()
+    train(small(0, **parts), run.path, resume=True)
+    assert run.info["status"] == "completed"
+    assert run.info["evaluation"] == {"raising/figure": 1.0}
+
+
+def test_a_disk_that_is_full_leaves_the_truth_in_run_json(tmp_path, monkeypatch):
+    from ganlab.telemetry import JsonLinesWriter
+
+    def full(self):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(JsonLinesWriter, "flush", full)
+    with pytest.raises(ganlab.TrainingFailedError, match=r"cannot be written.*No space left"):
+        train(small(0, steps=3, log_every=1, checkpoint_every=1), tmp_path / "run")
     assert ganlab.Run(tmp_path / "run").info["status"] == "failed"
+
+
+def test_two_trainings_of_one_directory(tmp_path, monkeypatch):
+    from ganlab.runs.lock import locked
+
+    stopped_at(monkeypatch, 2)
+    run = train(small(0, steps=4), tmp_path / "run")
+    assert run.info["status"] == "interrupted"
+    with locked(run.path), pytest.raises(ganlab.RunError, match=r"is being trained by process \d+ on "):
+        train(small(0, steps=4), run.path, resume=True)
+
+
+def test_resume_with_other_metrics_is_refused(tmp_path, monkeypatch):
+    stopped_at(monkeypatch, 2)
+    run = train(small(0, steps=4), tmp_path / "run")
+    with pytest.raises(ganlab.RunError, match="was written with the metrics"):
+        train(small(0, steps=4, constraints=[constraint("gradient_penalty")]), run.path, resume=True)
+    with pytest.raises(ganlab.RunError, match="was written with the replicas 1, and now there are 2"):
+        train(small(2, steps=4), run.path, resume=True)
+    assert run.info["status"] == "interrupted"
+
+
+def test_a_resumed_run_says_so(tmp_path, monkeypatch):
+    with monkeypatch.context() as patched:
+        stopped_at(patched, 2)
+        run = train(small(0, steps=4), tmp_path / "run")
+    train(small(0, steps=4), run.path, resume=True)
+    (again,) = run.info["resumed"]
+    assert again["packages"]["tensorflow"] == tf.__version__
 
 
 def test_a_run_that_is_there_is_not_overwritten(completed):

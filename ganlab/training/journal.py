@@ -1,0 +1,116 @@
+"""What a run writes down while it trains: metrics, pictures, warnings, run.json; and whom it tells."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from ganlab import config, plugins
+from ganlab.composition import Experiment
+from ganlab.runs import Run
+from ganlab.telemetry import Console, JsonLinesWriter, MultiWriter, Record, Writer
+from ganlab.telemetry.tensorboard import TensorBoardWriter
+from ganlab.training.replica import Metric
+
+_NOTE_SECONDS = 2.0
+
+
+class Journal:
+    """The written side of one `train` call."""
+
+    def __init__(
+        self, experiment: Experiment, metrics: Sequence[Metric], run: Run, screen: Console, *, resumed_at: int | None
+    ) -> None:
+        """Opens the run's files.
+
+        Args:
+            experiment: What is trained.
+            metrics: What it logs.
+            run: Its directory.
+            screen: What the user looks at.
+            resumed_at: Generator updates done by an earlier `train` of this run, whose later rows are dropped; None for
+                a new run.
+        """
+        info = run.info
+        self._run, self._screen, self._plugins = run, screen, plugins.current()
+        self._chief = bool(info["chief"])
+        self._before, self._started = float(info.get("wall_seconds") or 0.0), time.monotonic()
+        self._noted = self._started
+        self._reached: dict[str, float] = dict(info.get("metrics") or {})
+        self._warned: list[str] = list(info.get("warnings") or [])
+        self._tensorboard: TensorBoardWriter | None = None
+        writers: list[Writer] = []
+        if self._chief:
+            self._tensorboard = TensorBoardWriter(run.path, purge_step=None if resumed_at is None else resumed_at + 1)
+            writers = [self._tensorboard, JsonLinesWriter(run.path / "metrics.jsonl", truncate_after=resumed_at)]
+        self._writers = MultiWriter([*writers, screen])
+        if self._tensorboard and resumed_at is None:
+            self._tensorboard.layout([metric.tag for metric in metrics])
+            self._tensorboard.hparams(config.flatten(experiment.recipe))
+            self._tensorboard.text(0, "experiment", f"```\n{run.operative}```")
+
+    def open(self, steps: int, done: int) -> None:
+        """Says that training begins.
+
+        Args:
+            steps: Generator updates of the whole run.
+            done: How many of them are done already.
+        """
+        self._run.update(status="running", signal=None)
+        self._notify("ganlab_run_start", run=self._run)
+        self._screen.start(steps, done)
+
+    def row(self, records: Sequence[Record]) -> None:
+        """Writes the metrics of one step."""
+        if not records:
+            return
+        self._writers.scalars(records)
+        self._reached |= {record.tag: record.reduced for record in records if record.replicas}
+        if self._plugins.listens("ganlab_metrics"):
+            self._notify("ganlab_metrics", run=self._run, records=records)
+
+    def picture(self, step: int, png: bytes) -> None:
+        """Writes a picture of samples."""
+        self._writers.image(step, "samples", png)
+        folder = self._run.path / "samples"
+        folder.mkdir(exist_ok=True)
+        (folder / f"step-{step:08d}.png").write_bytes(png)
+
+    def warn(self, step: int, warning: str) -> None:
+        """Shows a warning and writes it down."""
+        if warning not in self._warned:
+            self._warned.append(warning)
+            self._screen.warning(warning)
+            self._writers.text(step, "warnings", warning)
+            self._run.update(warnings=self._warned)
+
+    def flush(self) -> None:
+        """Makes everything written so far safe."""
+        self._writers.flush()
+
+    def note(self, step: int, **fields: Any) -> None:
+        """Brings run.json up to date."""
+        self._noted = time.monotonic()
+        seconds = round(self._before + self._noted - self._started, 3)
+        self._run.update(step=step, metrics=self._reached, wall_seconds=seconds, **fields)
+
+    def note_now_and_then(self, step: int) -> None:
+        """Brings run.json and the files up to date if that was some seconds ago."""
+        if time.monotonic() - self._noted > _NOTE_SECONDS:
+            self.flush()
+            self.note(step)
+
+    def close(self, step: int, status: str, **fields: Any) -> None:
+        """Says how training ended. Each part is tried even if another fails, such as files on a disk that is full."""
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._writers.close)
+            if self._tensorboard:
+                stack.callback(self._tensorboard.session_end, status)  # type: ignore[arg-type]
+            stack.callback(self._notify, "ganlab_run_end", run=self._run, status=status)
+            stack.callback(self.note, step, status=status, **fields)
+
+    def _notify(self, hook: str, **arguments: Any) -> None:
+        for failure in self._plugins.notify(hook, **arguments) if self._chief else ():
+            self._screen.warning(failure)
