@@ -7,29 +7,26 @@ import fcntl
 import os
 import socket
 from collections.abc import Iterator
-from pathlib import Path
 
 from ganlab.errors import RunError
-
-LOCK = ".lock"
+from ganlab.runs.run import Run
 
 
 @contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(run: Run) -> Iterator[None]:
     """Holds a run's directory; the operating system lets go when the process dies, however it does.
 
     Raises:
         RunError: Another process holds it.
     """
-    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+    descriptor = os.open(run.path, os.O_RDONLY)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip() or "another process"
-            raise RunError(f"{folder} is being trained by {holder}. Wait for it, or stop it first.") from None
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
+            holder = run.info.get("process") or "another process"
+            raise RunError(f"{run.path} is being trained by {holder}. Wait for it, or stop it first.") from None
+        run.update(process=f"process {os.getpid()} on {socket.gethostname()}")
         yield
     finally:
         os.close(descriptor)

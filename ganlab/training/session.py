@@ -71,7 +71,7 @@ def train(experiment: Experiment, run_dir: str | Path, *, resume: bool = False, 
         # The other workers of several go through the same motions in a folder of their own, which goes with the run.
         scratch = tempfile.TemporaryDirectory(prefix="ganlab-worker-")
         run = Run(_create(experiment, trainer, Path(scratch.name) / "run").path, keeps=scratch)
-    with locked(run.path), _signals() as received:
+    with locked(run), _signals() as received:
         resumed_at = trainer.state.step if resume and chief else None
         if resumed_at is not None:
             run.update(resumed=[*run.info.get("resumed", []), _provenance()])

@@ -421,7 +421,7 @@ def test_two_trainings_of_one_directory(tmp_path, monkeypatch):
     stopped_at(monkeypatch, 2)
     run = train(small(0, steps=4), tmp_path / "run")
     assert run.info["status"] == "interrupted"
-    with locked(run.path), pytest.raises(ganlab.RunError, match=r"is being trained by process \d+ on "):
+    with locked(run), pytest.raises(ganlab.RunError, match=r"is being trained by process \d+ on "):
         train(small(0, steps=4), run.path, resume=True)
 
 
