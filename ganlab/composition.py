@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import inspect
 import math
+import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
-from ganlab.errors import ConfigError, IncompatibleError
+from ganlab.blame import plugin_code
+from ganlab.errors import ConfigError, ContractError, IncompatibleError
 from ganlab.plugins import component
-from ganlab.recipes import Recipe, described, recipe_of
+from ganlab.recipes import Recipe, described, recipe_of, selector_of
 from ganlab.roles import Architecture, Constraint, Dataset, Evaluator, Loss
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ PARTS = {
     "generator_optimizer": "optimizers",
     "evaluators": "evaluators",
 }
+# The parts that take several components.
+LISTS = ("constraints", "evaluators")
 PRECISIONS = ("float32", "mixed_bfloat16")
 JITS = ("auto", "on", "off")
 
@@ -70,7 +74,7 @@ class Experiment:
     def recipe(self) -> Recipe:
         """How to make this experiment again. A part that no registered factory made stands as itself."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
-        lists = {part: list(values[part]) for part in ("constraints", "evaluators")}  # as files have them
+        lists = {part: list(values[part]) for part in LISTS}  # as files have them
         return Recipe("", "experiment", {name: described(value) for name, value in {**values, **lists}.items()})
 
     def component_names(self, part: str) -> list[str]:
@@ -135,14 +139,15 @@ def experiment(
 
     Raises:
         ConfigError: A value is out of its range, or a part is not of its role.
+        ContractError: The dataset or the architecture does not say its sizes.
         IncompatibleError: The batch does not divide over the replicas.
     """
     settings = dict(locals())
     check_settings(settings)
-    for part in ("constraints", "evaluators"):
-        settings[part] = tuple(settings[part])
     _check_roles(settings)
-    made = Experiment(**settings)
+    _check_sizes(dataset, architecture)
+    lists = {part: tuple(settings[part]) for part in LISTS}
+    made = Experiment(**{**settings, **lists})
     if batch_size % made.replicas:
         raise IncompatibleError(
             f"experiment.batch_size = {batch_size} does not divide over {made.replicas} replicas: each must see "
@@ -209,24 +214,54 @@ def _check_roles(settings: Mapping[str, Any]) -> None:
     from ganlab.lazy import keras, tensorflow
 
     roles = {
-        "strategy": tensorflow.distribute.Strategy,
-        "dataset": Dataset,
-        "architecture": Architecture,
-        "loss": Loss,
-        "constraints": Constraint,
-        "critic_optimizer": keras.optimizers.Optimizer,
-        "generator_optimizer": keras.optimizers.Optimizer,
-        "evaluators": Evaluator,
+        "strategy": (tensorflow.distribute.Strategy, "tf.distribute.Strategy"),
+        "dataset": (Dataset, "ganlab.Dataset"),
+        "architecture": (Architecture, "ganlab.Architecture"),
+        "loss": (Loss, "ganlab.Loss"),
+        "constraints": (Constraint, "ganlab.Constraint"),
+        "critic_optimizer": (keras.optimizers.Optimizer, "keras.optimizers.Optimizer"),
+        "generator_optimizer": (keras.optimizers.Optimizer, "keras.optimizers.Optimizer"),
+        "evaluators": (Evaluator, "ganlab.Evaluator"),
     }
-    for part, role in roles.items():
+    for part, (role, called) in roles.items():
         value = settings[part]
-        for item in value if part in ("constraints", "evaluators") else (value,):
+        if part in LISTS and not isinstance(value, (list, tuple)):
+            one = ": put it in brackets" if isinstance(value, role) else ""
+            raise ConfigError(f"experiment.{part} is {value!r}; it must be a list of {called} objects{one}.")
+        for item in value if part in LISTS else (value,):
             if not isinstance(item, role):
-                package = role.__module__.partition(".")[0]
                 raise ConfigError(
-                    f"experiment.{part} is {item!r}, of type {type(item).__name__}; it must be a "
-                    f"{package}.{role.__name__}, such as one of the {PARTS[part]} that 'ganlab plugins' lists."
+                    f"experiment.{part} is {item!r}, of type {type(item).__name__}; it must be a {called}, such as one "
+                    f"of the {PARTS[part]} that 'ganlab plugins' lists."
                 )
+
+
+def _check_sizes(dataset: Dataset, architecture: Architecture) -> None:
+    """Refuses what would otherwise be an error deep inside TensorFlow."""
+    name = selector_of(dataset)
+    with plugin_code(name, "size"):
+        size = getattr(dataset, "size", None)
+    if size is not None and not _is_whole(size):
+        raise ContractError(
+            f"{name}.size is {size!r}; a dataset has at least one example and says how many, a whole number, or None "
+            "where it never ends. Is its source empty?"
+        )
+    with plugin_code(name, "sample_shape"):
+        shape = getattr(dataset, "sample_shape", None)
+    if not isinstance(shape, (list, tuple)) or not shape or not all(map(_is_whole, shape)):
+        raise ContractError(
+            f"{name}.sample_shape is {shape!r}; it must be a tuple of whole numbers of at least 1: (height, width, "
+            "channels) for images, (d,) for vectors."
+        )
+    name = selector_of(architecture)
+    with plugin_code(name, "latent_dim"):
+        latent_dim = getattr(architecture, "latent_dim", None)
+    if not _is_whole(latent_dim):
+        raise ContractError(f"{name}.latent_dim is {latent_dim!r}; it must be a whole number of at least 1.")
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= 1
 
 
 def _round_up(value: int, multiple: int) -> int:

@@ -9,6 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ganlab.blame import plugin_code
+from ganlab.errors import ConfigError, nearest
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -49,14 +52,33 @@ class Factory:
         return inspect.signature(self.make)
 
     def __call__(self, **arguments: Any) -> Any:
-        """Makes the component and remembers how."""
+        """Makes the component and remembers how.
+
+        Raises:
+            ConfigError: It has no such parameter, or needs one that is not given.
+            GanlabError: It cannot be made so.
+        """
+        selector = f"{self.kind}.{self.name}"
+        _check_names(selector, self.signature.parameters, arguments)
         recipe = Recipe(self.kind, self.name, {name: described(value) for name, value in arguments.items()})
-        made = self.make(**arguments)
+        with plugin_code(selector, "its factory"):
+            made = self.make(**arguments)
         _remember(made, recipe)
         return made
 
     def __repr__(self) -> str:
         return f"<ganlab component {self.kind}.{self.name}>"
+
+
+def _check_names(selector: str, parameters: Mapping[str, inspect.Parameter], given: Mapping[str, Any]) -> None:
+    for name in given:
+        if name not in parameters:
+            near = nearest(name, parameters) or f" Its parameters: {', '.join(parameters) or 'none'}."
+            raise ConfigError(f"{selector} has no parameter {name!r}.{near}")
+    required = [name for name, parameter in parameters.items() if parameter.default is inspect.Parameter.empty]
+    missing = [name for name in required if name not in given]
+    if missing:
+        raise ConfigError(f"{selector} needs {', '.join(missing)}, which has no default. Give a value.")
 
 
 # By identity: components need not be hashable, and must not be changed by being made.
@@ -76,6 +98,12 @@ def recipe_of(made: Any) -> Recipe | None:
     """The recipe that a component was made with, or None for an object that no registered factory made."""
     reference, recipe = _recipes.get(id(made), (None, None))
     return recipe if reference is not None and reference() is made else None
+
+
+def selector_of(made: Any) -> str:
+    """What messages call a component: its name in experiment files, or that of its class where no factory made it."""
+    recipe = recipe_of(made)
+    return recipe.selector if recipe else type(made).__name__
 
 
 def described(value: Any) -> Any:

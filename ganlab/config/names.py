@@ -13,6 +13,7 @@ from ganlab.errors import ConfigError, GanlabError, nearest
 from ganlab.plugins import KINDS, Plugins
 
 EXPERIMENT = "experiment"
+LISTS = composition.LISTS
 
 
 @dataclass(frozen=True)
@@ -148,10 +149,6 @@ def example(names: Names, part: str) -> str:
 def required(parameters: Mapping[str, inspect.Parameter]) -> list[str]:
     """The names of the parameters without a default."""
     return [name for name, parameter in parameters.items() if parameter.default is inspect.Parameter.empty]
-
-
-# The parts that take several components.
-LISTS = ("constraints", "evaluators")
 
 
 def walk(value: Any) -> list[Reference | Macro]:

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from ganlab.blame import plugin_code
 from ganlab.composition import Experiment
 from ganlab.errors import ContractError
+from ganlab.recipes import selector_of
 from ganlab.training.networks import static_shape
 
 
@@ -53,7 +55,8 @@ class Inputs:
         """One replica's examples of an iteration, float32 `(critic_steps, local_batch, *sample_shape)`."""
         count, shape = self._updates * self._local, tuple(self._dataset.sample_shape)
         numbers = tf.ensure_shape(self.numbers(step, replica), [count])
-        examples = tf.convert_to_tensor(self._dataset.examples(numbers, self._seed))
+        with plugin_code(selector_of(self._dataset), "examples"):
+            examples = tf.convert_to_tensor(self._dataset.examples(numbers, self._seed))
         if static_shape(examples) != (count, *shape) or examples.dtype != tf.float32:
             raise ContractError(
                 f"Dataset {type(self._dataset).__name__} returned examples of shape {static_shape(examples)} and dtype "

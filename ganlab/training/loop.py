@@ -9,11 +9,13 @@ import numpy as np
 import tensorflow as tf
 
 from ganlab.composition import Experiment
+from ganlab.training.failures import said_plainly
+from ganlab.training.gradients import compiles
 from ganlab.training.guards import Sums, checksum, magnitude
 from ganlab.training.inputs import Inputs
 from ganlab.training.replica import Metric
 from ganlab.training.state import TrainingState, read
-from ganlab.training.step import TrainingStep, compiles
+from ganlab.training.step import TrainingStep
 
 
 class Trainer:
@@ -21,16 +23,15 @@ class Trainer:
 
     Attributes:
         state: What is trained.
-        compiled: Whether XLA compiles the gradients.
         sums: Over every variable on every replica after the last `train`, in the order of `state.variables()`.
     """
 
     def __init__(self, experiment: Experiment, state: TrainingState | None = None) -> None:
         self.experiment = experiment
+        self._set_precision()
         self.state = state or TrainingState(experiment)
-        self.compiled = compiles(experiment, self.state)
         self._inputs = Inputs(experiment)
-        self._step = TrainingStep(experiment, self.state, compiled=self.compiled)
+        self._step = TrainingStep(experiment, self.state, compiled=compiles(experiment, self.state))
         self._iterator: Iterator[Any] | None = None
         self._iterator_at = 0
         empty = np.zeros((experiment.replicas, 0))
@@ -43,27 +44,45 @@ class Trainer:
         """What `train` returns, in order; known after the first chunk."""
         return self._step.metrics
 
+    @property
+    def compiled(self) -> list[str]:
+        """Whose gradients XLA compiles, of "critic" and "generator"; known after `trace` or the first chunk."""
+        return self._step.compiled
+
     def trace(self) -> None:
         """Builds the graph without running it, so that what cannot be trained is known before anything is written."""
+        self._set_precision()
         start, length = tf.TensorSpec([], tf.int64), tf.TensorSpec([], tf.int32)
         self._chunk.get_concrete_function(start, length, *self._iterators())
 
     def agree(self, values: Sequence[float]) -> list[float]:
         """The largest of each value over all processes, so that they take the same decisions."""
-        return [float(value) for value in self._gather.largest(values)]
+        with said_plainly(self.experiment, self.state.step):
+            return [float(value) for value in self._gather.largest(values)]
 
     def train(self, count: int) -> np.ndarray:
         """Trains `count` iterations.
 
         Returns:
             The metrics of each, `(count, replicas, metrics)` float32.
+
+        Raises:
+            TrainingFailedError: An operation failed: data that cannot be read, say, or memory that is not there.
         """
+        self._set_precision()
         start, length = tf.constant(self.state.step, tf.int64), tf.constant(count, tf.int32)
-        rows, bits, magnitudes = self._chunk(start, length, *self._iterators())
+        with said_plainly(self.experiment, self.state.step):
+            rows, bits, magnitudes = self._chunk(start, length, *self._iterators())
+            self.sums = Sums(self._gather(bits[None])[0], self._gather(magnitudes[None])[0])
+            gathered = self._gather(rows)
         self.state.step += count
         self._iterator_at += count
-        self.sums = Sums(self._gather(bits[None])[0], self._gather(magnitudes[None])[0])
-        return self._gather(rows)
+        return gathered
+
+    def _set_precision(self) -> None:
+        # Recent GPUs and TPUs multiply float32 with the mantissa of TensorFloat-32 or bfloat16 unless told not to. One
+        # switch for the process, which kernels look at as they run, so it is set anew whenever this trainer does.
+        tf.config.experimental.enable_tensor_float_32_execution(self.experiment.precision != "float32")
 
     def _iterators(self) -> tuple[Iterator[Any], ...]:
         """The input's iterator where the examples come from one, at the state's step."""

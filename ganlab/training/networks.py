@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import random
 from collections.abc import Callable, Iterator, Mapping
 
 import keras
+import numpy as np
 import tensorflow as tf
 
+from ganlab.blame import plugin_code
 from ganlab.composition import Experiment
 from ganlab.errors import ContractError, IncompatibleError
 from ganlab.functional import unique_names
 from ganlab.layers import NoiseSource, noise_from
-from ganlab.roles import Architecture, Constraint, Dataset
+from ganlab.recipes import selector_of
+from ganlab.roles import Architecture, Constraint
 
 Tensors = dict[str, tf.Tensor]
 
@@ -26,8 +30,15 @@ class Network:
         buffers: Its other variables by name, such as moving statistics.
     """
 
-    def __init__(self, model: keras.Model) -> None:
-        self.model = model
+    def __init__(self, model: keras.Model, *, role: str, maker: str) -> None:
+        """Takes a built model.
+
+        Args:
+            model: The model.
+            role: "generator" or "critic", for errors.
+            maker: The architecture that made it, for errors.
+        """
+        self.model, self._role, self._maker = model, role, maker
         self.weights = unique_names(model.trainable_variables)
         self.buffers = unique_names(model.non_trainable_variables)
 
@@ -51,19 +62,28 @@ class Network:
 
         Returns:
             The output, float32, and the buffers as the model left them.
+
+        Raises:
+            IncompatibleError: A layer adds a loss of its own.
+            PluginError: The model fails; the message says where.
         """
         mapping = [(variable, weights[name]) for name, variable in self.weights.items()]
         mapping += [(variable, buffers[name]) for name, variable in self.buffers.items()]
-        with keras.StatelessScope(state_mapping=mapping) as scope:
-            with noise_from(noise) if noise else contextlib.nullcontext():
+        with keras.StatelessScope(state_mapping=mapping, collect_losses=True) as scope:
+            with (
+                noise_from(noise) if noise else contextlib.nullcontext(),
+                plugin_code(self._maker, f"its {self._role}"),
+            ):
                 y = self.model(x, training=training)
+            if scope.losses:
+                raise _own_loss(f"The {self._role} {self.model.name!r} adds a loss of its own (add_loss)")
             left = {name: scope.get_current_value(variable) for name, variable in self.buffers.items()}
         return tf.cast(y, tf.float32), left
 
     @property
-    def synchronizes(self) -> bool:
-        """Whether a layer talks to other replicas when it is called."""
-        return any(getattr(layer, "synchronized", False) for layer in _layers(self.model))
+    def synchronizes(self) -> str:
+        """A layer that talks to other replicas when it is called, as messages name it; empty where none does."""
+        return next((_named(self._role, layer) for layer in _layers(self.model) if _synchronized(layer)), "")
 
 
 def build_networks(experiment: Experiment) -> tuple[Network, Network]:
@@ -76,20 +96,23 @@ def build_networks(experiment: Experiment) -> tuple[Network, Network]:
         IncompatibleError: A layer cannot be right under replicas or under a constraint.
         ContractError: A model has the wrong output shape.
     """
+    architecture, shape = experiment.architecture, tuple(experiment.dataset.sample_shape)
     _reset_names()
-    with experiment.strategy.scope():
-        keras.utils.set_random_seed(experiment.seed)
-        generator = _generator(experiment.architecture, experiment.dataset, experiment.precision)
-        critic = _critic(experiment.architecture, experiment.dataset, experiment.precision)
+    with experiment.strategy.scope(), _seeded(experiment.seed), _precision(experiment.precision):
+        generator = _generator(architecture, shape)
+        critic = _critic(architecture, shape)
     check_layers("generator", generator)
     check_layers("critic", critic, constraints=experiment.constraints)
-    return Network(generator), Network(critic)
+    maker = selector_of(architecture)
+    return Network(generator, role="generator", maker=maker), Network(critic, role="critic", maker=maker)
 
 
-def build_generator(architecture: Architecture, dataset: Dataset, precision: str) -> keras.Model:
+def build_generator(architecture: Architecture, sample_shape: tuple[int, ...], precision: str) -> Network:
     """Builds a generator alone, outside any strategy, under the names that `build_networks` gives it."""
     _reset_names()
-    return _generator(architecture, dataset, precision)
+    with _seeded(0), _precision(precision):
+        model = _generator(architecture, sample_shape)
+    return Network(model, role="generator", maker=selector_of(architecture))
 
 
 def _reset_names() -> None:
@@ -99,20 +122,28 @@ def _reset_names() -> None:
     keras.config.set_dtype_policy(policy)
 
 
-def _generator(architecture: Architecture, dataset: Dataset, precision: str) -> keras.Model:
-    shape = tuple(dataset.sample_shape)
-    with _precision(precision):
-        model = _built(architecture.generator(shape), (int(architecture.latent_dim),))
-    _check_output("generator", model, [(None, *shape)])
-    return model
+def _generator(architecture: Architecture, shape: tuple[int, ...]) -> keras.Model:
+    with plugin_code(selector_of(architecture), "generator"):
+        model = architecture.generator(shape)
+    return _built("generator", architecture, model, (int(architecture.latent_dim),), [(None, *shape)])
 
 
-def _critic(architecture: Architecture, dataset: Dataset, precision: str) -> keras.Model:
-    shape = tuple(dataset.sample_shape)
-    with _precision(precision):
-        model = _built(architecture.critic(shape), shape)
-    _check_output("critic", model, [(None, 1), (None,)])
-    return model
+def _critic(architecture: Architecture, shape: tuple[int, ...]) -> keras.Model:
+    with plugin_code(selector_of(architecture), "critic"):
+        model = architecture.critic(shape)
+    return _built("critic", architecture, model, shape, [(None, 1), (None,)])
+
+
+@contextlib.contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """Inside, initial weights follow the seed; Python's and numpy's own generators are the user's again afterwards."""
+    python, arrays = random.getstate(), np.random.get_state()
+    keras.utils.set_random_seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(arrays)
 
 
 @contextlib.contextmanager
@@ -125,18 +156,25 @@ def _precision(policy: str) -> Iterator[None]:
         keras.config.set_dtype_policy(before)
 
 
-def _built(model: keras.Model, input_shape: tuple[int, ...]) -> keras.Model:
+def _built(
+    role: str,
+    architecture: Architecture,
+    model: keras.Model,
+    input_shape: tuple[int, ...],
+    allowed: list[tuple[int | None, ...]],
+) -> keras.Model:
+    """Builds a model of any kind, a subclass of keras.Model too, by calling it on a symbolic input."""
     if not isinstance(model, keras.Model):
-        raise ContractError(f"An architecture returned {model!r}; it must return a keras.Model.")
-    model(keras.Input(input_shape))
-    return model
-
-
-def _check_output(role: str, model: keras.Model, allowed: list[tuple[int | None, ...]]) -> None:
-    shape = tuple(model.compute_output_shape((None, *model.input_shape[1:])))
+        raise ContractError(
+            f"{selector_of(architecture)} returned {model!r} as its {role}; it must return a keras.Model."
+        )
+    with plugin_code(selector_of(architecture), f"its {role}"):
+        output = model(keras.Input(input_shape))
+    shape = tuple(output.shape) if isinstance(output, keras.KerasTensor) else type(output).__name__
     if shape not in allowed:
         expected = " or ".join(map(str, allowed))
         raise ContractError(f"The {role} {model.name!r} returns the shape {shape}; it must be {expected}.")
+    return model
 
 
 def check_layers(role: str, model: keras.Model, *, constraints: tuple[Constraint, ...] = ()) -> None:
@@ -151,8 +189,17 @@ def check_layers(role: str, model: keras.Model, *, constraints: tuple[Constraint
         IncompatibleError: Names the layer and what to use instead.
     """
     per_example = [type(c).__name__ for c in constraints if _differentiates_examples(type(c))]
-    for layer in _layers(model):
-        where = f"The {role}'s layer {layer.name!r} ({type(layer).__name__})"
+    for layer in [model, *_layers(model)]:
+        where = _named(role, layer)
+        for name, value in vars(layer).items():
+            if name.endswith("_regularizer") and value is not None:
+                raise _own_loss(f"{where} has a {name}")
+        if isinstance(layer, keras.layers.SpectralNormalization):
+            raise IncompatibleError(
+                f"{where} divides its kernel anew in every call, so that real and fake examples of one update meet "
+                "different networks, and its gradient leaves the division out. Use constraints.spectral_norm, which "
+                "takes the critic as it is, and no such layer."
+            )
         if isinstance(layer, keras.layers.BatchNormalization):
             if per_example:
                 raise IncompatibleError(
@@ -169,6 +216,24 @@ def check_layers(role: str, model: keras.Model, *, constraints: tuple[Constraint
                 f"{where} draws the same noise on every replica, and its seed is in no checkpoint. Use "
                 "ganlab.layers.Dropout or ganlab.layers.GaussianNoise, or draw from replica in a constraint."
             )
+    for variable in model.variables:
+        if getattr(variable, "regularizer", None) is not None:
+            raise _own_loss(f"The {role}'s weight {variable.path!r} has a regularizer")
+
+
+def _own_loss(what: str) -> IncompatibleError:
+    return IncompatibleError(
+        f"{what}, which would be ignored: networks are trained on the experiment's loss and constraints alone. Leave "
+        "it out; a constraint with weight_penalty adds a term on the critic's weights."
+    )
+
+
+def _named(role: str, layer: keras.layers.Layer) -> str:
+    return f"The {role}'s layer {layer.name!r} ({type(layer).__name__})"
+
+
+def _synchronized(layer: keras.layers.Layer) -> bool:
+    return bool(getattr(layer, "synchronized", False))
 
 
 def _differentiates_examples(kind: type[Constraint]) -> bool:

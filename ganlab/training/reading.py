@@ -8,7 +8,7 @@ from ganlab.composition import make
 from ganlab.errors import RunError
 from ganlab.runs import Run
 from ganlab.training.checkpoints import Checkpoints, restore
-from ganlab.training.networks import Network, build_generator
+from ganlab.training.networks import build_generator
 
 
 def load_generator(run: Run) -> keras.Model:
@@ -27,11 +27,10 @@ def load_generator(run: Run) -> keras.Model:
     if checkpoint is None:
         raise RunError(f"{run.path} has no checkpoint yet, so there is no generator to load. Train it further first.")
     arguments = run.recipe().arguments
-    generator = Network(
-        build_generator(
-            make(arguments["architecture"]), make(arguments["dataset"]), arguments.get("precision", "float32")
-        )
-    )
+    # Written down since the data may be elsewhere, or large.
+    shape = run.info.get("sample_shape") or make(arguments["dataset"]).sample_shape
+    architecture = make(arguments["architecture"])
+    generator = build_generator(architecture, tuple(shape), arguments.get("precision", "float32"))
     group = "average" if arguments.get("ema_decay") else "weights"
     variables = {f"generator/{group}/{name}": v.value for name, v in generator.weights.items()}
     variables |= {f"generator/buffers/{name}": v.value for name, v in generator.buffers.items()}

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from ganlab.blame import plugin_code
 from ganlab.composition import Experiment
+from ganlab.recipes import selector_of
 from ganlab.training import noise
 from ganlab.training.networks import Network, as_scores
 from ganlab.training.state import TrainingState, read
@@ -67,4 +69,5 @@ def real_examples(experiment: Experiment, n: int) -> np.ndarray:
     """The first examples of the dataset, at most n: `(<= n, *sample_shape)` float32."""
     size = experiment.dataset.size
     count = n if size is None else min(n, size)
-    return np.asarray(experiment.dataset.examples(tf.range(count, dtype=tf.int64), experiment.seed))
+    with plugin_code(selector_of(experiment.dataset), "examples"):
+        return np.asarray(experiment.dataset.examples(tf.range(count, dtype=tf.int64), experiment.seed))

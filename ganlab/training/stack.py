@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import keras
 import tensorflow as tf
 
+from ganlab.blame import plugin_code
 from ganlab.errors import ContractError
 from ganlab.roles import Batch, Constraint
 from ganlab.training.networks import CriticFunction, Tensors, static_shape
@@ -27,16 +29,21 @@ class ConstraintStack:
 
     def prepare(self, critic: keras.Model) -> None:
         """Shows every constraint the built critic."""
-        for constraint in self.constraints:
-            constraint.prepare(critic)
+        for name, constraint in self._named():
+            with _code(name, "prepare"):
+                constraint.prepare(critic)
 
     def initialize(self, weights: Tensors) -> tuple[list[Tensors], list[Tensors]]:
         """Parameters and states to start from; a later constraint sees the weights as the earlier ones make them."""
         parameters: list[Tensors] = []
         states: list[Tensors] = []
-        for name, constraint in zip(self.names, self.constraints, strict=True):
-            parameters.append(_tensors(name, "parameters", constraint.parameters(weights)))
-            states.append(_tensors(name, "initial_state", constraint.initial_state(weights)))
+        for name, constraint in self._named():
+            with _code(name, "parameters"):
+                trained = constraint.parameters(weights)
+            parameters.append(_tensors(name, "parameters", trained))
+            with _code(name, "initial_state"):
+                kept = constraint.initial_state(weights)
+            states.append(_tensors(name, "initial_state", kept))
             shared = set(parameters[-1]) & set(states[-1])
             if shared:
                 raise ContractError(f"Constraint {name} has {sorted(shared)} both in parameters and in initial_state.")
@@ -54,9 +61,10 @@ class ConstraintStack:
     ) -> list[Tensors]:
         """The states for this update."""
         advanced = []
-        for i, (name, constraint) in enumerate(zip(self.names, self.constraints, strict=True)):
+        for i, (name, constraint) in enumerate(self._named()):
             view = ReplicaView(name, CONSTRAINTS + 2 * i, draws, log)
-            given = constraint.advance(weights, {**states[i], **parameters[i]}, batch, view)
+            with _code(name, "advance"):
+                given = constraint.advance(weights, {**states[i], **parameters[i]}, batch, view)
             advanced.append(self._checked_state(name, given, states[i], parameters[i]))
             if i + 1 < len(self.constraints):
                 weights = self._reparameterize(name, constraint, weights, {**advanced[i], **parameters[i]})
@@ -64,14 +72,15 @@ class ConstraintStack:
 
     def effective(self, weights: Tensors, parameters: Sequence[Tensors], states: Sequence[Tensors]) -> Tensors:
         """The weights that the critic computes with."""
-        for i, (name, constraint) in enumerate(zip(self.names, self.constraints, strict=True)):
+        for i, (name, constraint) in enumerate(self._named()):
             weights = self._reparameterize(name, constraint, weights, {**states[i], **parameters[i]})
         return weights
 
     def transform(self, critic: CriticFunction) -> CriticFunction:
         """The critic function as every constraint wraps it."""
-        for constraint in self.constraints:
-            critic = constraint.transform(critic)
+        for name, constraint in self._named():
+            with _code(name, "transform"):
+                critic = _blaming(name, constraint.transform(critic))
         return critic
 
     def penalties(
@@ -85,11 +94,13 @@ class ConstraintStack:
     ) -> tf.Tensor | None:
         """The sum of the per-example penalties, `(local_batch,)` float32; None where there is none."""
         total = None
-        for i, (name, constraint) in enumerate(zip(self.names, self.constraints, strict=True)):
+        for i, (name, constraint) in enumerate(self._named()):
             view = ReplicaView(name, CONSTRAINTS + 2 * i + 1, draws, log)
-            value = constraint.penalty(critic, batch, {**states[i], **parameters[i]}, view)
-            if value is None:
-                continue
+            with _code(name, "penalty"):
+                value = constraint.penalty(critic, batch, {**states[i], **parameters[i]}, view)
+                if value is None:
+                    continue
+                value = tf.convert_to_tensor(value)
             if static_shape(value) != static_shape(batch.real)[:1]:
                 raise ContractError(
                     f"Constraint {name} returned a penalty of shape {static_shape(value)}; it must be one value per "
@@ -103,10 +114,12 @@ class ConstraintStack:
     def weight_penalty(self, effective: Tensors) -> tf.Tensor | None:
         """The sum of the weight penalties, a float32 scalar; None where there is none."""
         total = None
-        for name, constraint in zip(self.names, self.constraints, strict=True):
-            value = constraint.weight_penalty(effective)
-            if value is None:
-                continue
+        for name, constraint in self._named():
+            with _code(name, "weight_penalty"):
+                value = constraint.weight_penalty(effective)
+                if value is None:
+                    continue
+                value = tf.convert_to_tensor(value)
             if static_shape(value) != ():
                 raise ContractError(
                     f"Constraint {name} returned a weight penalty of shape {static_shape(value)}; it must be a scalar."
@@ -117,26 +130,37 @@ class ConstraintStack:
 
     def project(self, weights: Tensors) -> Tensors:
         """The weights moved to where every constraint allows them, in order."""
-        for name, constraint in zip(self.names, self.constraints, strict=True):
-            weights = _same_weights(name, "project", weights, constraint.project(dict(weights)))
+        for name, constraint in self._named():
+            with _code(name, "project"):
+                projected = constraint.project(dict(weights))
+            weights = _same_weights(name, "project", weights, projected)
         return weights
 
     def bounds(self, effective: Tensors) -> dict[str, float]:
         """Certified Lipschitz bounds by constraint name, of those that give one."""
-        pairs = zip(self.names, self.constraints, strict=True)
-        bounds = {name: constraint.lipschitz_bound(effective) for name, constraint in pairs}
-        for name, bound in bounds.items():
-            if bound is not None and static_shape(bound) != ():
+        bounds = {}
+        for name, constraint in self._named():
+            with _code(name, "lipschitz_bound"):
+                bound = constraint.lipschitz_bound(effective)
+            if bound is None:
+                continue
+            if static_shape(bound) != ():
                 raise ContractError(f"Constraint {name} returned the Lipschitz bound {bound!r}; it must be one number.")
-        return {name: float(bound) for name, bound in bounds.items() if bound is not None}
+            bounds[name] = float(bound)
+        return bounds
 
     @property
     def overrides_projection(self) -> bool:
         """Whether any constraint projects."""
         return any(type(constraint).project is not Constraint.project for constraint in self.constraints)
 
+    def _named(self) -> Iterator[tuple[str, Constraint]]:
+        return zip(self.names, self.constraints, strict=True)
+
     def _reparameterize(self, name: str, constraint: Constraint, weights: Tensors, state: Tensors) -> Tensors:
-        return _same_weights(name, "reparameterize", weights, constraint.reparameterize(dict(weights), state))
+        with _code(name, "reparameterize"):
+            effective = constraint.reparameterize(dict(weights), state)
+        return _same_weights(name, "reparameterize", weights, effective)
 
     def _checked_state(self, name: str, given: Mapping[str, tf.Tensor], state: Tensors, parameters: Tensors) -> Tensors:
         given = _tensors(name, "advance", given)
@@ -156,8 +180,24 @@ class ConstraintStack:
         return {key: given[key] for key in state}
 
 
+def _code(name: str, method: str) -> AbstractContextManager[None]:
+    return plugin_code(f"constraints.{name}", method)
+
+
+def _blaming(name: str, critic: CriticFunction) -> CriticFunction:
+    """The critic function of a transform, its errors named as the rest of the plugin's are."""
+
+    def transformed(x: tf.Tensor) -> tf.Tensor:
+        with _code(name, "transform"):
+            return critic(x)
+
+    return transformed
+
+
 def _tensors(name: str, method: str, values: Mapping[str, tf.Tensor]) -> Tensors:
-    return {key: tf.convert_to_tensor(value) for key, value in _mapping(name, method, values).items()}
+    values = _mapping(name, method, values)
+    with _code(name, method):
+        return {key: tf.convert_to_tensor(value) for key, value in values.items()}
 
 
 def _mapping(name: str, method: str, values: Any) -> Mapping[str, tf.Tensor]:
@@ -175,10 +215,12 @@ def _same_weights(name: str, method: str, before: Tensors, after: Mapping[str, t
             f"Constraint {name} changed the names of the weights in {method}: {sorted(set(before) ^ set(after))}. It "
             "must return a value for every name that it was given, and no other."
         )
+    after = _tensors(name, method, after)
     for key, weight in before.items():
-        if static_shape(after[key]) != static_shape(weight):
+        given = after[key]
+        if static_shape(given) != static_shape(weight) or given.dtype != weight.dtype:
             raise ContractError(
-                f"Constraint {name} gave {key!r} in {method} the shape {static_shape(after[key])}; it was "
-                f"{static_shape(weight)}, and a weight keeps its shape."
+                f"Constraint {name} gave {key!r} in {method} the shape {static_shape(given)}, {given.dtype.name}; it "
+                f"was {static_shape(weight)}, {weight.dtype.name}, and a weight keeps its shape and dtype."
             )
     return {key: after[key] for key in before}

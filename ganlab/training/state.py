@@ -8,8 +8,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from ganlab.blame import plugin_code
 from ganlab.composition import Experiment
 from ganlab.errors import IncompatibleError
+from ganlab.recipes import selector_of
 from ganlab.training.networks import Tensors, build_networks
 from ganlab.training.stack import ConstraintStack
 
@@ -121,7 +123,8 @@ def _optimizer(part: str, template: keras.optimizers.Optimizer, updates: int) ->
             f"experiment.{part} is a LossScaleOptimizer, for float16, which ganlab does not train in: losses are not "
             "scaled. Give the optimizer inside it."
         )
-    config = template.get_config()
+    with plugin_code(selector_of(template), "get_config"):
+        config = template.get_config()
     for setting in _PER_REPLICA:
         if config.get(setting):
             raise IncompatibleError(
@@ -138,4 +141,5 @@ def _optimizer(part: str, template: keras.optimizers.Optimizer, updates: int) ->
     schedule = config.get("learning_rate")
     if isinstance(schedule, dict) and schedule["config"].get("decay_steps", 0) is None:
         schedule["config"]["decay_steps"] = updates
-    return type(template).from_config(config)
+    with plugin_code(selector_of(template), "from_config"):
+        return type(template).from_config(config)

@@ -7,23 +7,20 @@ mean over replicas is the mean over the global batch.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
+from ganlab.blame import plugin_code
 from ganlab.composition import Experiment
-from ganlab.errors import ContractError, IncompatibleError
+from ganlab.errors import ContractError
+from ganlab.recipes import selector_of
 from ganlab.roles import Batch
 from ganlab.training import noise
+from ganlab.training.gradients import Gradients, may_compile
 from ganlab.training.networks import Tensors, as_scores, static_shape
-from ganlab.training.noise import Draw, draw
 from ganlab.training.replica import Draws, Log, Metric, ReplicaView
 from ganlab.training.state import TrainingState, assign, read
-
-# Multiplications of one critic call from which on XLA's dense layers were quicker on a CPU: width 512 was, 128 was not.
-_WORK_WORTH_COMPILING = 5e7
 
 
 class TrainingStep:
@@ -36,14 +33,13 @@ class TrainingStep:
     def __init__(self, experiment: Experiment, state: TrainingState, *, compiled: bool) -> None:
         self.experiment, self.state = experiment, state
         self.metrics: list[Metric] = []
-        self._local = experiment.local_batch
+        self._local, self._loss = experiment.local_batch, selector_of(experiment.loss)
         self._latent_shape = (self._local, int(experiment.architecture.latent_dim))
-        # XLA cannot compile what talks to other replicas.
-        compiled = compiled and not state.critic.synchronizes
+        compiled = compiled and may_compile(experiment, state.critic.synchronizes)
         self._critic_gradients = Gradients(self._critic_part, experiment, compiled=compiled)
-        self._generator_gradients = Gradients(
-            self._generator_part, experiment, compiled=compiled and not state.generator.synchronizes
-        )
+        # The generator's gradient goes through both networks.
+        compiled = compiled and may_compile(experiment, state.generator.synchronizes)
+        self._generator_gradients = Gradients(self._generator_part, experiment, compiled=compiled)
 
     def iteration(self, step: tf.Tensor, real: tf.Tensor) -> tf.Tensor:
         """Trains for one step; called in a replica's context.
@@ -63,6 +59,12 @@ class TrainingStep:
         self.metrics = metrics + generator_metrics
         _check_unique(self.metrics)
         return tf.stack([*values, *tf.unstack(generator_values)])
+
+    @property
+    def compiled(self) -> list[str]:
+        """Whose gradients XLA compiles, of "critic" and "generator"; known once `iteration` has been traced."""
+        parts = {"critic": self._critic_gradients, "generator": self._generator_gradients}
+        return [name for name, gradients in parts.items() if gradients.compiled]
 
     @property
     def communicates(self) -> str:
@@ -94,7 +96,8 @@ class TrainingStep:
         (gradients, critic_buffers, values), metrics = self._critic_gradients(
             weights, parameters, states, read(state.critic.buffers), real, fake, step=update, replica=draws.replica
         )
-        state.critic_optimizer.apply(gradients, state.critic_variables)
+        with plugin_code(selector_of(self.experiment.critic_optimizer), "apply"):
+            state.critic_optimizer.apply(gradients, state.critic_variables)
         _assign_changed(state.critic.buffers, critic_buffers)
         if state.stack.overrides_projection:
             weights = read(state.critic.weights)
@@ -121,7 +124,8 @@ class TrainingStep:
             critic = stack.transform(model)
             real_scores, fake_scores = critic(real), critic(fake)
             model.keeps_buffers = False  # what a penalty's calls would assign is dropped
-            loss = self.experiment.loss.critic(real_scores, fake_scores)
+            with plugin_code(self._loss, "critic"):
+                loss = tf.convert_to_tensor(self.experiment.loss.critic(real_scores, fake_scores))
             _check_loss(self.experiment, "critic", loss, self._local)
             penalty = stack.penalties(critic, batch, parameters, states, draws, log)
             weight_penalty = stack.weight_penalty(effective)
@@ -154,7 +158,8 @@ class TrainingStep:
             step=step,
             replica=draws.replica,
         )
-        state.generator_optimizer.apply(gradients, list(state.generator.weights.values()))
+        with plugin_code(selector_of(self.experiment.generator_optimizer), "apply"):
+            state.generator_optimizer.apply(gradients, list(state.generator.weights.values()))
         _assign_changed(state.generator.buffers, buffers)
         if state.average:
             decay = _average_decay(self.experiment.ema_decay, step)
@@ -182,7 +187,9 @@ class TrainingStep:
         with tf.GradientTape() as tape:
             tape.watch(weights)
             fake, left = self.state.generator(latent, weights, buffers, noise=view)
-            loss = self.experiment.loss.generator(critic(fake))
+            scores = critic(fake)
+            with plugin_code(self._loss, "generator"):
+                loss = tf.convert_to_tensor(self.experiment.loss.generator(scores))
             _check_loss(self.experiment, "generator", loss, self._local)
             total = tf.reduce_sum(loss) / self.experiment.batch_size
         log.add("generator/loss", tf.reduce_mean(loss))
@@ -202,92 +209,6 @@ class _CriticCalls:
         if self.keeps_buffers:
             self.buffers = buffers
         return as_scores(y)
-
-
-class Gradients:
-    """A part of the step without variables or communication, compiled by XLA where asked.
-
-    The random numbers of a compiled part are drawn outside and handed in: XLA's would be others.
-
-    Attributes:
-        communicates: The constraint that talks to other replicas in this part; empty where none does, or before it is
-            traced.
-    """
-
-    def __init__(self, part: Callable[..., Any], experiment: Experiment, *, compiled: bool) -> None:
-        self._part, self._experiment, self._compiled = part, experiment, compiled
-        self._function: Callable[..., Any] | None = None
-        self._spec: list[Draw] = []
-        self._metrics: list[Metric] = []
-        self.communicates = ""
-
-    def __call__(
-        self, *arguments: Any, step: tf.Tensor, replica: tf.Tensor
-    ) -> tuple[tuple[list[tf.Tensor], Tensors, tf.Tensor], list[Metric]]:
-        """Runs the part; returns (gradients, buffers, values of the metrics) and the metrics."""
-        seed, local = self._experiment.seed, self._experiment.local_batch
-        if self._compiled and self._function is None:
-            self._prepare(arguments)
-        if self._function is None:
-            draws = Draws(seed, local, step, replica)
-            result = self._run(draws, arguments)
-            self.communicates = draws.collective
-            return result, self._metrics
-        given = [draw(spec, seed=seed, step=step, replica=replica) for spec in self._spec]
-        return self._function(arguments, step, replica, given), self._metrics
-
-    def _run(self, draws: Draws, arguments: Any) -> tuple[list[tf.Tensor], Tensors, tf.Tensor]:
-        log = Log()
-        gradients, buffers = self._part(draws, log, *arguments)
-        self._metrics = log.metrics
-        return gradients, buffers, tf.stack(log.values)
-
-    def _prepare(self, arguments: Any) -> None:
-        """Traces once on a scratch graph to see what is drawn and whether replicas talk; then compiles or does not."""
-        seed, local = self._experiment.seed, self._experiment.local_batch
-        seen: list[Draws] = []
-
-        def scratch(arguments: Any, step: tf.Tensor, replica: tf.Tensor) -> Any:
-            seen.append(Draws(seed, local, step, replica, scratch=True))
-            return self._run(seen[-1], arguments)
-
-        specs = tf.nest.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), arguments)
-        integer = tf.TensorSpec([], tf.int64), tf.TensorSpec([], tf.int32)
-        tf.function(scratch, autograph=False).get_concrete_function(specs, *integer)
-        self.communicates = seen[-1].collective
-        # One replica under a mirror communicates too, if with itself alone; without a mirror there is nothing to do.
-        if self.communicates and not isinstance(self._experiment.strategy, tf.distribute.OneDeviceStrategy):
-            if self._experiment.jit == "on":
-                raise IncompatibleError(
-                    f"experiment.jit = 'on', but constraint {self.communicates} communicates between replicas in its "
-                    "penalty, which cannot be compiled here. Let it do so in advance, or set experiment.jit = 'auto'."
-                )
-            self._compiled = False
-            return
-        self._spec = seen[-1].recorded
-
-        def compiled(arguments: Any, step: tf.Tensor, replica: tf.Tensor, given: list[tf.Tensor]) -> Any:
-            return self._run(Draws(seed, local, step, replica, given=given), arguments)
-
-        self._function = tf.function(compiled, jit_compile=True, autograph=False)
-
-
-def compiles(experiment: Experiment, state: TrainingState) -> bool:
-    """Whether XLA compiles the gradients: as asked, or where it is known to be quicker.
-
-    On a CPU XLA's convolutions are ten times slower than the kernels, its wide dense layers a little quicker, and each
-    call costs half a millisecond, which narrow ones do not win back. A TPU compiles the whole step anyway.
-    """
-    if experiment.jit != "auto":
-        return experiment.jit == "on"
-    kinds = {device.device_type for device in tf.config.list_logical_devices()}
-    if "TPU" in kinds:
-        return False
-    if "GPU" in kinds:
-        return True
-    weights = [v for network in (state.generator, state.critic) for v in network.weights.values()]
-    work = experiment.local_batch * sum(math.prod(v.shape) for v in state.critic.weights.values())
-    return all(len(v.shape) <= 2 for v in weights) and work >= _WORK_WORTH_COMPILING
 
 
 def _assign_changed(variables: dict[str, Any], values: Tensors, before: Tensors | None = None) -> None:

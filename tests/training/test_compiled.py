@@ -1,8 +1,27 @@
 """XLA changes nothing but the speed."""
 
+import dataclasses
+import types
+
 import numpy as np
 import pytest
-from small import Layers, assert_same, constraint, dropping_critic, normalized_critic, normalized_generator, trained
+import tensorflow as tf
+from small import (
+    Layers,
+    assert_same,
+    constraint,
+    dropping_critic,
+    normalized_critic,
+    normalized_generator,
+    small,
+    strategy,
+    trained,
+)
+
+import ganlab
+from ganlab.training.gradients import compiles
+from ganlab.training.loop import Trainer
+from ganlab.training.state import TrainingState
 
 pytestmark = pytest.mark.usefixtures("cpus")
 
@@ -15,19 +34,68 @@ def test_compiled_training_equals_uncompiled(replicas):
     }
     off, on = (trained(replicas, count=10, jit=jit, **parts) for jit in ("off", "on"))
 
-    assert on.trainer.compiled
-    assert not off.trainer.compiled
+    assert on.trainer.compiled == ["critic", "generator"]
+    assert off.trainer.compiled == []
     assert_same(off, on)
 
 
-@pytest.mark.parametrize(
-    "networks",
-    [{"critic": normalized_critic}, {"generator": normalized_generator}],
-    ids=["critic", "generator"],
-)
-def test_what_talks_to_other_replicas_stays_uncompiled(networks):
-    parts = {"architecture": Layers(**networks), "constraints": [constraint("weight_clipping", limit=0.5)]}
-    assert_same(trained(0, count=3, **parts), trained(2, count=3, jit="on", **parts))
+NORMALIZED = [
+    ("critic", normalized_critic, []),
+    # The critic's own part does without the generator, whose gradient goes through both.
+    ("generator", normalized_generator, ["critic"]),
+]
+
+
+@pytest.mark.parametrize(("role", "network", "compiled"), NORMALIZED, ids=["critic", "generator"])
+def test_what_talks_to_other_replicas_stays_uncompiled(monkeypatch, role, network, compiled):
+    parts = {"architecture": Layers(**{role: network}), "constraints": [constraint("weight_clipping", limit=0.5)]}
+    one = trained(0, count=3, **parts)
+    monkeypatch.setattr("ganlab.training.loop.compiles", lambda experiment, state: True)
+    two = trained(2, count=3, jit="auto", **parts)
+    assert two.trainer.compiled == compiled
+    assert_same(one, two)
+
+
+@pytest.mark.parametrize(("role", "network", "compiled"), NORMALIZED, ids=["critic", "generator"])
+def test_what_talks_to_other_replicas_is_refused_where_compiling_is_asked_for(role, network, compiled):
+    parts = {"architecture": Layers(**{role: network}), "constraints": [constraint("weight_clipping", limit=0.5)]}
+    with pytest.raises(
+        ganlab.IncompatibleError,
+        match=rf"The {role}'s layer 'batch_normalization' \(BatchNormalization\) communicates.*jit is 'on'",
+    ):
+        Trainer(small(2, jit="on", **parts)).trace()
+    # Alone there is nobody to talk to.
+    alone = trained(0, count=3, jit="on", **parts)
+    assert alone.trainer.compiled == ["critic", "generator"]
+    assert_same(trained(0, count=3, **parts), alone)
+
+
+def test_auto_looks_at_the_devices_of_the_strategy():
+    wide = {"architecture": ganlab.component("architectures", "mlp")(width=512, depth=3, latent_dim=3)}
+    narrow, heavy = (small(0, batch_size=256, jit="auto", **parts) for parts in ({}, wide))
+    states = {experiment: TrainingState(experiment) for experiment in (narrow, heavy)}
+
+    def decided(*devices):
+        extended = types.SimpleNamespace(worker_devices=devices)
+        fake = types.SimpleNamespace(extended=extended, num_replicas_in_sync=1)
+        return [compiles(dataclasses.replace(e, strategy=fake), states[e]) for e in (narrow, heavy)]
+
+    # As TensorFlow spells them under OneDevice, Mirrored, MultiWorkerMirrored and TPU strategies.
+    assert decided("/device:CPU:0") == [False, True]
+    assert decided("/job:localhost/replica:0/task:0/device:GPU:0", "/replica:0/task:0/device:GPU:1") == [True, True]
+    assert decided("/job:worker/replica:0/task:1/device:CPU:0") == [False, True]
+    assert decided("/job:worker/replica:0/task:0/device:TPU:0") == [False, False]
+
+
+def test_every_strategy_names_its_devices():
+    from tensorflow.python.distribute import collective_all_reduce_strategy, tpu_strategy
+
+    for replicas, devices in ((0, 1), (2, 2)):
+        found = [tf.DeviceSpec.from_string(d).device_type for d in strategy(replicas).extended.worker_devices]
+        assert found == ["CPU"] * devices
+    # These two need a cluster and a TPU.
+    for extended in (collective_all_reduce_strategy.CollectiveAllReduceExtended, tpu_strategy.TPUExtended):
+        assert isinstance(extended.worker_devices, property)
 
 
 def test_a_stack_that_reduces_in_advance_compiles():

@@ -1,0 +1,84 @@
+"""Whose code an error comes from, in one sentence: plugins are found by name, and so are their mistakes."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+from ganlab.errors import GanlabError, PluginError, TrainingFailedError
+
+# Frames of these are never the plugin's own.
+_LIBRARIES = {*sys.stdlib_module_names, "ganlab", "keras", "numpy", "tensorflow"}
+
+_ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+_ASSERTED = re.compile(r"assertion failed: \[(.*?)\](?: \[|$)", re.MULTILINE)
+_RAISED = re.compile(r"^\s*(?:\w+\.)*(\w+(?:Error|Exception)(?:: .+)?)$", re.MULTILINE)
+# What TensorFlow writes around the sentence of an operation that failed.
+_AROUND = re.compile(
+    r"Graph execution error:|Detected at node|File \"|<stack traces|\d+ root error|\[\[\{\{|Traceback \(|in user code:"
+)
+_BEFORE = re.compile(
+    r"^(?:\(\d+\) [A-Z_]+:\s+)?(?:Error in user-defined function passed to \S+ transformation with iterator: \S+: )?"
+    r"(?:\{\{\w+ \S+\}\} ?)*"
+)
+_AFTER = re.compile(r"\s*\[Op:\w+\](?: name:.*)?$")
+
+
+@contextlib.contextmanager
+def plugin_code(part: str, method: str) -> Iterator[None]:
+    """Inside, a plugin's own code runs: what it raises becomes a `PluginError` that says whose and where.
+
+    Args:
+        part: The component, such as `constraints.gradient_penalty`.
+        method: What of it runs, such as `penalty`.
+
+    Raises:
+        PluginError: The plugin raised something else than ganlab's own errors, which pass as they are.
+    """
+    try:
+        yield
+    except Exception as error:
+        meant = unwrapped(error)
+        if meant is error and isinstance(error, (GanlabError, TrainingFailedError)):
+            raise
+        if isinstance(meant, (GanlabError, TrainingFailedError)):
+            raise meant from None
+        raise PluginError(f"{part} failed in {method}: {sentence(meant)}{_where(meant)}") from error
+
+
+def unwrapped(error: BaseException) -> BaseException:
+    """The error that was raised inside a Keras layer; Keras raises another in its place, with the call's arguments."""
+    while getattr(error, "_keras_call_info_injected", False) and error.__context__ is not None:
+        error = error.__context__
+    return error
+
+
+def sentence(error: BaseException) -> str:
+    """What an error says, without the pages that TensorFlow writes around it.
+
+    An assertion's own text; else the error that Python code inside an operation raised; else the type and first line.
+    """
+    text = _ESCAPES.sub("", str(getattr(error, "message", None) or error))
+    asserted = _ASSERTED.search(text)
+    if asserted:
+        return asserted[1]
+    if _AROUND.search(text) and (raised := _RAISED.findall(text)):
+        return str(raised[-1])
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not _AROUND.match(line.strip())]
+    said = _AFTER.sub("", _BEFORE.sub("", lines[0])) if lines else ""
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+def _where(error: BaseException) -> str:
+    """The deepest line of the plugin's package in an error's traceback, `" (file.py:9)"`; empty where none is known."""
+    frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    packages = [str(frame.f_globals.get("__name__", "")).partition(".")[0] for frame, _ in frames]
+    own = [package for package in packages if package not in _LIBRARIES]
+    if not own:
+        return ""
+    frame, line = [at for at, package in zip(frames, packages, strict=True) if package == own[0]][-1]
+    return f" ({Path(frame.f_code.co_filename).name}:{line})"

@@ -1,0 +1,125 @@
+"""The parts of a step that are functions of tensors alone, and whether XLA compiles them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from ganlab.composition import Experiment
+from ganlab.errors import IncompatibleError
+from ganlab.training.networks import Tensors
+from ganlab.training.noise import Draw, draw
+from ganlab.training.replica import Draws, Log, Metric
+from ganlab.training.state import TrainingState
+
+# Multiplications of one critic call from which on XLA's dense layers were quicker on a CPU: width 512 was, 128 was not.
+_WORK_WORTH_COMPILING = 5e7
+
+
+class Gradients:
+    """A part of the step without variables or communication, compiled by XLA where asked.
+
+    The random numbers of a compiled part are drawn outside and handed in: XLA's would be others.
+
+    Attributes:
+        communicates: The constraint that talks to other replicas in this part; empty where none does, or before it is
+            traced.
+    """
+
+    def __init__(self, part: Callable[..., Any], experiment: Experiment, *, compiled: bool) -> None:
+        self._part, self._experiment, self._compiled = part, experiment, compiled
+        self._function: Callable[..., Any] | None = None
+        self._spec: list[Draw] = []
+        self._metrics: list[Metric] = []
+        self.communicates = ""
+
+    def __call__(
+        self, *arguments: Any, step: tf.Tensor, replica: tf.Tensor
+    ) -> tuple[tuple[list[tf.Tensor], Tensors, tf.Tensor], list[Metric]]:
+        """Runs the part; returns (gradients, buffers, values of the metrics) and the metrics."""
+        seed, local = self._experiment.seed, self._experiment.local_batch
+        if self._compiled and self._function is None:
+            self._prepare(arguments)
+        if self._function is None:
+            draws = Draws(seed, local, step, replica)
+            result = self._run(draws, arguments)
+            self.communicates = draws.collective
+            return result, self._metrics
+        given = [draw(spec, seed=seed, step=step, replica=replica) for spec in self._spec]
+        return self._function(arguments, step, replica, given), self._metrics
+
+    @property
+    def compiled(self) -> bool:
+        """Whether XLA compiles this part; known once it has been traced."""
+        return self._function is not None
+
+    def _run(self, draws: Draws, arguments: Any) -> tuple[list[tf.Tensor], Tensors, tf.Tensor]:
+        log = Log()
+        gradients, buffers = self._part(draws, log, *arguments)
+        self._metrics = log.metrics
+        return gradients, buffers, tf.stack(log.values)
+
+    def _prepare(self, arguments: Any) -> None:
+        """Traces once on a scratch graph to see what is drawn and whether replicas talk; then compiles or does not."""
+        seed, local = self._experiment.seed, self._experiment.local_batch
+        seen: list[Draws] = []
+
+        def scratch(arguments: Any, step: tf.Tensor, replica: tf.Tensor) -> Any:
+            seen.append(Draws(seed, local, step, replica, scratch=True))
+            return self._run(seen[-1], arguments)
+
+        specs = tf.nest.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), arguments)
+        integer = tf.TensorSpec([], tf.int64), tf.TensorSpec([], tf.int32)
+        tf.function(scratch, autograph=False).get_concrete_function(specs, *integer)
+        self.communicates = seen[-1].collective
+        penalty = f"The penalty of constraint {self.communicates}" if self.communicates else ""
+        if not may_compile(self._experiment, penalty):
+            self._compiled = False
+            return
+        self._spec = seen[-1].recorded
+
+        def compiled(arguments: Any, step: tf.Tensor, replica: tf.Tensor, given: list[tf.Tensor]) -> Any:
+            return self._run(Draws(seed, local, step, replica, given=given), arguments)
+
+        self._function = tf.function(compiled, jit_compile=True, autograph=False)
+
+
+def may_compile(experiment: Experiment, communicates: str) -> bool:
+    """Whether a part can be compiled, given what in it talks to other replicas, empty for nothing.
+
+    Raises:
+        IncompatibleError: It cannot, and was asked for.
+    """
+    # One replica under a mirror communicates too, if with itself alone; without a mirror there is nothing to do.
+    if not communicates or isinstance(experiment.strategy, tf.distribute.OneDeviceStrategy):
+        return True
+    if experiment.jit == "on":
+        raise IncompatibleError(
+            f"{communicates} communicates between replicas, which cannot be compiled here, and experiment.jit is 'on'. "
+            "Set experiment.jit = 'auto', or do without: a constraint can communicate in advance, and a network can "
+            "normalize each example alone (LayerNormalization)."
+        )
+    return False
+
+
+def compiles(experiment: Experiment, state: TrainingState) -> bool:
+    """Whether XLA compiles the gradients: as asked, or where it is known to be quicker.
+
+    On a CPU XLA's convolutions are ten times slower than the kernels, its wide dense layers a little quicker, and each
+    call costs half a millisecond, which narrow ones do not win back. A TPU compiles the whole step anyway.
+    """
+    if experiment.jit != "auto":
+        return experiment.jit == "on"
+    # The strategy's devices, not the machine's: a run on the CPU of a machine with GPUs is one on a CPU.
+    devices = experiment.strategy.extended.worker_devices
+    kinds = {tf.DeviceSpec.from_string(device).device_type for device in devices}
+    if "TPU" in kinds:
+        return False
+    if "GPU" in kinds:
+        return True
+    weights = [v for network in (state.generator, state.critic) for v in network.weights.values()]
+    work = experiment.local_batch * sum(math.prod(v.shape) for v in state.critic.weights.values())
+    return all(len(v.shape) <= 2 for v in weights) and work >= _WORK_WORTH_COMPILING
