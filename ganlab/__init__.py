@@ -20,7 +20,7 @@ from ganlab.errors import (
     TrainingFailedError,
 )
 from ganlab.hookspecs import hookimpl
-from ganlab.plugins import component
+from ganlab.plugins import component, use_plugin_file
 from ganlab.roles import Architecture, Batch, Constraint, Critic, Dataset, Evaluator, Loss, Replica
 
 if TYPE_CHECKING:
@@ -73,4 +73,5 @@ __all__ = [
     "hookimpl",
     "layers",
     "train",
+    "use_plugin_file",
 ]

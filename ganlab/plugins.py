@@ -291,6 +291,25 @@ def use(plugins: Plugins) -> Plugins:
     return plugins
 
 
+def use_plugin_file(path: str | os.PathLike[str]) -> None:
+    """Loads a plugin with no packaging, as the command line does with the `ganlab_plugins.py` beside a file.
+
+    Args:
+        path: A Python file with ganlab hooks. It takes the place of one that was loaded so before.
+
+    Raises:
+        PluginError: There is no such file, or it is broken.
+    """
+    local = Path(path).resolve()
+    if not local.is_file():
+        raise PluginError(f"{path} is no file. Give the path of a Python file with ganlab hooks.")
+    found = discover(local=local)
+    row = found.rows[-1]
+    if row.status == "broken":
+        raise PluginError(f"{path} cannot be used: {row.reason}")
+    use(found)
+
+
 def component(kind: str, name: str) -> Factory:
     """A registered factory: `ganlab.component("losses", "hinge")()`.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ganlab.cli.options import experiment_options, plugin_options, use_plugins
+from ganlab.cli.options import experiment_options, plugin_options, read_experiment, use_plugins
 
 
 @click.group("config")
@@ -26,10 +26,10 @@ def show(
     """Prints the whole resolved experiment, every default included, as a gin file."""
     if not gin_files:
         raise click.UsageError("Say what to show: --gin FILE, such as --gin quickstart.")
-    from ganlab.config import load, render
+    from ganlab.config import render
 
     use_plugins(no_plugin, plugin_file, gin_files[0])
-    click.echo(render(load(gin_files, params), defaults=True), nl=False)
+    click.echo(render(read_experiment(gin_files, params), defaults=True), nl=False)
 
 
 @config.command("explain")

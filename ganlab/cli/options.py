@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ganlab import plugins
 from ganlab.errors import PluginError
+
+if TYPE_CHECKING:
+    from ganlab.recipes import Recipe
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -23,7 +26,8 @@ def plugin_options(command: Command) -> Command:
         "--plugin-file",
         metavar="PATH",
         type=click.Path(path_type=Path),
-        help="A plugin in one file; by default the ganlab_plugins.py beside the first --gin file, if there is one.",
+        help="A plugin in one file; by default the ganlab_plugins.py beside the first --gin file, if there is one "
+        "and that is not a run's folder.",
     )(command)
 
 
@@ -63,6 +67,22 @@ def use_plugins(no_plugin: Sequence[str], plugin_file: Path | None, first_gin: s
     if local is None and first_gin is not None:
         from ganlab.config.files import find_gin_file
 
-        beside = find_gin_file(first_gin).parent / f"{plugins.LOCAL_MODULE}.py"
-        local = beside if beside.is_file() else None
+        folder = find_gin_file(first_gin).parent
+        beside = folder / f"{plugins.LOCAL_MODULE}.py"
+        # A run's directory is data, perhaps a stranger's: what lies there is not executed.
+        local = beside if beside.is_file() and not (folder / "run.json").is_file() else None
     return plugins.use(plugins.discover(deny=no_plugin, local=local.resolve() if local else None))
+
+
+def read_experiment(gin_files: Sequence[str], params: Sequence[str]) -> Recipe:
+    """The experiment of these files and overrides, by the plugins in use.
+
+    Raises:
+        GanlabError: There is a mistake in it.
+    """
+    from ganlab.config import load
+    from ganlab.config.files import find_gin_file
+    from ganlab.runs.plugin_file import named_in_errors
+
+    with named_in_errors(find_gin_file(gin_files[0]).parent):
+        return load(gin_files, params)

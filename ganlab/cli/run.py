@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ganlab.cli.options import experiment_options, plugin_options, use_plugins
+from ganlab.cli.options import experiment_options, plugin_options, read_experiment, use_plugins
 from ganlab.cli.quiet import quiet_native_stderr
-from ganlab.errors import GanlabError
-from ganlab.plugins import LOCAL_MODULE
 
 if TYPE_CHECKING:
     from ganlab.recipes import Recipe
@@ -104,10 +102,8 @@ def _described(
     no_plugin: tuple[str, ...],
     plugin_file: Path | None,
 ) -> Recipe:
-    from ganlab.config import load
-
     use_plugins(no_plugin, plugin_file, gin_files[0])
-    return load(gin_files, [*params, *([f"experiment.seed={seed}"] if seed is not None else [])])
+    return read_experiment(gin_files, [*params, *([f"experiment.seed={seed}"] if seed is not None else [])])
 
 
 def _resumed(path: Path, no_plugin: tuple[str, ...], plugin_file: Path | None) -> Recipe:
@@ -115,16 +111,7 @@ def _resumed(path: Path, no_plugin: tuple[str, ...], plugin_file: Path | None) -
 
     resumed = Run(path)
     use_plugins(no_plugin, plugin_file)
-    try:
-        return resumed.recipe()
-    except GanlabError as error:
-        # The run may have used a ganlab_plugins.py beside its experiment file, which is elsewhere. A run's directory is
-        # data, perhaps a stranger's: it may say where that was, and not have it executed.
-        local = resumed.info.get("provenance", {}).get("plugins", {}).get(LOCAL_MODULE)
-        if local is None or plugin_file is not None:
-            raise
-        hint = f"The run used {local.get('distribution')}: name it with --plugin-file."
-        raise type(error)(f"{error} {hint}") from None
+    return resumed.recipe()
 
 
 def _train(recipe: Recipe, path: Path, *, resume: bool) -> Run:

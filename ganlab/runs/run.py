@@ -83,11 +83,14 @@ class Run:
         """The experiment that config.gin describes, with nothing made yet.
 
         Raises:
-            ConfigError: The file does not suit the plugins that are installed now.
+            ConfigError: The file does not suit the plugins that are in use now. Where the run had a
+                `ganlab_plugins.py`, the message says which.
         """
         from ganlab import config
+        from ganlab.runs.plugin_file import named_in_errors
 
-        return config.load([self._path / CONFIG], [])
+        with named_in_errors(self._path):
+            return config.load([self._path / CONFIG], [])
 
     def iter_metrics(self) -> Iterator[Record]:
         """Every metric of every logged step, in order, one line of metrics.jsonl in memory at a time.

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -191,12 +192,30 @@ def test_resume_reads_the_runs_own_file_and_executes_none_that_the_run_names(gan
     (run / "run.json").write_text(json.dumps({"provenance": {"plugins": {"ganlab_plugins": local}}}))
     result = ganlab("run", "--resume", run)
     assert result.exit_code == 2
-    assert f"The run used {local['distribution']}: name it with --plugin-file." in result.stderr
+    hint = f"The run used {local['distribution']}: name it with --plugin-file (in Python: ganlab.use_plugin_file)."
+    assert hint in result.stderr
     assert not training.calls
     result = ganlab("run", "--resume", run, "--plugin-file", local["distribution"])
     assert result.exit_code == 0, result.output
     ((experiment, path, resume, _),) = training.calls
     assert (experiment.arguments["steps"], path, resume) == (70, run, True)
+
+
+def test_a_plugin_file_inside_a_run_is_never_executed(ganlab, here, minimal, training):
+    run = here / "run"
+    run.mkdir()
+    (run / "config.gin").write_text(minimal)
+    local = {"distribution": "/elsewhere/ganlab_plugins.py", "version": "", "status": "loaded"}
+    (run / "run.json").write_text(json.dumps({"provenance": {"plugins": {"ganlab_plugins": local}}}))
+    shutil.move(here / "ganlab_plugins.py", run / "ganlab_plugins.py")
+    gin = run / "config.gin"
+    for command in (["run", "--gin", gin], ["run", "--resume", run], ["config", "show", "--gin", gin]):
+        result = ganlab(*command)
+        assert result.exit_code == 2, result.output
+        assert "The run used /elsewhere/ganlab_plugins.py: name it with --plugin-file" in result.stderr
+    result = ganlab("run", "--gin", gin, "--plugin-file", run / "ganlab_plugins.py")
+    assert result.exit_code == 0, result.output
+    assert training.calls
 
 
 def test_plugins_lists_components_and_what_could_not_be_used(ganlab, here, monkeypatch):

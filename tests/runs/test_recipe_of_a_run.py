@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import types
 
+import pytest
+
+import ganlab
 from ganlab import config, hookimpl, plugins
 from ganlab.recipes import Recipe
 from ganlab.runs import create_run
@@ -30,3 +34,63 @@ def test_the_recipe_is_that_of_its_config_file(tmp_path, monkeypatch):
     assert read.arguments["steps"] == 7
     assert read.arguments["dataset"] == Recipe("datasets", "thing", {"size": 3})
     assert read == recipe
+
+
+PLUGIN = """
+import ganlab
+
+class Mine(ganlab.Loss):
+    def __init__(self, *, margin: float = 1.0) -> None:
+        self.margin = margin
+
+@ganlab.hookimpl
+def ganlab_losses():
+    return {"mine": Mine}
+"""
+CONFIG = """
+experiment.dataset = @datasets.digits()
+experiment.architecture = @architectures.dcgan()
+experiment.loss = @losses.mine()
+experiment.strategy = @strategies.one_device()
+experiment.critic_optimizer = @optimizers.adam()
+experiment.generator_optimizer = @optimizers.adam()
+losses.mine.margin = 2.0
+"""
+
+
+def test_a_run_names_its_plugin_file_and_python_can_use_it(tmp_path, monkeypatch):
+    file = tmp_path / "mine" / "ganlab_plugins.py"
+    file.parent.mkdir()
+    file.write_text(PLUGIN)
+    info = {"provenance": {"plugins": {"ganlab_plugins": {"distribution": str(file)}}}}
+    run = create_run(tmp_path / "run", config=CONFIG, operative="", info=info)
+    monkeypatch.setattr(plugins, "_current", None)
+    shutil.copy(file, run.path)  # what lies in a run is not executed
+
+    with pytest.raises(ganlab.ConfigError) as caught:
+        run.recipe()
+    assert str(caught.value).endswith(
+        f" The run used {file}: name it with --plugin-file (in Python: ganlab.use_plugin_file)."
+    )
+    ganlab.use_plugin_file(file)
+    assert run.recipe().arguments["loss"] == Recipe("losses", "mine", {"margin": 2.0})
+    assert ganlab.component("losses", "mine")(margin=3.0).margin == 3.0
+
+    # With the file in use, another mistake is no longer blamed on it.
+    (run.path / "config.gin").write_text(CONFIG.replace("digits", "digit"))
+    with pytest.raises(ganlab.ConfigError) as caught:
+        run.recipe()
+    assert "The run used" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), [(None, "is no file"), ("1 / 0\n", "cannot be used: ZeroDivisionError: division by zero")]
+)
+def test_a_plugin_file_that_cannot_be_used(tmp_path, monkeypatch, text, message):
+    monkeypatch.setattr(plugins, "_current", None)
+    before = plugins.current()
+    if text is not None:
+        (tmp_path / "mine.py").write_text(text)
+    with pytest.raises(ganlab.PluginError, match=message):
+        ganlab.use_plugin_file(tmp_path / "mine.py")
+    assert plugins.current() is before
