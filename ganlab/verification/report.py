@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -44,3 +45,22 @@ class Row:
     limit: float | None
     detail: str
     data: dict[str, Any] = field(default_factory=dict)
+
+
+def merged(check: str, agreement: str, rows: Sequence[Row]) -> Row:
+    """One row of several that belong together: the first that did not pass, or the one nearest to its limit.
+
+    Args:
+        check: The check's name.
+        agreement: What agrees if all passed, a sentence.
+        rows: The rows.
+    """
+    for status in ("failed", "not run"):
+        for row in rows:
+            if row.status == status:
+                return row
+    nearest = max(rows, key=lambda row: (row.figure or 0.0) / (row.limit or 1.0))
+    data = {"worst": {where: figures for row in rows for where, figures in row.data.get("worst", {}).items()}}
+    notes = dict.fromkeys(note for row in rows for note in row.data.get("notes", ()))
+    detail = " ".join([agreement, nearest.detail, *notes])
+    return Row(check, "passed", nearest.figure, nearest.limit, detail, data)

@@ -1,0 +1,247 @@
+"""`ganlab verify`: proofs that an experiment trains the same on any number of replicas, compiled, resumed, on a TPU."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ganlab.cli.options import experiment_options, plugin_options, use_plugins
+from ganlab.errors import IncompatibleError
+from ganlab.verification import CHECKS, Options, Row, Source, run
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+# Where there is no terminal to ask.
+_WIDTH = 100
+_FAILED = 1
+
+
+def _counts(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[int, ...]:
+    try:
+        counts = tuple(sorted({int(item) for item in value.split(",")}))
+    except ValueError:
+        counts = ()
+    if not counts or not all(1 <= count <= 64 for count in counts):
+        raise click.BadParameter(f"{value!r} must be whole numbers from 1 to 64, such as 1,2,4.")
+    return counts
+
+
+def _checks(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
+    chosen = [item.strip() for item in value.split(",")]
+    unknown = [name for name in chosen if name not in CHECKS]
+    if unknown:
+        raise click.BadParameter(f"There is no check {unknown[0]!r}; choose among {','.join(CHECKS)}.")
+    return tuple(name for name in CHECKS if name in chosen)
+
+
+@click.command("verify")
+@experiment_options
+@click.option("--all", "every", is_flag=True, help="Verify every shipped experiment.")
+@click.option(
+    "--replicas",
+    default="1,2,4",
+    show_default=True,
+    callback=_counts,
+    metavar="COUNTS",
+    help="Numbers of replicas, each held against one device.",
+)
+@click.option(
+    "--iterations", type=click.IntRange(2, 1000), default=5, show_default=True, help="Iterations of every training."
+)
+@click.option(
+    "--checks",
+    default=",".join(CHECKS),
+    show_default=True,
+    callback=_checks,
+    metavar="NAMES",
+    help="Which checks to run.",
+)
+@click.option(
+    "--topology",
+    default="v5e:2x2",
+    show_default=True,
+    help="The TPU that the check tpu compiles for, such as v4:2x2x1.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@plugin_options
+@click.pass_context
+def verify(
+    ctx: click.Context,
+    gin_files: tuple[str, ...],
+    params: tuple[str, ...],
+    every: bool,
+    replicas: tuple[int, ...],
+    iterations: int,
+    checks: tuple[str, ...],
+    topology: str,
+    as_json: bool,
+    no_plugin: tuple[str, ...],
+    plugin_file: Path | None,
+) -> None:
+    """Proves that an experiment's numbers do not depend on where it runs.
+
+    Needs neither several devices nor a TPU: replicas are parts of this machine's CPU. Exits with 0 if every check
+    passed and with 1 otherwise; a check that could not run has not passed.
+
+    \b
+    ganlab verify --gin quickstart
+    ganlab verify --gin mine.gin --checks replicas,graph --replicas 1,2
+    ganlab verify --all
+    """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
+    if bool(gin_files) == every:
+        raise click.UsageError("Say what to verify: --gin FILE, such as --gin quickstart, or --all without --gin.")
+    file = str(plugin_file) if plugin_file is not None else None
+    groups = [(name,) for name in _shipped()] if every else [gin_files]
+    sources = [Source(group, params, no_plugin, file) for group in groups]
+    for source in sources:
+        _look(source, replicas)
+    options = Options(replicas=replicas, iterations=iterations, topology=topology)
+    # One by one as they are done, two at a time: building graphs keeps one core busy, and reading takes time.
+    with ThreadPoolExecutor(max(2, (os.cpu_count() or 2) // 4)) as pool:
+        pending = [[pool.submit(run, check, source, options) for check in checks] for source in sources]
+        try:
+            results = _shown(sources, checks, pending, every=every, as_json=as_json)
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    if as_json:
+        click.echo(json.dumps(_as_data(sources, results, options), indent=2))
+    if any(row.status != "passed" for rows in results for row in rows):
+        ctx.exit(_FAILED)
+
+
+def _shipped() -> list[str]:
+    """The names of the shipped experiments; those in base/ are to be included by others."""
+    from ganlab.config import shipped_gin_files
+
+    return [path.stem for path in shipped_gin_files() if path.parent.name != "base"]
+
+
+def _look(source: Source, replicas: Sequence[int]) -> None:
+    """Finds a user's mistakes before any process is started."""
+    from ganlab.composition import parameters
+    from ganlab.config import load
+    from ganlab.lazy import require
+
+    use_plugins(source.no_plugin, Path(source.plugin_file) if source.plugin_file else None, source.gin_files[0])
+    recipe = load(source.gin_files, source.params)
+    if importlib.util.find_spec("tensorflow") is None:
+        require("tensorflow")  # which says what to install
+    batch = recipe.arguments.get("batch_size", parameters()["batch_size"].default)
+    for count in replicas:
+        if batch % count:
+            raise IncompatibleError(
+                f"experiment.batch_size = {batch} does not divide over {count} replicas: each must see equally many "
+                f"examples. Choose other numbers with --replicas, or another --param experiment.batch_size."
+            )
+
+
+def _shown(
+    sources: Sequence[Source],
+    checks: Sequence[str],
+    pending: Sequence[Sequence[Future[Row]]],
+    *,
+    every: bool,
+    as_json: bool,
+) -> list[list[Row]]:
+    """Waits for the rows and shows them on the way, unless they are wanted as JSON."""
+    from rich.console import Console
+
+    console, errors = Console(highlight=False), Console(stderr=True)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _WIDTH
+    results: list[list[Row]] = []
+    for source, futures in zip(sources, pending, strict=True):
+        rows: list[Row] = []
+        for check, future in zip(checks, futures, strict=True):
+            with errors.status(f"{_name(source)}: {check} ..."):
+                rows.append(future.result())
+            if not as_json and not every:
+                _print_rows(console, rows[-1:], header=len(rows) == 1)
+        results.append(rows)
+        if not as_json and every:
+            console.print(_overview([_name(source)], checks, [rows], header=len(results) == 1))
+    if not as_json and every:
+        for name, row in _unproven(sources, results):
+            console.print(f"\n{name}, {row.check} {row.status}: {row.detail}", markup=False)
+    return results
+
+
+def _print_rows(console: Console, rows: Sequence[Row], *, header: bool) -> None:
+    table = _table(header)
+    for title, width in (("check", 8), ("status", 7), ("figure", 7), ("limit", 7)):
+        table.add_column(title, width=width, no_wrap=True)
+    table.add_column("", ratio=1)
+    for row in rows:
+        table.add_row(row.check, _colored(row.status), _number(row.figure), _number(row.limit), _plain(row.detail))
+    console.print(table)
+
+
+def _overview(names: Sequence[str], checks: Sequence[str], results: Sequence[Sequence[Row]], *, header: bool) -> Table:
+    table = _table(header)
+    table.add_column("experiment", width=24, overflow="fold")
+    for check in checks:
+        table.add_column(check, width=17, no_wrap=True)
+    for name, rows in zip(names, results, strict=True):
+        table.add_row(_plain(name), *(_cell(row) for row in rows))
+    return table
+
+
+def _cell(row: Row) -> Any:
+    if row.status != "passed" or not row.limit:
+        return _colored(row.status)
+    return f"{_number(row.figure)} of {_number(row.limit)}"
+
+
+def _table(header: bool) -> Table:
+    from rich.table import Table
+
+    return Table(box=None, header_style="bold", pad_edge=False, show_header=header, expand=True)
+
+
+def _unproven(sources: Sequence[Source], results: Sequence[Sequence[Row]]) -> Iterator[tuple[str, Row]]:
+    for source, rows in zip(sources, results, strict=True):
+        for row in rows:
+            if row.status != "passed":
+                yield _name(source), row
+
+
+def _as_data(sources: Sequence[Source], results: Sequence[Sequence[Row]], options: Options) -> Any:
+    from ganlab.telemetry.jsonl import to_json
+
+    experiments = [
+        {"experiment": _name(source), "source": asdict(source), "rows": [asdict(row) for row in rows]}
+        for source, rows in zip(sources, results, strict=True)
+    ]
+    passed = all(row.status == "passed" for rows in results for row in rows)
+    return to_json({"passed": passed, "options": asdict(options), "experiments": experiments})
+
+
+def _name(source: Source) -> str:
+    return Path(source.gin_files[-1]).stem
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.1e}" if value else "0"
+
+
+def _colored(status: str) -> Any:
+    from rich.text import Text
+
+    return Text(status, style={"passed": "green", "failed": "bold red"}.get(status, "yellow"))
+
+
+def _plain(text: str) -> Any:
+    from rich.text import Text
+
+    return Text(text)  # not markup: words may have brackets

@@ -1,0 +1,176 @@
+"""How far trainings are apart, held against how far rounding alone drives them.
+
+Differences are norms over whole groups of numbers: single variables mislead, since a bias before a normalization has no
+gradient but rounding. The yardstick is one training against itself from initial weights changed by 1e-7. Where units
+have kinks (ReLU), rounding now and then puts an example on the other side of one, and its gradient jumps: so trainings
+are compared from several starts, and the smallest difference counts. A mistake shows from every start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ganlab.verification.trace import Arrays, Trace, norm
+
+# The limit is so many yardsticks, and no less than float32's rounding in sums of a few hundred terms.
+_YARDSTICKS, _LEAST = 30.0, 1e-5
+# No more than this, or a factor of two in a part of the loss would pass. Near it nothing is said.
+_MOST = 0.1
+_CHAOTIC = _MOST / 3
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One comparison of one group of numbers at one iteration.
+
+    Attributes:
+        kind: "metric", "gradient", "applied" (a gradient as the optimizer had it) or "variable".
+        group: Which: a metric's tag, `critic/weights`, `constraints/<name>/state` and so on.
+        iteration: From 1; 0 is before training.
+        distance: How far the trainings are apart, relative to the group's size (for variables: to how far they moved).
+        limit: What it may be; None where a change of 1e-7 moves the group too far to tell.
+    """
+
+    kind: str
+    group: str
+    iteration: int
+    distance: float
+    limit: float | None
+
+    @property
+    def departs(self) -> bool:
+        """Whether this is no rounding."""
+        return self.limit is not None and not self.distance <= self.limit
+
+    @property
+    def title(self) -> str:
+        """The group in words."""
+        return {"gradient": f"the gradient of {self.group}", "applied": f"the gradient applied to {self.group}"}.get(
+            self.kind, self.group
+        )
+
+
+def compare(references: Sequence[Trace], others: Sequence[Trace]) -> list[Measure]:
+    """Compares two trainings, each from the same several starts, the first of which is not perturbed.
+
+    Args:
+        references: The trainings to hold against.
+        others: The ones in question.
+
+    Returns:
+        A measure for every group and iteration, in the order in which a training computes them.
+    """
+    measures = []
+    for kind, group, iteration, read in _quantities(references[0]):
+        yardstick = max(
+            (_distance(read(references[0]), read(start), kind) for start in references[1:]),
+            default=0.0,
+        )
+        distance = min(_distance(read(a), read(b), kind) for a, b in zip(references, others, strict=True))
+        measures.append(Measure(kind, group, iteration, distance, yardstick))
+    return _with_limits(measures)
+
+
+def _with_limits(measures: list[Measure]) -> list[Measure]:
+    """Puts limits where the yardsticks stand: what drifted once stays under suspicion."""
+    worst: dict[tuple[str, str], float] = {}
+    limited = []
+    for m in measures:
+        key = (m.kind, m.group)
+        worst[key] = yardstick = max(worst.get(key, 0.0), m.limit or 0.0)
+        limit = min(_MOST, max(_LEAST, _YARDSTICKS * yardstick)) if yardstick <= _CHAOTIC else None
+        limited.append(Measure(m.kind, m.group, m.iteration, m.distance, limit))
+    return limited
+
+
+@dataclass(frozen=True)
+class _Quantity:
+    """A group's values in one training: as they are, and what their difference is relative to."""
+
+    values: Mapping[str, np.ndarray]
+    scale: float
+
+
+_Read = Callable[[Trace], _Quantity]
+
+
+def _quantities(trace: Trace) -> Iterable[tuple[str, str, int, _Read]]:
+    """Everything to compare, in the order in which a training computes it."""
+    groups = sorted(grouped(trace.before), key=_computed)
+    trained = grouped(trace.iterations[0].gradients)
+    given = [tag for tag in trace.tags if tag.startswith(trace.witness)]
+    for group in groups:
+        yield "variable", group, 0, _variables(group, 0)
+    for i in range(1, len(trace.iterations) + 1):
+        for tag in given:
+            yield "metric", tag, i, _metric(tag, i)
+        for group in groups:
+            if group in trained:
+                yield "gradient", group, i, _gradients(group, i, applied=False)
+                yield "applied", group, i, _gradients(group, i, applied=True)
+            yield "variable", group, i, _variables(group, i)
+        for tag in trace.tags:
+            if tag not in given:
+                yield "metric", tag, i, _metric(tag, i)
+
+
+def _computed(group: str) -> int:
+    """Where a group comes in an iteration. A constraint's state is noted after the last update, so after the first."""
+    role, last = group.partition("/")[0], group.rpartition("/")[2]
+    order = ("weights", "parameters", "state", "buffers", "average", "optimizer", "counters")
+    return order.index(last) + (len(order) if role == "generator" else 0)
+
+
+def grouped(values: Arrays) -> dict[str, list[str]]:
+    """Names of variables by group: by network and role, or by constraint and role; whole numbers by themselves."""
+    groups: dict[str, list[str]] = {}
+    for name, value in values.items():
+        parts = name.split("/")
+        group = "/".join(parts[: 3 if parts[0] == "constraints" else 2])
+        if not np.issubdtype(value.dtype, np.floating):
+            group = f"{parts[0]}/counters"
+        groups.setdefault(group, []).append(name)
+    return groups
+
+
+def _metric(tag: str, iteration: int) -> _Read:
+    def read(trace: Trace) -> _Quantity:
+        values = trace.reduced(tag)
+        return _Quantity({tag: values[iteration - 1]}, float(np.max(np.abs(values))))
+
+    return read
+
+
+def _gradients(group: str, iteration: int, *, applied: bool) -> _Read:
+    def read(trace: Trace) -> _Quantity:
+        done = trace.iterations[iteration - 1]
+        every = done.applied if applied else done.gradients
+        values = {name: every[name] for name in grouped(every)[group]}
+        return _Quantity(values, norm(values.values()))
+
+    return read
+
+
+def _variables(group: str, iteration: int) -> _Read:
+    """Variables by how far they have moved: what training did is small beside what it started from."""
+
+    def read(trace: Trace) -> _Quantity:
+        now = trace.iterations[iteration - 1].variables if iteration else trace.before
+        names = grouped(now)[group]
+        if iteration == 0:
+            values = {name: now[name].astype(np.float64) for name in names}
+        else:
+            values = {name: now[name].astype(np.float64) - trace.before[name] for name in names}
+        return _Quantity(values, norm(values.values()))
+
+    return read
+
+
+def _distance(a: _Quantity, b: _Quantity, kind: str) -> float:
+    difference = norm(np.asarray(b.values[name], np.float64) - a.values[name] for name in a.values)
+    if difference == 0:
+        return 0.0
+    return difference / a.scale if a.scale > 0 and np.isfinite(difference) else np.inf

@@ -1,0 +1,127 @@
+"""The check that eager execution, the graph and XLA agree on one device; runs in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Sequence
+
+import tensorflow as tf
+
+from ganlab.recipes import Recipe
+from ganlab.verification.bench import Bench, recipe_of
+from ganlab.verification.cases import Finding, departure
+from ganlab.verification.comparing import Measure, compare
+from ganlab.verification.report import Row, Source
+from ganlab.verification.shapes import line_of, look
+from ganlab.verification.trace import Trace
+from ganlab.verification.verdict import diverged, failed, passed
+
+NAME = "graph"
+
+_MEANS = {
+    "eagerly": (
+        "graph unlike eager",
+        "Traced once and run often it is not what it is line by line: a Python value or a Python random number was "
+        "frozen while tracing, or Python changed something on the way.",
+    ),
+    "compiled by XLA": (
+        "XLA unlike the graph",
+        "The compiled part draws random numbers of its own (only what comes from replica is drawn outside and handed "
+        "in), or has an operation that XLA computes otherwise.",
+    ),
+}
+
+
+def check(source: Source, *, iterations: int) -> Row:
+    """Trains as a graph, eagerly, and with the gradients compiled by XLA; compares, and looks at the graph's shapes.
+
+    Args:
+        source: The experiment.
+        iterations: How many iterations to train.
+
+    Returns:
+        The row. Its figure is the distance that comes nearest to its limit, or the first that is beyond.
+    """
+    recipe = recipe_of(source)
+    bench = Bench(recipe, 0, optimizers="sgd")
+    step = look(bench.experiment, bench.state)
+    if step.unknown:
+        return _not_static(step.unknown)
+    rates = bench.find_rates()
+    references = bench.starts(iterations)
+    row = diverged(NAME, references[0], "gradient descent")
+    if row is not None:
+        return row
+    measures: list[tuple[str, Measure]] = []
+    with _eagerly():
+        eager = Bench(recipe, 0, optimizers="sgd", rates=rates).starts(iterations)
+    row = _compared("eagerly", references, eager, measures)
+    if row is not None:
+        return row
+    try:
+        compiled = _compiled(recipe, rates).starts(iterations)
+    except (tf.errors.InvalidArgumentError, tf.errors.UnimplementedError) as error:
+        return _not_compiled(error)
+    row = _compared("compiled by XLA", references, compiled, measures)
+    if row is not None:
+        return row
+    notes = ["Every tensor has a static shape."]
+    if step.communicates:
+        notes.append(
+            f"The penalty of {step.communicates} communicates: on several replicas of CPUs or GPUs the critic's part "
+            "is left uncompiled."
+        )
+    return passed(NAME, measures, notes)
+
+
+def _compiled(recipe: Recipe, rates: tuple[float, float]) -> Bench:
+    return Bench(recipe, 0, optimizers="sgd", rates=rates, jit="on")
+
+
+def _compared(
+    how: str, references: Sequence[Trace], others: Sequence[Trace], measures: list[tuple[str, Measure]]
+) -> Row | None:
+    found = compare(references, others)
+    measures += [(how, measure) for measure in found]
+    first = min((m for m in found if m.departs), key=lambda m: m.iteration, default=None)
+    if first is None:
+        return None
+    cause, means = _MEANS[how]
+    finding = Finding(cause, first.group, first.iteration, first.distance, f"{departure(first)}. {means}")
+    return failed(NAME, finding, found, how)
+
+
+def _not_static(unknown: Sequence[str]) -> Row:
+    more = f" (and {len(unknown) - 1} more, perhaps because of it)" if len(unknown) > 1 else ""
+    detail = (
+        f"A tensor of the training step has no static shape: {unknown[0]}{more}. A TPU compiles for fixed shapes: use "
+        "tf.where or a mask to multiply by instead of tf.boolean_mask, or say the shape with tf.ensure_shape."
+    )
+    return Row(NAME, "failed", float(len(unknown)), 0.0, detail, {"cause": "unknown shape", "tensors": list(unknown)})
+
+
+def _not_compiled(error: tf.errors.OpError) -> Row:
+    """XLA's refusal in words: the operations without a kernel, and the line that asks for the first."""
+    text = str(error)
+    operations = sorted(set(re.findall(r"(\w+) \(No registered", text)))
+    created = text.partition("The op is created at:")[2]
+    frames = [(name, int(line)) for name, line in re.findall(r'File "([^"]+)", line (\d+)', created)]
+    if operations:
+        many = "s" if len(operations) > 1 else ""
+        detail = (
+            f"XLA has no kernel for the operation{many} {', '.join(operations)}{line_of(frames)}, so neither "
+            "experiment.jit = 'on' nor a TPU can run this. Use other operations there."
+        )
+    else:
+        detail = f"XLA cannot compile the gradients{line_of(frames)}: {text.strip().splitlines()[-1][:300]}"
+    return Row(NAME, "failed", None, None, detail, {"cause": "no XLA kernel", "operations": operations, "error": text})
+
+
+@contextlib.contextmanager
+def _eagerly() -> Iterator[None]:
+    tf.config.run_functions_eagerly(True)
+    try:
+        yield
+    finally:
+        tf.config.run_functions_eagerly(False)

@@ -1,0 +1,95 @@
+"""Work in a process of its own: devices are fixed when TensorFlow starts, and a crash must not end the command."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ganlab.errors import GanlabError
+from ganlab.verification.report import Row, Source
+
+
+class ProcessError(Exception):
+    """The work failed; the message is a line for people, `trace` a traceback or what the process printed last."""
+
+    def __init__(self, message: str, trace: str) -> None:
+        super().__init__(message)
+        self.trace = trace
+
+
+def call(target: str, source: Source, options: Mapping[str, Any], *, cpus: int) -> Any:
+    """Calls a function in a fresh process.
+
+    Args:
+        target: `module:function`; called with the source and the options as keywords.
+        source: The experiment.
+        options: Plain values, as JSON has them.
+        cpus: Into how many logical devices the process splits its CPU. It sees no other device.
+
+    Returns:
+        What the function returned: a `Row`, or plain values.
+
+    Raises:
+        ProcessError: It raised, or the process died.
+    """
+    spec = json.dumps({"target": target, "source": asdict(source), "options": options, "cpus": cpus})
+    with tempfile.TemporaryDirectory(prefix="ganlab-verify-") as folder:
+        result = Path(folder) / "result.json"
+        # -P: the working directory is no place for modules, as under the command itself.
+        command = [sys.executable, "-P", "-m", __name__, str(result)]
+        done = subprocess.run(
+            command, input=spec, env=_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        if not result.is_file():
+            last = done.stdout.strip()
+            raise ProcessError(f"The check's process died (exit status {done.returncode}).", last[-4000:])
+        answer = json.loads(result.read_text(encoding="utf-8"))
+    if "error" in answer:
+        raise ProcessError(answer["error"], answer["trace"])
+    return Row(**answer["row"]) if "row" in answer else answer["value"]
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in ("TF_CONFIG", "TPU_NAME")}
+    return {"TF_CPP_MIN_LOG_LEVEL": "3", "GRPC_VERBOSITY": "ERROR", **kept, "CUDA_VISIBLE_DEVICES": "-1"}
+
+
+def _main(result: Path) -> None:
+    spec = json.load(sys.stdin)
+    try:
+        _split_cpu(spec["cpus"])
+        module, _, function = spec["target"].partition(":")
+        made = getattr(importlib.import_module(module), function)(_source(spec["source"]), **spec["options"])
+        answer: dict[str, Any] = {"row": asdict(made)} if isinstance(made, Row) else {"value": made}
+    except Exception as error:
+        kind = "" if isinstance(error, GanlabError) else f"{type(error).__name__}: "
+        lines = str(error).strip().split("\n")
+        answer = {"error": f"{kind}{lines[0]}", "trace": "".join(traceback.format_exception(error))}
+    part = result.with_suffix(".part")
+    part.write_text(json.dumps(answer), encoding="utf-8")
+    part.replace(result)
+
+
+def _split_cpu(count: int) -> None:
+    import tensorflow as tf
+
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * count)
+
+
+def _source(fields: Mapping[str, Any]) -> Source:
+    made: dict[str, Any] = {n: tuple(value) if isinstance(value, list) else value for n, value in fields.items()}
+    return Source(**made)
+
+
+if __name__ == "__main__":
+    _main(Path(sys.argv[1]))
