@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
-import sys
 import tempfile
-from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from ganlab.errors import ConfigError
+from ganlab.verification.process import ProcessError, call
 from ganlab.verification.report import Row, Source, Status
 from ganlab.verification.tpu import chips, environment
 from ganlab.verification.tpu.chips import Topology
+
+COMPILING = Path(__file__).with_name("compiling.py")  # run by its path: where it runs there is no ganlab
 
 _OP_NAME = re.compile(r'op_name="([^"]+)"')
 _NEEDED = re.compile(r"\(([\d.]+)([KMGT])\) exceeds available|[Uu]sed ([\d.]+)([KMGT]) of")
@@ -49,12 +48,12 @@ def check(source: Source, *, topology: str = "v5e:2x2") -> Row:
         return _not_run(f"the TPU compiler ({', '.join(environment.PINS)}) cannot be installed here: {error}", data)
     with tempfile.TemporaryDirectory(prefix="ganlab-tpu-") as name:
         module = Path(name) / "step.stablehlo"
-        lowered = _lower(source, wanted.cores, module)
-        if "died" in lowered:
-            return _not_run(f"the process that lowers the step died: {lowered['died']}", data)
+        try:
+            options = {"replicas": wanted.cores, "module": str(module)}
+            lowered = call("ganlab.verification.tpu.lowering:lower", source, options, cpus=1)
+        except ProcessError as error:
+            return Row("tpu", "failed", None, 1.0, str(error), {**data, "traceback": error.trace})
         data["batch_size"] = lowered["batch_size"]
-        if lowered["error"]:
-            return Row("tpu", "failed", None, 1.0, lowered["error"], data)
         if lowered["obstacles"]:
             return _stopped(lowered["obstacles"], data)
         compiled = _compile(python, variables, wanted, module)
@@ -69,32 +68,21 @@ def check(source: Source, *, topology: str = "v5e:2x2") -> Row:
     return _judged(wanted, lowered["asked_batch_size"], data)
 
 
-def _lower(source: Source, replicas: int, module: Path) -> dict[str, Any]:
-    # Without GPUs: it is lowered on the CPU, and TensorFlow would take all of their memory first.
-    variables = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
-    command = [sys.executable, "-P", "-m", "ganlab.verification.tpu.lowering"]
-    return _child(command, variables, {"source": asdict(source), "replicas": replicas, "module": str(module)})
-
-
 def _compile(python: str, variables: dict[str, str], wanted: Topology, module: Path) -> dict[str, Any]:
+    """Asks the compiler's process; returns its answer, or `died` with the last line of what it said."""
+    result = module.with_suffix(".json")
     request = {
         "module": str(module),
+        "result": str(result),
         "topology": wanted.name,
         "configuration": wanted.chip.configuration,
         "cores": wanted.cores,
     }
-    return _child([python, "-P", str(Path(__file__).with_name("compiling.py"))], variables, request)
-
-
-def _child(command: Sequence[str], variables: dict[str, str], request: dict[str, Any]) -> dict[str, Any]:
-    """Asks a process of its own; returns its answer, or `died` with the last line of what it said."""
-    answer = Path(request["module"]).with_suffix(".json")
-    answer.unlink(missing_ok=True)
-    text = json.dumps({**request, "result": str(answer)})
+    command, text = [python, "-P", str(COMPILING)], json.dumps(request)
     done = subprocess.run(command, input=text, capture_output=True, text=True, errors="replace", env=variables)
     if done.returncode == 0:
-        found: dict[str, Any] = json.loads(answer.read_text())
-        return found
+        answer: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
+        return answer
     said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     ended = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
     return {"died": f"{said[-1]} ({ended})" if said else ended}

@@ -1,23 +1,19 @@
-"""Lowers an experiment's training iteration to StableHLO, in a process of its own: `python -m` this, see `main`."""
+"""Lowers an experiment's training iteration to StableHLO, in a process of its own."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
-from ganlab import composition, config
-from ganlab.cli.options import use_plugins
-from ganlab.composition import Experiment, compose
+from ganlab import composition
+from ganlab.composition import Experiment
 from ganlab.errors import GanlabError
-from ganlab.recipes import Recipe
 from ganlab.training.state import TrainingState
 from ganlab.training.step import TrainingStep
+from ganlab.verification.bench import recipe_of
 from ganlab.verification.report import Source
 from ganlab.verification.tpu import obstacles
 from ganlab.verification.tpu.obstacles import Line, Obstacle
@@ -31,34 +27,40 @@ class Lowered:
     Attributes:
         batch_size: The global batch that was lowered: the experiment's, rounded up to divide over the replicas.
         asked_batch_size: The experiment's.
-        error: A mistake in the experiment, in words; empty where there is none.
         obstacles: What XLA or TensorFlow would not take; empty where the module was written.
         lines: The user's line for the name of every operation that has one.
     """
 
-    batch_size: int = 0
-    asked_batch_size: int = 0
-    error: str = ""
+    batch_size: int
+    asked_batch_size: int
     obstacles: list[Obstacle] = field(default_factory=list)
     lines: dict[str, Line] = field(default_factory=dict)
 
 
-def lower(source: Source, replicas: int, module: Path) -> Lowered:
+def lower(source: Source, *, replicas: int, module: str) -> dict[str, Any]:
     """Lowers the iteration of one replica, collectives included, as `TPUStrategy` would have it compiled.
 
     Args:
         source: The experiment.
         replicas: How many replicas train in step.
         module: Where the serialized StableHLO module goes.
+
+    Returns:
+        A `Lowered` as plain values.
+
+    Raises:
+        GanlabError: There is a mistake in the experiment.
     """
-    try:
-        asked, experiment = _composed(source, replicas)
-        state = TrainingState(experiment)
-        # The whole step is compiled: "auto" then compiles no part of it again, as on a TPU.
-        step = TrainingStep(experiment, state, compiled=experiment.jit == "on")
-    except GanlabError as error:
-        return Lowered(error=str(error))
-    done = Lowered(batch_size=experiment.batch_size, asked_batch_size=asked)
+    recipe = recipe_of(source)
+    asked = recipe.arguments.get("batch_size", composition.parameters()["batch_size"].default)
+    changed = {"strategy": CompileOnlyStrategy(replicas), "batch_size": -(-asked // replicas) * replicas}
+    experiment = composition.compose(replace(recipe, arguments={**recipe.arguments, **changed}))
+    return asdict(_lowered(experiment, Lowered(experiment.batch_size, asked), Path(module)))
+
+
+def _lowered(experiment: Experiment, done: Lowered, module: Path) -> Lowered:
+    # The whole step is compiled: "auto" then compiles no part of it again, as on a TPU.
+    step = TrainingStep(experiment, TrainingState(experiment), compiled=experiment.jit == "on")
     graphs: list[tf.Graph] = []
 
     def iteration(number: tf.Tensor, real: tf.Tensor) -> tf.Tensor:
@@ -72,36 +74,15 @@ def lower(source: Source, replicas: int, module: Path) -> Lowered:
     function = tf.function(iteration, jit_compile=True, autograph=False)
     try:
         graph = function.get_concrete_function(*specs).graph
-    except GanlabError as error:
-        return replace(done, error=str(error))
     except Exception as error:
-        return replace(done, obstacles=[obstacles.of_tracing(graphs, error)])
+        # A gradient that is missing is said here in more words than where a plugin asked for it.
+        missing = error.__cause__ if isinstance(error.__cause__, LookupError) else error
+        if isinstance(missing, GanlabError):
+            raise
+        return replace(done, obstacles=[obstacles.of_tracing(graphs, missing)])
     try:
         lowered = function.experimental_get_compiler_ir(*specs)(stage="stablehlo_serialized")
     except Exception as error:
         return replace(done, obstacles=obstacles.of_lowering(graph, error))
     module.write_bytes(lowered)
     return replace(done, lines=obstacles.lines(graph))
-
-
-def _composed(source: Source, replicas: int) -> tuple[int, Experiment]:
-    """The batch size that was asked for, and the experiment with our strategy in the place of its own."""
-    use_plugins(source.no_plugin, Path(source.plugin_file) if source.plugin_file else None, source.gin_files[0])
-    recipe: Recipe = config.load(source.gin_files, source.params)
-    asked = recipe.arguments.get("batch_size", composition.parameters()["batch_size"].default)
-    changed = {"strategy": CompileOnlyStrategy(replicas), "batch_size": -(-asked // replicas) * replicas}
-    return asked, compose(replace(recipe, arguments={**recipe.arguments, **changed}))
-
-
-def main() -> None:
-    """Reads `{"source": ..., "replicas": n, "module": path, "result": path}` from standard input.
-
-    The result is a `Lowered` as JSON; the module is there where lowering went well.
-    """
-    request: dict[str, Any] = json.load(sys.stdin)
-    lowered = lower(Source(**request["source"]), request["replicas"], Path(request["module"]))
-    Path(request["result"]).write_text(json.dumps(dataclasses.asdict(lowered)))
-
-
-if __name__ == "__main__":
-    main()

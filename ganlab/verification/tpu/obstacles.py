@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import linecache
 import os
@@ -27,6 +28,7 @@ _NO_KERNEL = re.compile(r"(\w+) \(No registered '\w+' OpKernel for XLA")
 _NO_GRADIENT = re.compile(r"gradient registry has no entry for: (\w+)")
 _NODE = re.compile(r"\{\{node ([^}\s]+)\}\}")
 _FRAME = "Failed getting HLO text: "
+_GRADIENTS = "gradient_tape/"
 _LONGEST_REASON = 500
 
 
@@ -89,7 +91,7 @@ def of_lowering(graph: tf.Graph, error: Exception) -> list[Obstacle]:
     return found_lines or list(distinct.values()) or [Obstacle("", "", reason(message), None)]
 
 
-def of_tracing(graphs: Sequence[tf.Graph], error: Exception) -> Obstacle:
+def of_tracing(graphs: Sequence[tf.Graph], error: BaseException) -> Obstacle:
     """Why a step could not even be traced.
 
     Args:
@@ -144,11 +146,11 @@ def _placed(chosen: Iterable[tuple[tf.Operation, str]]) -> Iterator[tuple[tf.Ope
 
 
 def _line(op: tf.Operation) -> Line | None:
-    """The line that made an operation, or, for one that differentiation made, the operation that it is the gradient of.
+    """The line that made an operation, or the nearest one behind what it takes in.
 
-    The latter is known to the graph as what it takes its input from.
+    For the gradient of an operation it is that operation's: the user wrote the one and asked for the other elsewhere.
     """
-    waiting, seen = deque([op]), {op.name}
+    waiting, seen = deque([_differentiated(op)]), {op.name}
     while waiting:
         current = waiting.popleft()
         line = _own_line(current)
@@ -159,6 +161,15 @@ def _line(op: tf.Operation) -> Line | None:
                 seen.add(tensor.op.name)
                 waiting.append(tensor.op)
     return None
+
+
+def _differentiated(op: tf.Operation) -> tf.Operation:
+    """The operation that this one is the gradient of, as far as its name tells; else itself."""
+    scope, slash, _ = op.name.removeprefix(_GRADIENTS).rpartition("/")
+    if op.name.startswith(_GRADIENTS) and op.type.endswith("Grad"):
+        with contextlib.suppress(KeyError):
+            return op.graph.get_operation_by_name(f"{scope}{slash}{op.type.removesuffix('Grad')}")
+    return op
 
 
 def _own_line(op: tf.Operation) -> Line | None:

@@ -40,6 +40,8 @@ class _Extended(one_device_strategy.OneDeviceExtended):
         return self._replicas
 
     def _call_for_each_replica(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        if tf.executing_eagerly():  # where TensorFlow would crash
+            raise RuntimeError("CompileOnlyStrategy runs nothing. Call it in a tf.function, and lower that.")
         with tf.device(self._device), _Context(self._container_strategy(), gen_xla_ops.xla_replica_id()):
             return fn(*args, **kwargs)
 

@@ -1,0 +1,97 @@
+"""Where the TPU compiler is looked for, and what is said where it cannot be had."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from ganlab.verification.tpu import check, environment
+
+PROJECT = Path(__file__).parents[2] / "pyproject.toml"
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """An empty cache folder."""
+    monkeypatch.setenv("GANLAB_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def no_index(monkeypatch):
+    """A pip that finds nothing anywhere."""
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", "")
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+
+
+def test_the_extra_pins_what_the_command_installs():
+    extras = tomllib.loads(PROJECT.read_text())["project"]["optional-dependencies"]
+    assert tuple(extras["tpu-check"]) == environment.PINS
+
+
+def test_without_the_compiler_the_check_is_not_run_and_says_why(source, cache, no_index):
+    row = check(source())
+    assert (row.check, row.status, row.figure) == ("tpu", "not run", None)
+    assert "No matching distribution found for jax==0.10.2" in row.detail
+    assert list(cache.iterdir()) == []  # nothing by half
+
+
+def test_a_cache_that_cannot_be_written_is_a_reason_too(source, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("GANLAB_CACHE", str(tmp_path / "file"))
+    row = check(source())
+    assert row.status == "not run"
+    assert "GANLAB_CACHE" in row.detail
+
+
+def test_an_environment_is_made_once(cache, monkeypatch, capsys):
+    ran = []
+
+    def run(command, **options):
+        ran.append(command)
+        if "venv" in command:
+            (Path(command[-1]) / "bin").mkdir()
+            (Path(command[-1]) / "bin" / "python").write_text("")
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(environment.subprocess, "run", run)
+    monkeypatch.setenv("PYTHONPATH", "/elsewhere")
+    python, variables = environment.compiler_python()
+    assert environment.compiler_python() == (python, variables)
+    assert len(ran) == 2
+    assert ran[1][-3:] == list(environment.PINS)
+    (folder,) = cache.iterdir()
+    assert Path(python) == folder / "bin" / "python"
+    assert "PYTHONPATH" not in variables
+    assert "once" in capsys.readouterr().err
+
+
+def test_an_installed_extra_is_used_as_it_is(cache, monkeypatch):
+    pins = dict(pin.split("==") for pin in environment.PINS)
+    monkeypatch.setattr("importlib.metadata.version", lambda name: pins[name])
+    assert environment.compiler_python()[0] == sys.executable
+    assert not cache.exists()
+
+
+def test_another_version_of_it_is_not(cache, no_index, monkeypatch):
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "9.9.9")
+    with pytest.raises(environment.UnavailableError, match=r"jax==0\.10\.2"):
+        environment.compiler_python()
+
+
+def test_the_cache_folder_is_the_users(monkeypatch):
+    monkeypatch.delenv("GANLAB_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
+    assert environment.cache_folder() == Path("/caches/ganlab")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", "/home/somebody")
+    assert environment.cache_folder() == Path("/home/somebody/.cache/ganlab")
+
+
+def test_the_check_imports_no_tensorflow():
+    code = "import sys, ganlab.verification.tpu; print({'tensorflow', 'keras', 'jax'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
