@@ -1,0 +1,222 @@
+"""Mistakes in plugins and failures in training: each one sentence that says whose."""
+
+import re
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from small import Layers, Points, constraint, sgd, small
+
+import ganlab
+from ganlab import layers
+from ganlab.training.loop import Trainer
+from ganlab.training.sampling import Scorer, real_examples
+
+pytestmark = pytest.mark.usefixtures("cpus")
+
+
+def fails(*_, **__):
+    raise ValueError("mine")
+
+
+def broken(**methods):
+    return type("Broken", (ganlab.Constraint,), methods)()
+
+
+def failing_transform(self, critic):
+    return fails
+
+
+@pytest.mark.parametrize(
+    "method",
+    ["prepare", "parameters", "initial_state", "advance", "reparameterize", "penalty", "weight_penalty", "project"],
+)
+def test_a_constraint_is_named(method):
+    with pytest.raises(
+        ganlab.PluginError,
+        match=rf"^constraints\.broken failed in {method}: ValueError: mine \(test_failures\.py:\d+\)$",
+    ) as caught:
+        Trainer(small(0, constraints=[constraint("spectral_norm"), broken(**{method: fails})])).trace()
+    assert isinstance(caught.value.__cause__, ValueError)
+
+
+@pytest.mark.parametrize("transform", [fails, failing_transform], ids=["wrapping", "wrapped"])
+def test_a_transform_is_named(transform):
+    with pytest.raises(ganlab.PluginError, match=r"^constraints\.broken failed in transform: ValueError: mine"):
+        Trainer(small(2, constraints=[broken(transform=transform)])).trace()
+
+
+def test_a_bound_is_named():
+    with pytest.raises(ganlab.PluginError, match=r"^constraints\.broken failed in lipschitz_bound: ValueError: mine"):
+        Scorer(Trainer(small(0, constraints=[broken(lipschitz_bound=fails)])).state).bounds()
+
+
+def test_what_is_no_tensor_is_named():
+    with pytest.raises(
+        ganlab.PluginError, match=r"^constraints\.broken failed in penalty: TypeError: Failed to convert"
+    ):
+        Trainer(small(0, constraints=[broken(penalty=lambda *_: {"a": 1.0})])).trace()
+
+
+class OddLoss(ganlab.Loss):
+    def critic(self, real_scores, fake_scores):
+        return fake_scores - real_scores
+
+    generator = fails
+
+
+class OddData(ganlab.Dataset):
+    sample_shape = (2,)
+    examples = fails
+
+
+class OddOptimizer(keras.optimizers.SGD):
+    from_config = classmethod(fails)
+
+
+class Subclassed(keras.Model):
+    """A model that is no functional one, and may fail when it is called in training."""
+
+    def __init__(self, units, *, fails=False):
+        super().__init__()
+        self.hidden, self.last, self.fails = keras.layers.Dense(8), keras.layers.Dense(units), fails
+
+    def call(self, x, training=False):
+        if self.fails and training:
+            raise ValueError("mine")
+        return self.last(tf.tanh(self.hidden(x)))
+
+
+class Models(ganlab.Architecture):
+    latent_dim = 3
+
+    def __init__(self, generator, critic):
+        self.generator, self.critic = (lambda shape: generator()), (lambda shape: critic())
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        (lambda: {"loss": OddLoss()}, "OddLoss failed in generator: ValueError: mine"),
+        (lambda: {"dataset": OddData()}, "OddData failed in examples: ValueError: mine"),
+        (lambda: {"critic_optimizer": OddOptimizer()}, "OddOptimizer failed in from_config: ValueError: mine"),
+        (lambda: {"architecture": Models(fails, fails)}, "Models failed in generator: ValueError: mine"),
+        (
+            lambda: {"architecture": Models(lambda: Subclassed(2), lambda: Subclassed(1, fails=True))},
+            "Models failed in its critic: ValueError: mine",
+        ),
+        (
+            lambda: {"architecture": Models(lambda: Subclassed(2), lambda: [Subclassed(1)])},
+            r"Models returned \[.*\] as its critic; it must return a keras.Model",
+        ),
+        (
+            lambda: {"architecture": Models(lambda: Subclassed(3), lambda: Subclassed(1))},
+            r"generator .* returns the shape \(None, 3\); it must be \(None, 2\)",
+        ),
+    ],
+    ids=["loss", "data", "optimizer", "architecture", "model", "no model", "another shape"],
+)
+def test_every_other_part_is_named(parts, message):
+    with pytest.raises(ganlab.GanlabError, match=f"{message}") as caught:
+        Trainer(small(2, **parts())).trace()
+    if "ValueError" in message:
+        assert re.search(r" \(test_failures\.py:\d+\)$", str(caught.value))
+
+
+def test_a_subclassed_model_trains():
+    models = Models(lambda: Subclassed(2), lambda: Subclassed(1))
+    trainer = Trainer(small(0, architecture=models, constraints=[constraint("spectral_norm")]))
+    assert np.isfinite(trainer.train(2)).all()
+    assert len(trainer.state.critic.weights) == 4
+
+
+def test_data_that_fails_outside_training_is_named():
+    with pytest.raises(ganlab.PluginError, match=r"^OddData failed in examples: ValueError: mine"):
+        real_examples(small(0, dataset=OddData()), 3)
+
+
+def test_noise_on_folded_rows_says_what_the_rule_is():
+    def folding(x):
+        pairs = layers.Dropout(0.5)(keras.layers.Lambda(lambda y: tf.reshape(y, [-1, 1]), (1,))(x))
+        return keras.layers.Dense(1)(keras.layers.Lambda(lambda y: tf.reshape(y, [-1, 2]), (2,))(pairs))
+
+    with pytest.raises(ganlab.ContractError) as caught:
+        Trainer(small(0, architecture=Layers(critic=folding))).trace()
+    assert str(caught.value).startswith(
+        "critic draws random numbers of shape (24, 1); the first axis must be the local"
+    )
+
+
+class Torn(Points):
+    """Points of which the second cannot be read."""
+
+    def __init__(self, how):
+        super().__init__(np.zeros((40, 2)))
+        self._how = how
+
+    def examples(self, numbers, seed):
+        if self._how == "python":
+
+            def read(chosen):
+                if 1 in chosen:
+                    raise OSError("no point 1")
+                return self._points[chosen]
+
+            return tf.ensure_shape(tf.numpy_function(read, [numbers], tf.float32), (numbers.shape[0], 2))
+        unreadable = tf.reduce_any(numbers == 1)
+        if self._how == "memory":
+            huge = tf.where(unreadable, 1_000_000, 1)
+            return tf.gather(self._points, numbers) + 0.0 * tf.reduce_sum(tf.ones([huge, huge]))
+        with tf.control_dependencies([tf.debugging.Assert(~unreadable, ["Torn: no point 1"])]):
+            return tf.gather(self._points, numbers)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("python", r"Training failed after step \d: Torn: OSError: no point 1"),
+        ("graph", r"Training failed after step \d: Torn: no point 1 \(test_failures\.py:\d+\)"),
+        (
+            "memory",
+            r"Training failed after step \d: OOM when allocating tensor.*"
+            r"not enough memory for experiment\.batch_size = 12, 6 examples on each replica: lower it",
+        ),
+    ],
+)
+def test_data_that_cannot_be_read_in_training(how, message):
+    trainer = Trainer(small(2, dataset=Torn(how)))
+    with pytest.raises(ganlab.TrainingFailedError, match=message) as caught:
+        trainer.train(4)  # 48 numbers of 40 points: the second is among them
+    assert isinstance(caught.value.__cause__, tf.errors.OpError)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_assertion_in_a_constraint_is_not_the_datas():
+    def penalty(self, critic, batch, state, replica):
+        with tf.control_dependencies([tf.debugging.Assert(batch.step < 1, ["one update is enough"])]):
+            return tf.zeros([batch.real.shape[0]])
+
+    trainer = Trainer(small(0, constraints=[broken(penalty=penalty)]))
+    trainer.train(1)
+    with pytest.raises(
+        ganlab.TrainingFailedError, match=r"^Training failed after step 1: one update is enough \(test_f"
+    ):
+        trainer.train(1)
+
+
+def test_an_unreadable_picture_is_one_sentence(tmp_path):
+    picture = tf.io.encode_png(np.zeros((8, 8, 3), np.uint8)).numpy()
+    for i in range(3):
+        (tmp_path / f"{i}.png").write_bytes(picture[:30] if i == 1 else picture)
+    parts = {
+        "dataset": ganlab.component("datasets", "image_folder")(path=str(tmp_path), size=8, channels=3),
+        "architecture": ganlab.component("architectures", "mlp")(width=4, depth=1, latent_dim=3),
+        "critic_optimizer": sgd(),
+    }
+    with pytest.raises(ganlab.TrainingFailedError) as caught:
+        Trainer(small(0, **parts)).train(1)
+    said = str(caught.value)
+    assert said.startswith("Training failed after step 0: datasets.image_folder: cannot read or decode ")
+    assert str(tmp_path / "1.png") in said
+    assert "\n" not in said
