@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ganlab.cli.options import experiment_options, plugin_options, use_plugins
+from ganlab.cli.options import experiment_options, plugin_options, read_experiment, use_plugins
 from ganlab.errors import IncompatibleError
 from ganlab.verification import CHECKS, Options, Row, Source, run
 
@@ -130,11 +130,10 @@ def _shipped() -> list[str]:
 def _look(source: Source, replicas: Sequence[int]) -> None:
     """Finds a user's mistakes before any process is started."""
     from ganlab.composition import parameters
-    from ganlab.config import load
     from ganlab.lazy import require
 
     use_plugins(source.no_plugin, Path(source.plugin_file) if source.plugin_file else None, source.gin_files[0])
-    recipe = load(source.gin_files, source.params)
+    recipe = read_experiment(source.gin_files, source.params)
     if importlib.util.find_spec("tensorflow") is None:
         require("tensorflow")  # which says what to install
     batch = recipe.arguments.get("batch_size", parameters()["batch_size"].default)

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from ganlab import composition, config
+from ganlab import composition
 from ganlab.composition import Experiment
 from ganlab.recipes import Recipe
 from ganlab.training.loop import Trainer
@@ -29,10 +29,10 @@ _STARTS = 4
 
 def recipe_of(source: Source) -> Recipe:
     """The recipe that a source describes, with the plugins that it asks for in use."""
-    from ganlab.cli.options import use_plugins
+    from ganlab.cli.options import read_experiment, use_plugins
 
     use_plugins(source.no_plugin, Path(source.plugin_file) if source.plugin_file else None, source.gin_files[0])
-    return config.load(source.gin_files, source.params)
+    return read_experiment(source.gin_files, source.params)
 
 
 def strategy(replicas: int) -> tf.distribute.Strategy:

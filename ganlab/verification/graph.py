@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import tensorflow as tf
 
+from ganlab.errors import TrainingFailedError
 from ganlab.recipes import Recipe
 from ganlab.verification.bench import Bench, recipe_of
 from ganlab.verification.cases import Finding, departure
@@ -61,8 +62,10 @@ def check(source: Source, *, iterations: int) -> Row:
         return row
     try:
         compiled = _compiled(recipe, rates).starts(iterations)
-    except (tf.errors.InvalidArgumentError, tf.errors.UnimplementedError) as error:
-        return _not_compiled(error)
+    except TrainingFailedError as error:
+        if not isinstance(error.__cause__, tf.errors.OpError):
+            raise
+        return _not_compiled(error.__cause__)
     row = _compared("compiled by XLA", references, compiled, measures)
     if row is not None:
         return row

@@ -14,7 +14,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ganlab.errors import GanlabError
+from ganlab.blame import sentence
+from ganlab.errors import GanlabError, TrainingFailedError
 from ganlab.verification.report import Row, Source
 
 
@@ -71,9 +72,9 @@ def _main(result: Path) -> None:
         made = getattr(importlib.import_module(module), function)(_source(spec["source"]), **spec["options"])
         answer: dict[str, Any] = {"row": asdict(made)} if isinstance(made, Row) else {"value": made}
     except Exception as error:
-        kind = "" if isinstance(error, GanlabError) else f"{type(error).__name__}: "
-        lines = str(error).strip().split("\n")
-        answer = {"error": f"{kind}{lines[0]}", "trace": "".join(traceback.format_exception(error))}
+        meant = isinstance(error, (GanlabError, TrainingFailedError))
+        said = str(error) if meant else sentence(error)
+        answer = {"error": said, "trace": "".join(traceback.format_exception(error))}
     part = result.with_suffix(".part")
     part.write_text(json.dumps(answer), encoding="utf-8")
     part.replace(result)

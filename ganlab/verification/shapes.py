@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import keras
 import tensorflow as tf
 
+import ganlab
 from ganlab.composition import Experiment
 from ganlab.training.state import TrainingState
 from ganlab.training.step import TrainingStep
-
-_PACKAGES = ("tensorflow", "keras", "ganlab")
 
 
 @dataclass(frozen=True)
@@ -58,15 +57,11 @@ def line_of(frames: Sequence[tuple[str, int]]) -> str:
         frames: Files and lines, outermost first.
     """
     for name, line in reversed(frames):
-        parts = Path(name).parts
-        # A module of these packages lies in a folder of that name; so does a plugin of a checkout called ganlab, hence
-        # the look at what the folder holds.
-        if not any(part in _PACKAGES and _is_package(Path(*parts[: i + 1])) for i, part in enumerate(parts)):
-            return f" at {name}:{line}"
+        file = Path("/", name)  # XLA drops the first slash of a path
+        if file.is_file() and not any(file.resolve().is_relative_to(folder) for folder in _CORE):
+            shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
+            return f" at {shown}:{line}"
     return ""
 
 
-@functools.cache
-def _is_package(folder: Path) -> bool:
-    # XLA drops the first slash of a path.
-    return any((root / "__init__.py").is_file() for root in (folder, Path("/") / folder))
+_CORE = tuple(Path(str(module.__file__)).resolve().parent for module in (tf, keras, ganlab))
