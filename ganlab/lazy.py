@@ -8,15 +8,19 @@ as well import TensorFlow in the ordinary way; it is only slower to list.
 from __future__ import annotations
 
 import importlib
+import os
+import sys
 import types
 from typing import TYPE_CHECKING, Any
 
-from ganlab.errors import MissingDependencyError
+from ganlab.errors import ConfigError, MissingDependencyError
 
-_EXTRAS = {
-    "tensorflow": "'ganlab[cpu]' (or [gpu] on NVIDIA GPUs, [tpu] on TPUs)",
-    "keras": "'ganlab[cpu]' (or [gpu] on NVIDIA GPUs, [tpu] on TPUs)",
-    "tensorflow_datasets": "'ganlab[tfds]'",
+INSTALL_TENSORFLOW = "pip install 'ganlab[cpu]' (or [gpu] on NVIDIA GPUs, [tpu] on TPUs)"
+USE_TENSORFLOW = "unset KERAS_BACKEND, or mend ~/.keras/keras.json"
+_INSTALL = {
+    "tensorflow": INSTALL_TENSORFLOW,
+    "keras": INSTALL_TENSORFLOW,
+    "tensorflow_datasets": "pip install 'ganlab[tfds]'",
 }
 
 
@@ -31,14 +35,27 @@ def require(name: str) -> types.ModuleType:
 
     Raises:
         MissingDependencyError: It is not installed; the message names the extra to install.
+        ConfigError: It is Keras, and set to another backend than TensorFlow.
     """
+    if name == "keras" and name not in sys.modules:
+        _check_backend(os.environ.get("KERAS_BACKEND", "tensorflow"))  # before it looks for JAX or PyTorch
     try:
-        return importlib.import_module(name)
+        module = importlib.import_module(name)
     except ModuleNotFoundError as error:
+        if name == "keras" and error.name in ("jax", "torch"):
+            _check_backend(error.name)  # set by keras.json
         if error.name != name:
             raise
-        hint = f"pip install {_EXTRAS[name]}" if name in _EXTRAS else f"pip install {name}"
+        hint = _INSTALL.get(name, f"pip install {name}")
         raise MissingDependencyError(f"{name} is not installed, and this needs it. Install it: {hint}") from None
+    if name == "keras":
+        _check_backend(module.config.backend())
+    return module
+
+
+def _check_backend(backend: str) -> None:
+    if backend != "tensorflow":
+        raise ConfigError(f"Keras is set to the backend {backend!r}; ganlab needs 'tensorflow': {USE_TENSORFLOW}.")
 
 
 class _LazyModule(types.ModuleType):

@@ -14,7 +14,8 @@ from typing import Any
 
 import click
 
-_EXTRAS = "pip install 'ganlab[cpu]' (or [gpu] on NVIDIA GPUs, [tpu] on TPUs)"
+from ganlab.lazy import INSTALL_TENSORFLOW, USE_TENSORFLOW
+
 _PROBE_SECONDS = 180
 
 # Run in a process of its own: TensorFlow takes the devices it looks at, and may crash on a broken driver.
@@ -103,7 +104,7 @@ def package_findings(installed: dict[str, str], ranges: dict[str, str]) -> Itera
     """
     builds = [name for name in _TENSORFLOW if name in installed]
     if not builds:
-        yield Finding("tensorflow", "broken", f"not installed: {_EXTRAS}")
+        yield Finding("tensorflow", "broken", f"not installed: {INSTALL_TENSORFLOW}")
     for name in builds:
         wanted = ranges.get(name, "")
         yield _version(name, installed[name], wanted, f"pip install '{name}{wanted}'")
@@ -112,7 +113,7 @@ def package_findings(installed: dict[str, str], ranges: dict[str, str]) -> Itera
             "tensorflow",
             "broken",
             f"{' and '.join(builds)} are both installed and overwrite each other's files: uninstall all, "
-            f"then {_EXTRAS}",
+            f"then {INSTALL_TENSORFLOW}",
         )
     for name in _PACKAGES:
         wanted = ranges.get(name, "")
@@ -131,7 +132,7 @@ def device_findings(probe: Callable[[], dict[str, Any]]) -> Iterator[Finding]:
     try:
         seen = probe()
     except RuntimeError as error:
-        yield Finding("devices", "broken", f"TensorFlow does not start: {error}. Reinstall it: {_EXTRAS}")
+        yield Finding("devices", "broken", f"TensorFlow does not start: {error}. Reinstall it: {INSTALL_TENSORFLOW}")
         return
     yield Finding("devices", "ok", ", ".join(seen["devices"]) or "none")
     if not any("GPU" in device for device in seen["devices"]) and shutil.which("nvidia-smi"):
@@ -142,8 +143,7 @@ def device_findings(probe: Callable[[], dict[str, Any]]) -> Iterator[Finding]:
         yield Finding(
             "keras backend",
             "broken",
-            f"Keras runs on {seen['backend']!r}; ganlab needs 'tensorflow': "
-            "unset KERAS_BACKEND, or mend ~/.keras/keras.json",
+            f"Keras runs on {seen['backend']!r}; ganlab needs 'tensorflow': {USE_TENSORFLOW}",
         )
 
 
@@ -178,9 +178,8 @@ def plugin_findings() -> Iterator[Finding]:
     for row in current.rows:
         origin = f"{row.distribution} {row.version}".strip()
         if row.status == "broken":
-            reason = row.error.strip().splitlines()[-1]
             advice = f"mend it, or leave it out: --no-plugin {row.name}"
-            yield Finding(f"plugin {row.name}", "broken", f"{origin}: {reason}; {advice}")
+            yield Finding(f"plugin {row.name}", "broken", f"{origin}: {row.reason}; {advice}")
         else:
             yield Finding(f"plugin {row.name}", "ok" if row.status == "loaded" else "note", f"{origin}, {row.status}")
     for clash in current.clashes:

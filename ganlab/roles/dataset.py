@@ -23,8 +23,9 @@ class Dataset:
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
         """The examples with these numbers: a pure function.
 
-        Called inside a `tf.data` map, once per step and process: TensorFlow operations are quick, Python belongs in
-        `tf.numpy_function`.
+        Traced once and then run by TensorFlow: inside the training loop where it is made of TensorFlow operations,
+        ahead of it in `tf.data` where it needs Python (in `tf.numpy_function`) or files. For pictures it is called
+        eagerly, too.
 
         Args:
             numbers: int64, `(n,)`, n static.

@@ -2,7 +2,9 @@
 
 from ganlab.lazy import require
 
-require("tensorflow")  # the first module that needs it says which extra to install
+# The first module that needs them says which extra to install, or that Keras is set to another backend.
+require("tensorflow")
+require("keras")
 
 from ganlab.training.reading import load_generator  # noqa: E402
 from ganlab.training.session import train  # noqa: E402

@@ -1,5 +1,6 @@
 """What works without TensorFlow, and what is said where it does not."""
 
+import os
 import subprocess
 import sys
 
@@ -66,3 +67,20 @@ print([name for name in ("tensorflow", "keras", "matplotlib", "sklearn", "tensor
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+@pytest.mark.parametrize("by", ["environment", "keras.json"])
+def test_another_backend_of_keras_is_named(tmp_path, by):
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "KERAS_HOME": str(tmp_path)}
+    environment.pop("KERAS_BACKEND", None)
+    if by == "environment":
+        environment["KERAS_BACKEND"] = "jax"
+    else:
+        (tmp_path / "keras.json").write_text('{"backend": "jax"}')
+    command = [sys.executable, "-m", "ganlab", "run", "--gin", "quickstart"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "Error: Keras is set to the backend 'jax'; ganlab needs 'tensorflow': unset KERAS_BACKEND, or mend "
+        "~/.keras/keras.json.\n"
+    )

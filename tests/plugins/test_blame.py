@@ -13,8 +13,8 @@ ASSERTED_IN_DATA = """Graph execution error:
 
 Detected at node Assert/Assert defined at (most recent call last):
 <stack traces unavailable>
-Error in user-defined function passed to ParallelMapDatasetV2:1 transformation with iterator: Iterator::Root: assertion \
-failed: [datasets.image_folder: cannot read or decode a[1].png. Mend it.]
+Error in user-defined function passed to ParallelMapDatasetV2:1 transformation with iterator: Iterator::Root: \
+assertion failed: [datasets.image_folder: cannot read or decode a[1].png. Mend it.]
 \t [[{{node Assert/Assert}}]]
 \t [[while/body/_1/while/IteratorGetNext]] [Op:__inference__run_1299]"""
 ASSERTED = """Graph execution error:

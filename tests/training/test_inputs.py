@@ -76,6 +76,20 @@ def test_python_data_comes_through_tf_data_and_trains_the_same():
     assert_same(one, two)
 
 
+def test_python_inside_a_loop_is_found():
+    # TensorFlow has no public way to the functions that a graph calls. Should this fail, FuncGraph._functions has
+    # changed, and ganlab.training.inputs needs another way: until then Python data runs inside the training loop.
+    class OneByOne(Points):
+        def examples(self, numbers, seed):
+            def one(number):
+                point = tf.numpy_function(lambda n: self._points[n], [number], tf.float32)
+                return tf.ensure_shape(point, (2,))
+
+            return tf.map_fn(one, numbers, fn_output_signature=tf.TensorSpec((2,), tf.float32))
+
+    assert Inputs(small(0, dataset=OneByOne(np.zeros((30, 2))))).on_host
+
+
 class Wrong(ganlab.Dataset):
     sample_shape = (2,)
 
