@@ -65,27 +65,27 @@ def _print_table(found: Plugins) -> None:
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _WIDTH
     table = Table(box=None, header_style="bold", pad_edge=False)
-    names = [component.name for component in found.components.values()] + [row.name for row in found.rows]
+    unused = [row for row in found.rows if row.status != "loaded"]
+    names = [component.name for component in found.components.values()] + [row.name for row in unused]
     table.add_column("kind", no_wrap=True, min_width=max(map(len, KINDS)))
     table.add_column("name", no_wrap=True, min_width=max(map(len, names), default=4))
     table.add_column("summary", overflow="fold", ratio=1)
-    table.add_column("distribution", overflow="fold", max_width=20)
-    table.add_column("version", overflow="fold")
+    table.add_column("from", overflow="fold", max_width=20)
     table.add_column("status", no_wrap=True, min_width=len("disabled"))
     for kind in KINDS:
         for component in sorted((c for c in found.components.values() if c.kind == kind), key=lambda c: c.name):
             table.add_row(*map(_plain, (kind, component.name, component.summary, *_origin(component.plugin))))
-    for row in found.rows:
-        if row.status != "loaded":
-            table.add_row(*map(_plain, ("plugin", row.name, row.reason if row.error else "", *_origin(row))))
+    for row in unused:
+        table.add_row(*map(_plain, ("plugin", row.name, row.reason if row.error else "", *_origin(row))))
     for clash in found.clashes:
-        table.add_row("plugin", _plain(clash.split()[3]), _plain(clash), "", "", "clash")
+        table.add_row("plugin", _plain(clash.split()[3]), _plain(clash), "", "clash")
     console.print(table)
 
 
-def _origin(plugin: Plugin) -> tuple[str, str, str]:
+def _origin(plugin: Plugin) -> tuple[str, str]:
     path = Path(plugin.distribution)
-    return (os.path.relpath(path) if path.is_absolute() else plugin.distribution), plugin.version, plugin.status
+    distribution = os.path.relpath(path) if path.is_absolute() else plugin.distribution
+    return f"{distribution} {plugin.version}".rstrip(), plugin.status
 
 
 def _plain(text: str) -> Any:

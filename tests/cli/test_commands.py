@@ -221,7 +221,7 @@ def test_a_plugin_file_inside_a_run_is_never_executed(ganlab, here, minimal, tra
 def test_plugins_lists_components_and_what_could_not_be_used(ganlab, here, monkeypatch):
     monkeypatch.delenv("COLUMNS", raising=False)
     lines = ganlab("plugins").stdout.splitlines()
-    assert lines[0].split() == ["kind", "name", "summary", "distribution", "version", "status"]
+    assert lines[0].split() == ["kind", "name", "summary", "from", "status"]
     assert max(map(len, lines)) <= 100
     (row,) = [line for line in lines if line.startswith("constraints    penalty ")]
     assert row.split() == ["constraints", "penalty", "Keeps", "gradients", "small.", "ganlab_plugins.py", "loaded"]

@@ -2,11 +2,14 @@
 
 import inspect
 import re
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from ganlab import config, plugins
+from ganlab.cli import cli
 from ganlab.errors import GanlabError
 
 ROOT = Path(__file__).parents[2]
@@ -67,3 +70,16 @@ def test_shipped_file_says_what_it_is_and_parses(path, tmp_path):
     # Written down as a run does it, it is the same experiment.
     (tmp_path / "config.gin").write_text(config.render(recipe), encoding="utf-8")
     assert config.load([tmp_path / "config.gin"]) == recipe
+
+
+def test_the_table_of_plugins_is_readable_on_a_page(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    head, *lines = CliRunner().invoke(cli, ["plugins"]).stdout.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert head.index("from") - head.index("summary") >= 40
+    (row,) = [line for line in lines if " one_device " in line]
+    assert row.split() == [
+        *["strategies", "one_device", "Everything", "on", "one", "device:", "one", "replica.", "ganlab"],
+        metadata.version("ganlab"),
+        "loaded",
+    ]
