@@ -193,6 +193,21 @@ def test_the_generator_of_a_run_is_its_average(completed):
     assert np.abs(averaged - trained_last).max() > 1e-4
 
 
+def test_the_generator_of_a_run_needs_no_data(completed, monkeypatch):
+    def absent(self):
+        raise OSError("the data is elsewhere")
+
+    latent = whole("normal", (5, 3), seed=3, stream=LATENT)
+    expected = ganlab.Run(completed.path).generator()(latent, training=False)
+    monkeypatch.setattr("ganlab_datasets.mixtures.GaussianRing.__init__", absent)
+    np.testing.assert_array_equal(ganlab.Run(completed.path).generator()(latent, training=False), expected)
+    assert completed.info["sample_shape"] == [2]
+
+
+def test_run_json_says_what_is_compiled(tmp_path):
+    assert train(small(0, steps=1, jit="on"), tmp_path / "run").info["compiled"] == ["critic", "generator"]
+
+
 def stopped_at(monkeypatch, step, sent=signal.SIGTERM):
     """Training that gets a signal during this step, one step a chunk."""
     original = Trainer.train
