@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ganlab.blame import plugin_code
 from ganlab.composition import Experiment
 from ganlab.errors import ContractError
 from ganlab.runs import Run
@@ -56,7 +57,8 @@ class Evaluation:
         """
         figures: dict[str, float] = {}
         for name, evaluator in zip(self._names, self._experiment.evaluators, strict=True):
-            found = evaluator.evaluate(self._sample, self._experiment.dataset, run)
+            with plugin_code(f"evaluators.{name}", "evaluate"):
+                found = evaluator.evaluate(self._sample, self._experiment.dataset, run)
             figures |= {f"{name}/{key}": value for key, value in _numbers(name, found).items()}
         records = [Record(step, f"evaluation/{name}", value) for name, value in figures.items()]
         bounds = self._score.bounds()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import tensorflow as tf
 
+from ganlab.blame import plugin_code
 from ganlab.errors import TrainingFailedError
 from ganlab.telemetry import Record
 from ganlab.training.replica import Metric
@@ -125,7 +126,8 @@ class Warnings:
         for name, constraint in zip(self._stack.names, self._stack.constraints, strict=True):
             prefix = f"constraints/{name}/"
             own = {tag.removeprefix(prefix): value for tag, value in reduced.items() if tag.startswith(prefix)}
-            complaint = constraint.diagnose(own)
+            with plugin_code(f"constraints.{name}", "diagnose"):
+                complaint = constraint.diagnose(own)
             self._ill[name] = self._ill[name] + 1 if complaint else 0
             if complaint and self._ill[name] == _PATIENCE:
                 yield from self._once(name, f"{name}: {complaint}")
