@@ -123,3 +123,12 @@ def compiles(experiment: Experiment, state: TrainingState) -> bool:
     weights = [v for network in (state.generator, state.critic) for v in network.weights.values()]
     work = experiment.local_batch * sum(math.prod(v.shape) for v in state.critic.weights.values())
     return all(len(v.shape) <= 2 for v in weights) and work >= _WORK_WORTH_COMPILING
+
+
+def set_products(experiment: Experiment) -> None:
+    """Decides how float32 numbers are multiplied: as float32 where the experiment's precision says so.
+
+    Recent GPUs and TPUs use the mantissa of TensorFloat-32 or bfloat16 unless told not to. It is one switch for the
+    process, which kernels look at as they run and a TPU's as they are traced, so it is set anew before either.
+    """
+    tf.config.experimental.enable_tensor_float_32_execution(experiment.precision != "float32")

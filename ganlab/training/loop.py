@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from ganlab.composition import Experiment
 from ganlab.training.failures import said_plainly
-from ganlab.training.gradients import compiles
+from ganlab.training.gradients import compiles, set_products
 from ganlab.training.guards import Sums, checksum, magnitude
 from ganlab.training.inputs import Inputs
 from ganlab.training.replica import Metric
@@ -28,7 +28,7 @@ class Trainer:
 
     def __init__(self, experiment: Experiment, state: TrainingState | None = None) -> None:
         self.experiment = experiment
-        self._set_precision()
+        set_products(self.experiment)
         self.state = state or TrainingState(experiment)
         self._inputs = Inputs(experiment)
         self._step = TrainingStep(experiment, self.state, compiled=compiles(experiment, self.state))
@@ -51,7 +51,7 @@ class Trainer:
 
     def trace(self) -> None:
         """Builds the graph without running it, so that what cannot be trained is known before anything is written."""
-        self._set_precision()
+        set_products(self.experiment)
         start, length = tf.TensorSpec([], tf.int64), tf.TensorSpec([], tf.int32)
         self._chunk.get_concrete_function(start, length, *self._iterators())
 
@@ -69,7 +69,7 @@ class Trainer:
         Raises:
             TrainingFailedError: An operation failed: data that cannot be read, say, or memory that is not there.
         """
-        self._set_precision()
+        set_products(self.experiment)
         start, length = tf.constant(self.state.step, tf.int64), tf.constant(count, tf.int32)
         with said_plainly(self.experiment, self.state.step):
             rows, bits, magnitudes = self._chunk(start, length, *self._iterators())
@@ -78,11 +78,6 @@ class Trainer:
         self.state.step += count
         self._iterator_at += count
         return gathered
-
-    def _set_precision(self) -> None:
-        # Recent GPUs and TPUs multiply float32 with the mantissa of TensorFloat-32 or bfloat16 unless told not to. One
-        # switch for the process, which kernels look at as they run, so it is set anew whenever this trainer does.
-        tf.config.experimental.enable_tensor_float_32_execution(self.experiment.precision != "float32")
 
     def _iterators(self) -> tuple[Iterator[Any], ...]:
         """The input's iterator where the examples come from one, at the state's step."""

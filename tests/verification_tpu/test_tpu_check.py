@@ -59,7 +59,8 @@ def test_the_basic_constraints_compile(source, constraint, topology):
     assert row.data["flops"] > CRITIC_STEPS * 8 * 2 * (4 * 4 * 200 + 128)
     assert (row.data["cores"], row.data["batch_size"]) == (4, 16)
     products = row.data["float32_products"]
-    assert products["in_bfloat16"] == products["count"] > 0
+    assert products["in_bfloat16"] == 0 < products["count"]
+    assert "bfloat16" not in row.detail
     json.dumps(row.data)
 
 
@@ -81,13 +82,14 @@ def test_a_batch_that_does_not_divide_is_rounded_up(source):
 
 
 def test_one_core_has_nobody_to_reduce_over(source):
-    row = check(source("precise", "experiment.critic_steps=1"), topology="v5e:1x1")
+    params = ["experiment.critic_steps=1", "experiment.precision=mixed_bfloat16"]
+    row = check(source("gradient_penalty", *params), topology="v5e:1x1")
     assert row.status == "passed", row.detail
     assert row.data["compiled_all_reduces"] == {"count": 0, "bytes": 0}
-    # And what was asked of products reaches the TPU.
-    assert row.data["float32_products"]["in_bfloat16"] == 0
-    assert row.data["float32_products"]["count"] > 0
-    assert "bfloat16" not in row.detail
+    # And what the precision asks of products reaches the TPU.
+    products = row.data["float32_products"]
+    assert products["in_bfloat16"] == products["count"] > 0
+    assert "float32 products round their factors to bfloat16" in row.detail
 
 
 def test_a_step_that_reduces_nothing_fails(source):

@@ -40,13 +40,6 @@ class Peers(ganlab.Constraint):
         return tf.square(scores) * state["scale"] + replica.max(scores[0])
 
 
-class Precise(ganlab.Constraint):
-    """Has the process round no factors of products."""
-
-    def __init__(self):
-        tf.config.experimental.enable_tensor_float_32_execution(False)
-
-
 class Mistaken(ganlab.Constraint):
     def penalty(self, critic, batch, state, replica):
         return critic(batch.real)["nothing"]  # the mistaken line
@@ -70,7 +63,6 @@ def ganlab_constraints():
         "blurred_slopes_of_slopes": BlurredSlopesOfSlopes,
         "mistaken": Mistaken,
         "peers": Peers,
-        "precise": Precise,
     }
 
 

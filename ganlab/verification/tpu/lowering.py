@@ -11,6 +11,7 @@ import tensorflow as tf
 from ganlab import composition
 from ganlab.composition import Experiment
 from ganlab.errors import GanlabError
+from ganlab.training.gradients import set_products
 from ganlab.training.state import TrainingState
 from ganlab.training.step import TrainingStep
 from ganlab.verification.bench import recipe_of
@@ -59,6 +60,7 @@ def lower(source: Source, *, replicas: int, module: str) -> dict[str, Any]:
 
 
 def _lowered(experiment: Experiment, done: Lowered, module: Path) -> Lowered:
+    set_products(experiment)
     # The whole step is compiled: "auto" then compiles no part of it again, as on a TPU.
     step = TrainingStep(experiment, TrainingState(experiment), compiled=experiment.jit == "on")
     graphs: list[tf.Graph] = []
