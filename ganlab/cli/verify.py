@@ -188,9 +188,9 @@ def _print_rows(console: Console, rows: Sequence[Row], *, header: bool) -> None:
 
 def _overview(names: Sequence[str], checks: Sequence[str], results: Sequence[Sequence[Row]], *, header: bool) -> Table:
     table = _table(header)
-    table.add_column("experiment", width=24, overflow="fold")
+    table.add_column("experiment", overflow="fold", ratio=1)
     for check in checks:
-        table.add_column(check, width=17, no_wrap=True)
+        table.add_column(check, width=len("5.2e-05 of 1e-03"), no_wrap=True)
     for name, rows in zip(names, results, strict=True):
         table.add_row(_plain(name), *(_cell(row) for row in rows))
     return table
@@ -199,7 +199,7 @@ def _overview(names: Sequence[str], checks: Sequence[str], results: Sequence[Seq
 def _cell(row: Row) -> Any:
     if row.status != "passed" or not row.limit:
         return _colored(row.status)
-    return f"{_number(row.figure)} of {_number(row.limit)}"
+    return f"{_number(row.figure)} of {row.limit:.0e}"
 
 
 def _table(header: bool) -> Table:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from ganlab.verification.comparing import Measure
 from ganlab.verification.trace import Arrays, Trace
@@ -36,14 +36,14 @@ class Case:
         reference: The training on one device.
         other: The training in question.
         measures: Their comparison, in the order in which a training computes it.
-        without: The first gradients of one device without a part of the critic's loss, by the part's name.
+        without: Makes the first gradients of one device without a part of the critic's loss, by the part's name.
         projecting: The names of the constraints that project.
     """
 
     reference: Trace
     other: Trace
     measures: Sequence[Measure]
-    without: Mapping[str, Arrays] = field(default_factory=dict)
+    without: Callable[[], Mapping[str, Arrays]] = dict
     projecting: Sequence[str] = ()
 
     @property

@@ -85,7 +85,7 @@ def _handed_over(case: Case, names: Sequence[str], a: Gradient, b: Gradient) -> 
             f"It is {_part(count)} of what it should be: divided by the number of replicas once too often, or averaged "
             "over replicas where the sum belongs.",
         )
-    for part, without in case.without.items():
+    for part, without in case.without().items():
         if not set(names) <= set(without):
             continue
         rest = [np.asarray(without[name][0], np.float64) for name in names]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 
 from ganlab.recipes import Recipe
@@ -56,11 +57,8 @@ def _finding(
 ) -> Finding | None:
     # Copies that differ are wrong from whichever start.
     start = next((k for k, trace in enumerate(others) if any(i.apart or i.applied_apart for i in trace.iterations)), 0)
-    case = Case(references[start], others[start], measures, projecting=_projecting(bench))
-    first = case.first
-    if first is not None and first.kind == "gradient" and first.iteration == 1:
-        case = Case(references[start], others[start], measures, _without(recipe), case.projecting)
-    return explain(case)
+    without = functools.partial(_without, recipe)
+    return explain(Case(references[start], others[start], measures, without, _projecting(bench)))
 
 
 def _projecting(bench: Bench) -> list[str]:

@@ -1,0 +1,80 @@
+"""Parts that break what `graph` and `resume` check."""
+
+import itertools
+
+import numpy as np
+
+import ganlab
+from ganlab.lazy import tensorflow as tf
+
+
+class Peers(ganlab.Constraint):
+    """Talks to the other replicas in its penalty."""
+
+    def penalty(self, critic, batch, state, replica):
+        return tf.square(critic(batch.real) - replica.mean(tf.reduce_mean(critic(batch.fake))))
+
+
+class Masked(ganlab.Constraint):
+    """Takes the examples of positive score, however many there are."""
+
+    def penalty(self, critic, batch, state, replica):
+        scores = critic(batch.real)
+        return scores * tf.reduce_sum(tf.boolean_mask(scores, scores > 0))  # the masked line
+
+
+class Bicubic(ganlab.Constraint):
+    """Resizes by an operation that XLA has not."""
+
+    def penalty(self, critic, batch, state, replica):
+        return tf.square(critic(tf.image.resize(batch.real, (8, 8), method="bicubic")))  # the bicubic line
+
+
+class OwnNoise(ganlab.Constraint):
+    """Draws its numbers itself: the same ones on CPU kernels, and others under XLA."""
+
+    def penalty(self, critic, batch, state, replica):
+        return critic(batch.real) * tf.random.stateless_normal([batch.real.shape[0]], seed=[1, 2])
+
+
+class Frozen(ganlab.Constraint):
+    """Counts its calls in Python, which a graph does not repeat."""
+
+    def __init__(self):
+        self._calls = itertools.count(1)
+
+    def penalty(self, critic, batch, state, replica):
+        return critic(batch.real) * float(next(self._calls))
+
+
+class Forgetful(ganlab.Dataset):
+    """Points that depend on how many were asked for before."""
+
+    sample_shape, size = (2,), None
+
+    def __init__(self):
+        self._calls = 0
+
+    def _next(self, numbers):
+        self._calls += 1
+        return np.full((len(numbers), 2), self._calls / 10, np.float32)
+
+    def examples(self, numbers, seed):
+        points = tf.numpy_function(self._next, [numbers], tf.float32)
+        return tf.ensure_shape(points, (numbers.shape[0], 2))
+
+
+@ganlab.hookimpl
+def ganlab_constraints():
+    return {
+        "peers": Peers,
+        "masked": Masked,
+        "bicubic": Bicubic,
+        "own_noise": OwnNoise,
+        "frozen": Frozen,
+    }
+
+
+@ganlab.hookimpl
+def ganlab_datasets():
+    return {"forgetful": Forgetful}

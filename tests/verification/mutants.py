@@ -1,0 +1,215 @@
+"""Ways to train wrongly on several replicas, as changes of the core.
+
+Each is a function of `patch(target, name, value)`: `setattr` in a plugin file, so that `--plugin-file` brings the
+mistake into the processes of `ganlab verify`. Each leaves training on one replica as it is, which is what makes it a
+mistake of distribution.
+"""
+
+from dataclasses import asdict
+from unittest import mock
+
+import keras
+import tensorflow as tf
+
+import ganlab
+from ganlab.training import gradients, networks, noise, replica, state, step
+from ganlab.training.stack import ConstraintStack
+from ganlab.verification import Source
+from ganlab.verification.replicas import check
+
+MUTANTS = {}
+
+
+def mutant(change):
+    MUTANTS[change.__name__] = change
+    return change
+
+
+def context():
+    return tf.distribute.get_replica_context()
+
+
+@mutant
+def mean_instead_of_sum(patch):
+    """The optimizer's gradients are averaged over replicas."""
+    reduce = keras.optimizers.Optimizer._all_reduce_sum_gradients
+
+    def averaged(self, pairs):
+        count = context().num_replicas_in_sync
+        return [(gradient / count, variable) for gradient, variable in reduce(self, pairs)]
+
+    patch(keras.optimizers.Optimizer, "_all_reduce_sum_gradients", averaged)
+
+
+@mutant
+def loss_over_the_local_batch(patch):
+    """Each replica averages its loss over its own examples."""
+    part = step.TrainingStep._critic_part
+
+    def local(self, *arguments):
+        gradients, buffers = part(self, *arguments)
+        return [gradient * self.experiment.replicas for gradient in gradients], buffers
+
+    patch(step.TrainingStep, "_critic_part", local)
+
+
+@mutant
+def double_all_reduce(patch):
+    """Gradients are summed before the optimizer sums them."""
+    build = state._optimizer
+
+    def twice(part, template, updates):
+        optimizer = build(part, template, updates)
+        apply = optimizer.apply
+        optimizer.apply = lambda grads, variables: apply(
+            context().all_reduce(tf.distribute.ReduceOp.SUM, list(grads)), variables
+        )
+        return optimizer
+
+    patch(state, "_optimizer", twice)
+
+
+@mutant
+def penalty_averaged_per_replica(patch):
+    """The penalty is divided by the local batch, the loss by the global one."""
+    penalties = ConstraintStack.penalties
+
+    def averaged(self, *arguments):
+        value = penalties(self, *arguments)
+        return None if value is None else value * context().num_replicas_in_sync
+
+    patch(ConstraintStack, "penalties", averaged)
+
+
+@mutant
+def penalty_of_a_statistic(patch):
+    """A penalty takes the mean over the replica's own examples for that of the batch."""
+    kind = ganlab.component("constraints", "gradient_penalty").make
+    penalty = kind.penalty
+
+    def squared_mean(self, critic, batch, state, replica):
+        value = penalty(self, critic, batch, state, replica)
+        return tf.fill([batch.real.shape[0]], tf.square(tf.reduce_mean(value)))
+
+    patch(kind, "penalty", squared_mean)
+
+
+@mutant
+def optimizer_outside_the_scope(patch):
+    """An optimizer is made after the strategy's scope has been left."""
+    make = state.TrainingState.__init__
+
+    def outside(self, experiment):
+        make(self, experiment)
+        self.critic_optimizer = state._optimizer("critic_optimizer", experiment.critic_optimizer, experiment.steps)
+        self.critic_optimizer.build(self.critic_variables)
+
+    patch(state.TrainingState, "__init__", outside)
+
+
+@mutant
+def unsynchronized_batch_normalization(patch):
+    """Batch normalization by each replica's own examples is let through."""
+    patch(networks, "check_layers", lambda *arguments, **keywords: None)
+
+
+@mutant
+def noise_by_replica(patch):
+    """The seed of a draw knows the replica and not the example."""
+
+    def by_replica(spec, *, seed, step, replica):
+        number = tf.cast(replica, tf.int64) + 1
+        return noise.draw(spec, seed=seed, step=step * 64 + number, replica=tf.zeros_like(replica))
+
+    for module in (replica, gradients):
+        patch(module, "draw", by_replica)
+
+
+@mutant
+def same_noise(patch):
+    """Every replica draws the first one's noise."""
+
+    def same(spec, *, seed, step, replica):
+        return noise.draw(spec, seed=seed, step=step, replica=tf.zeros_like(replica))
+
+    for module in (replica, gradients):
+        patch(module, "draw", same)
+
+
+@mutant
+def clipping_on_one_replica(patch):
+    """The projection asks which replica it is on."""
+    kind = ganlab.component("constraints", "weight_clipping").make
+    project = kind.project
+
+    def on_first(self, weights):
+        clipped = project(self, weights)
+        if context() is None:  # before training
+            return clipped
+        first = tf.equal(tf.convert_to_tensor(context().replica_id_in_sync_group), 0)
+        return {name: tf.where(first, clipped[name], weights[name]) for name in weights}
+
+    patch(kind, "project", on_first)
+
+
+@mutant
+def power_iteration_on_one_replica(patch):
+    """Singular vectors move on the first replica alone."""
+    kind = ganlab.component("constraints", "spectral_norm").make
+    advance = kind.advance
+
+    def on_first(self, weights, state, batch, replica):
+        moved = advance(self, weights, state, batch, replica)
+        first = tf.equal(replica.id, 0)
+        return {name: tf.where(first, moved[name], state[name]) for name in state}
+
+    patch(kind, "advance", on_first)
+
+
+class Unsynchronized(ganlab.Architecture):
+    """A generator with batch normalization by each replica's own examples."""
+
+    latent_dim = 3
+
+    def generator(self, sample_shape):
+        x = keras.Input((self.latent_dim,))
+        y = keras.layers.BatchNormalization()(keras.layers.Dense(8)(x))
+        return keras.Model(x, keras.layers.Dense(2)(keras.layers.Activation("tanh")(y)))
+
+    def critic(self, sample_shape):
+        x = keras.Input(sample_shape)
+        return keras.Model(x, keras.layers.Dense(1)(keras.layers.Dense(8, activation="tanh")(x)))
+
+
+@ganlab.hookimpl
+def ganlab_architectures():
+    return {"unsynchronized": Unsynchronized}
+
+
+def rows(source, *, sources, replicas, iterations):
+    """The check of several experiments in one process, each with its mistake: rows by the experiments' names.
+
+    Args:
+        source: Not used: a process of `ganlab verify` has one.
+        sources: By name, the mistake (or none) and the fields of the experiment's source.
+        replicas: As the check has it.
+        iterations: As the check has it.
+    """
+    found = {}
+    for name, (change, fields) in sources.items():
+        patches = []
+
+        def patch(target, attribute, value, patches=patches):
+            patches.append(mock.patch.object(target, attribute, value))
+            patches[-1].start()
+
+        one = Source(tuple(fields["gin_files"]), tuple(fields["params"]), plugin_file=fields["plugin_file"])
+        if change is not None:
+            ganlab.plugins.use(ganlab.plugins.discover())
+            MUTANTS[change](patch)
+        try:
+            found[name] = asdict(check(one, replicas=replicas, iterations=iterations, optimizers="sgd"))
+        finally:
+            for one_patch in reversed(patches):
+                one_patch.stop()
+    return found

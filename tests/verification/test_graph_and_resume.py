@@ -1,0 +1,103 @@
+"""The checks `graph` and `resume`, in this process: what they refuse, and in which words."""
+
+from pathlib import Path
+
+import pytest
+
+from ganlab.verification import Source
+
+PLUGIN = Path(__file__).with_name("checked_plugin.py")
+
+pytestmark = pytest.mark.usefixtures("cpus", "own_plugins")
+
+
+def line(marked):
+    """Where a line of the plugin is."""
+    numbers = [i for i, text in enumerate(PLUGIN.read_text().splitlines(), start=1) if text.endswith(f"# {marked}")]
+    return f"{PLUGIN.name}:{numbers[0]}"
+
+
+@pytest.fixture
+def graph(experiments):
+    """The check of a small experiment under one of the plugin's constraints."""
+    from ganlab.verification.graph import check
+
+    def graph(constraint, *params):
+        gin, small = experiments("wgan")
+        params = (*small, f"experiment.constraints=[@constraints.{constraint}()]", *params)
+        return check(Source((gin,), params, plugin_file=str(PLUGIN)), iterations=2)
+
+    return graph
+
+
+def test_a_penalty_that_communicates_passes_and_is_said_to_stay_uncompiled(graph):
+    row = graph("peers")
+    assert row.status == "passed", row.detail
+    assert row.figure <= row.limit
+    assert row.data["notes"][-1].startswith("The penalty of peers communicates")
+    assert set(row.data["worst"]) == {"eagerly", "compiled by XLA"}
+
+
+def test_a_tensor_without_a_static_shape_is_named_with_its_line(graph):
+    row = graph("masked")
+    assert (row.status, row.data["cause"]) == ("failed", "unknown shape")
+    assert row.figure == len(row.data["tensors"]) > 0
+    assert "has no static shape: GatherV2 of shape (None,)" in row.detail
+    assert line("the masked line") in row.detail
+
+
+def test_an_operation_that_xla_has_not_is_named_with_its_line(graph):
+    row = graph("bicubic", "experiment.dataset=@datasets.digits()")
+    assert (row.status, row.data["operations"]) == ("failed", ["ResizeBicubic"])
+    assert "XLA has no kernel for the operation ResizeBicubic at " in row.detail
+    assert line("the bicubic line") in row.detail
+
+
+def test_noise_that_is_drawn_inside_the_compiled_part_shows(graph):
+    row = graph("own_noise")
+    assert (row.status, row.data["cause"]) == ("failed", "XLA unlike the graph")
+    assert row.detail.startswith("Compiled by XLA: ")
+    assert row.figure > 0.01
+    assert "draws random numbers of its own" in row.detail
+
+
+def test_what_python_does_while_tracing_shows(graph):
+    row = graph("frozen")
+    assert (row.status, row.data["cause"]) == ("failed", "graph unlike eager")
+    assert row.figure > 0.01
+    assert "frozen while tracing" in row.detail
+
+
+@pytest.fixture
+def resumed(experiments, tmp_path):
+    """The check of a small experiment, its two halves one after the other."""
+    from ganlab.verification.resume import interrupt, resume
+
+    def resumed(*params):
+        gin, small = experiments("wgan_gp", critic_steps=2)
+        source = Source((gin,), (*small, *params), plugin_file=str(PLUGIN))
+        options = {"replicas": 2, "iterations": 5, "folder": str(tmp_path)}
+        at = interrupt(source, **options)["at"]
+        return resume(source, **options, at=at)
+
+    return resumed
+
+
+def test_a_run_goes_on_as_if_nothing_had_happened(resumed, tmp_path):
+    row = resumed("experiment.seed=3", "experiment.ema_decay=0.9")
+    assert (row.status, row.figure, row.data["different"]) == ("passed", 0.0, []), row.detail
+    at = row.data["interrupted_at"]
+    assert 1 <= at <= 4
+    assert f"Interrupted at iteration {at} of 5 on 2 replicas" in row.detail
+    # Rows of two iterations: two of them, and the fifth iteration in the row half gathered.
+    assert "2 logged rows" in row.detail
+    steps = {path.name for path in (tmp_path / "resumed" / "checkpoints").iterdir()}
+    assert steps == {f"step-{at:08d}", "step-00000005"}
+
+
+def test_what_a_checkpoint_does_not_hold_shows(resumed):
+    row = resumed("experiment.dataset=@datasets.forgetful()")
+    assert (row.status, row.data["cause"]) == ("failed", "state outside the checkpoint")
+    assert row.figure == len(row.data["different"]) > 10
+    assert any(name.startswith("metrics.jsonl line") for name in row.data["different"])
+    assert "Something that training depends on is in no checkpoint" in row.detail

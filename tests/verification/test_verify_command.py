@@ -1,0 +1,151 @@
+"""The command `ganlab verify` over checks that are made up: what it asks for, prints and exits with."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from ganlab.cli import cli
+from ganlab.cli import verify as module
+from ganlab.config import shipped_gin_files
+from ganlab.verification import CHECKS, Row, Source, checks, process
+
+LONG = "critic/weights/dense_1/kernel and three others of [two] layers " * 4
+
+ROWS = {
+    "replicas": Row("replicas", "passed", 2.5e-6, 1e-5, "1, 2 and 4 replicas train as one device does."),
+    "graph": Row("graph", "passed", 0.0, 1e-5, LONG),
+    "resume": Row("resume", "passed", 0.0, 0.0, "Bit for bit."),
+    "tpu": Row("tpu", "passed", 0.01, 1.0, "Compiles."),
+}
+
+
+@pytest.fixture
+def verify(monkeypatch, own_plugins):
+    """Runs a command line whose checks answer as told; the checks that were asked for are in `verify.asked`."""
+
+    def verify(*arguments, **answers):
+        verify.asked = []
+
+        def run(check, source, options):
+            verify.asked.append((check, source, options))
+            return {**ROWS, **answers}[check]
+
+        monkeypatch.setattr(module, "run", run)
+        return CliRunner().invoke(cli, ["verify", *arguments])
+
+    return verify
+
+
+def test_every_check_has_a_row_at_a_hundred_columns(verify):
+    done = verify("--gin", "quickstart")
+    assert (done.exit_code, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert lines[0].split() == ["check", "status", "figure", "limit"]
+    starts = [text.split()[:4] for text in lines if text.split()[:1] and text.split()[0] in CHECKS]
+    assert starts == [
+        ["replicas", "passed", "2.5e-06", "1.0e-05"],
+        ["graph", "passed", "0", "1.0e-05"],
+        ["resume", "passed", "0", "0"],
+        ["tpu", "passed", "1.0e-02", "1.0e+00"],
+    ]
+    assert "[two]" in done.stdout
+    (options,) = {options for _, _, options in verify.asked}
+    assert (options.replicas, options.iterations, options.topology) == ((1, 2, 4), 5, "v5e:2x2")
+
+
+@pytest.mark.parametrize("status", ["failed", "not run"])
+def test_what_has_not_passed_exits_with_1(verify, status):
+    done = verify("--gin", "quickstart", tpu=Row("tpu", status, None, None, "No index can be reached."))
+    assert done.exit_code == 1
+    assert status in done.stdout
+    assert "No index can be reached." in done.stdout
+
+
+def test_options_reach_the_checks(verify):
+    done = verify(
+        *("--gin", "quickstart", "--param", "experiment.seed=3", "--checks", "resume,graph", "--replicas", "4,2"),
+        *("--iterations", "7", "--topology", "v4:2x2x1", "--no-plugin", "ganlab_evaluators"),
+    )
+    assert done.exit_code == 0
+    source = Source(("quickstart",), ("experiment.seed=3",), ("ganlab_evaluators",))
+    options = checks.Options(replicas=(2, 4), iterations=7, topology="v4:2x2x1")
+    assert sorted(verify.asked, key=str) == [("graph", source, options), ("resume", source, options)]
+
+
+def test_json_has_every_row(verify):
+    bad = Row("graph", "failed", float("inf"), 1e-5, "Words.", {"cause": "known"})
+    done = verify("--gin", "quickstart", "--json", graph=bad)
+    assert done.exit_code == 1
+    answer = json.loads(done.stdout)
+    assert answer["passed"] is False
+    assert answer["options"] == {"replicas": [1, 2, 4], "iterations": 5, "topology": "v5e:2x2"}
+    (experiment,) = answer["experiments"]
+    assert experiment["experiment"] == "quickstart"
+    assert [row["check"] for row in experiment["rows"]] == list(CHECKS)
+    assert experiment["rows"][1] == {
+        "check": "graph",
+        "status": "failed",
+        "figure": "Infinity",
+        "limit": 1e-5,
+        "detail": "Words.",
+        "data": {"cause": "known"},
+    }
+
+
+def test_all_is_a_table_of_the_shipped_experiments_and_words_for_what_failed(verify):
+    done = verify("--all", resume=Row("resume", "failed", 2.0, 0.0, "Two variables differ."))
+    assert done.exit_code == 1
+    assert max(map(len, done.stdout.splitlines())) <= 100
+    header, *lines = done.stdout.splitlines()
+    assert header.split() == ["experiment", *CHECKS]
+    names = [path.stem for path in shipped_gin_files() if path.parent.name != "base"]
+    assert "quickstart" in names
+    assert [text.split()[0] for text in lines[: len(names)]] == names
+    cells = lines[names.index("quickstart")].split()
+    assert " ".join(cells) == "quickstart 2.5e-06 of 1e-05 0 of 1e-05 failed 1.0e-02 of 1e+00"
+    assert done.stdout.count("resume failed: Two variables differ.") == len(names)
+    assert {source.gin_files[0] for _, source, _ in verify.asked} == set(names)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "Say what to verify: --gin FILE"),
+        (["--all", "--gin", "quickstart"], "or --all without --gin"),
+        (["--gin", "quickstart", "--checks", "replica"], "There is no check 'replica'; choose among replicas,"),
+        (["--gin", "quickstart", "--replicas", "two"], "'two' must be whole numbers from 1 to 64"),
+        (["--gin", "quickstart", "--replicas", "0,2"], "'0,2' must be whole numbers from 1 to 64"),
+        (["--gin", "quickstart", "--replicas", "3"], "experiment.batch_size = 64 does not divide over 3 replicas"),
+        (["--gin", "quickstart", "--iterations", "1"], "1 is not in the range"),
+        (["--gin", "quickstar"], "Did you mean 'quickstart'?"),
+        (["--gin", "quickstart", "--param", "experiment.stepz=1"], "Did you mean 'steps'?"),
+    ],
+)
+def test_mistakes_exit_with_2_before_any_process_starts(verify, arguments, said):
+    done = verify(*arguments)
+    assert (done.exit_code, done.stdout, verify.asked) == (2, "", [])
+    assert said in done.stderr
+
+
+def test_a_check_that_could_not_finish_has_failed_and_says_why(monkeypatch):
+    def call(target, source, options, *, cpus):
+        raise process.ProcessError("constraints.mine failed in penalty: no kernel (mine.py:9)", "Traceback ...")
+
+    monkeypatch.setattr(checks, "call", call)
+    row = checks.run("graph", Source(("quickstart",)), checks.Options())
+    assert (row.check, row.status, row.figure) == ("graph", "failed", None)
+    assert row.detail == "constraints.mine failed in penalty: no kernel (mine.py:9)"
+    assert row.data["traceback"] == "Traceback ..."
+
+
+def test_a_processs_error_is_told_in_a_line_with_its_traceback_at_hand(tmp_path, monkeypatch):
+    (tmp_path / "broken.py").write_text("def check(source):\n    raise KeyError(source.gin_files[0])\n\n\nimport os\n")
+    (tmp_path / "dying.py").write_text("import os\n\n\ndef check(source):\n    os._exit(7)\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(process.ProcessError, match=r"^KeyError: 'mine\.gin'$") as caught:
+        process.call("broken:check", Source(("mine.gin",)), {}, cpus=2)
+    assert 'broken.py", line 2, in check' in caught.value.trace
+    with pytest.raises(process.ProcessError, match=r"The check's process died \(exit status 7\)"):
+        process.call("dying:check", Source(("mine.gin",)), {}, cpus=2)
