@@ -18,6 +18,7 @@ COMMANDS = {
     "config": "ganlab.cli.config",
     "tensorboard": "ganlab.cli.tensorboard",
     "doctor": "ganlab.cli.doctor",
+    "verify": "ganlab.cli.verify",
 }
 USER_ERROR, FAILED, INTERRUPTED = 2, 1, 130
 

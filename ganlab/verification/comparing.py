@@ -64,26 +64,15 @@ def compare(references: Sequence[Trace], others: Sequence[Trace]) -> list[Measur
         A measure for every group and iteration, in the order in which a training computes them.
     """
     measures = []
+    yardsticks: dict[tuple[str, str], float] = {}
     for kind, group, iteration, read in _quantities(references[0]):
-        yardstick = max(
-            (_distance(read(references[0]), read(start), kind) for start in references[1:]),
-            default=0.0,
-        )
-        distance = min(_distance(read(a), read(b), kind) for a, b in zip(references, others, strict=True))
-        measures.append(Measure(kind, group, iteration, distance, yardstick))
-    return _with_limits(measures)
-
-
-def _with_limits(measures: list[Measure]) -> list[Measure]:
-    """Puts limits where the yardsticks stand: what drifted once stays under suspicion."""
-    worst: dict[tuple[str, str], float] = {}
-    limited = []
-    for m in measures:
-        key = (m.kind, m.group)
-        worst[key] = yardstick = max(worst.get(key, 0.0), m.limit or 0.0)
+        yardstick = max((_distance(read(references[0]), read(start)) for start in references[1:]), default=0.0)
+        # What drifted once stays under suspicion.
+        yardsticks[kind, group] = yardstick = max(yardstick, yardsticks.get((kind, group), 0.0))
         limit = min(_MOST, max(_LEAST, _YARDSTICKS * yardstick)) if yardstick <= _CHAOTIC else None
-        limited.append(Measure(m.kind, m.group, m.iteration, m.distance, limit))
-    return limited
+        distance = min(_distance(read(a), read(b)) for a, b in zip(references, others, strict=True))
+        measures.append(Measure(kind, group, iteration, distance, limit))
+    return measures
 
 
 @dataclass(frozen=True)
@@ -169,7 +158,7 @@ def _variables(group: str, iteration: int) -> _Read:
     return read
 
 
-def _distance(a: _Quantity, b: _Quantity, kind: str) -> float:
+def _distance(a: _Quantity, b: _Quantity) -> float:
     difference = norm(np.asarray(b.values[name], np.float64) - a.values[name] for name in a.values)
     if difference == 0:
         return 0.0
