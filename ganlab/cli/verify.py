@@ -16,6 +16,7 @@ import click
 from ganlab.cli.options import experiment_options, plugin_options, read_experiment, use_plugins
 from ganlab.errors import IncompatibleError
 from ganlab.verification import CHECKS, Options, Row, Source, run
+from ganlab.verification.tpu.chips import topology as tpu_topology
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -103,6 +104,8 @@ def verify(
     file = str(plugin_file) if plugin_file is not None else None
     groups = [(name,) for name in _shipped()] if every else [gin_files]
     sources = [Source(group, params, no_plugin, file) for group in groups]
+    if "tpu" in checks:
+        tpu_topology(topology)  # that there is such a one
     for source in sources:
         _look(source, replicas)
     options = Options(replicas=replicas, iterations=iterations, topology=topology)
@@ -122,9 +125,11 @@ def verify(
 
 def _shipped() -> list[str]:
     """The names of the shipped experiments; those in base/ are to be included by others."""
-    from ganlab.config import shipped_gin_files
+    from ganlab.config.files import shipped_folder, shipped_gin_files
 
-    return [path.stem for path in shipped_gin_files() if path.parent.name != "base"]
+    folder = shipped_folder() or Path()
+    names = [path.relative_to(folder).with_suffix("").as_posix() for path in shipped_gin_files()]
+    return [name for name in names if not name.startswith("base/")]
 
 
 def _look(source: Source, replicas: Sequence[int]) -> None:
@@ -227,7 +232,7 @@ def _as_data(sources: Sequence[Source], results: Sequence[Sequence[Row]], option
 
 
 def _name(source: Source) -> str:
-    return Path(source.gin_files[-1]).stem
+    return source.gin_files[-1].removesuffix(".gin")
 
 
 def _number(value: float | None) -> str:

@@ -56,7 +56,7 @@ def departure(measure: Measure, update: str = "") -> str:
     """A departure in words, without a full stop; `update` says in which update of the iteration."""
     when = f"at iteration {measure.iteration}{update}" if measure.iteration else "before training"
     title = measure.title.replace("the ", "The ", 1) if measure.title.startswith("the ") else measure.title
-    return f"{title} departs first, {when}, by {measure.distance:.1e} (rounding: {measure.limit:.0e})"
+    return f"{title} departs first, {when}, by {measure.distance:.1e} (rounding: {measure.limit:.1e})"
 
 
 def some(names: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ganlab.verification import tpu
 from ganlab.verification.process import ProcessError, call
 from ganlab.verification.report import Row, Source, merged
 
@@ -74,13 +75,7 @@ def _resume(source: Source, options: Options) -> Row:
 
 
 def _tpu(source: Source, options: Options) -> Row:
-    try:
-        from ganlab.verification.tpu import check
-    except ModuleNotFoundError as error:
-        if not (error.name or "").startswith("ganlab.verification.tpu"):
-            raise
-        return Row("tpu", "not run", None, None, "This installation has no check for TPUs.")
-    return check(source, topology=options.topology)
+    return tpu.check(source, topology=options.topology)
 
 
 def _call(target: str, source: Source, options: Options, **settings: Any) -> Any:
