@@ -1,0 +1,28 @@
+"""The table in docs/verification.md is of the experiments that ship."""
+
+import re
+from pathlib import Path
+
+from ganlab.config import shipped_gin_files
+from ganlab.verification import CHECKS
+
+PAGE = (Path(__file__).parents[2] / "docs" / "verification.md").read_text(encoding="utf-8")
+
+
+def test_every_shipped_experiment_is_in_the_table_and_has_passed():
+    # As `ganlab verify --all` prints it; run that again where an experiment is new.
+    (table,) = re.findall(r"^```\n(experiment .*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
+    header, *lines = table.splitlines()
+    assert header.split() == ["experiment", *CHECKS]
+    assert [line.split()[0] for line in lines] == [p.stem for p in shipped_gin_files() if p.parent.name != "base"]
+    for line in lines:
+        cells = re.findall(r"(\S+) of (\S+)|(passed)", line)
+        assert len(cells) == len(CHECKS), line
+        assert all(word or float(figure) <= float(limit) for figure, limit, word in cells), line
+
+
+def test_every_option_of_the_command_is_on_the_page():
+    from ganlab.cli.verify import verify
+
+    options = {name for parameter in verify.params for name in parameter.opts if name.startswith("--")}
+    assert [name for name in sorted(options) if name not in PAGE] == []
