@@ -106,8 +106,7 @@ def _judged(wanted: Topology, asked: int, data: dict[str, Any]) -> Row:
     products = data["float32_products"]
     if products["in_bfloat16"]:
         said.append(
-            f"{products['in_bfloat16']} of {products['count']} float32 products round their factors to "
-            "bfloat16."
+            f"{products['in_bfloat16']} of {products['count']} float32 products round their factors to bfloat16."
         )
     if cores > 1 and not combined["count"]:
         status = "failed"
