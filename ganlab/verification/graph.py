@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import tensorflow as tf
 
@@ -109,7 +110,9 @@ def _not_compiled(error: tf.errors.OpError) -> Row:
     text = str(error)
     operations = sorted(set(re.findall(r"(\w+) \(No registered", text)))
     created = text.partition("The op is created at:")[2]
-    frames = [(name, int(line)) for name, line in re.findall(r'File "([^"]+)", line (\d+)', created)]
+    found = re.findall(r'File "([^"]+)", line (\d+)', created)
+    folder = _dropped([name for name, _ in found])
+    frames = [(str(folder / name), int(line)) for name, line in found]
     if operations:
         many = "s" if len(operations) > 1 else ""
         detail = (
@@ -119,6 +122,12 @@ def _not_compiled(error: tf.errors.OpError) -> Row:
     else:
         detail = f"XLA cannot compile the gradients{line_of(frames)}: {text.strip().splitlines()[-1][:300]}"
     return Row(NAME, "failed", None, None, detail, {"cause": "no XLA kernel", "operations": operations, "error": text})
+
+
+def _dropped(names: Sequence[str]) -> Path:
+    """The folder that all these files lie in: XLA names them without what their paths begin with alike."""
+    folders = Path(str(tf.__file__)).parents
+    return max(folders, key=lambda folder: sum((folder / name).is_file() for name in names))
 
 
 @contextlib.contextmanager

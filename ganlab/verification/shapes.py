@@ -57,7 +57,7 @@ def line_of(frames: Sequence[tuple[str, int]]) -> str:
         frames: Files and lines, outermost first.
     """
     for name, line in reversed(frames):
-        file = Path("/", name)  # XLA drops the first slash of a path
+        file = Path(name)
         if file.is_file() and not any(file.resolve().is_relative_to(folder) for folder in _CORE):
             shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
             return f" at {shown}:{line}"

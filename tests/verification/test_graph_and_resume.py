@@ -101,3 +101,17 @@ def test_what_a_checkpoint_does_not_hold_shows(resumed):
     assert row.figure == len(row.data["different"]) > 10
     assert any(name.startswith("metrics.jsonl line") for name in row.data["different"])
     assert "Something that training depends on is in no checkpoint" in row.detail
+
+
+def test_what_xla_drops_of_paths_is_found_again():
+    from pathlib import Path
+
+    import keras
+    import tensorflow as tf
+
+    from ganlab.verification.graph import _dropped
+
+    files = [Path(module.__file__) for module in (tf, keras)]
+    for folder in [*files[0].parents][1:]:  # the last is /, of which XLA drops the slash
+        names = [str(file.relative_to(folder)) for file in files]
+        assert _dropped(names) == folder
