@@ -8,7 +8,7 @@ from ganlab.verification import Source
 
 PLUGIN = Path(__file__).with_name("checked_plugin.py")
 
-pytestmark = pytest.mark.usefixtures("cpus", "own_plugins")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cpus", "own_plugins")]
 
 
 def line(marked):

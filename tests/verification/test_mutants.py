@@ -13,6 +13,8 @@ import pytest
 from ganlab.verification import Row, Source
 from ganlab.verification.process import call
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 
 PLUGIN = """
