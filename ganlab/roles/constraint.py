@@ -70,7 +70,14 @@ class Constraint:
 
     `weights` maps names to the critic's trainable weights, float32 whatever the precision. The names are keras paths,
     stable over replicas, processes and resume (`ganlab.functional.named_weights` gives a model's).
+
+    Attributes:
+        every: The core computes the penalty in every `every`-th critic update alone and multiplies it by `every` (lazy
+            regularization, Karras et al., StyleGAN2, 2020). A constraint that lets its user choose sets it in
+            `__init__`; its penalty must then do without collectives.
     """
+
+    every: int = 1
 
     def prepare(self, critic: keras.Model) -> None:
         """Looks at the built critic and keeps static facts on `self`, such as layers and strides.
@@ -129,5 +136,9 @@ class Constraint:
         return None
 
     def lipschitz_bound(self, weights: Tensors) -> Any:
-        """A certified upper bound of the critic's Lipschitz constant from the effective weights, or None."""
+        """A certified upper bound of the critic's Lipschitz constant from the effective weights, or None.
+
+        Of the critic as a Keras model with these weights, in Euclidean norms; `ganlab.lipschitz.certificate` computes
+        it for the usual layers. In a run where another constraint overrides `transform` it is not asked.
+        """
         return None

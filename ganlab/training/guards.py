@@ -114,8 +114,8 @@ def diverged(metrics: Sequence[Metric], step: int, values: np.ndarray, kept: int
 class Warnings:
     """Warns, once each, of constraints that report trouble and of a critic's loss that explodes."""
 
-    def __init__(self, stack: ConstraintStack) -> None:
-        self._stack = stack
+    def __init__(self, stack: ConstraintStack, metrics: Sequence[Metric]) -> None:
+        self._stack, self._tags = stack, [metric.tag for metric in metrics]
         self._ill = dict.fromkeys(stack.names, 0)
         self._said: set[str] = set()
         self._rows, self._largest = 0, 0.0
@@ -125,6 +125,8 @@ class Warnings:
         reduced = {record.tag: record.reduced for record in records}
         for name, constraint in zip(self._stack.names, self._stack.constraints, strict=True):
             prefix = f"constraints/{name}/"
+            if any(tag.startswith(prefix) and tag not in reduced for tag in self._tags):
+                continue  # measured now and then, and not since the last row
             own = {tag.removeprefix(prefix): value for tag, value in reduced.items() if tag.startswith(prefix)}
             with plugin_code(f"constraints.{name}", "diagnose"):
                 complaint = constraint.diagnose(own)

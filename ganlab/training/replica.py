@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
 import tensorflow as tf
 
-from ganlab.errors import ContractError
+from ganlab.errors import ContractError, IncompatibleError
 from ganlab.training.noise import Draw, Kind, draw
 
 Reduce = Literal["mean", "max", "min", "sum"]
@@ -28,10 +29,16 @@ class Metric:
     Attributes:
         tag: Its name in TensorBoard.
         reduce: How replicas, and the updates of one iteration, become one value.
+        every: It is measured in every `every`-th critic update; between those its value is 0 and means nothing.
     """
 
     tag: str
     reduce: Reduce = "mean"
+    every: int = 1
+
+    def measured(self, iterations: np.ndarray, critic_steps: int) -> np.ndarray:
+        """Which of these iterations, by number, have an update that measures it."""
+        return -iterations * critic_steps % self.every < critic_steps
 
 
 @dataclass
@@ -41,9 +48,9 @@ class Log:
     metrics: list[Metric] = field(default_factory=list)
     values: list[tf.Tensor] = field(default_factory=list)
 
-    def add(self, tag: str, value: tf.Tensor, reduce: Reduce = "mean") -> None:
+    def add(self, tag: str, value: tf.Tensor, reduce: Reduce = "mean", every: int = 1) -> None:
         """Takes the local value of a metric, a float32 scalar."""
-        self.metrics.append(Metric(tag, reduce))
+        self.metrics.append(Metric(tag, reduce, every))
         self.values.append(value)
 
 
@@ -92,10 +99,10 @@ class ReplicaView:
         count: How many replicas train in step.
     """
 
-    def __init__(self, name: str, stream: int, draws: Draws, log: Log | None) -> None:
+    def __init__(self, name: str, stream: int, draws: Draws, log: Log | None, *, every: int = 1) -> None:
         self._context = tf.distribute.get_replica_context()
         self.id, self.count = draws.replica, self._context.num_replicas_in_sync
-        self._name, self._stream, self._draws, self._log = name, stream, draws, log
+        self._name, self._stream, self._draws, self._log, self._every = name, stream, draws, log, every
         self._graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
 
     def uniform(self, shape: Sequence[int]) -> tf.Tensor:
@@ -143,6 +150,11 @@ class ReplicaView:
         return self._draws.take(kind, shape, self._stream)
 
     def _collective(self, x: tf.Tensor, reduce: Callable[[], tf.Tensor]) -> tf.Tensor:
+        if self._every > 1:
+            raise IncompatibleError(
+                f"The penalty of constraint {self._name} communicates between replicas, which it cannot do when it is "
+                f"computed only once in {self._every} updates. Set its every = 1, or communicate in advance."
+            )
         self._draws.collective = self._draws.collective or self._name
         if self._draws.scratch:
             return tf.identity(x)

@@ -20,8 +20,8 @@ class Rows:
             resumed run writes the row that an uninterrupted one would.
     """
 
-    def __init__(self, metrics: Sequence[Metric], log_every: int, replicas: int) -> None:
-        self._metrics, self._log_every = list(metrics), log_every
+    def __init__(self, metrics: Sequence[Metric], log_every: int, replicas: int, critic_steps: int = 1) -> None:
+        self._metrics, self._log_every, self._critic_steps = list(metrics), log_every, critic_steps
         self.pending = np.zeros((0, replicas, len(self._metrics)), np.float32)
 
     def add(self, first: int, values: np.ndarray) -> Iterator[list[Record]]:
@@ -49,8 +49,12 @@ class Rows:
 
     def _row(self, step: int, values: np.ndarray) -> list[Record]:
         records = []
+        iterations = np.arange(step - len(values), step)
         for i, metric in enumerate(self._metrics):
-            column = values[:, :, i].astype(np.float64)
+            measured = metric.measured(iterations, self._critic_steps)
+            if not measured.any():
+                continue
+            column = values[measured, :, i].astype(np.float64)
             over_time = _REDUCTIONS["mean" if metric.reduce == "sum" else metric.reduce]
             replicas = over_time(column, axis=0)
             reduced = _REDUCTIONS[metric.reduce](replicas)

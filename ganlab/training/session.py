@@ -100,8 +100,8 @@ class _Session:
         self._run, self._journal, self._received = run, journal, received
         self._chief = _is_chief(experiment)
         self._checkpoints = Checkpoints(run.path / "checkpoints")
-        self._rows = Rows(trainer.metrics, experiment.log_every, experiment.replicas)
-        self._warnings = Warnings(trainer.state.stack)
+        self._rows = Rows(trainer.metrics, experiment.log_every, experiment.replicas, experiment.critic_steps)
+        self._warnings = Warnings(trainer.state.stack, trainer.metrics)
         self._saved_at = -1
 
     def train(self, checkpoint: Checkpoint | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 import keras
@@ -12,6 +13,7 @@ import tensorflow as tf
 from ganlab.blame import plugin_code
 from ganlab.errors import ContractError
 from ganlab.roles import Batch, Constraint
+from ganlab.training.lazily import lazily
 from ganlab.training.networks import CriticFunction, Tensors, static_shape
 from ganlab.training.noise import CONSTRAINTS
 from ganlab.training.replica import Draws, Log, ReplicaView
@@ -26,6 +28,12 @@ class ConstraintStack:
 
     def __init__(self, constraints: Sequence[Constraint], names: Sequence[str]) -> None:
         self.constraints, self.names = tuple(constraints), tuple(names)
+        for name, constraint in self._named():
+            if not (isinstance(constraint.every, int) and constraint.every >= 1):
+                raise ContractError(
+                    f"Constraint {name} has every = {constraint.every!r}; it must be a whole number of at least 1: its "
+                    "penalty is computed in every so many critic updates."
+                )
 
     def prepare(self, critic: keras.Model) -> None:
         """Shows every constraint the built critic."""
@@ -95,20 +103,11 @@ class ConstraintStack:
         """The sum of the per-example penalties, `(local_batch,)` float32; None where there is none."""
         total = None
         for i, (name, constraint) in enumerate(self._named()):
-            view = ReplicaView(name, CONSTRAINTS + 2 * i + 1, draws, log)
-            with _code(name, "penalty"):
-                value = constraint.penalty(critic, batch, {**states[i], **parameters[i]}, view)
-                if value is None:
-                    continue
-                value = tf.convert_to_tensor(value)
-            if static_shape(value) != static_shape(batch.real)[:1]:
-                raise ContractError(
-                    f"Constraint {name} returned a penalty of shape {static_shape(value)}; it must be one value per "
-                    f"example, {static_shape(batch.real)[:1]}. Do not reduce over the batch: the core divides by the "
-                    "global batch size."
-                )
-            value = tf.cast(value, tf.float32)
-            total = value if total is None else total + value
+            given = {**states[i], **parameters[i]}
+            penalty = partial(_penalty, name, constraint, critic, batch, given, CONSTRAINTS + 2 * i + 1, draws)
+            value = penalty(log) if constraint.every == 1 else lazily(penalty, constraint.every, batch, log)
+            if value is not None:
+                total = value if total is None else total + value
         return total
 
     def weight_penalty(self, effective: Tensors) -> tf.Tensor | None:
@@ -137,9 +136,17 @@ class ConstraintStack:
         return weights
 
     def bounds(self, effective: Tensors) -> dict[str, float]:
-        """Certified Lipschitz bounds by constraint name, of those that give one."""
-        bounds = {}
+        """Certified Lipschitz bounds by constraint name, of those that give one.
+
+        Where another constraint wraps the critic function, what one says of the weights is not true of it: no bound.
+        """
+        bounds: dict[str, float] = {}
+        wrapping = {
+            name for name, constraint in self._named() if type(constraint).transform is not Constraint.transform
+        }
         for name, constraint in self._named():
+            if wrapping - {name}:
+                continue
             with _code(name, "lipschitz_bound"):
                 bound = constraint.lipschitz_bound(effective)
             if bound is None:
@@ -178,6 +185,30 @@ class ConstraintStack:
                     f"{static_shape(before)}, {before.dtype.name}, and a state keeps its shape and dtype."
                 )
         return {key: given[key] for key in state}
+
+
+def _penalty(
+    name: str,
+    constraint: Constraint,
+    critic: CriticFunction,
+    batch: Batch,
+    state: Tensors,
+    stream: int,
+    draws: Draws,
+    log: Log,
+) -> tf.Tensor | None:
+    view = ReplicaView(name, stream, draws, log, every=constraint.every)
+    with _code(name, "penalty"):
+        value = constraint.penalty(critic, batch, state, view)
+        if value is None:
+            return None
+        value = tf.convert_to_tensor(value)
+    if static_shape(value) != static_shape(batch.real)[:1]:
+        raise ContractError(
+            f"Constraint {name} returned a penalty of shape {static_shape(value)}; it must be one value per example, "
+            f"{static_shape(batch.real)[:1]}. Do not reduce over the batch: the core divides by the global batch size."
+        )
+    return tf.cast(value, tf.float32)
 
 
 def _code(name: str, method: str) -> AbstractContextManager[None]:

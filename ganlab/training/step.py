@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from ganlab.blame import plugin_code
@@ -54,7 +55,7 @@ class TrainingStep:
         critic_steps = self.experiment.critic_steps
         # Unrolled: an optimizer cannot be applied inside a loop within a replica's function.
         logs = [self._update_critic(step * critic_steps + k, real[k]) for k in range(critic_steps)]
-        metrics, values = logs[0][0], _over_updates(logs)
+        metrics, values = logs[0][0], _over_updates(logs, step * critic_steps)
         generator_metrics, generator_values = self._update_generator(step)
         self.metrics = metrics + generator_metrics
         _check_unique(self.metrics)
@@ -222,10 +223,22 @@ def _average_decay(decay: float, step: tf.Tensor) -> tf.Tensor:
     return tf.minimum(tf.constant(decay, tf.float32), (1.0 + done) / (10.0 + done))
 
 
-def _over_updates(logs: list[tuple[list[Metric], tf.Tensor]]) -> list[tf.Tensor]:
+def _over_updates(logs: list[tuple[list[Metric], tf.Tensor]], first: tf.Tensor) -> list[tf.Tensor]:
     metrics, stacked = logs[0][0], tf.stack([values for _, values in logs])
-    reductions = {"max": tf.reduce_max, "min": tf.reduce_min}
-    return [reductions.get(metric.reduce, tf.reduce_mean)(stacked[:, i]) for i, metric in enumerate(metrics)]
+    updates = first + tf.range(len(logs), dtype=tf.int64)
+    return [_over_measured(stacked[:, i], metric, updates) for i, metric in enumerate(metrics)]
+
+
+def _over_measured(values: tf.Tensor, metric: Metric, updates: tf.Tensor) -> tf.Tensor:
+    if metric.every == 1:
+        return {"max": tf.reduce_max, "min": tf.reduce_min}.get(metric.reduce, tf.reduce_mean)(values)
+    measured = tf.equal(updates % metric.every, 0)
+    count = tf.reduce_sum(tf.cast(measured, tf.float32))
+    if metric.reduce in ("max", "min"):
+        worst = -np.inf if metric.reduce == "max" else np.inf
+        reduce = tf.reduce_max if metric.reduce == "max" else tf.reduce_min
+        return tf.where(count > 0, reduce(tf.where(measured, values, worst)), 0.0)
+    return tf.reduce_sum(values) / tf.maximum(count, 1.0)
 
 
 def _check_loss(experiment: Experiment, method: str, value: tf.Tensor, local: int) -> None:

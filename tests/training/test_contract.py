@@ -85,12 +85,15 @@ def test_a_local_statistic_in_advance_departs():
     assert distance(one, four) > 1e-3
 
 
-def test_a_bound_is_of_the_effective_weights(trainings):
-    trainer = trainings("everything", 0).trainer
-    state = trainer.state
+def test_a_bound_is_of_the_effective_weights():
+    state = trained(0, count=3, constraints=[WeightNorm(), Orthogonal()]).trainer.state
     # Weight norm: a kernel's effective columns have the gains as norms, so the kernel's Frobenius norm is theirs.
     bound = np.prod([np.linalg.norm(gain) for gain in state.parameters[0].values()])
     assert Scorer(state).bounds() == {"orthogonal": pytest.approx(bound, rel=1e-5)}
+
+
+def test_a_bound_of_weights_is_not_said_of_a_transformed_critic(trainings):
+    assert Scorer(trainings("everything", 0).trainer.state).bounds() == {}
 
 
 def test_the_critic_of_a_transform_is_what_scores():

@@ -9,6 +9,7 @@ import ganlab
 from ganlab.telemetry import Record
 from ganlab.training.guards import Sums, Warnings, check_replicas, checksum
 from ganlab.training.loop import Trainer
+from ganlab.training.replica import Metric
 from ganlab.training.stack import ConstraintStack
 from ganlab.training.state import TrainingState
 
@@ -72,7 +73,7 @@ def test_replicas_that_drift_apart_stop_the_run(tmp_path):
 )
 def test_a_constraint_that_fails_warns_once_after_ten_rows(made, tag, value, says):
     name = tag.split("/")[0]
-    warnings = Warnings(ConstraintStack([made()], [name]))
+    warnings = Warnings(ConstraintStack([made()], [name]), [Metric(f"constraints/{tag}")])
     seen = [list(warnings.row(row)) for row in rows(f"constraints/{tag}", [value] * 30)]
     assert seen[:9] == [[]] * 9
     assert len(seen[9]) == 1
@@ -81,14 +82,25 @@ def test_a_constraint_that_fails_warns_once_after_ten_rows(made, tag, value, say
 
 
 def test_a_sound_constraint_does_not_warn():
-    warnings = Warnings(ConstraintStack([constraint("gradient_penalty", one_sided=True)], ["gradient_penalty"]))
+    warnings = Warnings(ConstraintStack([constraint("gradient_penalty", one_sided=True)], ["gradient_penalty"]), [])
     assert not [
         w for row in rows("constraints/gradient_penalty/slope", [0.1, 1.0, 1.9] * 10) for w in warnings.row(row)
     ]
 
 
+def test_rows_without_a_constraints_metrics_neither_warn_nor_clear_it():
+    tags = [Metric("constraints/gradient_penalty/slope", every=4), Metric("critic/loss")]
+    warnings = Warnings(ConstraintStack([constraint("gradient_penalty")], ["gradient_penalty"]), tags)
+    said = []
+    for steep, bare in zip(
+        rows("constraints/gradient_penalty/slope", [5.0] * 10), rows("critic/loss", [1.0] * 10), strict=True
+    ):
+        said += [*warnings.row(steep), *warnings.row(bare)]
+    assert len(said) == 1
+
+
 def test_a_critics_loss_that_explodes_warns_once():
-    warnings = Warnings(ConstraintStack([], []))
+    warnings = Warnings(ConstraintStack([], []), [])
     losses = [2.0] * 12 + [1900.0, 2100.0, 1e9]
     seen = [list(warnings.row(row)) for row in rows("critic/loss", losses)]
     assert [bool(said) for said in seen] == [False] * 13 + [True, False]
