@@ -1,6 +1,7 @@
 """What ganlab costs, as ratios measured in one run.
 
     python tools/bench.py guards
+    python tools/bench.py constraints
 
 Absolute times mean little on shared machines, so everything is alternated with what it is compared to, several rounds,
 and the medians of the paired ratios are printed with their spread.
@@ -71,7 +72,41 @@ def guards(rounds: int) -> dict[str, float]:
     }
 
 
-BENCHMARKS = {"guards": guards}
+# What a constraint needs of the critic before it does anything.
+_NEEDS = {"consistency": ["architectures.mlp.dropout=0.1"]}
+
+
+def constraints(rounds: int) -> dict[str, float]:
+    """The time of training under each constraint relative to none, on the paper's toy networks and one device."""
+    from ganlab import plugins
+    from ganlab.composition import compose
+    from ganlab.config import load
+    from ganlab.training.loop import Trainer
+
+    def trainer(constraint: str, needs: list[str]) -> Trainer:
+        made = f"[@constraints.{constraint}()]" if constraint else "[]"
+        params = [
+            f"experiment.constraints={made}",
+            "experiment.strategy=@strategies.one_device()",
+            "architectures.mlp.width=512",
+        ]
+        return Trainer(compose(load(["eight_gaussians"], [*params, *needs])))
+
+    found = plugins.current()
+    figures = {}
+    for kind, name in sorted(found.components):
+        if kind != "constraints":
+            continue
+        needs = _NEEDS.get(name, [])
+        one, none = trainer(name, needs), trainer("", needs)
+        for made in (one, none):
+            made.train(2)
+        pairs = alternate(lambda one=one: one.train(3), lambda none=none: none.train(3), rounds)
+        figures[name] = statistics.median(a / b for a, b in pairs)
+    return figures
+
+
+BENCHMARKS = {"guards": guards, "constraints": constraints}
 
 
 def main() -> None:
