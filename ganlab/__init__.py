@@ -19,7 +19,7 @@ from ganlab.errors import (
     RunError,
     TrainingFailedError,
 )
-from ganlab.hookspecs import hookimpl
+from ganlab.hookspecs import CONTRACT, hookimpl
 from ganlab.plugins import component, use_plugin_file
 from ganlab.roles import Architecture, Batch, Constraint, Critic, Dataset, Evaluator, Loss, Replica
 
@@ -49,6 +49,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "CONTRACT",
     "Architecture",
     "Batch",
     "ConfigError",

@@ -3,6 +3,9 @@
 A plugin is a module (or object) named by an entry point of the group `ganlab`, or a `ganlab_plugins.py` beside the
 experiment file. It implements any of these with `@ganlab.hookimpl`. The component hooks return `{name: factory}`;
 a factory is a class or function with typed, documented keyword parameters and no `**kwargs`: `@kind.name()` in gin.
+
+A plugin may declare the contract that it was written for, at the top of its module: `GANLAB_CONTRACT = 1`. One that was
+written for another than `CONTRACT` is listed as incompatible and not imported.
 """
 
 from __future__ import annotations
@@ -17,6 +20,10 @@ if TYPE_CHECKING:
 
     from ganlab.runs import Run
     from ganlab.telemetry import Record
+
+# Goes up when a plugin written for the number before may no longer work. New hooks, methods with a default and fields
+# leave it as it is: a plugin that needs those requires the version of ganlab that has them, as any package does.
+CONTRACT = 1
 
 hookspec = pluggy.HookspecMarker("ganlab")
 hookimpl = pluggy.HookimplMarker("ganlab")

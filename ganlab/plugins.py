@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import importlib.util
 import inspect
@@ -9,20 +10,22 @@ import os
 import sys
 import traceback
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pluggy
 
-from ganlab import hookspecs
+from ganlab import contract, hookspecs
 from ganlab.errors import PluginError, nearest
 from ganlab.recipes import Factory
 
 GROUP = "ganlab"
 LOCAL_MODULE = "ganlab_plugins"
 KINDS = ("constraints", "architectures", "strategies", "datasets", "losses", "evaluators", "optimizers")
+# The statuses of plugins that something is wrong with.
+UNUSABLE = ("broken", "incompatible")
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,8 @@ class Plugin:
         name: Its entry point's name: what `--no-plugin` and `GANLAB_PLUGINS` take.
         distribution: The installed distribution that brings it, or the path of a `ganlab_plugins.py`.
         version: The distribution's version, empty for a file.
-        status: `loaded`, `disabled` or `broken`.
-        error: The traceback of a broken one.
+        status: `loaded`, `disabled`, `broken`, or `incompatible` where it was written for another contract.
+        error: The traceback of a broken one; what is wrong with an incompatible one.
     """
 
     name: str
@@ -45,7 +48,7 @@ class Plugin:
 
     @property
     def reason(self) -> str:
-        """The last line of the traceback of a broken one: what went wrong."""
+        """What is wrong with a broken one, the last line of its traceback, or with an incompatible one."""
         return self.error.strip().rpartition("\n")[2].removeprefix("ganlab.errors.PluginError: ")
 
 
@@ -78,12 +81,14 @@ class Plugins:
     Attributes:
         rows: Every plugin that was found, with its status.
         components: What the loaded ones offer.
-        clashes: A message for every name that two plugins offer.
+        clashes: By kind and name, a message for every component that several plugins offer; of those, `components`
+            has the one that was found first.
     """
 
     rows: list[Plugin] = field(default_factory=list)
     components: dict[tuple[str, str], Component] = field(default_factory=dict)
-    clashes: list[str] = field(default_factory=list)
+    clashes: dict[tuple[str, str], str] = field(default_factory=dict)
+    _offering: dict[tuple[str, str], list[Plugin]] = field(default_factory=dict)
     _manager: pluggy.PluginManager = field(default_factory=lambda: pluggy.PluginManager("ganlab"))
 
     def __post_init__(self) -> None:
@@ -94,6 +99,9 @@ class Plugins:
         try:
             loaded = load()
             found = self._register(plugin, loaded)
+        except contract.OtherContractError as error:
+            self.rows.append(_replace(plugin, status="incompatible", error=str(error)))
+            return
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
@@ -104,19 +112,16 @@ class Plugins:
             self._take(component)
 
     def _register(self, plugin: Plugin, loaded: Any) -> list[Component]:
+        contract.check_declared(getattr(loaded, contract.DECLARATION, None))
         probe = pluggy.PluginManager("ganlab")
         probe.add_hookspecs(hookspecs)
         probe.register(loaded, name=plugin.name)
-        try:
-            probe.check_pending()
-        except pluggy.PluginValidationError as error:
-            hooks = [name for name in dir(hookspecs) if name.startswith("ganlab_")]
-            unknown = str(error).split("'")[1] if "'" in str(error) else ""
-            raise PluginError(f"unknown hook {unknown!r}.{nearest(unknown, hooks)}") from None
+        contract.check_hooks(probe)
         found = []
         for kind in KINDS:
             for implementation in getattr(probe.hook, f"ganlab_{kind}").get_hookimpls():
-                found += [Component(kind, n, Factory(kind, n, f), plugin) for n, f in _offers(kind, implementation)]
+                offered = contract.offers(kind, implementation)
+                found += [Component(kind, name, Factory(kind, name, make), plugin) for name, make in offered]
         if self._manager.has_plugin(plugin.name):
             other = next(row for row in self.rows if row.name == plugin.name)
             raise PluginError(f"{_origin(other)} brings a plugin of this name too; uninstall one of them")
@@ -125,43 +130,52 @@ class Plugins:
 
     def _take(self, component: Component) -> None:
         key = (component.kind, component.name)
-        other = self.components.setdefault(key, component)
-        if other is not component:
-            a, b = other.plugin, component.plugin
-            self.clashes.append(
-                f"Two plugins offer {component.kind}.{component.name}: {a.name!r} of {_origin(a)} and {b.name!r} of "
-                f"{_origin(b)}. Disable one of them: --no-plugin {a.name} or --no-plugin {b.name}."
+        self.components.setdefault(key, component)
+        offering = self._offering.setdefault(key, [])
+        offering.append(component.plugin)
+        if len(offering) > 1:
+            count = {2: "Two", 3: "Three"}.get(len(offering), str(len(offering)))
+            *most, last = [f"{plugin.name!r} of {_origin(plugin)}" for plugin in offering]
+            self.clashes[key] = (
+                f"{count} plugins offer {'.'.join(key)}: {', '.join(most)} and {last}. Disable "
+                f"{'one of them' if len(offering) == 2 else 'all but one'}: "
+                f"{' or '.join(f'--no-plugin {plugin.name}' for plugin in offering)}."
             )
 
     def check(self, strict: bool | None = None) -> None:
-        """Raises where the plugins cannot be used together.
+        """Raises, where strict, if anything is wrong with any plugin, used or not.
 
         Args:
-            strict: Whether a broken plugin is an error too; default: whether `GANLAB_STRICT_PLUGINS` is set.
+            strict: Whether to be strict; default: whether `GANLAB_STRICT_PLUGINS` is set.
 
         Raises:
-            PluginError: A name clash, or a broken plugin where strict.
+            PluginError: Strict, and there is a name clash, or a plugin that is broken or incompatible.
         """
-        if self.clashes:
-            raise PluginError("\n".join(self.clashes))
         strict = os.environ.get("GANLAB_STRICT_PLUGINS", "") not in ("", "0") if strict is None else strict
-        broken = [row for row in self.rows if row.status == "broken"]
-        if strict and broken:
-            raise PluginError(
-                f"Plugin {broken[0].name!r} of {_origin(broken[0])} is broken: {broken[0].reason.rstrip('.')}. "
-                f"Mend it, disable it with --no-plugin {broken[0].name}, or unset GANLAB_STRICT_PLUGINS."
-            )
+        if not strict:
+            return
+        if self.clashes:
+            raise PluginError("\n".join(self.clashes.values()))
+        for row in self.rows:
+            if row.status in UNUSABLE:
+                raise PluginError(
+                    f"Plugin {row.name!r} of {_origin(row)} is {row.status}: {row.reason.rstrip('.')}. "
+                    f"Mend it, disable it with --no-plugin {row.name}, or unset GANLAB_STRICT_PLUGINS."
+                )
 
     def component(self, kind: str, name: str) -> Component:
         """The component of this kind and name.
 
         Raises:
-            PluginError: There is none; the message has the nearest name and any plugin that failed to load.
+            PluginError: There is none, and the message has the nearest name and any plugin that failed to load; or
+                several plugins offer it.
         """
         if kind not in KINDS:
             raise PluginError(
                 f"There is no kind of component {kind!r}.{nearest(kind, KINDS)} Kinds: {', '.join(KINDS)}."
             )
+        if (kind, name) in self.clashes:
+            raise PluginError(self.clashes[kind, name])
         if (kind, name) in self.components:
             return self.components[kind, name]
         names = sorted(n for k, n in self.components if k == kind)
@@ -194,23 +208,6 @@ class Plugins:
     def listens(self, hook: str) -> bool:
         """Whether any plugin implements this hook."""
         return bool(getattr(self._manager.hook, hook).get_hookimpls())
-
-
-def _offers(kind: str, implementation: Any) -> Iterable[tuple[str, Callable[..., Any]]]:
-    offered = implementation.function()
-    if not isinstance(offered, dict):
-        raise PluginError(f"ganlab_{kind} returned {type(offered).__name__}; it must return a dict of name to factory")
-    for name, factory in offered.items():
-        if not (isinstance(name, str) and name.isidentifier()):
-            raise PluginError(f"ganlab_{kind} offers the name {name!r}; a name must be a Python identifier")
-        if not callable(factory):
-            raise PluginError(f"ganlab_{kind} offers {name!r} as {factory!r}; it must be a class or a function")
-        for parameter in inspect.signature(factory).parameters.values():
-            if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
-                raise PluginError(f"{kind}.{name} takes {parameter}, which would accept any typo; name its parameters")
-            if parameter.kind is parameter.POSITIONAL_ONLY:
-                raise PluginError(f"{kind}.{name} takes {parameter.name!r} by position only; files set it by name")
-        yield name, factory
 
 
 def _replace(plugin: Plugin, *, status: str, error: str = "") -> Plugin:
@@ -251,14 +248,27 @@ def discover(*, deny: Sequence[str] = (), local: Path | None = None) -> Plugins:
             plugins.add(plugin, load)
 
     for point in points:
-        name, version = (point.dist.name, point.dist.version) if point.dist else ("unknown", "")
-        found(Plugin(point.name, name, version), point.load)
+        found(Plugin(point.name, *_distribution(point)), functools.partial(_load_point, point))
     if local:
         found(Plugin(LOCAL_MODULE, str(local), ""), lambda: _load_file(local))
     return plugins
 
 
+def _distribution(point: importlib.metadata.EntryPoint) -> tuple[str, str]:
+    """Name and version; an uninstallation that was cut short leaves entry points whose metadata is gone."""
+    try:
+        return (point.dist.name or "unknown", point.dist.version or "") if point.dist else ("unknown", "")
+    except Exception:
+        return "unknown", ""
+
+
+def _load_point(point: importlib.metadata.EntryPoint) -> Any:
+    contract.check_source(contract.source_of(point.module))
+    return point.load()
+
+
 def _load_file(path: Path) -> types.ModuleType:
+    contract.check_source(path)
     spec = importlib.util.spec_from_file_location(LOCAL_MODULE, path)
     assert spec is not None
     assert spec.loader is not None
@@ -305,7 +315,7 @@ def use_plugin_file(path: str | os.PathLike[str]) -> None:
         raise PluginError(f"{path} is no file. Give the path of a Python file with ganlab hooks.")
     found = discover(local=local)
     row = found.rows[-1]
-    if row.status == "broken":
+    if row.status in UNUSABLE:
         raise PluginError(f"{path} cannot be used: {row.reason}")
     use(found)
 
@@ -321,7 +331,7 @@ def component(kind: str, name: str) -> Factory:
         The factory, with the keyword parameters of the plugin's own.
 
     Raises:
-        PluginError: There is no such component, or two plugins offer it.
+        PluginError: There is no such component, or several plugins offer it.
     """
     plugins = current()
     plugins.check()

@@ -177,12 +177,12 @@ def plugin_findings() -> Iterator[Finding]:
         return
     for row in current.rows:
         origin = f"{row.distribution} {row.version}".strip()
-        if row.status == "broken":
+        if row.status in plugins.UNUSABLE:
             advice = f"mend it, or leave it out: --no-plugin {row.name}"
             yield Finding(f"plugin {row.name}", "broken", f"{origin}: {row.reason}; {advice}")
         else:
             yield Finding(f"plugin {row.name}", "ok" if row.status == "loaded" else "note", f"{origin}, {row.status}")
-    for clash in current.clashes:
+    for clash in current.clashes.values():
         yield Finding("plugins", "broken", clash)
 
 

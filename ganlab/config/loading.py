@@ -31,7 +31,7 @@ def load(sources: Sequence[str | Path], params: Sequence[str] = ()) -> Recipe:
 
     Raises:
         ConfigError: Anything in the files or overrides that is wrong, incomplete or without effect.
-        PluginError: The plugins clash, or one is broken and `GANLAB_STRICT_PLUGINS` is set.
+        PluginError: A plugin is broken or clashes with another, and `GANLAB_STRICT_PLUGINS` is set.
     """
     plugins = current()
     plugins.check()
@@ -51,7 +51,7 @@ def load(sources: Sequence[str | Path], params: Sequence[str] = ()) -> Recipe:
 
 def _settle(binding: Binding, names: Names) -> Binding:
     """Takes the text of a `--param` as it is where the parameter wants text: shells eat quotes."""
-    if not binding.text:
+    if not binding.text or names.clash(binding.selector):
         return binding
     hint = types.annotation(names.make(binding.selector), binding.parameter) if binding.selector else types.UNKNOWN
     wants_text = hint is not types.UNKNOWN and (
@@ -74,7 +74,7 @@ def _settle(binding: Binding, names: Names) -> Binding:
 
 def _check_value(binding: Binding, resolver: Resolver) -> None:
     value = _without_macros(binding.value, binding.where, resolver, ())
-    if not binding.selector:
+    if not binding.selector or resolver.names.clash(binding.selector):
         return
     if binding.selector == EXPERIMENT and binding.parameter in composition.PARTS:
         problem = _part_problem(binding.parameter, value, resolver.names)

@@ -72,12 +72,18 @@ class Names:
             return [name]
         return sorted(selector for selector in self.selectors if selector.partition(".")[2] == name)
 
+    def clash(self, selector: str) -> str:
+        """What to say of a component that several plugins offer, if the experiment uses it; empty for any other."""
+        kind, _, name = selector.partition(".")
+        return self.plugins.clashes.get((kind, name), "")
+
     def make(self, selector: str) -> Callable[..., Any]:
         """What the file's settings are given to: `ganlab.experiment` or a plugin's factory."""
         if selector == EXPERIMENT:
             return composition.experiment
         kind, _, name = selector.partition(".")
-        return self.plugins.component(kind, name).factory.make
+        found = self.plugins.components.get((kind, name)) or self.plugins.component(kind, name)
+        return found.factory.make
 
     def parameters(self, selector: str) -> Mapping[str, inspect.Parameter]:
         """The parameters that can be set, in the order of the signature."""
@@ -111,7 +117,7 @@ class Names:
             )
         selector = self._settable(binding.selector, binding.where)
         parameters = self.parameters(selector)
-        if binding.parameter not in parameters:
+        if binding.parameter not in parameters and not self.clash(selector):
             near = nearest(binding.parameter, parameters) or f" Its parameters: {', '.join(parameters) or 'none'}."
             raise ConfigError(f"{binding.where}: {selector} has no parameter {binding.parameter!r}.{near}")
         return replace(binding, selector=selector, value=value)
@@ -140,7 +146,7 @@ class Names:
 def example(names: Names, part: str) -> str:
     """A line that would set a part of the experiment."""
     kind = composition.PARTS[part]
-    known = sorted(selector for selector in names.selectors if selector.startswith(f"{kind}."))
+    known = sorted(name for name in names.selectors if name.startswith(f"{kind}.") and not names.clash(name))
     complete = [selector for selector in known if not required(names.parameters(selector))]
     reference = f"@{[*complete, *known, f'{kind}.NAME'][0]}()"
     return f"{EXPERIMENT}.{part} = {f'[{reference}]' if part in LISTS else reference}"

@@ -50,7 +50,8 @@ class Resolver:
         """The recipe of the experiment.
 
         Raises:
-            ConfigError: Strict, and a macro is undefined, a component needs itself or lacks a required parameter.
+            ConfigError: Strict, and a macro is undefined, or a component needs itself, lacks a required parameter or
+                is offered by several plugins.
         """
         self.arguments = self._standing(EXPERIMENT, ())
         return Recipe("", EXPERIMENT, self._arguments(EXPERIMENT, (), ""))
@@ -107,6 +108,8 @@ class Resolver:
             if self._strict:
                 raise ConfigError(f"{where}: {selector} would be made from itself, without end. Use another component.")
             return None
+        if self._strict and (clash := self.names.clash(selector)):
+            raise ConfigError(f"{where}: {clash}")
         self._making.append((selector, scope))
         try:
             kind, _, name = selector.partition(".")

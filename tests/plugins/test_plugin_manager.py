@@ -5,7 +5,7 @@ import sys
 import pytest
 
 import ganlab
-from ganlab import plugins
+from ganlab import hookspecs, plugins
 from ganlab.errors import PluginError
 
 LOSS = "import ganlab\n\nclass {0}(ganlab.Loss):\n    '''{1}'''\n\n"
@@ -127,20 +127,117 @@ def test_strict_makes_a_broken_plugin_an_error(install, discover, monkeypatch):
     found.check()
 
 
-def test_a_clash_names_both_distributions_and_the_way_out(install, discover):
+TWO = (
+    "Two plugins offer losses.good: 'first' of ganlab-one 1.0 and 'second' of ganlab-two 2.0. "
+    "Disable one of them: --no-plugin first or --no-plugin second."
+)
+
+
+def test_a_clash_names_both_distributions_and_the_way_out_to_whoever_uses_the_component(install, discover):
+    install("ganlab-one", "1.0", first=GOOD)
+    install("ganlab-two", "2.0", second=GOOD + "    # and\n" + HOOK.format("{'good': Good, 'other': Good}"))
+    found, _ = discover()
+    found.check()  # no error: no run uses it
+    assert isinstance(ganlab.component("losses", "other")(), ganlab.Loss)
+    with pytest.raises(PluginError) as caught:
+        ganlab.component("losses", "good")
+    assert str(caught.value) == TWO
+    found, rows = discover(deny=["first"])
+    assert found.clashes == {}
+    assert rows["first"].status == "disabled"
+    assert found.component("losses", "good").plugin.name == "second"
+
+
+def test_strict_makes_a_clash_an_error(install, discover):
     install("ganlab-one", "1.0", first=GOOD)
     install("ganlab-two", "2.0", second=GOOD)
     found, _ = discover()
     with pytest.raises(PluginError) as caught:
-        found.check()
-    assert str(caught.value) == (
-        "Two plugins offer losses.good: 'first' of ganlab-one 1.0 and 'second' of ganlab-two 2.0. "
-        "Disable one of them: --no-plugin first or --no-plugin second."
-    )
-    found, rows = discover(deny=["first"])
+        found.check(strict=True)
+    assert str(caught.value) == TWO
+
+
+def test_a_clash_of_three(install, discover):
+    for number, name in enumerate(["first", "second", "third"], start=1):
+        install(f"ganlab-{name}", f"{number}.0", **{name: GOOD})
+    found, _ = discover()
+    assert list(found.clashes.values()) == [
+        "Three plugins offer losses.good: 'first' of ganlab-first 1.0, 'second' of ganlab-second 2.0 and 'third' of "
+        "ganlab-third 3.0. Disable all but one: --no-plugin first or --no-plugin second or --no-plugin third."
+    ]
+
+
+NEWER = (
+    "written for plugin contract 2, where this ganlab has contract 1. Upgrade ganlab, or install the plugin's version "
+    "for contract 1"
+)
+DECLARED = {
+    "assigned": "GANLAB_CONTRACT = 2\n",
+    "with a type": "GANLAB_CONTRACT: int = 2\n",
+    "below what it needs": "from ganlab import NotYetThere\nGANLAB_CONTRACT = 2\n",
+    "computed": "GANLAB_CONTRACT = int('2')\n",
+}
+
+
+@pytest.mark.parametrize("source", DECLARED.values(), ids=DECLARED)
+def test_a_plugin_for_another_contract_is_a_row_that_says_so(install, discover, source):
+    install("ganlab-tomorrow", "9.0", a_late_plugin=source + GOOD)
+    found, rows = discover()
+    assert (rows["a_late_plugin"].status, rows["a_late_plugin"].reason) == ("incompatible", NEWER)
+    assert found.components == {}
     found.check()
-    assert rows["first"].status == "disabled"
-    assert found.component("losses", "good").plugin.name == "second"
+    with pytest.raises(PluginError, match=r"a_late_plugin \(incompatible: written for plugin contract 2, where"):
+        ganlab.component("losses", "good")
+    with pytest.raises(PluginError, match=r"Plugin 'a_late_plugin' of ganlab-tomorrow 9\.0 is incompatible: written"):
+        found.check(strict=True)
+
+
+def test_what_declares_another_contract_is_not_executed(install, discover):
+    install("ganlab-tomorrow", "9.0", a_late_plugin="print('executed')\nGANLAB_CONTRACT = 2\n" + GOOD)
+    _, rows = discover()
+    assert rows["a_late_plugin"].status == "incompatible"
+    assert "a_late_plugin" not in sys.modules
+
+
+def test_the_contract_of_this_ganlab_and_none_at_all_are_loaded(install, discover, monkeypatch):
+    install("ganlab-now", "1.0", a_present_plugin=f"GANLAB_CONTRACT = {ganlab.CONTRACT}\n" + GOOD)
+    install("ganlab-silent", "1.0", a_silent_plugin=GOOD.replace("'good'", "'silent'"))
+    _, rows = discover()
+    assert {name: row.status for name, row in rows.items()} == {
+        "a_present_plugin": "loaded",
+        "a_silent_plugin": "loaded",
+    }
+    monkeypatch.setattr(hookspecs, "CONTRACT", 2)
+    _, rows = discover()
+    assert rows["a_present_plugin"].reason == (
+        "written for plugin contract 1, where this ganlab has contract 2. Upgrade the plugin, or install the ganlab "
+        "for contract 1"
+    )
+    assert rows["a_silent_plugin"].status == "loaded"
+
+
+@pytest.mark.parametrize("value", ["'1'", "1.0", "True", "0", "(1, 2)"])
+def test_a_contract_that_is_no_number_is_broken(install, discover, value):
+    install("ganlab-odd", "1.0", an_odd_plugin=f"GANLAB_CONTRACT = {value}\n" + GOOD)
+    _, rows = discover()
+    assert (rows["an_odd_plugin"].status, rows["an_odd_plugin"].reason) == (
+        "broken",
+        f"GANLAB_CONTRACT = {value} must be a whole number of at least 1, such as 1",
+    )
+
+
+def test_a_file_for_another_contract_cannot_be_used(tmp_path, discover):
+    path = tmp_path / "mine.py"
+    path.write_text("GANLAB_CONTRACT = 2\n" + GOOD)
+    with pytest.raises(PluginError, match=r"mine\.py cannot be used: written for plugin contract 2"):
+        ganlab.use_plugin_file(path)
+
+
+def test_entry_points_whose_metadata_is_gone(install, discover, tmp_path):
+    install("ganlab-half", "1.0", half_plugin=GOOD)
+    (tmp_path / "ganlab_half-1.0.dist-info" / "METADATA").unlink()
+    _, rows = discover()
+    assert (rows["half_plugin"].status, rows["half_plugin"].distribution) == ("loaded", "unknown")
 
 
 def test_two_distributions_with_plugins_of_one_name(install, discover):

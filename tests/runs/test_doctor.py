@@ -92,7 +92,7 @@ def found(monkeypatch):
         plugins.Plugin("off", "off-package", "1.0", "disabled"),
         plugins.Plugin("bad", "bad-package", "2.0", "broken", "Traceback ...\nImportError: no module named x\n"),
     ]
-    current = plugins.Plugins(rows=rows, clashes=["Two plugins offer losses.hinge: ..."])
+    current = plugins.Plugins(rows=rows, clashes={("losses", "hinge"): "Two plugins offer losses.hinge: ..."})
     monkeypatch.setattr(plugins, "_current", current)
     return current
 
