@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class DataPlusNoise(ganlab.Architecture):
     """A fixed generator beside the critic of another architecture.
 
-    Figure 2 of Gulrajani et al., "Improved Training of Wasserstein GANs" (2017), shows critics trained so: the
+    Figure 1a of Gulrajani et al., "Improved Training of Wasserstein GANs" (2017), shows critics trained so: the
     generator's distribution is the data's plus Gaussian noise of unit variance. The critic alone is trained, to near
     its optimum, and its level lines show what functions a constraint lets it become.
 
