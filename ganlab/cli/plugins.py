@@ -1,7 +1,8 @@
-"""`ganlab plugins`: every component that a file can name, and every plugin that could not be used."""
+"""`ganlab plugins`: every component that a file can name, and every plugin that could not be used; `new`, `check`."""
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 from dataclasses import asdict
@@ -11,21 +12,55 @@ from typing import Any
 import click
 
 from ganlab.cli.options import plugin_options, use_plugins
-from ganlab.plugins import KINDS, Plugin, Plugins
+from ganlab.errors import nearest
+from ganlab.plugins import KINDS, Component, Plugin, Plugins
 
 # Where there is no terminal to ask: wide enough for every column, narrow enough for a page.
 _WIDTH = 100
 
 
-@click.command("plugins")
+# Subcommand to the module that has a click command of that name.
+_SUBCOMMANDS = {"new": "ganlab.cli.plugins_new", "check": "ganlab.cli.plugins_check"}
+
+
+class _Subcommands(click.Group):
+    """Loads each subcommand when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_SUBCOMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _SUBCOMMANDS:
+            return None
+        try:
+            command: click.Command = getattr(importlib.import_module(_SUBCOMMANDS[cmd_name]), cmd_name)
+        except ModuleNotFoundError as error:
+            if error.name != _SUBCOMMANDS[cmd_name]:
+                raise
+            return None
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in _SUBCOMMANDS:
+            raise click.UsageError(f"No such command {args[0]!r}.{nearest(args[0], _SUBCOMMANDS)}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group("plugins", cls=_Subcommands, invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="Print everything, tracebacks too, as JSON.")
 @plugin_options
 @click.pass_context
 def plugins(ctx: click.Context, as_json: bool, no_plugin: tuple[str, ...], plugin_file: Path | None) -> None:
     """Lists the components that experiment files can name, and the plugins they come from.
 
-    Broken and disabled plugins are listed too; --debug (before the command) shows the tracebacks of broken ones.
+    Plugins that cannot be used are listed too; --debug (before the command) shows the tracebacks of broken ones.
     """
+    if ctx.invoked_subcommand is not None:
+        if as_json or no_plugin or plugin_file:
+            raise click.UsageError(f"Options of 'ganlab plugins {ctx.invoked_subcommand}' go after its name.", ctx)
+        return
     local = Path("ganlab_plugins.py")
     found = use_plugins(no_plugin, plugin_file or (local if local.is_file() else None))
     if as_json:
@@ -48,12 +83,12 @@ def _as_data(found: Plugins) -> dict[str, Any]:
                 "plugin": component.plugin.name,
                 "distribution": component.plugin.distribution,
                 "version": component.plugin.version,
-                "status": component.plugin.status,
+                "status": _status(found, component),
             }
             for component in found.components.values()
         ],
         "plugins": [asdict(row) for row in found.rows],
-        "clashes": found.clashes,
+        "clashes": list(found.clashes.values()),
     }
 
 
@@ -71,21 +106,29 @@ def _print_table(found: Plugins) -> None:
     table.add_column("name", no_wrap=True, min_width=max(map(len, names), default=4))
     table.add_column("summary", overflow="fold", ratio=1)
     table.add_column("from", overflow="fold", max_width=20)
-    table.add_column("status", no_wrap=True, min_width=len("disabled"))
+    table.add_column(
+        "status",
+        no_wrap=True,
+        min_width=len("incompatible" if any(row.status == "incompatible" for row in unused) else "disabled"),
+    )
     for kind in KINDS:
         for component in sorted((c for c in found.components.values() if c.kind == kind), key=lambda c: c.name):
-            table.add_row(*map(_plain, (kind, component.name, component.summary, *_origin(component.plugin))))
+            clash = found.clashes.get((kind, component.name))
+            about = (clash, "") if clash else (component.summary, _origin(component.plugin))
+            table.add_row(*map(_plain, (kind, component.name, *about, _status(found, component))))
     for row in unused:
-        table.add_row(*map(_plain, ("plugin", row.name, row.reason if row.error else "", *_origin(row))))
-    for clash in found.clashes:
-        table.add_row("plugin", _plain(clash.split()[3]), _plain(clash), "", "clash")
+        table.add_row(*map(_plain, ("plugin", row.name, row.reason if row.error else "", _origin(row), row.status)))
     console.print(table)
 
 
-def _origin(plugin: Plugin) -> tuple[str, str]:
+def _status(found: Plugins, component: Component) -> str:
+    return "clash" if (component.kind, component.name) in found.clashes else component.plugin.status
+
+
+def _origin(plugin: Plugin) -> str:
     path = Path(plugin.distribution)
     distribution = os.path.relpath(path) if path.is_absolute() else plugin.distribution
-    return f"{distribution} {plugin.version}".rstrip(), plugin.status
+    return f"{distribution} {plugin.version}".rstrip()
 
 
 def _plain(text: str) -> Any:

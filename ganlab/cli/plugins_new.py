@@ -1,0 +1,38 @@
+"""`ganlab plugins new`: an installable package with a component that works, to be changed into one's own."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+
+from ganlab.authoring import TEMPLATES, new_plugin
+
+
+@click.command("new")
+@click.argument("name")
+@click.option(
+    "--kind",
+    type=click.Choice(list(TEMPLATES)),
+    default=next(iter(TEMPLATES)),
+    show_default=True,
+    help="What the package offers.",
+)
+@click.option(
+    "--directory",
+    type=click.Path(exists=True, file_okay=False, writable=True, path_type=Path),
+    default=Path(),
+    help="Where the package's folder is made; by default here.",
+)
+def new(name: str, kind: str, directory: Path) -> None:
+    """Writes the package NAME: a component that works, its tests, an experiment with it, a README.
+
+    \b
+    ganlab plugins new soft-slope
+    ganlab plugins new ganlab-moons --kind dataset
+    """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
+    made = new_plugin(name, kind, directory)
+    folder = shlex.quote(str(made.folder))
+    click.echo(f"Wrote {made.folder}: the {kind} {made.selector}, in {made.module}.\n\nNext:")
+    click.echo(f"  pip install -e {folder}\n  pytest {folder}\n  ganlab run --gin {shlex.quote(str(made.experiment))}")
