@@ -33,10 +33,26 @@ def input_gradient(critic: Critic, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     return tape.gradient(scores, x, unconnected_gradients="zero"), scores
 
 
-def example_norm(x: tf.Tensor) -> tf.Tensor:
-    """The Euclidean norm of each example, `(n, ...) -> (n,)` float32; its gradient is finite (zero) at zero."""
+def example_norm(x: tf.Tensor, ord: float = 2.0) -> tf.Tensor:
+    """The norm of each example, `(n, ...) -> (n,)` float32; its gradient is finite (zero) at zero.
+
+    Args:
+        x: Any floating dtype.
+        ord: Which norm of the flattened example: from 1, the sum of absolute values, to inf, the largest of them. 2 is
+            the Euclidean norm.
+    """
     flat = tf.reshape(tf.cast(x, tf.float32), [x.shape[0], -1])
-    return tf.sqrt(tf.reduce_sum(tf.square(flat), axis=1) + _TINY)
+    if ord == 2:
+        return tf.sqrt(tf.reduce_sum(tf.square(flat), axis=1) + _TINY)
+    flat = tf.abs(flat)
+    if ord == 1:
+        return tf.reduce_sum(flat, axis=1)
+    largest = tf.reduce_max(flat, axis=1)
+    if ord == math.inf:
+        return largest
+    # Powers of numbers up to 1 neither overflow nor vanish. The scale cancels, so it needs no gradient.
+    scale = tf.stop_gradient(tf.maximum(largest, _TINY))
+    return scale * tf.pow(tf.reduce_sum(tf.pow(flat / scale[:, None], ord), axis=1) + _TINY, 1.0 / ord)
 
 
 def slopes(critic: Critic, x: tf.Tensor) -> tf.Tensor:

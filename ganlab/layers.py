@@ -97,3 +97,13 @@ class GaussianNoise(keras.layers.Layer):
     def get_config(self) -> dict[str, Any]:
         """Keras' configuration."""
         return {**super().get_config(), "stddev": self.stddev}
+
+
+def noisy_layers(model: keras.Model) -> list[keras.layers.Layer]:
+    """The layers of a built model that draw noise in training, nested ones too; without those whose noise is zero."""
+    layers = model._flatten_layers(include_self=False, recursive=True)
+    return [
+        layer
+        for layer in layers
+        if (isinstance(layer, Dropout) and layer.rate > 0) or (isinstance(layer, GaussianNoise) and layer.stddev > 0)
+    ]

@@ -10,7 +10,9 @@ from ganlab_architectures.parts import (
     CRITIC_NORMALIZATIONS,
     GENERATOR_NORMALIZATIONS,
     check_choice,
+    check_rate,
     check_whole,
+    drop,
     normalize,
     square_side,
     to_pixels,
@@ -39,6 +41,7 @@ class DCGAN(ganlab.Architecture):
         kernel_size: int = 5,
         generator_normalization: Literal["batch", "layer", "none"] = "batch",
         critic_normalization: Literal["none", "layer"] = "none",
+        dropout: float = 0.0,
     ) -> None:
         """Keeps the networks' measures.
 
@@ -48,6 +51,7 @@ class DCGAN(ganlab.Architecture):
             kernel_size: Side of the kernels, at least 2. An even one covers each pixel equally often at stride 2.
             generator_normalization: "batch" (over the global batch), "layer" (within each example) or "none".
             critic_normalization: "none" or "layer". Batch normalization would couple examples.
+            dropout: The probability with which the critic drops each number of its feature maps in training.
 
         Raises:
             ConfigError: A value is out of its range.
@@ -57,8 +61,10 @@ class DCGAN(ganlab.Architecture):
         check_whole("dcgan.kernel_size", kernel_size, 2)
         check_choice("dcgan.generator_normalization", generator_normalization, GENERATOR_NORMALIZATIONS)
         check_choice("dcgan.critic_normalization", critic_normalization, CRITIC_NORMALIZATIONS)
+        check_rate("dcgan.dropout", dropout)
         self.latent_dim, self.channels, self.kernel_size = latent_dim, channels, kernel_size
         self.generator_normalization, self.critic_normalization = generator_normalization, critic_normalization
+        self.dropout = dropout
 
     def generator(self, sample_shape: tuple[int, ...]) -> keras.Model:
         """A model `(n, latent_dim) -> (n, side, side, c)` in [-1, 1], float32.
@@ -100,6 +106,7 @@ class DCGAN(ganlab.Architecture):
             if i > 1:
                 x = normalize(x, self.critic_normalization, f"normalization_{i}")
             x = keras.layers.LeakyReLU(negative_slope=0.2, name=f"activation_{i}")(x)
+            x = drop(x, self.dropout, f"dropout_{i}")
         return keras.Model(sample, to_score(keras.layers.Flatten(name="flat")(x)), name="critic")
 
     def _up(self, x: Any, width: int, i: int, *, bias: bool) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import ganlab
 from ganlab.lazy import keras
-from ganlab_architectures.parts import check_choice, check_whole, to_score
+from ganlab_architectures.parts import check_choice, check_rate, check_whole, drop, to_score
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +32,7 @@ class MLP(ganlab.Architecture):
         width: int = 512,
         activation: Literal["relu", "leaky_relu", "elu", "softplus", "tanh"] = "relu",
         output: Literal["auto", "linear", "tanh"] = "auto",
+        dropout: float = 0.0,
     ) -> None:
         """Keeps the networks' measures.
 
@@ -42,6 +43,7 @@ class MLP(ganlab.Architecture):
             activation: What follows each hidden layer; the leaky slope is 0.2.
             output: The generator's end: "linear", "tanh" for samples in [-1, 1], or "auto", tanh for images
                 `(height, width, channels)` and linear for the rest.
+            dropout: The probability with which the critic drops each hidden unit in training.
 
         Raises:
             ConfigError: A value is out of its range.
@@ -50,8 +52,9 @@ class MLP(ganlab.Architecture):
             check_whole(f"mlp.{name}", value, 1)
         check_choice("mlp.activation", activation, ACTIVATIONS)
         check_choice("mlp.output", output, OUTPUTS)
+        check_rate("mlp.dropout", dropout)
         self.latent_dim, self.depth, self.width = latent_dim, depth, width
-        self.activation, self.output = activation, output
+        self.activation, self.output, self.dropout = activation, output, dropout
 
     def generator(self, sample_shape: tuple[int, ...]) -> keras.Model:
         """A model `(n, latent_dim) -> (n, *sample_shape)`, float32."""
@@ -70,12 +73,13 @@ class MLP(ganlab.Architecture):
         _size(sample_shape)
         sample = keras.Input(sample_shape, name="sample")
         x = sample if len(sample_shape) == 1 else keras.layers.Flatten(name="flat")(sample)
-        return keras.Model(sample, to_score(self._hidden(x)), name="critic")
+        return keras.Model(sample, to_score(self._hidden(x, self.dropout)), name="critic")
 
-    def _hidden(self, x: Any) -> Any:
+    def _hidden(self, x: Any, dropout: float = 0.0) -> Any:
         for i in range(1, self.depth + 1):
             x = keras.layers.Dense(self.width, kernel_initializer=self._initializer(), name=f"hidden_{i}")(x)
             x = self._activation_layer()(name=f"activation_{i}")(x)
+            x = drop(x, dropout, f"dropout_{i}")
         return x
 
     def _initializer(self) -> str:

@@ -35,6 +35,11 @@ def to_score(x: Any) -> Any:
     return keras.layers.Dense(1, dtype="float32", name="score")(x)
 
 
+def drop(x: Any, rate: float, name: str) -> Any:
+    """Dropout whose masks belong to examples; `x` itself at rate 0."""
+    return ganlab.layers.Dropout(rate, name=name)(x) if rate else x
+
+
 def square_side(name: str, sample_shape: tuple[int, ...], rule: str) -> int:
     """The side of square images.
 
@@ -63,6 +68,12 @@ def check_whole(selector: str, value: Any, least: int) -> None:
     """Raises a ConfigError unless the value is a whole number of at least `least`."""
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise ganlab.ConfigError(f"architectures.{selector} = {value!r} must be a whole number of at least {least}.")
+
+
+def check_rate(selector: str, value: float) -> None:
+    """Raises a ConfigError unless the value is a probability below 1."""
+    if not 0 <= value < 1:
+        raise ganlab.ConfigError(f"architectures.{selector} = {value!r} must be at least 0 and below 1.")
 
 
 def check_choice(selector: str, value: Any, allowed: Sequence[str]) -> None:

@@ -14,27 +14,25 @@ class GradientPenalty(ganlab.Constraint):
 
     Gulrajani, Ahmed, Arjovsky, Dumoulin and Courville, "Improved training of Wasserstein GANs" (2017), equation 3:
     `weight * (||grad critic(x)|| - 1)^2` at `x = a * real + (1 - a) * fake`, a uniform in [0, 1) for each example.
-    One-sided, `weight * max(0, ||grad critic(x)|| - 1)^2`, it is the penalty of Petzka, Fischer and Lukovnikov, "On
-    the regularization of Wasserstein GANs" (2018), equation 8.
 
     Logs `slope`, the mean over the points where it is taken.
     """
 
-    def __init__(self, *, weight: float = 10.0, target: float = 1.0, one_sided: bool = False) -> None:
+    def __init__(self, *, weight: float = 10.0, target: float = 1.0, every: int = 1) -> None:
         """Chooses the penalty.
 
         Args:
             weight: The penalty's factor; the paper's 10 for images, 0.1 for its toy data.
             target: The slope that costs nothing.
-            one_sided: Whether slopes below the target cost nothing either.
+            every: The penalty is taken in every so many critic updates, times as much.
 
         Raises:
-            ConfigError: The weight or the target is negative.
+            ConfigError: The weight or the target is negative, or `every` below 1.
         """
-        for name, value in (("weight", weight), ("target", target)):
-            if not value >= 0:
-                raise ganlab.ConfigError(f"constraints.gradient_penalty.{name} = {value!r} must be at least 0.")
-        self.weight, self.target, self.one_sided = weight, target, one_sided
+        for name, value, least in (("weight", weight, 0), ("target", target, 0), ("every", every, 1)):
+            if not value >= least:
+                raise ganlab.ConfigError(f"constraints.gradient_penalty.{name} = {value!r} must be at least {least}.")
+        self.weight, self.target, self.every = weight, target, every
 
     def penalty(
         self, critic: ganlab.Critic, batch: ganlab.Batch, state: Mapping[str, tf.Tensor], replica: ganlab.Replica
@@ -43,17 +41,14 @@ class GradientPenalty(ganlab.Constraint):
         points = interpolate(batch.real, batch.fake, replica.uniform([batch.real.shape[0]]))
         slope = slopes(critic, points)
         replica.log("slope", slope)
-        excess = slope - self.target
-        if self.one_sided:
-            excess = tf.nn.relu(excess)
-        return self.weight * tf.square(excess)
+        return self.weight * tf.square(slope - self.target)
 
     def diagnose(self, metrics: Mapping[str, float]) -> str | None:
-        """Warns of slopes at more than twice, or for a two-sided penalty at less than half, the target."""
+        """Warns of slopes at more than twice, or less than half, the target."""
         slope = metrics["slope"]
         if slope > 2 * self.target:
             seen, remedy = "steep: the penalty does not hold the critic", "a larger constraints.gradient_penalty.weight"
-        elif slope < 0.5 * self.target and not self.one_sided:
+        elif slope < 0.5 * self.target:
             seen, remedy = (
                 "flat: the critic tells little",
                 "a smaller weight, more critic_steps or a larger learning rate",

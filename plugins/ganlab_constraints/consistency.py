@@ -1,0 +1,62 @@
+"""The consistency term."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import ganlab
+from ganlab.lazy import tensorflow as tf
+
+if TYPE_CHECKING:
+    import keras
+
+
+class Consistency(ganlab.Constraint):
+    """Penalizes a critic with noisy layers for scoring one real example differently twice.
+
+    Wei, Gong, Liu, Lu and Wang, "Improving the improved training of Wasserstein GANs: a consistency term and its dual
+    effect" (2018): `weight * max(0, d - margin)` with `d = (critic'(x) - critic''(x))^2` at real examples x, where
+    critic' and critic'' are two passes with noise of their own. The paper adds to d a tenth of the distance between the
+    two passes' features before the last layer: that term is not here, since a constraint sees scores alone. The paper
+    uses it together with constraints.gradient_penalty.
+
+    Logs `difference`, the mean of |critic'(x) - critic''(x)|.
+    """
+
+    def __init__(self, *, weight: float = 2.0, margin: float = 0.0, every: int = 1) -> None:
+        """Chooses the penalty.
+
+        Args:
+            weight: The penalty's factor; the paper's 2.
+            margin: The squared difference that costs nothing; the paper's M', 0 to 0.2.
+            every: The penalty is taken in every so many critic updates, times as much.
+
+        Raises:
+            ConfigError: The weight or the margin is negative, or `every` below 1.
+        """
+        for name, value, least in (("weight", weight, 0), ("margin", margin, 0), ("every", every, 1)):
+            if not value >= least:
+                raise ganlab.ConfigError(f"constraints.consistency.{name} = {value!r} must be at least {least}.")
+        self.weight, self.margin, self.every = weight, margin, every
+
+    def prepare(self, critic: keras.Model) -> None:
+        """Looks for noise.
+
+        Raises:
+            IncompatibleError: The critic has no noisy layer, so that its two passes would be one.
+        """
+        if not ganlab.layers.noisy_layers(critic):
+            raise ganlab.IncompatibleError(
+                f"constraints.consistency compares two noisy passes, and the critic {critic.name!r} has no noise. Set "
+                "architectures.mlp.dropout or architectures.dcgan.dropout above 0, or put ganlab.layers.Dropout or "
+                "ganlab.layers.GaussianNoise into your own critic."
+            )
+
+    def penalty(
+        self, critic: ganlab.Critic, batch: ganlab.Batch, state: Mapping[str, tf.Tensor], replica: ganlab.Replica
+    ) -> tf.Tensor:
+        """The penalty of each example, from two passes over its real half."""
+        difference = critic(batch.real) - critic(batch.real)
+        replica.log("difference", tf.abs(difference))
+        return self.weight * tf.nn.relu(tf.square(difference) - self.margin)

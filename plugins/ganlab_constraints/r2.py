@@ -1,0 +1,42 @@
+"""The gradient penalty at fake examples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import ganlab
+from ganlab.functional import slopes
+from ganlab.lazy import tensorflow as tf
+
+
+class R2(ganlab.Constraint):
+    """Penalizes any slope of the critic at fake examples.
+
+    Mescheder, Geiger and Nowozin, "Which training methods for GANs do actually converge?" (2018), section 4.1, the
+    regularizer R2: `gamma / 2 * ||grad critic(x)||^2` at fake examples x.
+
+    Logs `slope`, the mean at fake examples.
+    """
+
+    def __init__(self, *, gamma: float = 10.0, every: int = 1) -> None:
+        """Chooses the penalty.
+
+        Args:
+            gamma: Twice the penalty's factor; the paper's 10.
+            every: The penalty is taken in every so many critic updates, times as much; 16 in StyleGAN2.
+
+        Raises:
+            ConfigError: `gamma` is negative or `every` below 1.
+        """
+        for name, value, least in (("gamma", gamma, 0), ("every", every, 1)):
+            if not value >= least:
+                raise ganlab.ConfigError(f"constraints.r2.{name} = {value!r} must be at least {least}.")
+        self.gamma, self.every = gamma, every
+
+    def penalty(
+        self, critic: ganlab.Critic, batch: ganlab.Batch, state: Mapping[str, tf.Tensor], replica: ganlab.Replica
+    ) -> tf.Tensor:
+        """The penalty of each example, at its fake half."""
+        slope = slopes(critic, batch.fake)
+        replica.log("slope", slope)
+        return 0.5 * self.gamma * tf.square(slope)

@@ -1,0 +1,45 @@
+"""The zero-centered gradient penalty."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import ganlab
+from ganlab.functional import interpolate, slopes
+from ganlab.lazy import tensorflow as tf
+
+
+class ZeroCenteredPenalty(ganlab.Constraint):
+    """Penalizes any slope of the critic at points between real and fake examples.
+
+    Thanh-Tung, Tran and Venkatesh, "Improving generalization and stability of generative adversarial networks" (2019):
+    `weight * ||grad critic(x)||^2` at `x = a * real + (1 - a) * fake`, a uniform in [0, 1) for each example.
+
+    Logs `slope`, the mean over the points where it is taken.
+    """
+
+    def __init__(self, *, weight: float = 10.0, every: int = 1) -> None:
+        """Chooses the penalty.
+
+        Args:
+            weight: The penalty's factor; the authors' code has 10 for points in the plane and 500 for images.
+            every: The penalty is taken in every so many critic updates, times as much.
+
+        Raises:
+            ConfigError: The weight is negative or `every` below 1.
+        """
+        for name, value, least in (("weight", weight, 0), ("every", every, 1)):
+            if not value >= least:
+                raise ganlab.ConfigError(
+                    f"constraints.zero_centered_penalty.{name} = {value!r} must be at least {least}."
+                )
+        self.weight, self.every = weight, every
+
+    def penalty(
+        self, critic: ganlab.Critic, batch: ganlab.Batch, state: Mapping[str, tf.Tensor], replica: ganlab.Replica
+    ) -> tf.Tensor:
+        """The penalty of each example, at one point between its real and its fake half."""
+        points = interpolate(batch.real, batch.fake, replica.uniform([batch.real.shape[0]]))
+        slope = slopes(critic, points)
+        replica.log("slope", slope)
+        return self.weight * tf.square(slope)
