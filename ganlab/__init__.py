@@ -21,7 +21,7 @@ from ganlab.errors import (
 )
 from ganlab.hookspecs import CONTRACT, hookimpl
 from ganlab.plugins import component, use_plugin_file
-from ganlab.roles import Architecture, Batch, Constraint, Critic, Dataset, Evaluator, Loss, Replica
+from ganlab.roles import Architecture, Batch, Constraint, Critic, Dataset, Evaluator, Features, Loss, Replica
 
 if TYPE_CHECKING:
     from ganlab import functional, layers
@@ -59,6 +59,7 @@ __all__ = [
     "Dataset",
     "Evaluator",
     "Experiment",
+    "Features",
     "GanlabError",
     "IncompatibleError",
     "Loss",

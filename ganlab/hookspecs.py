@@ -62,6 +62,11 @@ def ganlab_evaluators() -> Factories:  # type: ignore[empty-body]
 
 
 @hookspec
+def ganlab_features() -> Factories:  # type: ignore[empty-body]
+    """What evaluators see in place of pixels, each a factory of a `ganlab.Features`: `{"classifier": Classifier}`."""
+
+
+@hookspec
 def ganlab_optimizers() -> Factories:  # type: ignore[empty-body]
     """Optimizers, each a factory of a `keras.optimizers.Optimizer`: `{"adam": adam}`."""
 

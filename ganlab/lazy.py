@@ -20,6 +20,7 @@ USE_TENSORFLOW = "unset KERAS_BACKEND, or mend ~/.keras/keras.json"
 _INSTALL = {
     "tensorflow": INSTALL_TENSORFLOW,
     "keras": INSTALL_TENSORFLOW,
+    "ot": "pip install 'ganlab[eval]'",
     "tensorflow_datasets": "pip install 'ganlab[tfds]'",
 }
 

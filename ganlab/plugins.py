@@ -23,7 +23,7 @@ from ganlab.recipes import Factory
 
 GROUP = "ganlab"
 LOCAL_MODULE = "ganlab_plugins"
-KINDS = ("constraints", "architectures", "strategies", "datasets", "losses", "evaluators", "optimizers")
+KINDS = ("constraints", "architectures", "strategies", "datasets", "losses", "evaluators", "features", "optimizers")
 # The statuses of plugins that something is wrong with.
 UNUSABLE = ("broken", "incompatible")
 
@@ -324,7 +324,8 @@ def component(kind: str, name: str) -> Factory:
     """A registered factory: `ganlab.component("losses", "hinge")()`.
 
     Args:
-        kind: `constraints`, `architectures`, `strategies`, `datasets`, `losses`, `evaluators` or `optimizers`.
+        kind: `constraints`, `architectures`, `strategies`, `datasets`, `losses`, `evaluators`, `features` or
+            `optimizers`.
         name: The component's name.
 
     Returns:

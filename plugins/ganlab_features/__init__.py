@@ -1,0 +1,12 @@
+"""First-party feature networks, found as anybody's are: by the entry point of this package."""
+
+from __future__ import annotations
+
+import ganlab
+from ganlab_features.pixels import Pixels
+
+
+@ganlab.hookimpl
+def ganlab_features() -> dict[str, type[ganlab.Features]]:
+    """The feature networks of this package."""
+    return {"pixels": Pixels}
