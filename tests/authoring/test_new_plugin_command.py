@@ -1,0 +1,203 @@
+"""`ganlab plugins new`: names and files as they should be, and nothing at all where something is wrong."""
+
+import ast
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import ganlab
+from ganlab import config, plugins
+from ganlab.authoring import TEMPLATES, packages
+from ganlab.cli import cli
+
+
+@pytest.fixture
+def new(tmp_path, monkeypatch):
+    """Runs `ganlab plugins new` in an empty folder, with the installed plugins."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(plugins, "_current", None)
+    monkeypatch.delenv("GANLAB_PLUGINS", raising=False)
+    return lambda *arguments: CliRunner().invoke(cli, ["plugins", "new", *map(str, arguments)])
+
+
+@pytest.fixture
+def refused(new, tmp_path):
+    """The message of a command that must fail; it must leave nothing behind."""
+
+    def refused(*arguments):
+        before = sorted(tmp_path.rglob("*"))
+        result = new(*arguments)
+        assert (result.exit_code, result.stdout) == (2, ""), result.output
+        assert sorted(tmp_path.rglob("*")) == before
+        return result.stderr.rpartition("Error: ")[2].rstrip("\n")
+
+    return refused
+
+
+def test_it_says_what_it_wrote_and_what_comes_next(new):
+    result = new("soft-slope")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == (
+        "Wrote soft-slope: the constraint constraints.soft_slope, in soft-slope/src/soft_slope/__init__.py.\n\n"
+        "Next:\n"
+        "  pip install -e soft-slope\n"
+        "  pytest soft-slope\n"
+        "  ganlab run --gin soft-slope/soft_slope.gin\n"
+    )
+    written = sorted(str(path) for path in Path("soft-slope").rglob("*") if path.is_file())
+    assert written == [
+        "soft-slope/.gitignore",
+        "soft-slope/README.md",
+        "soft-slope/pyproject.toml",
+        "soft-slope/soft_slope.gin",
+        "soft-slope/src/soft_slope/__init__.py",
+        "soft-slope/tests/test_soft_slope.py",
+    ]
+    assert sorted(path.name for path in Path().iterdir()) == ["soft-slope"]
+
+
+def test_a_package_may_be_called_after_ganlab_and_its_component_is_not(new):
+    assert new("ganlab-Soft_slope", "--kind", "loss").exit_code == 0
+    folder = Path("ganlab-Soft_slope")
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    assert project["name"] == "ganlab-Soft_slope"
+    assert project["entry-points"]["ganlab"] == {"ganlab_soft_slope": "ganlab_soft_slope"}
+    assert project["dependencies"] == [f"ganlab>={'.'.join(ganlab.__version__.split('.')[:2])}"]
+    found = use(folder / "src/ganlab_soft_slope/__init__.py")
+    assert found.component("losses", "soft_slope").factory.make.__name__ == "SoftSlope"
+
+
+def use(path):
+    found = plugins.discover(local=path.resolve())
+    assert [(row.status, row.error) for row in found.rows if row.name == plugins.LOCAL_MODULE] == [("loaded", "")]
+    return plugins.use(found)
+
+
+@pytest.mark.parametrize("kind", TEMPLATES)
+def test_what_is_written_is_well_formed(new, kind):
+    assert new("soft-slope", "--kind", kind, "--directory", ".").exit_code == 0
+    module = Path("soft-slope/src/soft_slope/__init__.py")
+    component = use(module).component(TEMPLATES[kind], "soft_slope")
+    assert component.summary.endswith(".")
+    declared = [n for n in ast.parse(module.read_text()).body if isinstance(n, ast.Assign)]
+    assert [ast.unparse(node) for node in declared] == [f"GANLAB_CONTRACT = {ganlab.CONTRACT}"]
+    recipe = config.load(["soft-slope/soft_slope.gin"])
+    assert component.factory.kind + ".soft_slope" in str(config.render(recipe))
+    for path in Path("soft-slope").rglob("*.*"):
+        assert "$" not in path.read_text() if path.is_file() else True
+
+
+@pytest.mark.parametrize("kind", TEMPLATES)
+def test_listing_it_does_not_import_tensorflow(new, kind, tmp_path):
+    new("soft-slope", "--kind", kind)
+    code = "import sys, soft_slope; print([name for name in ('tensorflow', 'keras') if name in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path / "soft-slope" / "src", capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("kind", TEMPLATES)
+def test_linters_have_nothing_to_say(new, kind, tmp_path):
+    new("soft-slope", "--kind", kind)
+    ruff = [sys.executable, "-m", "ruff"]
+    rules = ["--isolated", "--no-cache", "--line-length", "120"]
+    google = ["--select", "D", "--config", 'lint.pydocstyle.convention = "google"', "src"]
+    for command in (
+        ["check", *rules, "--select", "E,F,W,I,B,UP,N,PT,RUF,SIM,C4", "."],
+        ["check", *rules, *google],
+        ["format", "--check", *rules, "."],
+    ):
+        done = subprocess.run([*ruff, *command], cwd=tmp_path / "soft-slope", capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_constraint_is_under_thirty_lines_of_code(new):
+    new("soft-slope")
+    (made,) = [n for n in ast.walk(ast.parse(Path("soft-slope/src/soft_slope/__init__.py").read_text())) if is_class(n)]
+    code = set()
+    for node in ast.walk(made):
+        if isinstance(node, ast.stmt) and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+            code.add(node.lineno)
+    assert 5 < len(code) < 30
+
+
+def is_class(node):
+    return isinstance(node, ast.ClassDef)
+
+
+BAD_NAMES = ["1st", "a.b", "", "class", "true", "a--b", "-a", "a-", "a/b", "../a", "a b", "größe", "tf", "ganlab-1st"]
+
+
+@pytest.mark.parametrize("name", BAD_NAMES)
+def test_a_name_that_is_none(refused, name):
+    message = refused("--", name)
+    assert message.startswith(f"{name!r} cannot name a plugin: ")
+    assert "For example: ganlab plugins new " in message
+
+
+def test_the_example_in_a_refusal_is_near_and_works(refused, new):
+    assert refused("Größe 2").endswith("For example: ganlab plugins new gr-e-2")
+    assert refused("2 slopes").endswith("For example: ganlab plugins new soft-slope")
+    assert new("gr-e-2").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "said"),
+    [
+        (
+            "gradient-penalty",
+            "constraint",
+            "constraints.gradient_penalty exists already: 'ganlab_constraints' of ganlab",
+        ),
+        ("ganlab-hinge", "loss", "losses.hinge exists already: 'ganlab_losses' of ganlab"),
+        ("ganlab-losses", "loss", "There is a plugin 'ganlab_losses' already; 'ganlab plugins' lists them."),
+        ("pluggy", "loss", "The distribution pluggy "),
+        ("random", "loss", "There is a Python module 'random', which the plugin's would hide."),
+    ],
+)
+def test_a_name_that_is_taken(refused, name, kind, said):
+    message = refused(name, "--kind", kind)
+    assert message.startswith(said)
+    assert message.endswith("Choose another name.")
+
+
+def test_a_name_is_free_in_another_kind(new):
+    assert new("gradient-penalty", "--kind", "loss").exit_code == 0
+
+
+@pytest.mark.parametrize("there", ["folder", "file", "dangling link"])
+def test_a_folder_that_exists(refused, tmp_path, there):
+    path = tmp_path / "soft-slope"
+    if there == "folder":
+        path.mkdir()
+    elif there == "file":
+        path.write_text("mine")
+    else:
+        path.symlink_to("nowhere")
+    assert refused("soft-slope") == "soft-slope exists already. Choose another name, or another --directory."
+
+
+def test_a_kind_or_a_directory_that_is_none(refused):
+    assert "'penalty' is not one of 'constraint'" in refused("soft-slope", "--kind", "penalty")
+    assert "Directory 'nowhere' does not exist" in refused("soft-slope", "--directory", "nowhere")
+
+
+def test_nothing_is_left_where_writing_fails_midway(refused, monkeypatch):
+    written = []
+
+    def write_text(path, text, encoding):
+        written.append(path)
+        if len(written) == 3:
+            raise OSError(28, "No space left on device")
+        path.open("w").write(text)
+
+    monkeypatch.setattr(packages.Path, "write_text", write_text)
+    assert refused("soft-slope") == (
+        "soft-slope cannot be written: No space left on device. Choose another --directory."
+    )
+    assert len(written) == 3
