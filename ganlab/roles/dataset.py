@@ -15,10 +15,12 @@ class Dataset:
         sample_shape: The shape of one example: `(height, width, channels)` for images, `(d,)` for vectors.
         size: How many examples there are, or None for a distribution that never ends. A finite set is shuffled anew
             each epoch by the core, which then asks for numbers in `[0, size)`.
+        classes: How many classes `labels` tells apart, or None for examples without labels.
     """
 
     sample_shape: tuple[int, ...]
     size: int | None = None
+    classes: int | None = None
 
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
         """The examples with these numbers: a pure function.
@@ -33,5 +35,16 @@ class Dataset:
 
         Returns:
             float32, `(n, *sample_shape)`; images in [-1, 1].
+        """
+        raise NotImplementedError
+
+    def labels(self, numbers: tf.Tensor) -> tf.Tensor:
+        """The classes of the examples with these numbers: a pure function, for sets with `classes`.
+
+        Args:
+            numbers: int64, `(n,)`.
+
+        Returns:
+            int64, `(n,)`, each in `[0, classes)`.
         """
         raise NotImplementedError

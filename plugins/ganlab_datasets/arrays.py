@@ -29,19 +29,27 @@ class Arrays(ganlab.Dataset):
     """
 
     def __init__(
-        self, *, path: str, key: str | None = None, low: float | None = None, high: float | None = None
+        self,
+        *,
+        path: str,
+        key: str | None = None,
+        low: float | None = None,
+        high: float | None = None,
+        labels: str | None = None,
     ) -> None:
         """Opens the file and looks at all of its values once, unless they are plain bytes.
 
         Args:
             path: The file; a relative path is from the working directory.
-            key: Which array of a `.npz` file; may be left out where there is one only.
+            key: Which array of a `.npz` file; may be left out where there is one only, beside the labels.
             low: The value that becomes -1; goes with `high`.
             high: The value that becomes 1. Integers other than uint8 need both.
+            labels: The array of a `.npz` file that has each row's class, whole numbers from 0; None for no labels.
 
         Raises:
             ConfigError: The file cannot be read, or its array is empty, of a wrong rank, ragged, not of numbers,
-                not finite or out of range. The message names the file and the rule.
+                not finite or out of range; or the labels are not a class a row. The message names the file and the
+                rule.
         """
         if (low is None) != (high is None):
             missing = "low" if low is None else "high"
@@ -49,7 +57,7 @@ class Arrays(ganlab.Dataset):
         if low is not None and high is not None and not (np.isfinite(low) and np.isfinite(high) and low < high):
             raise refusal("arrays", "low", low, f"must be finite and below datasets.arrays.high = {high!r}.")
         self._path = path
-        rows = _load(path, key)
+        rows = _load(path, key, labels)
         self._check_kind(rows)
         # Plain bytes are in their range by nature, and need no look.
         if rows.dtype == np.uint8 and low is None:
@@ -64,6 +72,8 @@ class Arrays(ganlab.Dataset):
         self._rows, self._low, self._high = rows, low, high
         self.sample_shape = (*rows.shape[1:], 1) if rows.ndim == 3 else rows.shape[1:]
         self.size = len(rows)
+        self._labels = None if labels is None else self._classes_of_rows(_load(path, labels, None), labels)
+        self.classes = None if self._labels is None else int(self._labels.max()) + 1
 
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
         """The rows with these numbers, `(n, *sample_shape)` float32; the seed plays no part."""
@@ -76,6 +86,21 @@ class Arrays(ganlab.Dataset):
             return values
         # Divided by the half range, so that both ends are exact.
         return (values - self._low) / ((self._high - self._low) / 2.0) - 1.0
+
+    def labels(self, numbers: tf.Tensor) -> tf.Tensor:
+        """The classes of the rows with these numbers, `(n,)` int64."""
+        return tf.gather(self._labels, numbers)
+
+    def _classes_of_rows(self, labels: np.ndarray, name: str) -> np.ndarray:
+        if labels.dtype.kind not in "iu" or labels.shape not in ((self.size,), (self.size, 1)) or labels.min() < 0:
+            raise refusal(
+                "arrays",
+                "labels",
+                name,
+                f"names an array of {labels.dtype} and shape {labels.shape} in {self._path!r}; it must hold a whole "
+                f"number from 0 for each of the {self.size} rows.",
+            )
+        return labels.reshape(-1).astype(np.int64)
 
     def _refusal(self, rule: str) -> ganlab.ConfigError:
         return refusal("arrays", "path", self._path, rule)
@@ -129,21 +154,22 @@ def _chunks(rows: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         yield start, rows[start : start + step]
 
 
-def _load(path: str, key: str | None) -> np.ndarray:
+def _load(path: str, key: str | None, labels: str | None) -> np.ndarray:
     file = Path(path).expanduser()
     if file.suffix not in (".npy", ".npz"):
         raise refusal("arrays", "path", path, "must be a .npy or a .npz file, as numpy.save and numpy.savez write.")
     if not file.is_file():
         raise refusal("arrays", "path", path, f"is not there: no file {str(file.absolute())!r}.")
-    if file.suffix == ".npy" and key is not None:
-        raise refusal(
-            "arrays", "key", key, f"is for .npz files; {path!r} holds one array without a name. Leave it out."
-        )
+    for name, value in (("key", key), ("labels", labels)):
+        if file.suffix == ".npy" and value is not None:
+            raise refusal(
+                "arrays", name, value, f"is for .npz files; {path!r} holds one array without a name. Leave it out."
+            )
     try:
         if file.suffix == ".npy":
             return np.load(file, mmap_mode="r", allow_pickle=False)
         with np.load(file, allow_pickle=False) as archive:
-            return archive[_chosen(path, key, archive.files)]
+            return archive[_chosen(path, key, [name for name in archive.files if name != labels])]
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         if "object" in str(error).lower():
             raise refusal(

@@ -20,6 +20,9 @@ class ImageFolder(ganlab.Dataset):
     Files are found in subfolders too and numbered in the order of their relative paths; hidden ones are left out. Of
     each the central square is taken and resized with antialiased bilinear interpolation, in [-1, 1]. A GIF gives its
     first frame, transparency is dropped, and a camera's orientation tag (EXIF) is not applied.
+
+    Where every file lies in a subfolder and there are two of those or more, they are the classes, in the order of
+    their names.
     """
 
     def __init__(self, *, path: str, size: int = 64, channels: int = 3) -> None:
@@ -48,6 +51,10 @@ class ImageFolder(ganlab.Dataset):
         self._root = os.fsencode(root) + b"/"
         self.sample_shape = (size, size, channels)
         self.size = len(found)
+        tops = [name.partition("/")[0] if "/" in name else "" for name in found]
+        places = {name: place for place, name in enumerate(sorted(set(tops)))}
+        self._labels = [places[top] for top in tops]
+        self.classes = len(places) if len(places) > 1 and all(tops) else None
 
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
         """The images with these numbers, `(n, size, size, channels)` float32; the seed plays no part.
@@ -74,6 +81,10 @@ class ImageFolder(ganlab.Dataset):
         )
         with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(came), [message])]):
             return tf.ensure_shape(images[:count], (count, *self.sample_shape))
+
+    def labels(self, numbers: tf.Tensor) -> tf.Tensor:
+        """The places of the images' subfolders among their sorted names, `(n,)` int64."""
+        return tf.gather(tf.constant(self._labels, tf.int64), numbers)
 
     def _image(self, path: tf.Tensor) -> tf.Tensor:
         size, _, channels = self.sample_shape

@@ -58,12 +58,14 @@ class KerasImages(ganlab.Dataset):
             raise refusal("keras", "split", split, "must be 'train' or 'test'.")
         if resize is not None:
             check_whole("keras", resize=resize)
-        images = _load(name)[0 if split == "train" else 1]
+        images, labels = _load(name)[0 if split == "train" else 1]
         self._images = images[..., None] if images.ndim == 3 else images
         self._resize = resize
         height, width, channels = self._images.shape[1:]
         self.sample_shape = (resize or height, resize or width, channels)
         self.size = len(self._images)
+        self._labels = np.asarray(labels, np.int64).reshape(-1)  # CIFAR's come as a column
+        self.classes = 100 if name == "cifar100" else 10
 
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
         """The images with these numbers, `(n, *sample_shape)` float32; the seed plays no part."""
@@ -71,10 +73,15 @@ class KerasImages(ganlab.Dataset):
         images = from_bytes(gather(self._images.__getitem__, numbers, shape, np.uint8))
         return images if self._resize is None else square(images, self._resize)
 
+    def labels(self, numbers: tf.Tensor) -> tf.Tensor:
+        """The classes of the images in Keras' numbering, `(n,)` int64; the fine ones of `cifar100`."""
+        return tf.gather(self._labels, numbers)
 
-def _load(name: str) -> tuple[np.ndarray, np.ndarray]:
+
+def _load(name: str) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """Images and labels of the two splits."""
     try:
-        (train, _), (test, _) = getattr(keras.datasets, name).load_data()
+        train, test = getattr(keras.datasets, name).load_data()
     # Keras raises a bare Exception for a failed download, and whatever a broken file leads to.
     except Exception as error:
         if isinstance(error, ganlab.GanlabError):  # no Keras at all

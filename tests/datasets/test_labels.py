@@ -1,0 +1,85 @@
+"""Labels by example number, of the datasets that have them."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from PIL import Image
+from sklearn.datasets import load_digits
+
+import ganlab
+
+DIGITS = load_digits(return_X_y=True)[1]
+
+
+def labels(dataset, numbers):
+    found = dataset.labels(tf.constant(numbers, tf.int64))
+    assert found.dtype == tf.int64
+    return found.numpy().tolist()
+
+
+def test_digits_are_labelled_in_the_order_of_their_images():
+    digits = ganlab.component("datasets", "digits")()
+    assert digits.classes == 10
+    assert labels(digits, range(1797)) == DIGITS.tolist()
+    assert labels(digits, [1796, 0]) == [DIGITS[1796], DIGITS[0]]
+
+
+def test_kept_digits_keep_their_labels():
+    digits = ganlab.component("datasets", "digits")(labels=[7, 2])
+    kept = [label for label in DIGITS if label in (2, 7)]
+    assert digits.classes == 10
+    assert labels(digits, range(digits.size)) == kept
+
+
+@pytest.mark.parametrize(("name", "classes"), [("mnist", 10), ("cifar100", 100)])
+def test_labels_of_keras_sets_are_those_of_the_split(name, classes, monkeypatch):
+    images = np.zeros((4, 8, 8), np.uint8)
+    train, test = np.array([3, 1, 4, 1]), np.array([[9], [5], [2], [6]])  # a column, as those of CIFAR
+    loaded = (images, train), (images, test)
+    monkeypatch.setattr(getattr(keras.datasets, name), "load_data", lambda: loaded)
+    make = ganlab.component("datasets", "keras")
+    assert labels(make(name=name), [0, 2, 3]) == [3, 4, 1]
+    assert labels(make(name=name, split="test"), [3, 0]) == [6, 9]
+    assert make(name=name).classes == classes
+
+
+def test_subfolders_are_classes_in_the_order_of_their_names(tmp_path):
+    for name in ("cat/b.png", "cat/deep/a.png", "ant/z.png", "dog/a.png"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.zeros((4, 4, 3), np.uint8)).save(tmp_path / name)
+    make = ganlab.component("datasets", "image_folder")
+    folder = make(path=str(tmp_path), size=4)
+    assert folder.classes == 3
+    assert labels(folder, [0, 1, 2, 3]) == [0, 1, 1, 2]  # ant/z, cat/b, cat/deep/a, dog/a
+    assert make(path=str(tmp_path / "cat"), size=4).classes is None  # a file that is in no subfolder
+    assert make(path=str(tmp_path / "dog"), size=4).classes is None
+
+
+def test_an_array_of_a_file_may_hold_the_labels(tmp_path):
+    path = str(tmp_path / "rows.npz")
+    np.savez(path, x=np.arange(6.0).reshape(3, 2), y=np.array([2, 0, 2], np.uint8))
+    make = ganlab.component("datasets", "arrays")
+    rows = make(path=path, labels="y")
+    assert (rows.size, rows.sample_shape, rows.classes) == (3, (2,), 3)
+    assert labels(rows, [2, 1]) == [2, 0]
+    np.testing.assert_array_equal(rows.examples(tf.constant([1], tf.int64), 0), [[2.0, 3.0]])
+    assert make(path=path, key="x").classes is None
+
+
+@pytest.mark.parametrize("wrong", [np.zeros(2, int), np.zeros(3), np.array([0, -1, 1]), np.zeros((3, 2), int)])
+def test_labels_that_are_not_a_class_a_row_are_refused(tmp_path, wrong):
+    path = str(tmp_path / "rows.npz")
+    np.savez(path, x=np.zeros((3, 2)), y=wrong)
+    with pytest.raises(ganlab.ConfigError, match=r"arrays\.labels = 'y' names an array of .* each of the 3 rows"):
+        ganlab.component("datasets", "arrays")(path=path, labels="y")
+
+
+def test_labels_of_a_file_with_one_array_are_refused(tmp_path):
+    np.save(tmp_path / "rows.npy", np.zeros((3, 2)))
+    with pytest.raises(ganlab.ConfigError, match=r"arrays\.labels = 'y' is for \.npz files"):
+        ganlab.component("datasets", "arrays")(path=str(tmp_path / "rows.npy"), labels="y")
+
+
+def test_a_dataset_without_labels_says_so():
+    assert ganlab.component("datasets", "gaussian_ring")().classes is None
