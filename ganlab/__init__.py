@@ -21,10 +21,25 @@ from ganlab.errors import (
 )
 from ganlab.hookspecs import CONTRACT, hookimpl
 from ganlab.plugins import component, use_plugin_file
-from ganlab.roles import Architecture, Batch, Constraint, Critic, Dataset, Evaluator, Features, Loss, Replica
+from ganlab.roles import (
+    Architecture,
+    Batch,
+    Constraint,
+    Critic,
+    CriticLayer,
+    CriticView,
+    Dataset,
+    Diagnostic,
+    Evaluator,
+    Features,
+    Findings,
+    Loss,
+    LossGradients,
+    Replica,
+)
 
 if TYPE_CHECKING:
-    from ganlab import functional, layers
+    from ganlab import functional, layers, lipschitz
     from ganlab.composition import Experiment, experiment
     from ganlab.runs import Run
     from ganlab.training import train
@@ -38,6 +53,7 @@ _LAZY = {
     "train": "ganlab.training",
     "functional": "ganlab.functional",
     "layers": "ganlab.layers",
+    "lipschitz": "ganlab.lipschitz",
 }
 
 
@@ -56,13 +72,18 @@ __all__ = [
     "Constraint",
     "ContractError",
     "Critic",
+    "CriticLayer",
+    "CriticView",
     "Dataset",
+    "Diagnostic",
     "Evaluator",
     "Experiment",
     "Features",
+    "Findings",
     "GanlabError",
     "IncompatibleError",
     "Loss",
+    "LossGradients",
     "MissingDependencyError",
     "PluginError",
     "Replica",
@@ -74,6 +95,7 @@ __all__ = [
     "functional",
     "hookimpl",
     "layers",
+    "lipschitz",
     "train",
     "use_plugin_file",
 ]

@@ -13,7 +13,7 @@ from ganlab.blame import plugin_code
 from ganlab.errors import ConfigError, ContractError, IncompatibleError
 from ganlab.plugins import component
 from ganlab.recipes import Recipe, described, recipe_of, selector_of
-from ganlab.roles import Architecture, Constraint, Dataset, Evaluator, Loss
+from ganlab.roles import Architecture, Constraint, Dataset, Diagnostic, Evaluator, Loss
 
 if TYPE_CHECKING:
     import keras
@@ -30,9 +30,10 @@ PARTS = {
     "critic_optimizer": "optimizers",
     "generator_optimizer": "optimizers",
     "evaluators": "evaluators",
+    "diagnostics": "diagnostics",
 }
 # The parts that take several components.
-LISTS = ("constraints", "evaluators")
+LISTS = ("constraints", "evaluators", "diagnostics")
 PRECISIONS = ("float32", "mixed_bfloat16")
 JITS = ("auto", "on", "off")
 
@@ -56,6 +57,7 @@ class Experiment:
     precision: str = "float32"
     jit: str = "auto"
     evaluators: tuple[Evaluator, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
     evaluate_every: int = 1_000
     checkpoint_every: int = 1_000
     log_every: int = 10
@@ -78,7 +80,7 @@ class Experiment:
         return Recipe("", "experiment", {name: described(value) for name, value in {**values, **lists}.items()})
 
     def component_names(self, part: str) -> list[str]:
-        """A name for each of the `constraints` or `evaluators`, unique: the second of a name is `<name>_2`."""
+        """A name for each of a part that takes several, unique: the second of a name is `<name>_2`."""
         names: list[str] = []
         for item in getattr(self, part):
             recipe = recipe_of(item)
@@ -108,6 +110,7 @@ def experiment(
     precision: Literal["float32", "mixed_bfloat16"] = "float32",
     jit: Literal["auto", "on", "off"] = "auto",
     evaluators: Sequence[Evaluator] = (),
+    diagnostics: Sequence[Diagnostic] = (),
     evaluate_every: int = 1_000,
     checkpoint_every: int = 1_000,
     log_every: int = 10,
@@ -130,6 +133,7 @@ def experiment(
         precision: "float32" or "mixed_bfloat16" (penalties and losses stay float32).
         jit: Whether XLA compiles the gradients: "on", "off" or "auto", where it is known to be quicker.
         evaluators: Measures of the generator, taken every `evaluate_every` steps and at the end.
+        diagnostics: Looks at the critic, at each evaluation or as often as each of them says, and at the end.
         evaluate_every: Generator updates between evaluations and sample pictures; 0 for the end alone.
         checkpoint_every: Generator updates between checkpoints; 0 for the end alone.
         log_every: Generator updates that one row of metrics averages over.
@@ -222,6 +226,7 @@ def _check_roles(settings: Mapping[str, Any]) -> None:
         "critic_optimizer": (keras.optimizers.Optimizer, "keras.optimizers.Optimizer"),
         "generator_optimizer": (keras.optimizers.Optimizer, "keras.optimizers.Optimizer"),
         "evaluators": (Evaluator, "ganlab.Evaluator"),
+        "diagnostics": (Diagnostic, "ganlab.Diagnostic"),
     }
     for part, (role, called) in roles.items():
         value = settings[part]

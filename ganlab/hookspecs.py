@@ -62,6 +62,11 @@ def ganlab_evaluators() -> Factories:  # type: ignore[empty-body]
 
 
 @hookspec
+def ganlab_diagnostics() -> Factories:  # type: ignore[empty-body]
+    """Ways to look at a critic, each a factory of a `ganlab.Diagnostic`: `{"slopes": Slopes}`."""
+
+
+@hookspec
 def ganlab_features() -> Factories:  # type: ignore[empty-body]
     """What evaluators see in place of pixels, each a factory of a `ganlab.Features`: `{"classifier": Classifier}`."""
 

@@ -23,7 +23,17 @@ from ganlab.recipes import Factory
 
 GROUP = "ganlab"
 LOCAL_MODULE = "ganlab_plugins"
-KINDS = ("constraints", "architectures", "strategies", "datasets", "losses", "evaluators", "features", "optimizers")
+KINDS = (
+    "constraints",
+    "architectures",
+    "strategies",
+    "datasets",
+    "losses",
+    "evaluators",
+    "diagnostics",
+    "features",
+    "optimizers",
+)
 # The statuses of plugins that something is wrong with.
 UNUSABLE = ("broken", "incompatible")
 
@@ -324,8 +334,8 @@ def component(kind: str, name: str) -> Factory:
     """A registered factory: `ganlab.component("losses", "hinge")()`.
 
     Args:
-        kind: `constraints`, `architectures`, `strategies`, `datasets`, `losses`, `evaluators`, `features` or
-            `optimizers`.
+        kind: `constraints`, `architectures`, `strategies`, `datasets`, `losses`, `evaluators`, `diagnostics`,
+            `features` or `optimizers`.
         name: The component's name.
 
     Returns:

@@ -3,8 +3,24 @@
 from ganlab.roles.architecture import Architecture
 from ganlab.roles.constraint import Batch, Constraint, Critic, Replica
 from ganlab.roles.dataset import Dataset
+from ganlab.roles.diagnostic import CriticLayer, CriticView, Diagnostic, Findings, LossGradients
 from ganlab.roles.evaluator import Evaluator
 from ganlab.roles.features import Features
 from ganlab.roles.loss import Loss
 
-__all__ = ["Architecture", "Batch", "Constraint", "Critic", "Dataset", "Evaluator", "Features", "Loss", "Replica"]
+__all__ = [
+    "Architecture",
+    "Batch",
+    "Constraint",
+    "Critic",
+    "CriticLayer",
+    "CriticView",
+    "Dataset",
+    "Diagnostic",
+    "Evaluator",
+    "Features",
+    "Findings",
+    "Loss",
+    "LossGradients",
+    "Replica",
+]

@@ -76,7 +76,7 @@ class Bench:
             rates: Learning rates of gradient descent, for the critic and for the generator.
             jit: Whether XLA compiles the gradients.
         """
-        plain = composed(recipe, replicas, precision="float32", jit=jit, evaluators=())
+        plain = composed(recipe, replicas, precision="float32", jit=jit, evaluators=(), diagnostics=())
         templates = (plain.critic_optimizer, plain.generator_optimizer)
         if optimizers == "sgd":
             templates = tuple(keras.optimizers.SGD(learning_rate=rate) for rate in rates)

@@ -79,8 +79,8 @@ def resume(source: Source, *, replicas: int, iterations: int, folder: str, at: i
 
 
 def _experiment(source: Source, replicas: int) -> Experiment:
-    settings: dict[str, Any] = {"evaluators": (), "evaluate_every": 0, "checkpoint_every": 0, "log_every": _LOG_EVERY}
-    return composed(recipe_of(source), replicas, **settings)
+    settings: dict[str, Any] = {"evaluate_every": 0, "checkpoint_every": 0, "log_every": _LOG_EVERY}
+    return composed(recipe_of(source), replicas, evaluators=(), diagnostics=(), **settings)
 
 
 def _train(experiment: Experiment, path: Path, *, until: int, resume: bool = False) -> None:

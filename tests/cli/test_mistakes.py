@@ -18,7 +18,7 @@ NAMES = {
     ),
     "experiment.loss = @los.hinge()": (
         "exp.gin:7: There is no kind of component 'los'. Did you mean 'losses'? Kinds: constraints, architectures, "
-        "strategies, datasets, losses, evaluators, features, optimizers."
+        "strategies, datasets, losses, evaluators, diagnostics, features, optimizers."
     ),
     "experiment.constraints = [@constraints.hinge()]": (
         "exp.gin:7: There is no constraints.hinge. Did you mean 'losses.hinge'? Known constraints: every, penalty."

@@ -1,0 +1,78 @@
+"""How steep the critic is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+import ganlab
+
+# What the constraints promise is a slope of at most about one; slopes of this factor beyond it are no rounding of that.
+_STEEP, _FLAT = 2.0, 0.1
+
+
+class Slopes(ganlab.Diagnostic):
+    """The norm of the critic's gradient at real, generated and interpolated examples.
+
+    Interpolated ones lie between a real and a generated example, at a uniform place: where Gulrajani et al., "Improved
+    training of Wasserstein GANs" (2017), show an optimal critic to have slope one.
+
+    Figures, for each of `real`, `fake` and `interpolated`: `mean` (each replica's too), `low` and `high`, which leave
+    5% of the examples below and above, and `max`.
+    """
+
+    def __init__(self, *, every: int = 0, target: float | None = 1.0) -> None:
+        """Chooses what is complained of.
+
+        Args:
+            every: Generator updates between looks; 0 for each evaluation.
+            target: The slope that the critic should have. Means between real and generated examples of more than twice
+                it, or less than a tenth, are complained of; None complains of none.
+
+        Raises:
+            ConfigError: The target is not positive.
+        """
+        if target is not None and not target > 0:
+            raise ganlab.ConfigError(f"diagnostics.slopes.target = {target!r} must be above 0, or None.")
+        self.every, self.target = every, target
+
+    def look(self, critic: ganlab.CriticView) -> ganlab.Findings:
+        """The slopes over the batch that comes next."""
+        weight = critic.random().random([len(critic.real)] + [1] * (critic.real.ndim - 1), np.float32)
+        points = {
+            "real": critic.real,
+            "fake": critic.fake,
+            "interpolated": weight * critic.real + (1 - weight) * critic.fake,
+        }
+        figures: dict[str, float] = {}
+        replicas: dict[str, list[float]] = {}
+        for name, x in points.items():
+            slopes = critic.slopes(x)
+            figures[f"{name}/mean"] = float(slopes.mean())
+            figures[f"{name}/low"], figures[f"{name}/high"] = map(float, np.quantile(slopes, [0.05, 0.95]))
+            figures[f"{name}/max"] = float(slopes.max())
+            replicas[f"{name}/mean"] = [float(slopes[critic.share(i)].mean()) for i in range(critic.replicas)]
+        return ganlab.Findings(figures, replicas)
+
+    def diagnose(self, figures: Mapping[str, float]) -> str | None:
+        """Complains of slopes far from the target."""
+        slope = figures["interpolated/mean"]
+        if self.target is None or _FLAT * self.target <= slope <= _STEEP * self.target:
+            return None
+        if slope > self.target:
+            seen = "it is not held Lipschitz"
+            remedy = (
+                "a larger weight of its penalty, such as constraints.gradient_penalty.weight, or a constraint where "
+                "there is none: experiment.constraints = [@constraints.gradient_penalty()]"
+            )
+        else:
+            seen = "it is held back too much, and tells the generator little"
+            remedy = (
+                "a smaller weight of its penalty or a larger limit, such as constraints.weight_clipping.limit, or a "
+                "larger experiment.critic_steps"
+            )
+        return (
+            f"The critic's mean slope between real and generated examples is {slope:.3g} where {self.target:g} is "
+            f"meant: {seen}. Try {remedy}."
+        )
