@@ -1,0 +1,187 @@
+"""Broken plugins as pip installs them never break a run that does without them, and say why to one that does not."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from ganlab import __version__
+
+GIN = """\
+include 'base/toy.gin'
+
+experiment.dataset = @datasets.gaussian_ring()
+experiment.constraints = [@constraints.spectral_norm()]
+experiment.steps = 1
+experiment.batch_size = 8
+architectures.mlp.width = 4
+"""
+COMPONENT = """\
+import ganlab
+
+
+class Mine(ganlab.Constraint):
+    '''Does nothing.'''
+
+
+@ganlab.hookimpl
+def ganlab_constraints():
+    return {'mine': Mine}
+"""
+
+# What is wrong: the module's source, the status of the plugin's row, what the row says, and how a run that uses the
+# plugin's component ends.
+BROKEN = {
+    "import-error": (
+        "import no_such_module_at_all\n" + COMPONENT,
+        "broken",
+        "ModuleNotFoundError: No module named 'no_such_module_at_all'",
+    ),
+    "leaves": ("raise SystemExit(3)\n" + COMPONENT, "broken", "SystemExit: 3"),
+    "misspelt-hook": (
+        COMPONENT.replace("def ganlab_constraints", "def ganlab_constraint"),
+        "broken",
+        "unknown hook 'ganlab_constraint'. Did you mean 'ganlab_constraints'?",
+    ),
+    "wrong-type": (
+        COMPONENT.replace("{'mine': Mine}", "[Mine]"),
+        "broken",
+        "ganlab_constraints returned list; it must return a dict of name to factory",
+    ),
+    "tomorrow": (
+        "from ganlab import ATradeOfTomorrow\n\nGANLAB_CONTRACT = 99\n" + COMPONENT,
+        "incompatible",
+        "written for plugin contract 99, where this ganlab has contract 1. Upgrade ganlab, or install the plugin's "
+        "version for contract 1",
+    ),
+}
+# This one clashes with a component of ganlab's own, which the experiment's included file names and the experiment
+# does not use.
+CLASH = COMPONENT.replace("'mine'", "'gradient_penalty'")
+CLASHING = (
+    "Two plugins offer constraints.gradient_penalty: 'bad_clash' of ganlab-bad-clash 0.7 and 'ganlab_constraints' of "
+    f"ganlab {__version__}. Disable one of them: --no-plugin bad_clash or --no-plugin ganlab_constraints."
+)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """For each of them a folder that pip installed it into."""
+    folder = tmp_path_factory.mktemp("distributions")
+    for name, source in {**{name: source for name, (source, *_) in BROKEN.items()}, "clash": CLASH}.items():
+        module = f"bad_{name.replace('-', '_')}"
+        project = folder / "source" / name
+        project.mkdir(parents=True)
+        (project / f"{module}.py").write_text(source)
+        (project / "pyproject.toml").write_text(
+            '[build-system]\nrequires = ["hatchling"]\nbuild-backend = "hatchling.build"\n\n'
+            f'[project]\nname = "ganlab-bad-{name}"\nversion = "0.7"\n\n'
+            f'[project.entry-points.ganlab]\n{module} = "{module}"\n\n'
+            f'[tool.hatch.build.targets.wheel]\ninclude = ["{module}.py"]\n'
+        )
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
+        pip += ["--disable-pip-version-check", "--target", folder / name, project]
+        subprocess.run(pip, check=True)
+        assert (folder / name / f"ganlab_bad_{name.replace('-', '_')}-0.7.dist-info" / "entry_points.txt").is_file()
+    return folder
+
+
+ALL = " ".join([*BROKEN, "clash"])
+
+
+@pytest.fixture(scope="module")
+def ganlab(site):
+    """Runs `ganlab` in a process that sees some of them: `ganlab("clash", arguments...)`."""
+    (site / "exp.gin").write_text(GIN)
+
+    def ganlab(names, *arguments, **variables):
+        path = os.pathsep.join(str(site / name) for name in names.split())
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("GANLAB_")}
+        return subprocess.run(
+            [sys.executable, "-m", "ganlab", *arguments],
+            cwd=site,
+            env={**inherited, "PYTHONPATH": path, "TF_CPP_MIN_LOG_LEVEL": "3", **variables},
+            capture_output=True,
+            text=True,
+        )
+
+    return ganlab
+
+
+def using(component):
+    return ["run", "--gin", "exp.gin", "--dry-run", "--param", f"experiment.constraints=[@constraints.{component}()]"]
+
+
+@pytest.fixture(scope="module")
+def alone(ganlab):
+    """What a dry run says where none of them is installed."""
+    done = ganlab("", "run", "--gin", "exp.gin", "--dry-run")
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", [*BROKEN, "clash"])
+def test_a_run_without_it_is_as_if_it_were_not_there(ganlab, alone, name):
+    done = ganlab(name, "run", "--gin", "exp.gin", "--dry-run")
+    assert (done.returncode, done.stdout, done.stderr) == (0, alone, "")
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_run_with_its_component_says_why_there_is_none(ganlab, name):
+    _, status, reason = BROKEN[name]
+    done = ganlab(name, *using("mine"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(
+        "Error: --param 'experiment.constraints=[@constraints.mine()]': There is no constrain"
+    )
+    missing = f"Plugins not loaded: {plugin(name)} ({status}: {reason}); see 'ganlab plugins'."
+    assert done.stderr.endswith(f"{missing}\n")
+    assert "Traceback" not in done.stderr
+
+
+def plugin(name):
+    return f"bad_{name.replace('-', '_')}"
+
+
+def test_each_is_a_row(ganlab):
+    found = json.loads(ganlab(ALL, "plugins", "--json").stdout)
+    rows = {row["name"]: row for row in found["plugins"]}
+    table = ganlab(ALL, "plugins", COLUMNS="400").stdout.splitlines()
+    for name, (_, status, reason) in BROKEN.items():
+        row = rows[plugin(name)]
+        assert (row["distribution"], row["version"], row["status"]) == (f"ganlab-bad-{name}", "0.7", status)
+        assert row["error"].strip().endswith(reason)
+        (line,) = [line for line in table if f" {plugin(name)} " in line]
+        assert reason in line
+        assert line.split()[-1] == status
+    assert found["clashes"] == [CLASHING]
+    (component,) = [c for c in found["components"] if c["name"] == "gradient_penalty"]
+    assert component["status"] == "clash"
+    (line,) = [line for line in table if " gradient_penalty " in line]
+    assert CLASHING in line
+    assert line.split()[-1] == "clash"
+
+
+def test_a_clash_stops_the_run_that_uses_the_component(ganlab):
+    done = ganlab("clash", *using("gradient_penalty"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"Error: --param 'experiment.constraints=[@constraints.gradient_penalty()]': {CLASHING}\n"
+    assert ganlab("clash", *using("gradient_penalty"), "--no-plugin", "bad_clash").returncode == 0
+
+
+def test_with_all_of_them_installed_an_experiment_trains(ganlab, site):
+    done = ganlab(ALL, "run", "--gin", "exp.gin", "--name", "first")
+    assert done.returncode == 0, done.stderr
+    assert "Completed at step 1 of 1" in done.stdout
+    info = json.loads((site / "runs" / "exp" / "first" / "run.json").read_text())
+    rows = {name: row["status"] for name, row in info["provenance"]["plugins"].items() if name.startswith("bad_")}
+    assert rows == {**{plugin(name): status for name, (_, status, _) in BROKEN.items()}, "bad_clash": "loaded"}
+
+
+@pytest.mark.parametrize("name", ["tomorrow", "clash"])
+def test_who_wants_to_be_strict_is_stopped(ganlab, name):
+    done = ganlab(name, "run", "--gin", "exp.gin", "--dry-run", GANLAB_STRICT_PLUGINS="1")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert (CLASHING if name == "clash" else f"is incompatible: {BROKEN[name][2].rstrip('.')}.") in done.stderr
