@@ -12,7 +12,9 @@ SMALL = {
     "mlp-elu": ("mlp", {"width": 8, "activation": "elu"}, (5, 3)),
     "mlp-softplus": ("mlp", {"width": 8, "activation": "softplus"}, (2,)),
     "mlp-tanh": ("mlp", {"width": 8, "activation": "tanh"}, (2,)),
+    "mlp-dropout": ("mlp", {"width": 8, "depth": 2, "dropout": 0.3}, (2,)),
     "dcgan": ("dcgan", {"channels": 4, "latent_dim": 6}, (28, 28, 1)),
+    "dcgan-dropout": ("dcgan", {"channels": 4, "latent_dim": 6, "dropout": 0.3}, (16, 16, 1)),
     "dcgan-layer": (
         "dcgan",
         {"channels": 4, "latent_dim": 6, "generator_normalization": "layer", "critic_normalization": "layer"},
@@ -136,6 +138,26 @@ def test_mlp_ends_in_tanh_for_images(shape, output, activation):
     generator = make("mlp", width=4, output=output).generator(shape)
     assert generator.get_layer("output").activation.__name__ == activation
     assert generator.output_shape == (None, *shape)
+
+
+@pytest.mark.parametrize(("case", "count"), [("mlp-dropout", 2), ("dcgan-dropout", 2)])
+def test_dropout_is_after_each_activation_of_the_critic_alone(case, count):
+    _, generator, critic, shape = built(case)
+    kinds = [type(layer) for layer in critic.layers]
+    dropped = [i for i, kind in enumerate(kinds) if kind is ganlab.layers.Dropout]
+    assert len(dropped) == count
+    assert all(critic.layers[i].rate == 0.3 and critic.layers[i - 1].name.startswith("activation") for i in dropped)
+    assert not ganlab.layers.noisy_layers(generator)
+
+    class KeepsNothing:
+        def uniform(self, shape):
+            return tf.zeros(shape)
+
+    # Every unit dropped leaves the last layer's bias, which starts at zero; outside training nothing is dropped.
+    x = normal((3, *shape))
+    with ganlab.layers.noise_from(KeepsNothing()):
+        np.testing.assert_array_equal(critic(x, training=True), np.zeros((3, 1)))
+        assert np.all(critic(x, training=False) != 0)
 
 
 def slope_penalty(critic, x):
@@ -273,6 +295,8 @@ def test_sample_shapes_that_do_not_fit_are_named(name, shape, message):
         ("mlp", {"depth": -1}, r"architectures\.mlp\.depth = -1 must be"),
         ("mlp", {"latent_dim": 2.0}, r"architectures\.mlp\.latent_dim = 2\.0 must be"),
         ("mlp", {"activation": "swish"}, r"mlp\.activation = 'swish' must be one of 'relu', 'leaky_relu'"),
+        ("mlp", {"dropout": 1.0}, r"architectures\.mlp\.dropout = 1\.0 must be at least 0 and below 1"),
+        ("dcgan", {"dropout": -0.1}, r"architectures\.dcgan\.dropout = -0\.1 must be at least 0 and below 1"),
         ("mlp", {"output": "sigmoid"}, r"mlp\.output = 'sigmoid' must be one of 'auto', 'linear', 'tanh'"),
         ("dcgan", {"channels": 0}, r"architectures\.dcgan\.channels = 0 must be"),
         ("dcgan", {"latent_dim": 0}, r"architectures\.dcgan\.latent_dim = 0 must be"),
