@@ -21,7 +21,8 @@ class BanachPenalty(ganlab.Constraint):
     `weight * target * (||grad critic(x)||_q / target - 1)^2`. The paper's small penalty on the scores is left out.
 
     By the paper's rule `weight` is the mean norm of real examples of order `ord`, and `target` that of order q; both
-    are taken from each global batch unless they are set.
+    are taken from each global batch unless they are set. Scores then differ by `target` times a distance:
+    `target = 1` makes a 1-Lipschitz critic.
 
     Logs `slope`, the mean dual norm over the points where it is taken, and `target`.
     """
