@@ -39,7 +39,7 @@ from ganlab.roles import (
 )
 
 if TYPE_CHECKING:
-    from ganlab import functional, layers, lipschitz
+    from ganlab import functional, layers, lipschitz, transport
     from ganlab.composition import Experiment, experiment
     from ganlab.runs import Run
     from ganlab.training import train
@@ -54,6 +54,7 @@ _LAZY = {
     "functional": "ganlab.functional",
     "layers": "ganlab.layers",
     "lipschitz": "ganlab.lipschitz",
+    "transport": "ganlab.transport",
 }
 
 
@@ -97,5 +98,6 @@ __all__ = [
     "layers",
     "lipschitz",
     "train",
+    "transport",
     "use_plugin_file",
 ]

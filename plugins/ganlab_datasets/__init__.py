@@ -7,6 +7,7 @@ from ganlab_datasets.arrays import Arrays
 from ganlab_datasets.digits import Digits
 from ganlab_datasets.image_folder import ImageFolder
 from ganlab_datasets.keras_images import KerasImages
+from ganlab_datasets.known_distances import TranslatedGaussians, TwoImages
 from ganlab_datasets.mixtures import GaussianGrid, GaussianMixture, GaussianRing
 from ganlab_datasets.swiss_roll import SwissRoll
 from ganlab_datasets.tfds_images import TfdsImages
@@ -24,6 +25,8 @@ def ganlab_datasets() -> dict[str, type[ganlab.Dataset]]:
         "keras": KerasImages,
         "swiss_roll": SwissRoll,
         "tfds": TfdsImages,
+        "translated_gaussians": TranslatedGaussians,
+        "two_images": TwoImages,
     }
 
 
@@ -37,5 +40,7 @@ __all__ = [
     "KerasImages",
     "SwissRoll",
     "TfdsImages",
+    "TranslatedGaussians",
+    "TwoImages",
     "ganlab_datasets",
 ]

@@ -39,6 +39,8 @@ def test_the_plugin_offers_the_datasets_under_their_names():
         "keras",
         "swiss_roll",
         "tfds",
+        "translated_gaussians",
+        "two_images",
     ]
 
 
