@@ -78,8 +78,5 @@ def test_the_table_of_plugins_is_readable_on_a_page(monkeypatch):
     assert max(map(len, lines)) <= 100
     assert head.index("from") - head.index("summary") >= 35
     (row,) = [line for line in lines if " one_device " in line]
-    assert row.split() == [
-        *["strategies", "one_device", "Everything", "on", "one", "device:", "one", "replica.", "ganlab"],
-        metadata.version("ganlab"),
-        "loaded",
-    ]
+    assert row.split()[:5] == ["strategies", "one_device", "Everything", "on", "one"]
+    assert row.split()[-3:] == ["ganlab", metadata.version("ganlab"), "loaded"]
