@@ -67,31 +67,47 @@ class CriticView(Protocol):
     The critic is the one that training uses, with the weights that the constraints make of its own and wrapped as they
     wrap it; its layers behave as in inference. What nobody asks for is not computed, and what two diagnostics ask for
     is computed once. All of it is a function of the state, the seed and the step: a resumed run finds the same.
-
-    Attributes:
-        step: Generator updates done.
-        replicas: How many replicas train in step.
-        dataset: The experiment's dataset.
-        constraints: Its constraints by name.
-        layers: The critic's layers from input to output; those that only hold others are left out.
-        real: The real examples of the critic update that comes next, `(batch_size, *sample_shape)`: row by row what
-            `share` gives each replica.
-        fake: The generator's examples of that update, likewise.
-        weights: The critic's trainable weights by name.
-        effective: The weights that the critic computes with, under the same names.
-        bounds: Certified upper bounds of its Lipschitz constant, by the constraint that gives one.
     """
 
-    step: int
-    replicas: int
-    dataset: Dataset
-    constraints: Mapping[str, Constraint]
-    layers: Sequence[CriticLayer]
-    real: np.ndarray
-    fake: np.ndarray
-    weights: Mapping[str, np.ndarray]
-    effective: Mapping[str, np.ndarray]
-    bounds: Mapping[str, float]
+    @property
+    def step(self) -> int:
+        """Generator updates done."""
+
+    @property
+    def replicas(self) -> int:
+        """How many replicas train in step."""
+
+    @property
+    def dataset(self) -> Dataset:
+        """The experiment's dataset."""
+
+    @property
+    def constraints(self) -> Mapping[str, Constraint]:
+        """Its constraints by name."""
+
+    @property
+    def layers(self) -> Sequence[CriticLayer]:
+        """The critic's layers from input to output, without those that only hold others."""
+
+    @property
+    def real(self) -> np.ndarray:
+        """The real examples of the critic update that comes next, `(batch_size, *sample_shape)`."""
+
+    @property
+    def fake(self) -> np.ndarray:
+        """The generated examples of that update, `(batch_size, *sample_shape)`."""
+
+    @property
+    def weights(self) -> Mapping[str, np.ndarray]:
+        """The critic's trainable weights by name."""
+
+    @property
+    def effective(self) -> Mapping[str, np.ndarray]:
+        """The weights that the critic computes with, under the same names."""
+
+    @property
+    def bounds(self) -> Mapping[str, float]:
+        """Certified upper bounds of its Lipschitz constant, by the constraint that gives one."""
 
     def share(self, replica: int) -> slice:
         """The rows of `real` and of `fake` that are this replica's in training."""

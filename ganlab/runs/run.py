@@ -25,7 +25,7 @@ INFO, CONFIG, OPERATIVE, METRICS = "run.json", "config.gin", "operative.gin", "m
 
 # The parts of run.json that hold measured numbers. JSON has no word for non-finite ones, so they are written as the
 # strings "NaN", "Infinity" and "-Infinity", as in metrics.jsonl, and are floats again when read.
-_MEASURED = ("metrics", "evaluation")
+_MEASURED = ("metrics", "evaluation", "diagnostics")
 _NON_FINITE = ("NaN", "Infinity", "-Infinity")
 
 

@@ -87,6 +87,9 @@ class Console:
     def image(self, step: int, tag: str, png: bytes) -> None:
         """Pictures are not for this screen."""
 
+    def histogram(self, step: int, tag: str, values: Any) -> None:
+        """Histograms are not for this screen."""
+
     def text(self, step: int, tag: str, markdown: str) -> None:
         """Texts are not for this screen; see `message`."""
 

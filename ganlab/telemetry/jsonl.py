@@ -52,6 +52,9 @@ class JsonLinesWriter:
     def image(self, step: int, tag: str, png: bytes) -> None:
         """Pictures are not for this file."""
 
+    def histogram(self, step: int, tag: str, values: Any) -> None:
+        """Histograms are not for this file."""
+
     def text(self, step: int, tag: str, markdown: str) -> None:
         """Texts are not for this file."""
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ganlab.telemetry.records import Record, Writer
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class MultiWriter:
@@ -27,6 +31,11 @@ class MultiWriter:
         """Takes one picture, an encoded PNG."""
         for writer in self._writers:
             writer.image(step, tag, png)
+
+    def histogram(self, step: int, tag: str, values: np.ndarray) -> None:
+        """Takes an array of any shape, whose values are counted into bins."""
+        for writer in self._writers:
+            writer.histogram(step, tag, values)
 
     def text(self, step: int, tag: str, markdown: str) -> None:
         """Takes one text, in Markdown."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,9 @@ class Writer(Protocol):
 
     def image(self, step: int, tag: str, png: bytes) -> None:
         """Takes one picture, an encoded PNG."""
+
+    def histogram(self, step: int, tag: str, values: np.ndarray) -> None:
+        """Takes an array of any shape, whose values are counted into bins."""
 
     def text(self, step: int, tag: str, markdown: str) -> None:
         """Takes one text, in Markdown."""

@@ -14,10 +14,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.plugins.custom_scalar import layout_pb2
 from tensorboard.plugins.custom_scalar import metadata as layout_metadata
+from tensorboard.plugins.histogram import metadata as histogram_metadata
 from tensorboard.plugins.hparams import api_pb2, plugin_data_pb2
 from tensorboard.plugins.hparams import metadata as hparams_metadata
 from tensorboard.plugins.text import metadata as text_metadata
@@ -32,6 +34,8 @@ _FLUSH_SECONDS = 10
 
 # The first part of a tag is the chart's category; these come first, in this order.
 _CATEGORIES = ("critic", "generator", "constraints")
+
+_BINS = 50
 
 # Channels of a PNG by the colour type in its header: grey, RGB, palette, grey and alpha, RGB and alpha.
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}
@@ -75,6 +79,14 @@ class TensorBoardWriter:
         height, width, channels = png_size(png)
         image = Summary.Image(height=height, width=width, colorspace=channels, encoded_image_string=png)
         self._add(step, Summary.Value(tag=tag, image=image))
+
+    def histogram(self, step: int, tag: str, values: np.ndarray) -> None:
+        """Takes an array of any shape, whose finite values are counted into bins of equal width."""
+        flat = np.asarray(values, np.float64).ravel()
+        counts, edges = np.histogram(flat[np.isfinite(flat)], bins=_BINS)
+        metadata = histogram_metadata.create_summary_metadata(display_name=None, description=None)
+        bins = tensor_util.make_tensor_proto(np.stack([edges[:-1], edges[1:], counts], axis=1))
+        self._add(step, Summary.Value(tag=tag, metadata=metadata, tensor=bins))
 
     def text(self, step: int, tag: str, markdown: str) -> None:
         """Takes one text, in Markdown."""

@@ -118,7 +118,13 @@ class Warnings:
         self._stack, self._tags = stack, [metric.tag for metric in metrics]
         self._ill = dict.fromkeys(stack.names, 0)
         self._said: set[str] = set()
+        self._complaints: dict[str, str | None] = {}
         self._rows, self._largest = 0, 0.0
+
+    @property
+    def complaints(self) -> list[str]:
+        """What the constraints say is wrong, each in the last row that has its metrics."""
+        return [f"{name}: {said}" for name, said in self._complaints.items() if said]
 
     def row(self, records: Sequence[Record]) -> Iterator[str]:
         """Takes the metrics of one logged row and yields the warnings that are due."""
@@ -130,6 +136,7 @@ class Warnings:
             own = {tag.removeprefix(prefix): value for tag, value in reduced.items() if tag.startswith(prefix)}
             with plugin_code(f"constraints.{name}", "diagnose"):
                 complaint = constraint.diagnose(own)
+            self._complaints[name] = complaint
             self._ill[name] = self._ill[name] + 1 if complaint else 0
             if complaint and self._ill[name] == _PATIENCE:
                 yield from self._once(name, f"{name}: {complaint}")

@@ -12,7 +12,7 @@ from ganlab.composition import Experiment
 from ganlab.runs import Run
 from ganlab.telemetry import Console, JsonLinesWriter, MultiWriter, Record, Writer
 from ganlab.telemetry.tensorboard import TensorBoardWriter
-from ganlab.training.replica import Metric
+from ganlab.training.looking import Looked
 
 _NOTE_SECONDS = 2.0
 
@@ -21,13 +21,13 @@ class Journal:
     """The written side of one `train` call."""
 
     def __init__(
-        self, experiment: Experiment, metrics: Sequence[Metric], run: Run, screen: Console, *, resumed_at: int | None
+        self, experiment: Experiment, tags: Sequence[str], run: Run, screen: Console, *, resumed_at: int | None
     ) -> None:
         """Opens the run's files.
 
         Args:
             experiment: What is trained.
-            metrics: What it logs.
+            tags: Of what it logs on every replica.
             run: Its directory.
             screen: What the user looks at.
             resumed_at: Generator updates done by an earlier `train` of this run, whose later rows are dropped; None for
@@ -39,6 +39,7 @@ class Journal:
         self._before, self._started = float(info.get("wall_seconds") or 0.0), time.monotonic()
         self._noted = self._started
         self._reached: dict[str, float] = dict(info.get("metrics") or {})
+        self._found: dict[str, float] = dict(info.get("diagnostics") or {})
         self._warned: list[str] = list(info.get("warnings") or [])
         self._tensorboard: TensorBoardWriter | None = None
         writers: list[Writer] = []
@@ -47,7 +48,7 @@ class Journal:
             writers = [self._tensorboard, JsonLinesWriter(run.path / "metrics.jsonl", truncate_after=resumed_at)]
         self._writers = MultiWriter([*writers, screen])
         if self._tensorboard and resumed_at is None:
-            self._tensorboard.layout([metric.tag for metric in metrics])
+            self._tensorboard.layout(tags)
             self._tensorboard.hparams(config.flatten(experiment.recipe))
             self._tensorboard.text(0, "experiment", f"```\n{run.operative}```")
 
@@ -67,7 +68,8 @@ class Journal:
         if not records:
             return
         self._writers.scalars(records)
-        self._reached |= {record.tag: record.reduced for record in records if record.replicas}
+        trained = [record for record in records if record.replicas and not record.tag.startswith("diagnostics/")]
+        self._reached |= {record.tag: record.reduced for record in trained}
         if self._plugins.listens("ganlab_metrics"):
             self._notify("ganlab_metrics", run=self._run, records=records)
 
@@ -77,6 +79,25 @@ class Journal:
         folder = self._run.path / "samples"
         folder.mkdir(exist_ok=True)
         (folder / f"step-{step:08d}.png").write_bytes(png)
+
+    def findings(self, step: int, looked: Looked, health: Sequence[str]) -> None:
+        """Writes what diagnostics found, all but the figures, which are part of the step's row.
+
+        Args:
+            step: Generator updates done.
+            looked: What they found.
+            health: What constraints and diagnostics say is wrong at present.
+        """
+        for tag, values in looked.histograms.items():
+            self._writers.histogram(step, tag, values)
+        for tag, png in looked.pictures.items():
+            self._writers.image(step, tag, png)
+            folder = self._run.path / tag
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"step-{step:08d}.png").write_bytes(png)
+        self._found |= {record.tag.removeprefix("diagnostics/"): record.reduced for record in looked.records}
+        self._writers.text(step, "health", "\n".join(f"- {said}" for said in health) or "Nothing found.")
+        self._run.update(diagnostics=self._found, health=list(health))
 
     def warn(self, step: int, warning: str) -> None:
         """Shows a warning and writes it down."""

@@ -12,7 +12,7 @@ from ganlab.blame import plugin_code
 from ganlab.composition import Experiment
 from ganlab.recipes import selector_of
 from ganlab.training import noise
-from ganlab.training.networks import Network, as_scores
+from ganlab.training.networks import CriticFunction, Network, Tensors, as_scores
 from ganlab.training.state import TrainingState, read
 
 _BATCH = 1000
@@ -49,20 +49,24 @@ class Scorer:
 
     def bounds(self) -> dict[str, float]:
         """Certified Lipschitz bounds by constraint, of those that give one."""
-        return self._state.stack.bounds(self._effective())
+        return self._state.stack.bounds(self.effective())
 
-    def _effective(self) -> dict[str, tf.Tensor]:
+    def effective(self, weights: Tensors | None = None) -> Tensors:
+        """The weights that the critic computes with, differentiable: made of these, or of its own."""
         state = self._state
         parameters = [read(group) for group in state.parameters]
         states = [read(group) for group in state.constraint_states]
-        return state.stack.effective(read(state.critic.weights), parameters, states)
+        return state.stack.effective(read(state.critic.weights) if weights is None else weights, parameters, states)
 
-    def _scores(self, x: tf.Tensor) -> tf.Tensor:
-        effective, buffers = self._effective(), read(self._state.critic.buffers)
-        critic = self._state.stack.transform(
+    def critic(self, effective: Tensors) -> CriticFunction:
+        """The critic with these weights as a function of tensors, `(n, *sample_shape) -> (n,)`, wrapped as it is."""
+        buffers = read(self._state.critic.buffers)
+        return self._state.stack.transform(
             lambda points: as_scores(self._state.critic(points, effective, buffers, training=False)[0])
         )
-        return critic(x)
+
+    def _scores(self, x: tf.Tensor) -> tf.Tensor:
+        return self.critic(self.effective())(x)
 
 
 def real_examples(experiment: Experiment, n: int) -> np.ndarray:

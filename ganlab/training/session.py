@@ -25,6 +25,7 @@ from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
 from ganlab.training.evaluation import Evaluation
 from ganlab.training.guards import DivergedError, Warnings, check_finite, check_replicas, diverged
 from ganlab.training.journal import Journal
+from ganlab.training.looking import Looks
 from ganlab.training.loop import Trainer
 from ganlab.training.rows import Rows
 
@@ -56,7 +57,8 @@ def train(experiment: Experiment, run_dir: str | Path, *, resume: bool = False, 
     screen.message(_opening(experiment))
     trainer = Trainer(experiment)
     trainer.trace()
-    evaluation = Evaluation(experiment, trainer.state)
+    evaluation, looks = Evaluation(experiment, trainer.state), Looks(experiment, trainer.state)
+    tags = [metric.tag for metric in trainer.metrics]
     chief = _is_chief(experiment)
     checkpoint = Checkpoints(Path(run_dir) / "checkpoints").latest() if resume else None
     if checkpoint is not None:
@@ -64,7 +66,9 @@ def train(experiment: Experiment, run_dir: str | Path, *, resume: bool = False, 
         restore(checkpoint, trainer.state.variables())
         trainer.state.step = checkpoint.step
     elif chief:
-        evaluation(0, None)  # what cannot be evaluated is known before anything is written
+        # What cannot be evaluated or looked at is known before anything is written.
+        evaluation(0, None)
+        tags += [record.tag for record in looks.check().records if record.replicas]
     if chief:
         run = Run(run_dir) if resume else _create(experiment, trainer, Path(run_dir))
     else:
@@ -76,11 +80,11 @@ def train(experiment: Experiment, run_dir: str | Path, *, resume: bool = False, 
         if resumed_at is not None:
             run.update(resumed=[*run.info.get("resumed", []), _provenance()])
         try:
-            journal = Journal(experiment, trainer.metrics, run, screen, resumed_at=resumed_at)
+            journal = Journal(experiment, tags, run, screen, resumed_at=resumed_at)
         except BaseException:
             run.update(status="failed")
             raise
-        _Session(experiment, trainer, evaluation, run, journal, received).train(checkpoint)
+        _Session(experiment, trainer, evaluation, looks, run, journal, received).train(checkpoint)
     return run
 
 
@@ -92,11 +96,12 @@ class _Session:
         experiment: Experiment,
         trainer: Trainer,
         evaluation: Evaluation,
+        looks: Looks,
         run: Run,
         journal: Journal,
         received: Sequence[signal.Signals],
     ) -> None:
-        self._experiment, self._trainer, self._evaluation = experiment, trainer, evaluation
+        self._experiment, self._trainer, self._evaluation, self._looks = experiment, trainer, evaluation, looks
         self._run, self._journal, self._received = run, journal, received
         self._chief = _is_chief(experiment)
         self._checkpoints = Checkpoints(run.path / "checkpoints")
@@ -184,22 +189,34 @@ class _Session:
         experiment, step = self._experiment, self._trainer.state.step
         last = step == experiment.steps
         row = [*row, *(self._rows.rest(step) if last else [])]
-        if self._chief and (last or _due(step, experiment.evaluate_every)):
+        if self._chief:
             try:
-                evaluated = self._evaluation(step, self._run)
+                row += self._look(step, last)
             except BaseException:
                 self._journal.row(row)
                 self._save(owes_evaluation=True)
                 raise
-            row += evaluated.records
-            if evaluated.picture is not None:
-                self._journal.picture(step, evaluated.picture)
-            if evaluated.figures:
-                self._run.update(evaluation=evaluated.figures)
         self._journal.row(row)
         if last or _due(step, experiment.checkpoint_every):
             self._save()
         self._journal.note_now_and_then(step)
+
+    def _look(self, step: int, last: bool) -> list[Record]:
+        """Evaluates and diagnoses as far as that is due; gives the figures of both."""
+        records: list[Record] = []
+        evaluating = last or _due(step, self._experiment.evaluate_every)
+        if evaluating:
+            evaluated = self._evaluation(step, self._run)
+            records += evaluated.records
+            if evaluated.picture is not None:
+                self._journal.picture(step, evaluated.picture)
+            if evaluated.figures:
+                self._run.update(evaluation=evaluated.figures)
+        looked = self._looks(step, evaluating=evaluating, last=last)
+        if looked is not None:
+            self._journal.findings(step, looked, [*self._warnings.complaints, *self._looks.complaints])
+            records += looked.records
+        return records
 
     def _save(self, *, owes_evaluation: bool = False) -> None:
         state = self._trainer.state
@@ -259,8 +276,8 @@ def _due(step: int, every: int) -> bool:
 
 def _to_next(step: int, experiment: Experiment) -> int:
     """Iterations until something is due."""
-    everys = [every for every in (experiment.evaluate_every, experiment.checkpoint_every) if every]
-    return min([experiment.steps - step, *(every - step % every for every in everys)])
+    everys = [experiment.evaluate_every, experiment.checkpoint_every, *(d.every for d in experiment.diagnostics)]
+    return min([experiment.steps - step, *(every - step % every for every in everys if every)])
 
 
 @contextlib.contextmanager
