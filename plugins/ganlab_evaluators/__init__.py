@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 import ganlab
+from ganlab_evaluators.classifying import ClassifierScore
+from ganlab_evaluators.frechet import FrechetDistance
+from ganlab_evaluators.kernel import KernelDistance
 from ganlab_evaluators.modes import ModeCoverage
+from ganlab_evaluators.neighbours import DensityCoverage, PrecisionRecall
+from ganlab_evaluators.transport import ExactW1, SlicedWasserstein
 
 
 @ganlab.hookimpl
-def ganlab_evaluators() -> dict[str, type]:
+def ganlab_evaluators() -> dict[str, type[ganlab.Evaluator]]:
     """The evaluators of this package."""
-    return {"mode_coverage": ModeCoverage}
+    return {
+        "classifier_score": ClassifierScore,
+        "density_coverage": DensityCoverage,
+        "exact_w1": ExactW1,
+        "frechet_distance": FrechetDistance,
+        "kid": KernelDistance,
+        "mode_coverage": ModeCoverage,
+        "precision_recall": PrecisionRecall,
+        "sliced_wasserstein": SlicedWasserstein,
+    }

@@ -1,0 +1,121 @@
+"""What evaluators that compare samples share: equally many generated and real examples, as feature vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+import ganlab
+from ganlab.lazy import tensorflow as tf
+
+_BLOCK = 500
+
+Sample = Callable[[int, int], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Three samples of one size, float64, `(n, d)`.
+
+    Attributes:
+        generated: From the generator.
+        real: From the dataset.
+        other: From the dataset too, with no example of `real` where it is finite: what a perfect generator would give.
+    """
+
+    generated: np.ndarray
+    real: np.ndarray
+    other: np.ndarray
+
+    def distances(self, measure: Callable[[np.ndarray, np.ndarray], float]) -> dict[str, float]:
+        """The figures of an evaluator that is a distance between samples.
+
+        Args:
+            measure: Takes two samples.
+
+        Returns:
+            `distance`, of generated examples from real ones, and `real_against_real`, what two real samples of that
+            size are apart. Either is NaN where its samples are not finite.
+        """
+        pairs = {"distance": (self.generated, self.real), "real_against_real": (self.other, self.real)}
+        finite = {name: all(np.isfinite(points).all() for points in pair) for name, pair in pairs.items()}
+        return {name: float(measure(*pair)) if finite[name] else float("nan") for name, pair in pairs.items()}
+
+
+def compared(
+    evaluator: str,
+    sample: Sample,
+    dataset: ganlab.Dataset,
+    *,
+    samples: int,
+    seed: int,
+    features: ganlab.Features | None,
+) -> Compared:
+    """Draws what is compared.
+
+    Args:
+        evaluator: Its name, for messages.
+        sample: Draws from the generator.
+        dataset: Where real examples come from. Of a finite one, half of it at most is compared with the other half.
+        samples: How many examples each sample has at most.
+        seed: Decides the generator's noise, and which real examples are taken.
+        features: What embeds examples; None for the examples themselves, flattened.
+
+    Raises:
+        IncompatibleError: The dataset has fewer than four examples, or a sample is of another shape than its examples.
+    """
+    if features is not None:
+        features.prepare(dataset)
+    real, other = real_numbers(evaluator, dataset, samples=samples, seed=seed)
+    shape = tuple(dataset.sample_shape)
+    generated = np.asarray(sample(len(real), seed))
+    if generated.shape != (len(real), *shape):
+        raise ganlab.IncompatibleError(
+            f"evaluators.{evaluator} drew samples of shape {generated.shape[1:]}, and the examples of "
+            f"{type(dataset).__name__} are of shape {shape}: they cannot be compared."
+        )
+    rows = (generated, *(real_examples(dataset, numbers, seed) for numbers in (real, other)))
+    return Compared(*(embedded(features, x) for x in rows))
+
+
+def real_numbers(evaluator: str, dataset: ganlab.Dataset, *, samples: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of two disjoint samples of real examples, int64, `(n,)` each.
+
+    Raises:
+        IncompatibleError: The dataset has fewer than four examples.
+    """
+    size = dataset.size
+    if size is None:
+        return np.arange(samples), np.arange(samples, 2 * samples)
+    count = min(samples, size // 2)
+    if count < 2:
+        raise ganlab.IncompatibleError(
+            f"evaluators.{evaluator} compares two halves of the real examples, and {type(dataset).__name__} has {size} "
+            "in all. Drop it from experiment.evaluators, or use a dataset of four examples or more."
+        )
+    shuffled = np.random.default_rng(seed).permutation(size)
+    return shuffled[:count], shuffled[count : 2 * count]
+
+
+def real_examples(dataset: ganlab.Dataset, numbers: np.ndarray, seed: int) -> np.ndarray:
+    """The examples with these numbers, float32, `(n, *sample_shape)`."""
+    starts = range(0, len(numbers), _BLOCK)
+    blocks = (tf.constant(numbers[start : start + _BLOCK], tf.int64) for start in starts)
+    return np.concatenate([np.asarray(dataset.examples(block, seed)) for block in blocks])
+
+
+def embedded(features: ganlab.Features | None, x: np.ndarray) -> np.ndarray:
+    """Examples as feature vectors, float64, `(n, d)`."""
+    return np.asarray(x.reshape(len(x), -1) if features is None else features.embed(x), np.float64)
+
+
+def check_count(selector: str, value: int, least: int) -> None:
+    """Checks a whole number.
+
+    Raises:
+        ConfigError: `evaluators.<selector>` is none, or below `least`.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ganlab.ConfigError(f"evaluators.{selector} = {value!r} must be a whole number of at least {least}.")

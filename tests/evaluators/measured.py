@@ -1,0 +1,57 @@
+"""Datasets and samplers for tests of evaluators."""
+
+import numpy as np
+import tensorflow as tf
+
+import ganlab
+
+
+class Rows(ganlab.Dataset):
+    """A table of examples, finite or, from a numpy generator, without end."""
+
+    def __init__(self, rows, labels=None, classes=None):
+        self._rows = np.asarray(rows, np.float32)
+        self.sample_shape, self.size = self._rows.shape[1:], len(self._rows)
+        self._labels, self.classes = labels, classes
+
+    def examples(self, numbers, seed):
+        return tf.gather(self._rows, numbers)
+
+    def labels(self, numbers):
+        return tf.gather(tf.constant(self._labels, tf.int64), numbers)
+
+
+class Normal(ganlab.Dataset):
+    """A Gaussian in some dimension, without end."""
+
+    def __init__(self, d, mean=0.0, std=1.0):
+        self.sample_shape, self._mean, self._std = (d,), mean, std
+
+    def examples(self, numbers, seed):
+        return self._mean + self._std * ganlab.functional.example_normal(numbers, self.sample_shape[0], seed)
+
+
+class Halves(ganlab.Features):
+    """Examples over two, and two classes by the sign of the first value; counts how often it was made ready."""
+
+    def __init__(self):
+        self.prepared = []
+
+    def prepare(self, dataset):
+        self.prepared.append(dataset)
+
+    def embed(self, x):
+        return x.reshape(len(x), -1) / 2
+
+    def probabilities(self, x):
+        first = (x.reshape(len(x), -1)[:, :1] > 0).astype(float)
+        return np.hstack([first, 1 - first])
+
+
+def normal(mean=0.0, std=1.0, d=2):
+    """A generator of a Gaussian."""
+    return lambda n, seed: (mean + std * np.random.default_rng([7, seed]).normal(size=(n, d))).astype(np.float32)
+
+
+def measure(name, sample, dataset, **arguments):
+    return ganlab.component("evaluators", name)(**arguments).evaluate(sample, dataset, None)

@@ -1,0 +1,114 @@
+"""Precision, recall, density and coverage against loops that follow the papers word by word."""
+
+import math
+
+import numpy as np
+import pytest
+from measured import Halves, Normal, Rows, measure, normal
+
+import ganlab
+
+RANDOM = np.random.default_rng(1)
+
+
+def reach(points, k):
+    """For each point, the distance to its k-th nearest other."""
+    return [sorted(math.dist(p, q) for j, q in enumerate(points) if j != i)[k - 1] for i, p in enumerate(points)]
+
+
+def share_inside(queries, centres, radii):
+    inside = [any(math.dist(q, c) <= r for c, r in zip(centres, radii, strict=True)) for q in queries]
+    return sum(inside) / len(inside)
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    """A dataset, what an evaluator takes from it, and a generator that overlaps with it in part."""
+    rows = RANDOM.normal(size=(90, 3)).astype(np.float32)
+    shuffled = rows[np.random.default_rng(0).permutation(90)]
+    generated = normal(1.0, 0.4, d=3)(45, 0)
+    return Rows(rows), shuffled[:45], shuffled[45:], generated
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_precision_and_recall_are_the_naive_ones(drawn, k):
+    dataset, real, other, generated = drawn
+    figures = measure("precision_recall", normal(1.0, 0.4, d=3), dataset, neighbours=k)
+    assert figures["precision"] == pytest.approx(share_inside(generated, real, reach(real, k)))
+    assert figures["recall"] == pytest.approx(share_inside(real, generated, reach(generated, k)))
+    assert figures["real_precision"] == pytest.approx(share_inside(other, real, reach(real, k)))
+    assert 0 < figures["recall"] < figures["precision"] <= 1  # so that mixing them up would show
+
+
+@pytest.mark.parametrize("k", [2, 5])
+def test_density_and_coverage_are_the_naive_ones(drawn, k):
+    dataset, real, other, generated = drawn
+    figures = measure("density_coverage", normal(1.0, 0.4, d=3), dataset, neighbours=k)
+    radii = reach(real, k)
+    for samples, prefix in ((generated, ""), (other, "real_")):
+        inside = [[math.dist(s, c) <= r for s in samples] for c, r in zip(real, radii, strict=True)]
+        assert figures[f"{prefix}density"] == pytest.approx(np.sum(inside) / (k * len(samples)))
+        assert figures[f"{prefix}coverage"] == pytest.approx(np.mean([any(row) for row in inside]))
+    assert figures["coverage"] < 0.8 * figures["real_coverage"]
+
+
+def test_blocks_give_the_same_figures(drawn, monkeypatch):
+    names = ("precision_recall", "density_coverage")
+    whole = [measure(name, normal(d=3), drawn[0]) for name in names]
+    monkeypatch.setattr("ganlab_evaluators.neighbours._BLOCK", 7)
+    assert [measure(name, normal(d=3), drawn[0]) for name in names] == whole
+
+
+def test_a_perfect_generator_scores_what_the_paper_works_out():
+    n, k = 2000, 5
+    figures = measure("density_coverage", normal(), Normal(2), samples=n, neighbours=k)
+    expected = 1 - np.prod([(n - 1 - i) / (2 * n - 1 - i) for i in range(k)])
+    assert expected == pytest.approx(1 - 2**-k, abs=1e-3)
+    # Each of n balls is empty with probability 1/32: standard error 0.004 if they were independent.
+    assert figures["coverage"] == pytest.approx(expected, abs=0.02)
+    assert figures["density"] == pytest.approx(1.0, abs=0.05)
+
+
+def test_a_collapsed_generator_is_precise_and_recalls_nothing():
+    dataset = Normal(2)
+    real = np.asarray(dataset.examples(np.arange(500), 0))
+
+    def collapsed(n, seed):
+        return np.repeat(real[:1], n, axis=0)
+
+    found = measure("precision_recall", collapsed, dataset, samples=500)
+    assert found["precision"] == 1.0
+    assert found["recall"] == 1 / 500  # the example itself
+    assert measure("density_coverage", collapsed, dataset, samples=500)["coverage"] < 0.05
+
+
+def test_noise_far_away_scores_nothing():
+    figures = measure("precision_recall", normal(100.0), Normal(2), samples=200)
+    assert (figures["precision"], figures["recall"]) == (0.0, 0.0)
+    figures = measure("density_coverage", normal(100.0), Normal(2), samples=200)
+    assert (figures["density"], figures["coverage"]) == (0.0, 0.0)
+
+
+def test_samples_that_are_not_finite_lie_nowhere():
+    nowhere = measure("precision_recall", lambda n, seed: np.full((n, 2), np.nan), Normal(2), samples=50)
+    assert (nowhere["precision"], nowhere["recall"]) == (0.0, 0.0)
+
+
+def test_scale_does_not_matter_but_features_are_asked():
+    features, dataset = Halves(), Normal(2)
+    for name in ("precision_recall", "density_coverage"):
+        assert measure(name, normal(1.0), dataset, samples=100, features=features) == measure(
+            name, normal(1.0), dataset, samples=100
+        )
+    assert features.prepared == [dataset] * 2
+
+
+def test_more_neighbours_than_examples_are_refused():
+    with pytest.raises(ganlab.ConfigError, match=r"precision_recall\.samples = 3 must be .* at least 4"):
+        measure("precision_recall", normal(), Normal(2), samples=3)
+    with pytest.raises(ganlab.ConfigError, match=r"density_coverage\.neighbours = 0"):
+        measure("density_coverage", normal(), Normal(2), neighbours=0)
+    with pytest.raises(
+        ganlab.IncompatibleError, match="looks for 5 neighbours among 4 examples, which is half of Rows"
+    ):
+        measure("density_coverage", normal(), Rows(RANDOM.normal(size=(8, 2))))
