@@ -25,6 +25,8 @@ _SURFACE_POINTS = 128
 _LEVELS = 18
 _MARGIN = 0.15
 
+REAL, FAKE = "#e8871e", "#1f5fa8"
+
 
 def picture(samples: Array, real: Array | None = None, critic: Critic | None = None) -> bytes | None:
     """The picture that suits the samples' shape.
@@ -89,49 +91,88 @@ def scatter(real: Array, fake: Array, critic: Critic | None = None) -> bytes:
     Returns:
         A PNG of 600 x 600 pixels.
     """
+    low, high = square_around(real)
+    axes, encoded = axes_of(6, 6, (0.08, 0.06, 0.88, 0.86))
+    if critic is not None:
+        heights = heights_over(critic, low, high)
+        # A critic that is flat or not finite has no lines to draw.
+        if heights.count() and heights.max() > heights.min():
+            across, up = _sides(low, high)
+            axes.contour(across, up, heights, levels=_LEVELS, cmap="Greys", linewidths=0.8, alpha=0.8)
+    draw_points(axes, real, fake, low, high)
+    return encoded()
+
+
+def axes_of(width: float, height: float, place: tuple[float, float, float, float]) -> tuple[Any, Callable[[], bytes]]:
+    """Axes of a figure of its own, not pyplot's: no global state, no window system.
+
+    Args:
+        width: Of the figure, in hundreds of pixels.
+        height: Likewise.
+        place: Left, bottom, width and height of the axes in parts of the figure.
+
+    Returns:
+        Matplotlib's axes, and what gives the figure as a PNG.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    low, high = _square(real)
-    # A figure of its own, not pyplot's: no global state, no window system.
-    figure = Figure(figsize=(6, 6), dpi=100, facecolor="white")
+    figure = Figure(figsize=(width, height), dpi=100, facecolor="white")
     canvas = FigureCanvasAgg(figure)
-    axes = figure.add_axes((0.08, 0.06, 0.88, 0.86))
-    if critic is not None:
-        _level_lines(axes, low, high, critic)
+    axes = figure.add_axes(place)
+    axes.tick_params(labelsize=8, colors="#555555")
+    for spine in axes.spines.values():
+        spine.set_color("#bbbbbb")
+
+    def encoded() -> bytes:
+        png = io.BytesIO()
+        canvas.print_png(png)
+        return png.getvalue()
+
+    return axes, encoded
+
+
+def draw_points(axes: Any, real: Array, fake: Array, low: Array, high: Array) -> None:
+    """Draws real points and samples within a square, and a legend that says how many samples lie outside."""
     with np.errstate(invalid="ignore"):
         inside = ((fake >= low) & (fake <= high)).all(axis=1)
     outside = len(fake) - int(inside.sum())
     label = "samples" + (f" ({outside} of {len(fake)} outside)" if outside else "")
-    axes.scatter(real[:, 0], real[:, 1], s=9, c="#e8871e", alpha=0.55, linewidths=0, label="real")
-    axes.scatter(fake[inside, 0], fake[inside, 1], s=9, c="#1f5fa8", alpha=0.55, linewidths=0, label=label)
+    axes.scatter(real[:, 0], real[:, 1], s=9, c=REAL, alpha=0.55, linewidths=0, label="real")
+    axes.scatter(fake[inside, 0], fake[inside, 1], s=9, c=FAKE, alpha=0.55, linewidths=0, label=label)
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
-    axes.tick_params(labelsize=8, colors="#555555")
-    for spine in axes.spines.values():
-        spine.set_color("#bbbbbb")
     legend = axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False, fontsize=9)
     for handle in filter(None, legend.legend_handles):
         handle.set(alpha=1.0, sizes=[24])
-    encoded = io.BytesIO()
-    canvas.print_png(encoded)
-    return encoded.getvalue()
 
 
-def _square(points: Array) -> tuple[Array, Array]:
-    """The corners of the square around the points, with a margin."""
+def square_around(points: Array) -> tuple[Array, Array]:
+    """The lower left and the upper right corner of the square around points `(n, 2)`, with a margin."""
     low, high = points.min(axis=0), points.max(axis=0)
     half = max(float((high - low).max()) / 2, 1e-3) * (1 + _MARGIN)
     centre = (low + high) / 2
     return centre - half, centre + half
 
 
-def _level_lines(axes: Any, low: Array, high: Array, critic: Critic) -> None:
+def heights_over(critic: Critic, low: Array, high: Array) -> Any:
+    """A critic's scores on 128 x 128 points of a square, rows from the bottom up.
+
+    Args:
+        critic: Scores points `(k, 2)` float32, giving `(k,)`.
+        low: The lower left corner, `(2,)`.
+        high: The upper right corner, `(2,)`.
+
+    Returns:
+        A masked array `(128, 128)` float64, masked where a score is not finite.
+    """
+    points = np.stack(np.meshgrid(*_sides(low, high)), axis=-1)
+    scores = np.asarray(critic(points.reshape(-1, 2)), np.float64)
+    return np.ma.masked_invalid(scores.reshape(points.shape[:2]))
+
+
+def _sides(low: Array, high: Array) -> tuple[Array, Array]:
     across, up = (np.linspace(low[i], high[i], _SURFACE_POINTS, dtype=np.float32) for i in (0, 1))
-    points = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
-    heights = np.ma.masked_invalid(np.asarray(critic(points), np.float64).reshape(_SURFACE_POINTS, _SURFACE_POINTS))
-    # A critic that is flat or not finite has no lines to draw.
-    if heights.count() and heights.max() > heights.min():
-        axes.contour(across, up, heights, levels=_LEVELS, cmap="Greys", linewidths=0.8, alpha=0.8)
+    return across, up
 
 
 def _png(pixels: Array) -> bytes:

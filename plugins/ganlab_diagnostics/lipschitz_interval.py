@@ -1,0 +1,66 @@
+"""Between which numbers the critic's Lipschitz constant lies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+import ganlab
+
+# Float32 sums of the same terms in another order differ by less.
+_ROUNDING = 1e-3
+
+
+class LipschitzInterval(ganlab.Diagnostic):
+    """What the critic's Lipschitz constant is at least, by examples, and at most, by a certificate.
+
+    From below: the largest slope at real, generated and interpolated points, and the largest
+    `|critic(x) - critic(y)| / ||x - y||` over pairs of them. From above: the least bound that a constraint certifies,
+    where one does.
+
+    Figures: `slopes` and `pairs`, those two; `lower`, the larger; `upper` and `ratio`, upper over lower, where there is
+    a certificate.
+    """
+
+    def __init__(self, *, every: int = 0, points: int = 512) -> None:
+        """Chooses how many points to try.
+
+        Args:
+            every: Generator updates between looks; 0 for each evaluation.
+            points: Real, generated and interpolated points, each so many; and three times as many pairs.
+
+        Raises:
+            ConfigError: There would be no pair.
+        """
+        if points < 2:
+            raise ganlab.ConfigError(f"diagnostics.lipschitz_interval.points = {points!r} must be at least 2.")
+        self.every, self.points = every, points
+
+    def look(self, critic: ganlab.CriticView) -> ganlab.Findings:
+        """The interval now."""
+        random, (real, fake) = critic.random(), critic.more(self.points)
+        count = min(len(real), len(fake))
+        weight = random.random([count] + [1] * (real.ndim - 1), np.float32)
+        points = np.concatenate([real, fake, weight * real[:count] + (1 - weight) * fake[:count]])
+        others = random.permutation(len(points))
+        scores = critic.scores(points).astype(np.float64)
+        distances = np.linalg.norm((points - points[others]).reshape(len(points), -1).astype(np.float64), axis=1)
+        apart = distances > 0
+        rises = np.abs(scores - scores[others])[apart] / distances[apart]
+        figures = {"slopes": float(critic.slopes(points).max()), "pairs": float(rises.max(initial=0.0))}
+        figures["lower"] = max(figures.values())
+        if critic.bounds:
+            figures["upper"] = min(critic.bounds.values())
+            figures["ratio"] = figures["upper"] / max(figures["lower"], np.finfo(float).tiny)
+        return ganlab.Findings(figures)
+
+    def diagnose(self, figures: Mapping[str, float]) -> str | None:
+        """Complains of a certificate that an example contradicts."""
+        upper = figures.get("upper")
+        if upper is None or figures["lower"] <= upper * (1 + _ROUNDING):
+            return None
+        return (
+            f"The critic rises by {figures['lower']:.4g} times a distance where a constraint certifies at most "
+            f"{upper:.4g}: that certificate is wrong for this critic. Try without that constraint, and report it."
+        )

@@ -1,0 +1,67 @@
+"""Which units of the critic do no work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+import ganlab
+
+# Where each kind of nonlinearity is flat, or as good as flat, for what it was given.
+_NEVER_POSITIVE = ("relu", "relu6", "leaky_relu", "prelu", "elu", "selu", "celu")
+_CENTRES = {"tanh": (0.0, 1.0), "sigmoid": (0.5, 0.5), "softsign": (0.0, 1.0)}
+_SATURATED, _MOSTLY = 0.99, 0.5
+
+
+class Units(ganlab.Diagnostic):
+    """Units that are dead or saturated: whose output is on one flat piece of their nonlinearity for every example.
+
+    A unit is one of a dense layer, or a channel of a convolution at all its places. Figures, by layer: after rectifiers
+    `dead/<layer>`, the fraction of units that are positive for no example; after tanh, sigmoid and softsign
+    `saturated/<layer>`, the fraction that are within 1% of their limits for every example.
+    """
+
+    def __init__(self, *, every: int = 0) -> None:
+        """Chooses how often to look.
+
+        Args:
+            every: Generator updates between looks; 0 for each evaluation.
+        """
+        self.every = every
+
+    def look(self, critic: ganlab.CriticView) -> ganlab.Findings:
+        """The units' outputs for the real and generated examples of the batch that comes next.
+
+        Raises:
+            IncompatibleError: No layer has a nonlinearity with a flat piece.
+        """
+        layers = [layer for layer in critic.layers if layer.activation in (*_NEVER_POSITIVE, *_CENTRES)]
+        if not layers:
+            raise ganlab.IncompatibleError(
+                "diagnostics.units finds no layer in this critic whose units could be dead or saturated; it knows "
+                f"{', '.join((*_NEVER_POSITIVE, *_CENTRES))}. Drop it from experiment.diagnostics."
+            )
+        outputs = critic.activations(np.concatenate([critic.real, critic.fake]))
+        figures = {}
+        for layer in layers:
+            units = outputs[layer.name].reshape(-1, outputs[layer.name].shape[-1])
+            if layer.activation in _CENTRES:
+                centre, reach = _CENTRES[layer.activation]
+                idle = (np.abs(units - centre) >= _SATURATED * reach).all(axis=0)
+                figures[f"saturated/{layer.name}"] = float(idle.mean())
+            else:
+                figures[f"dead/{layer.name}"] = float((units <= 0).all(axis=0).mean())
+        return ganlab.Findings(figures)
+
+    def diagnose(self, figures: Mapping[str, float]) -> str | None:
+        """Complains of the layer that has most idle units, where those are more than half."""
+        name, fraction = max(figures.items(), key=lambda item: item[1])
+        if fraction <= _MOSTLY:
+            return None
+        kind, _, layer = name.partition("/")
+        return (
+            f"{fraction:.0%} of the units of the critic's layer {layer} are {kind} for every example. Try a smaller "
+            "learning rate of experiment.critic_optimizer, or architectures.mlp.activation = 'leaky_relu', which is flat "
+            "nowhere."
+        )
