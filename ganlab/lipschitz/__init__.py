@@ -1,0 +1,21 @@
+"""Operator norms and certificates: how far a critic can stretch a distance, estimated and proved.
+
+`operators` gives the linear map that each kernel of a critic performs. `spectral_norm` estimates its norm from below,
+differentiably, anywhere; `norm_bound` bounds it from above, on the host. `certificate` multiplies such bounds up to one
+for the whole critic.
+"""
+
+from ganlab.lipschitz.bounds import norm_bound
+from ganlab.lipschitz.certificates import Certificate, certificate
+from ganlab.lipschitz.iteration import spectral_norm
+from ganlab.lipschitz.operators import Operator, ReshapedMatrix, operators
+
+__all__ = [
+    "Certificate",
+    "Operator",
+    "ReshapedMatrix",
+    "certificate",
+    "norm_bound",
+    "operators",
+    "spectral_norm",
+]

@@ -1,0 +1,177 @@
+"""Certificates: an upper bound of a whole critic's Lipschitz constant, multiplied up layer by layer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ganlab.functional import named_weights
+from ganlab.lazy import keras
+from ganlab.lipschitz.constants import Unknown, constant_of
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+    from ganlab.lipschitz.constants import Value
+
+    # Lipschitz constants, from the input of the critic to the inputs of a step, become those to its outputs.
+    Step = Callable[[Value, list[float]], list[float]]
+
+
+def certificate(critic: keras.Model) -> Certificate:
+    """A certified upper bound of a critic's Lipschitz constant, as a function of its weights.
+
+    Walks a Sequential or functional model, nested ones too: constants multiply along a chain and add up where branches
+    are added. See `Certificate` for what the bound says. Called once, for instance in `Constraint.prepare`.
+
+    Args:
+        critic: A built model.
+
+    Returns:
+        The certificate. Of a model with a layer whose constant is not known, or that cannot be walked because it is a
+        class of its own, its `missing` says so, and its bounds are None.
+    """
+    return Certificate(critic)
+
+
+class Certificate:
+    """An upper bound of a critic's Lipschitz constant from the weights that it computes with.
+
+    The norm is the Euclidean one on flattened examples, the critic is as in training (each example with some dropout
+    mask of its own), and the bound is a product of `norm_bound`s and of the constants of activations and other layers:
+    never too small, often far too large. It is that of the map with float32 weights; rounding to bfloat16 on the way,
+    as under mixed precision, is not a Lipschitz map at all, and is not part of it.
+
+    Attributes:
+        missing: Why there is no bound, or None where there is.
+    """
+
+    def __init__(self, critic: keras.Model) -> None:
+        self.missing: str | None = None
+        self._names = {id(variable): name for name, variable in named_weights(critic).items()}
+        self._step: Step
+        try:
+            self._step = _model(critic)
+        except Unknown as reason:
+            self.missing = f"The critic has no certified Lipschitz bound: {reason}."
+
+    def __call__(self, weights: Mapping[str, tf.Tensor]) -> float | None:
+        """The bound with these weights, by the names of `ganlab.functional.named_weights`; computed on the host.
+
+        Args:
+            weights: The effective weights, eager tensors or arrays. Layers that are not trained keep their own.
+
+        Returns:
+            The bound, infinity where a weight is not finite, or None where there is no certificate.
+        """
+        if self.missing is not None:
+            return None
+
+        def value(variable: Any) -> np.ndarray:
+            name = self._names.get(id(variable))
+            return np.asarray(variable if name is None else weights[name], np.float64)
+
+        (bound,) = self._step(value, [1.0])
+        return math.inf if math.isnan(bound) else bound
+
+
+def _model(model: Any) -> Step:
+    """A walked model as one step."""
+    if not _is_graph(model):
+        raise Unknown(
+            f"{model.name!r} is a model of a class of its own ({type(model).__name__}), whose layers cannot be "
+            "followed; one made of keras.Model(inputs, outputs) or keras.Sequential can"
+        )
+    steps: list[tuple[Step, list[Any], list[Any]]] = []
+    known = {_origin(tensor) for tensor in model.inputs}
+
+    def follow(tensor: Any) -> None:
+        if _origin(tensor) in known:
+            return
+        operation, number, _ = tensor._keras_history
+        node = operation._inbound_nodes[number]
+        for source in node.input_tensors:
+            follow(source)
+        known.update(map(_origin, node.outputs))
+        steps.append((_step(operation, node), list(map(_origin, node.input_tensors)), list(map(_origin, node.outputs))))
+
+    for output in model.outputs:
+        follow(output)
+    starts, ends = list(map(_origin, model.inputs)), list(map(_origin, model.outputs))
+
+    def run(value: Value, constants: list[float]) -> list[float]:
+        reached = dict(zip(starts, constants, strict=True))
+        for step, sources, targets in steps:
+            reached |= zip(targets, step(value, [reached[source] for source in sources]), strict=True)
+        return [reached[end] for end in ends]
+
+    return run
+
+
+def _is_graph(model: Any) -> bool:
+    graph = isinstance(model, keras.Model) and type(model).__module__.startswith("keras.")
+    return graph and bool(getattr(model, "outputs", None))
+
+
+def _origin(tensor: Any) -> tuple[int, int, int]:
+    operation, node, index = tensor._keras_history
+    return id(operation), node, index
+
+
+def _step(operation: Any, node: Any) -> Step:
+    """What one call of a layer does to Lipschitz constants.
+
+    Raises:
+        Unknown: It is not known; the message names the layer.
+    """
+    try:
+        if isinstance(operation, keras.Model):
+            return _model(operation)
+        if len(node.outputs) != 1:
+            raise Unknown("it gives several tensors")
+        layers = keras.layers
+        if type(operation) in (layers.Add, layers.Subtract) or _is_operator(operation, "Add", "Subtract"):
+            return _elementwise(math.fsum, node)
+        if type(operation) is layers.Average:
+            return _elementwise(lambda constants: math.fsum(constants) / len(constants), node)
+        if type(operation) in (layers.Maximum, layers.Minimum):
+            return _elementwise(_together, node)
+        if type(operation) is layers.Concatenate:
+            return lambda value, constants: [_together(constants)]
+        if not isinstance(operation, keras.Layer):
+            raise Unknown("it is an operation between layers; a layer of keras.layers may do the same")
+        if len(node.input_tensors) != 1 and getattr(operation, "lipschitz_constant", None) is None:
+            raise Unknown("it takes several tensors; a layer's attribute lipschitz_constant can tell its constant")
+        constant = constant_of(operation, node.input_tensors[0].shape)
+    except Unknown as reason:
+        raise Unknown(f"layer {operation.name!r} ({type(operation).__name__}): {reason}") from None
+    return lambda value, constants: [_together(constants) * constant(value)]
+
+
+def _together(constants: Sequence[float]) -> float:
+    """The constant to several tensors seen as one: distances are square roots of sums of squares."""
+    return math.sqrt(math.fsum(constant * constant for constant in constants))
+
+
+def _is_operator(operation: Any, *names: str) -> bool:
+    """Whether this is what `x + y` makes of two of Keras' symbolic tensors."""
+    kind = type(operation)
+    return kind.__name__ in names and kind.__module__.startswith("keras.") and not isinstance(operation, keras.Layer)
+
+
+def _elementwise(merge: Callable[[Sequence[float]], float], node: Any) -> Step:
+    repeats = [_repeats(tensor.shape, node.outputs[0].shape) for tensor in node.input_tensors]
+    return lambda value, constants: [merge([c * r for c, r in zip(constants, repeats, strict=True)])]
+
+
+def _repeats(source: tuple[int | None, ...], target: tuple[int | None, ...]) -> float:
+    """How much a branch is stretched where an axis of length one is broadcast."""
+    axes = zip(source[::-1], target[::-1], strict=False)
+    longer = [(there or 0) for here, there in axes if here == 1 and there != 1]
+    missing = [(there or 0) for there in target[1 : len(target) - len(source) + 1]]
+    if 0 in longer + missing:
+        raise Unknown("it broadcasts along an axis of unknown length")
+    return math.sqrt(math.prod(longer + missing))
