@@ -35,7 +35,8 @@ def over_depth(
     Returns:
         A PNG of 700 x 450 pixels.
     """
-    axes, encoded = axes_of(7, 4.5, (0.11, 0.24, 0.86, 0.64))
+    many = len(layers) > 5
+    axes, encoded = axes_of(7, 4.5, (0.11, 0.24, 0.86, 0.66) if many else (0.11, 0.09, 0.86, 0.81))
     depth = np.arange(1, len(layers) + 1)
     for (label, lines), colour in zip(curves.items(), _COLOURS, strict=False):
         whole, *replicas = (_positive(line) for line in lines)
@@ -43,9 +44,13 @@ def over_depth(
             for line in replicas:
                 axes.plot(depth, line, color=colour, linewidth=0.8, alpha=0.45)
         axes.plot(depth, whole, color=colour, linewidth=1.8, marker="o", markersize=4, label=label)
+    drawn = np.concatenate([_positive(line) for lines in curves.values() for line in lines])
+    exponents = np.log10(drawn[np.isfinite(drawn)])
     axes.set_yscale("log")
+    if len(exponents):  # whole decades, so that what is flat looks flat
+        axes.set_ylim(10 ** np.floor(exponents.min() - 0.1), 10 ** np.ceil(exponents.max() + 0.1))
     axes.set_ylabel(quantity, fontsize=9)
-    axes.set_xticks(depth, layers, rotation=45 if len(layers) > 5 else 0, ha="right" if len(layers) > 5 else "center")
+    axes.set_xticks(depth, layers, rotation=45 if many else 0, ha="right" if many else "center")
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
     axes.set_title(title, fontsize=9, loc="left", color="#555555")
     axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(curves), frameon=False, fontsize=9)
@@ -95,9 +100,9 @@ def surface(heights: Any, low: np.ndarray, high: np.ndarray, real: np.ndarray, f
     across, up = np.linspace(low[0], high[0], columns), np.linspace(low[1], high[1], rows)
     if heights.count() and heights.max() > heights.min():
         levels = np.linspace(heights.min(), heights.max(), 2 * _HALF_LEVELS + 1)
-        filled = axes.contourf(across, up, heights, levels=levels, cmap="RdGy_r", alpha=0.55)
-        axes.contour(across, up, heights, levels=levels, colors="#777777", linewidths=0.5)
-        bar = axes.figure.colorbar(filled, cax=axes.figure.add_axes((0.88, 0.06, 0.025, 0.86)))
+        filled = axes.contourf(across, up, heights, levels=levels, cmap="Greens", alpha=0.6)
+        axes.contour(across, up, heights, levels=levels, colors="#777777", linewidths=0.5, linestyles="solid")
+        bar = axes.figure.colorbar(filled, cax=axes.figure.add_axes((0.88, 0.06, 0.025, 0.86)), format="%.3g")
         bar.ax.tick_params(labelsize=8, colors="#555555")
         bar.ax.set_title("score", fontsize=8, color="#555555")
     draw_points(axes, real, fake, low, high)
