@@ -1,0 +1,58 @@
+"""The conformance kit: base classes whose tests hold a plugin's component to the contract.
+
+A constraint's author writes one method and inherits every test:
+
+    from ganlab.testing import ConstraintConformance
+
+    class TestMine(ConstraintConformance):
+        def make(self):
+            return Mine(weight=10.0)
+
+`pytest` then trains it on one, two and four replicas, compiled, resumed and stacked. Needs pytest (`pip install
+pytest`) and TensorFlow. `ganlab plugins check NAME` runs the same on an installed plugin.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ganlab.testing.architecture import ArchitectureConformance
+    from ganlab.testing.conformance import Conformance
+    from ganlab.testing.constraint import ConstraintConformance
+    from ganlab.testing.dataset import DatasetConformance
+    from ganlab.testing.evaluator import EvaluatorConformance
+    from ganlab.testing.loss import LossConformance
+    from ganlab.testing.optimizer import OptimizerConformance
+    from ganlab.testing.strategy import StrategyConformance
+
+# Loaded when first used: pytest imports this package in every run, for its plugin, and must not pay for TensorFlow.
+_LAZY = {
+    "ArchitectureConformance": "ganlab.testing.architecture",
+    "Conformance": "ganlab.testing.conformance",
+    "ConstraintConformance": "ganlab.testing.constraint",
+    "DatasetConformance": "ganlab.testing.dataset",
+    "EvaluatorConformance": "ganlab.testing.evaluator",
+    "LossConformance": "ganlab.testing.loss",
+    "OptimizerConformance": "ganlab.testing.optimizer",
+    "StrategyConformance": "ganlab.testing.strategy",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'ganlab.testing' has no attribute {name!r}")
+    return getattr(importlib.import_module(_LAZY[name]), name)
+
+
+__all__ = [
+    "ArchitectureConformance",
+    "Conformance",
+    "ConstraintConformance",
+    "DatasetConformance",
+    "EvaluatorConformance",
+    "LossConformance",
+    "OptimizerConformance",
+    "StrategyConformance",
+]

@@ -1,0 +1,163 @@
+"""Conformance of architectures: shapes, seeds, rows, penalties on gradients, replicas."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import ganlab
+from ganlab.roles import Architecture, Dataset
+from ganlab.testing import parts
+from ganlab.testing.bench import Bench
+from ganlab.testing.conformance import check, fail
+from ganlab.testing.finite import gradients
+from ganlab.testing.trained import TrainedConformance
+from ganlab.training import noise
+from ganlab.training.networks import Network, build_networks
+from ganlab.training.replica import Draws, ReplicaView
+from ganlab.training.state import read
+
+# What an architecture is tried with where its author does not say.
+_SHAPES = ((2,), (32, 32, 3), (28, 28, 1), (16, 16, 1), (64, 64, 3))
+
+
+class ArchitectureConformance(TrainedConformance):
+    """Holds an architecture to its contract.
+
+        class TestMine(ArchitectureConformance):
+            sample_shape = (32, 32, 3)
+
+            def make(self):
+                return Mine(width=8)
+
+    Make it as narrow as it can be: it is trained several times.
+
+    Attributes:
+        sample_shape: What it is to make samples of; None for the first of (2,) and some sizes of images that it
+            accepts.
+    """
+
+    kind = "architectures"
+    sample_shape: tuple[int, ...] | None = None
+    _cause: ClassVar[str] = (
+        "a layer mixes the examples of its replica (unsynchronized statistics), or draws noise of its own. Use "
+        "ganlab.layers for noise, and BatchNormalization(synchronized=True) or LayerNormalization."
+    )
+
+    def make(self) -> Architecture:
+        """The architecture under test: a new one at every call. What an author writes."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new architecture.")
+
+    def _parts(self) -> dict[str, Any]:
+        settings: dict[str, Any] = {"architecture": self.make(), "dataset": _Noise(self._shape), "batch_size": 4}
+        # Batch normalization cannot be under a penalty that takes each example alone.
+        return settings | ({"constraints": []} if self._networks[1].synchronizes else {})
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        return self.once("shape", lambda: self.sample_shape or self._accepted())
+
+    def _accepted(self) -> tuple[int, ...]:
+        refusal = ""
+        for shape in _SHAPES:
+            try:
+                _built(self.make(), shape)
+            except ganlab.GanlabError as error:
+                refusal = str(error)
+            else:
+                return shape
+        raise ganlab.IncompatibleError(
+            f"It accepts none of the sample shapes {_SHAPES}: {refusal} Set sample_shape to one that it makes."
+        )
+
+    @property
+    def _networks(self) -> tuple[Network, Network]:
+        return self.once("networks", lambda: _built(self.make(), self._shape))
+
+    @check(first=True)
+    def test_networks_have_their_shapes(self) -> None:
+        """A generator and a critic of the right shapes, of layers that are right under replicas."""
+        _ = self._networks
+
+    @check()
+    def test_the_seed_decides_the_weights(self) -> None:
+        """Built again with the same seed, by another object, the networks have the same names and the same bits."""
+        for role, one, other in zip(
+            ("generator", "critic"), self._networks, _built(self.make(), self._shape), strict=True
+        ):
+            a, b = ({name: v.numpy() for name, v in network.weights.items()} for network in (one, other))
+            if list(a) != list(b):
+                fail(f"Built twice the {role}'s weights are called {list(a)} and {list(b)}: they must not change.")
+            if bad := [name for name in a if not np.array_equal(a[name], b[name])]:
+                fail(
+                    f"Built twice with one seed the {role}'s {bad[:3]} are not the same: they are drawn by something "
+                    "that keras.utils.set_random_seed does not set. Use Keras initializers without a seed of their own."
+                )
+
+    @check()
+    def test_samples_are_what_datasets_have(self) -> None:
+        """The generator's samples are finite, and images lie in [-1, 1]."""
+        samples = self._output(self._networks[0], self._latent(4), training=False).numpy()
+        if not np.isfinite(samples).all():
+            fail("The generator's samples are not finite.")
+        if len(self._shape) == 3 and np.abs(samples).max() > 1:
+            fail(f"The generator's images reach {np.abs(samples).max():.3g}; they must lie in [-1, 1]: end in tanh.")
+
+    @check()
+    def test_rows_are_independent(self) -> None:
+        """In training, row i of the critic's scores is about example i alone."""
+        critic = self._networks[1]
+        if critic.synchronizes:
+            pytest.skip(f"{critic.synchronizes} mixes examples, over all replicas; no constraint on examples takes it.")
+        x = _Noise(self._shape).examples(tf.range(4, dtype=tf.int64), 0)
+        whole = self._output(critic, x).numpy()
+        other = self._output(critic, tf.concat([-x[:1], x[1:]], axis=0)).numpy()
+        if not np.allclose(other[1:], whole[1:], rtol=1e-4, atol=1e-5 * np.abs(whole).max()):
+            fail(
+                "A score of the critic changes when another example of the batch does: a layer mixes examples. Use "
+                "layers that normalize each example alone, such as LayerNormalization."
+            )
+
+    @check()
+    def test_penalties_on_gradients_can_be_taken(self) -> None:
+        """The critic can be differentiated twice, and finite gradients reach both networks."""
+        self._hold_gradients()
+
+    @check()
+    def test_finite_in_mixed_bfloat16(self) -> None:
+        """The same where it computes in bfloat16."""
+        self._hold_gradients(precision="mixed_bfloat16")
+
+    def _hold_gradients(self, **settings: Any) -> None:
+        if self._networks[1].synchronizes:
+            pytest.skip("A critic with batch normalization goes with no penalty on gradients.")
+        for problem in gradients(Bench(self._experiment(**settings))):
+            fail(f"Under a penalty on the critic's slope: {problem}")
+
+    def _latent(self, n: int) -> tf.Tensor:
+        return noise.whole("normal", (n, int(self.make().latent_dim)), seed=0, stream=noise.LATENT)
+
+    def _output(self, network: Network, x: tf.Tensor, *, training: bool = True) -> tf.Tensor:
+        draws = Draws(0, x.shape[0], tf.constant(0, tf.int64), tf.constant(0, tf.int32))
+        view = ReplicaView("network", noise.LAYERS, draws, None)
+        return network(x, read(network.weights), read(network.buffers), noise=view, training=training)[0]
+
+
+class _Noise(Dataset):
+    """Numbers of any shape within [-1, 1]."""
+
+    def __init__(self, sample_shape: tuple[int, ...]) -> None:
+        self.sample_shape = sample_shape
+
+    def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
+        """The examples with these numbers."""
+        width = int(np.prod(self.sample_shape))
+        flat = 2.0 * ganlab.functional.example_uniform(numbers, width, seed) - 1.0
+        return tf.reshape(flat, [-1, *self.sample_shape])
+
+
+def _built(architecture: Architecture, shape: tuple[int, ...]) -> tuple[Network, Network]:
+    return build_networks(parts.experiment(architecture=architecture, dataset=_Noise(shape), batch_size=4))

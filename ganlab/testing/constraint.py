@@ -1,0 +1,272 @@
+"""Conformance of constraints: the contract, method by method, and training on replicas, compiled, resumed, stacked."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import ganlab
+from ganlab.roles import Constraint
+from ganlab.testing import parts
+from ganlab.testing.bench import Bench
+from ganlab.testing.conformance import Conformance, check, fail
+from ganlab.testing.explaining import explained
+from ganlab.testing.finite import at_slope, at_zero_gradient, gradients
+from ganlab.testing.purity import impurities, no_variables
+from ganlab.testing.rows import unruly
+from ganlab.testing.training import departures, differing
+from ganlab.testing.trials import LONG, Trials, slope
+from ganlab.training.sampling import Scorer
+from ganlab.training.state import TrainingState
+
+# What a constraint must at least take off the steepest slope of a critic without it, relative: above rounding.
+_EFFECT = 1e-5
+# Of a bound that is met exactly, float32 may round the slope above it.
+_ROUNDING = 1e-4
+
+
+class ConstraintConformance(Conformance):
+    """Holds a constraint to its contract.
+
+    Write `make`, and the rest is tested on a small dense critic of two inputs and on a small convolutional one:
+
+        class TestMine(ConstraintConformance):
+            def make(self):
+                return Mine(weight=10.0)
+
+    Attributes:
+        penalty_at_slope_one: What its penalty costs an example where the critic's slope is 1 everywhere, as for a
+            critic that is just 1-Lipschitz: 0.0 for a gradient penalty, weight / 2 for R1. None where only this is
+            known: not more than where the slope is 10.
+        lowers_slopes: Whether a critic that is trained under it becomes less steep than one that is trained without.
+            False for constraints that are after something else.
+    """
+
+    kind = "constraints"
+    penalty_at_slope_one: float | None = None
+    lowers_slopes: bool = True
+
+    def make(self) -> Constraint:
+        """The constraint under test: a new one at every call. What an author writes."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new constraint.")
+
+    def critic(self, sample_shape: tuple[int, ...]) -> keras.Model:
+        """The critic that it constrains, `(n, *sample_shape) -> (n, 1)`; override it where it asks for special layers.
+
+        A dense critic for `(2,)` and a convolutional one for `(8, 8, 1)`; where it refuses these and this method is not
+        overridden, the same with noisy layers (`ganlab.layers.Dropout`).
+        """
+        return parts.critic(sample_shape)
+
+    @property
+    def _trials(self) -> Trials:
+        own = self.critic if type(self).critic is not ConstraintConformance.critic else None
+        return self.once("trials", lambda: Trials(self.make, own))
+
+    @check(first=True)
+    def test_methods_are_pure_functions(self) -> None:
+        """Same inputs, same outputs; no variables, no numbers of their own, nothing kept on self but by prepare."""
+        with no_variables("The constructor"):
+            fresh = self.make()
+        bench = self._trials.bench
+        with no_variables("prepare"):
+            fresh.prepare(bench.state.critic.model)
+        for problem in impurities(bench):
+            fail(problem)
+
+    @check(first=True)
+    def test_shapes_and_dtypes(self) -> None:
+        """A penalty for each example and a scalar of the weights, float32; states keep their shape; in a graph too."""
+        bench = self._trials.bench
+        values = {"penalty": bench.penalty(bench.draws()), "weight_penalty": bench.on_weights("weight_penalty")}
+        for method, value in values.items():
+            dtype = getattr(value, "dtype", tf.float32)
+            if dtype != tf.float32:
+                fail(f"{method} returns {dtype.name}; it must be float32 whatever the precision: tf.cast it.")
+        self._trials.one.trainer.trace()
+
+    @check()
+    def test_rows_are_independent(self) -> None:
+        """A penalty is one value per example, about that example alone, and so are the scores after a transform."""
+        for problem in unruly(self._trials.bench):
+            fail(problem)
+
+    @check()
+    def test_values_and_gradients_are_finite(self) -> None:
+        """The critic's and the generator's first updates have finite gradients, and reach weights and samples."""
+        for problem in gradients(self._trials.bench):
+            fail(problem)
+
+    @check()
+    def test_finite_where_the_gradient_is_zero(self) -> None:
+        """A constant critic, whose gradient is zero everywhere, gives finite values and finite gradients."""
+        for problem in at_zero_gradient(self._trials.bench):
+            fail(problem)
+
+    @check()
+    def test_finite_in_mixed_bfloat16(self) -> None:
+        """A critic that computes in bfloat16 gives finite values and gradients, and a float32 penalty."""
+        self._trials.bench  # noqa: B018 (which decides the critic)
+        bench = Bench(self._trials.experiment(precision="mixed_bfloat16"))
+        value = bench.penalty(bench.draws())
+        if value is not None and value.dtype != tf.float32:
+            fail(f"In mixed_bfloat16 penalty returns {value.dtype.name}; penalties are float32: tf.cast what you sum.")
+        for problem in gradients(bench):
+            fail(f"In mixed_bfloat16: {problem}")
+
+    @check()
+    def test_a_critic_of_slope_one(self) -> None:
+        """A critic that is just 1-Lipschitz costs what `penalty_at_slope_one` says, or no more than a steep one."""
+        at_one, at_ten = (at_slope(self._trials.bench, steepness) for steepness in (1.0, 10.0))
+        if at_one is None or at_ten is None:
+            pytest.skip("It has no penalty on examples.")
+        expected = self.penalty_at_slope_one
+        if expected is None:
+            if not at_one.mean() <= at_ten.mean():
+                fail(
+                    f"The penalty is {at_one.mean():.6g} where the critic's slope is 1 and {at_ten.mean():.6g} where "
+                    "it is 10: it rewards steepness. Check its sign: a penalty is added to what the critic minimizes."
+                )
+        elif not np.allclose(at_one, expected, rtol=1e-3, atol=1e-4):
+            fail(
+                f"Where the critic's slope is 1 everywhere the penalty is {at_one.mean():.6g} (from {at_one.min():.6g} "
+                f"to {at_one.max():.6g}), and penalty_at_slope_one says {expected:.6g}. Change the one that is wrong."
+            )
+
+    @check()
+    def test_two_replicas_train_as_one_device(self) -> None:
+        """Weights, states and metrics after updates by gradient descent are those of one device."""
+        self._hold_against_one(2)
+
+    @check()
+    def test_four_replicas_train_as_one_device(self) -> None:
+        """The same on four."""
+        self._hold_against_one(4)
+
+    @check()
+    def test_replicas_hold_the_same_state(self) -> None:
+        """Every variable, of the constraint's state too, has the same bits on every replica."""
+        for replicas in (2, 4):
+            names = self._trials.on(replicas).unequal()
+            own = [name.rpartition("/")[2] for name in names if name.startswith("constraints/")]
+            if own:
+                fail(
+                    f"On {replicas} replicas the state {own} is another on each: advance takes something from its own "
+                    "replica's examples. Reduce what comes from data, moments and not deviations: replica.mean(x), "
+                    "replica.sum(x) or replica.max(x). What depends on replica.id does not belong in a state."
+                )
+            if names:
+                fail(
+                    f"On {replicas} replicas {names[:3]} are others on each replica: project or reparameterize depends "
+                    "on the replica. They must be functions of the weights and the state alone."
+                )
+
+    @check()
+    def test_graph_and_xla_agree(self) -> None:
+        """Compiled by XLA it trains as it does uncompiled."""
+        for departure in departures(self._trials.short, self._trials.compiled):
+            fail(
+                f"Compiled by XLA {departure}. XLA's random numbers are others for the same seed: only what is drawn "
+                "from replica is drawn outside. Otherwise an operation has another meaning or precision there."
+            )
+
+    @check()
+    def test_resuming_equals_never_stopping(self) -> None:
+        """Training on from a checkpoint gives the same bits as training through."""
+        names = differing(*self._trials.resumed)
+        if names:
+            fail(
+                f"After a checkpoint is restored training gives other values for {names[:3]}: something is kept that "
+                "no checkpoint holds, such as an attribute of self or a tf.Variable. Return it from initial_state, and "
+                "its next value from advance: the core makes the variables and saves them."
+            )
+
+    @check()
+    def test_stacks_with_another_constraint(self) -> None:
+        """Before and after a constraint that uses every method it trains, and stays finite."""
+        self._trials.bench  # noqa: B018 (which decides the critic)
+        for where, constraints in (
+            ("before", [self.make(), parts.Companion()]),
+            ("after", [parts.Companion(), self.make()]),
+        ):
+            if bad := self._trials.stacked(constraints).not_finite():
+                fail(
+                    f"Stacked {where} another constraint {bad[:3]} are not finite. A later constraint sees the weights "
+                    "and the critic as the earlier one makes them."
+                )
+
+    @check()
+    def test_it_lowers_slopes(self) -> None:
+        """A critic that starts steep ends less steep than one trained as long without the constraint."""
+        if not self.lowers_slopes:
+            pytest.skip("lowers_slopes is False.")
+        trained, control = self._trials.long, self._trials.control()
+        with_it, free = (slope(t.state, t.trainer.experiment) for t in (trained, control))
+        if not with_it < free * (1 - _EFFECT):
+            fail(
+                f"After {LONG} iterations the critic's steepest slope is {with_it:.6g}, and {free:.6g} without the "
+                "constraint: it has no effect. Is its weight too small, a gradient stopped, or its sign wrong? If it "
+                "is after something else than slopes, set lowers_slopes = False."
+            )
+
+    @check()
+    def test_the_generator_is_trained_through_it(self) -> None:
+        """The generator's update goes through the reparameterized, transformed critic, and moves the generator."""
+        training = self._trials.short
+        values = training.values()
+        weights = [name for name in values if name.startswith("generator/weights")]
+        if not any(np.any(values[name] != training.start[name]) for name in weights):
+            fail(
+                "The generator does not move: no gradient comes through transform or reparameterize to the samples. Do "
+                "not stop gradients (tf.stop_gradient, .numpy(), integer casts) between samples and scores."
+            )
+        if bad := training.not_finite():
+            fail(f"After {len(training.rows)} iterations {bad[:3]} are not finite.")
+
+    @check()
+    def test_a_convolutional_critic(self) -> None:
+        """It constrains a convolutional critic of images too, or says in prepare that it cannot."""
+        self._trials.bench  # noqa: B018 (which decides the critic)
+        try:
+            bench = Bench(self._trials.experiment(dataset=parts.Images()))
+        except ganlab.IncompatibleError as error:
+            pytest.skip(f"It refuses convolutional critics: {error}")
+        for problem in gradients(bench):
+            fail(f"With a convolutional critic: {problem}")
+        bench.on_weights("project")
+        self._hold_bound(bench.state, slope(bench.state, bench.experiment), "Of a convolutional critic")
+
+    @check()
+    def test_lipschitz_bound_holds(self) -> None:
+        """A bound that it gives is above the critic's slope between 1000 random pairs, at first and once trained."""
+        bench, trained = self._trials.bench, self._trials.long
+        if not Scorer(bench.state).bounds():
+            pytest.skip("It gives no bound.")
+        self._hold_bound(bench.state, slope(bench.state, bench.experiment), "At first")
+        self._hold_bound(trained.state, slope(trained.state, bench.experiment), f"After {LONG} iterations")
+
+    @check()
+    def test_diagnose_answers_in_words(self) -> None:
+        """`diagnose` takes what it logged and returns a sentence or None."""
+        training = self._trials.short
+        prefix = f"constraints/{training.state.stack.names[0]}/"
+        metrics = {t.removeprefix(prefix): float(v[-1]) for t, v in training.reduced().items() if t.startswith(prefix)}
+        said = training.state.stack.constraints[0].diagnose(metrics)
+        if said is not None and not isinstance(said, str):
+            fail(f"diagnose returned {said!r}; it must be a sentence, or None where all is well.")
+
+    def _hold_against_one(self, replicas: int) -> None:
+        one, other = self._trials.short, self._trials.on(replicas)
+        for departure in departures(one, other):
+            fail(explained(one, other, departure))
+
+    def _hold_bound(self, state: TrainingState, steepest: float, when: str) -> None:
+        for bound in Scorer(state).bounds().values():
+            if not steepest <= bound * (1 + _ROUNDING):
+                fail(
+                    f"{when} lipschitz_bound is {bound:.6g}, and the critic's slope is {steepest:.6g} between two "
+                    "points: it is no upper bound. It must count every layer, its activation, and the effective "
+                    "weights that it is given; where that is not known return None."
+                )

@@ -1,0 +1,108 @@
+"""Conformance of datasets: examples as a pure function of their numbers, the same on any number of replicas."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import tensorflow as tf
+
+from ganlab.blame import plugin_code
+from ganlab.roles import Dataset
+from ganlab.testing import parts
+from ganlab.testing.conformance import check, fail
+from ganlab.testing.trained import TrainedConformance
+from ganlab.training.inputs import Inputs
+
+_SEED = 0
+
+
+class DatasetConformance(TrainedConformance):
+    """Holds a dataset to its contract.
+
+    class TestMine(DatasetConformance):
+        def make(self):
+            return Mine(size=100)
+    """
+
+    kind = "datasets"
+    _cause: ClassVar[str] = "examples must be a function of their numbers and the seed alone."
+
+    def make(self) -> Dataset:
+        """The dataset under test: a new one at every call. What an author writes."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new dataset.")
+
+    def _parts(self) -> dict[str, Any]:
+        return {"dataset": self.make(), "architecture": parts.Networks(parts.flat_critic)}
+
+    @property
+    def _numbers(self) -> np.ndarray:
+        """A dozen example numbers, the first and the last among them."""
+        size = self.make().size
+        return np.unique(np.linspace(0, 10**9 if size is None else size - 1, 12).astype(np.int64))
+
+    def _examples(self, numbers: np.ndarray, dataset: Dataset | None = None) -> np.ndarray:
+        asked = self.make() if dataset is None else dataset
+        with plugin_code(type(asked).__name__, "examples"):
+            return np.asarray(asked.examples(tf.constant(numbers), _SEED))
+
+    @check(first=True)
+    def test_shapes_and_dtypes(self) -> None:
+        """It says its sizes, and gives float32 examples of them, also where it is traced for training."""
+        experiment = self._experiment()
+        Inputs(experiment).examples(tf.constant(0, tf.int64), 0)
+        numbers, shape = self._numbers, tuple(experiment.dataset.sample_shape)
+        examples = self._examples(numbers)
+        if examples.shape != (len(numbers), *shape) or examples.dtype != np.float32:
+            fail(
+                f"examples gives {examples.shape}, {examples.dtype}, for {len(numbers)} numbers from {numbers[0]} to "
+                f"{numbers[-1]}; it must be {(len(numbers), *shape)}, float32."
+            )
+
+    @check()
+    def test_values_are_finite(self) -> None:
+        """Every value is finite, and images lie in [-1, 1]."""
+        examples = self._examples(self._numbers)
+        if not np.isfinite(examples).all():
+            fail("An example has a value that is not finite.")
+        if examples.ndim == 4 and np.abs(examples).max() > 1:
+            fail(
+                f"An image has the value {np.abs(examples).max():.4g}; images lie in [-1, 1]: x / 127.5 - 1 for bytes."
+            )
+
+    @check()
+    def test_examples_are_a_pure_function_of_their_numbers(self) -> None:
+        """The same example in any order, in any company, at any time, from any object."""
+        dataset, numbers = self.make(), self._numbers
+        examples = self._examples(numbers, dataset)
+        again = {
+            "asked for again": self._examples(numbers, dataset),
+            "asked for in another order": self._examples(numbers[::-1].copy(), dataset)[::-1],
+            "asked for alone": np.concatenate([self._examples(n, dataset) for n in numbers[:, None]]),
+            "of another object of the same parameters": self._examples(numbers),
+        }
+        for how, others in again.items():
+            if not np.allclose(others, examples, rtol=1e-6, atol=1e-6):
+                fail(
+                    f"An example is another when {how}. examples(numbers, seed) is a pure function: no iterator, no "
+                    "counter, no random numbers but those that belong to an example "
+                    "(ganlab.functional.example_uniform and example_normal)."
+                )
+
+    @check()
+    def test_a_traced_call_gives_the_same(self) -> None:
+        """Inside a tf.function, where training calls it, the examples are those of an eager call."""
+        numbers = self._numbers
+        dataset = self.make()
+        traced = tf.function(lambda n: dataset.examples(n, _SEED), autograph=False)
+        if not np.allclose(traced(tf.constant(numbers)), self._examples(numbers), rtol=1e-5, atol=1e-6):
+            fail("Traced by TensorFlow the examples are others: Python in it ran once, when it was traced.")
+
+    @check()
+    def test_exact_samples(self) -> None:
+        """What `exact_sample` gives, where there is one, has the shape of examples."""
+        dataset: Any = self.make()
+        if hasattr(dataset, "exact_sample"):
+            shape = np.asarray(dataset.exact_sample(5, 0)).shape
+            if shape != (5, *dataset.sample_shape):
+                fail(f"exact_sample(5, 0) has the shape {shape}; it must be {(5, *dataset.sample_shape)}.")

@@ -1,0 +1,67 @@
+"""Conformance of evaluators: named, finite figures that depend on the samples alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import ganlab
+from ganlab.blame import plugin_code
+from ganlab.roles import Dataset, Evaluator
+from ganlab.testing import parts
+from ganlab.testing.conformance import Conformance, check, fail
+
+
+class EvaluatorConformance(Conformance):
+    """Holds an evaluator to its contract, on samples of the dataset itself.
+
+    class TestMine(EvaluatorConformance):
+        def make(self):
+            return Mine(samples=100)
+    """
+
+    kind = "evaluators"
+
+    def make(self) -> Evaluator:
+        """The evaluator under test: a new one at every call. What an author writes."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new evaluator.")
+
+    def dataset(self) -> Dataset:
+        """What it evaluates on: four Gaussians in the plane; override it where it asks for something else."""
+        return parts.Points()
+
+    def _figures(self) -> dict[str, float]:
+        dataset, evaluator = self.once("dataset", self.dataset), self.make()
+
+        def sample(n: int, seed: int) -> np.ndarray:
+            return np.array(dataset.examples(tf.range(n, dtype=tf.int64), seed + 1))
+
+        with plugin_code(type(evaluator).__name__, "evaluate"):
+            return evaluator.evaluate(sample, dataset, None)
+
+    @check(first=True)
+    def test_figures_have_names_and_are_finite(self) -> None:
+        """`evaluate` returns a dict of finite numbers by name, with no run too."""
+        try:
+            figures = self._figures()
+        except ganlab.IncompatibleError as error:
+            pytest.skip(f"It does not take the kit's dataset: {error} Override dataset(self) with one that it takes.")
+        if not isinstance(figures, dict) or not figures:
+            fail(f"evaluate returned {figures!r}; it must return a dict of named numbers.")
+        for name, value in figures.items():
+            if not isinstance(name, str) or not np.isscalar(value) or not np.isfinite(value):
+                fail(f"evaluate returned {name!r}: {value!r}; it must be a finite number under a name.")
+
+    @check()
+    def test_the_same_samples_give_the_same_figures(self) -> None:
+        """Evaluated again, by another object, the figures are the same."""
+        try:
+            one, other = self._figures(), self._figures()
+        except ganlab.IncompatibleError as error:
+            pytest.skip(f"It does not take the kit's dataset: {error}")
+        if one.keys() != other.keys() or any(one[name] != other[name] for name in one):
+            fail(
+                f"The same samples gave {one} and then {other}. Ask sample(n, seed) for samples with a fixed seed, and "
+                "give what else draws a seed of its own."
+            )

@@ -1,0 +1,74 @@
+"""Values and gradients of a constraint where they tend to go wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import tensorflow as tf
+
+from ganlab.roles import Critic
+from ganlab.testing.bench import Bench
+
+_SAFE = (
+    "tf.norm, tf.sqrt and divisions by a norm have no finite gradient there: take ganlab.functional.slopes or "
+    "example_norm, or add a small number under the root."
+)
+
+
+def gradients(bench: Bench) -> Iterator[str]:
+    """What is wrong with the gradients of the first updates, a message each."""
+    found = {"critic": bench.critic_gradients(), "generator": bench.generator_gradients()}
+    for role, by_name in found.items():
+        bad = [name for name, value in by_name.items() if not np.isfinite(value).all()]
+        if bad:
+            yield (
+                f"The {role}'s gradient by {', '.join(bad[:3])} is not finite in the first update, where biases are "
+                "zero. Look for a norm, a root, a logarithm or a division at zero."
+            )
+        elif not any(np.any(value) for value in by_name.values()):
+            yield (
+                f"The {role}'s gradient is zero: none comes through. reparameterize, transform and penalty must be "
+                "differentiable (no .numpy(), no integer casts, tf.stop_gradient only around what is held fixed)."
+            )
+
+
+def at_zero_gradient(bench: Bench) -> Iterator[str]:
+    """What is not finite for a critic that is zero everywhere, in float32 and computed in bfloat16."""
+    for dtype in (tf.float32, tf.bfloat16):
+        slope = tf.zeros([int(np.prod(bench.batch.real.shape[1:]))])
+        draws = bench.draws()
+        with tf.GradientTape() as tape:
+            tape.watch((slope, bench.batch.real))
+            transformed = bench.transform(draws, _linear(slope, dtype))
+            scores = transformed(bench.batch.real)
+            penalty = bench.penalty(draws, critic=transformed)
+            total = tf.reduce_sum(scores) + (0.0 if penalty is None else tf.reduce_sum(penalty))
+        by_weights, by_samples = tape.gradient(total, (slope, bench.batch.real), unconnected_gradients="zero")
+        values = {"penalty": penalty, "the score after transform": scores}
+        values |= {"its gradient by the critic's weights": by_weights, "its gradient by the samples": by_samples}
+        for what, value in values.items():
+            if value is not None and not np.isfinite(np.asarray(value, np.float32)).all():
+                yield (
+                    f"Where the critic's gradient is zero (a constant critic, as with dead units), {what} is not "
+                    f"finite{' in bfloat16' if dtype == tf.bfloat16 else ''}. {_SAFE}"
+                )
+                return
+
+
+def at_slope(bench: Bench, slope: float) -> np.ndarray | None:
+    """The penalty of a linear critic of some slope everywhere, `(batch,)`; None where there is no penalty."""
+    size = int(np.prod(bench.batch.real.shape[1:]))
+    direction = np.random.default_rng(0).normal(size=size)
+    direction *= slope / np.linalg.norm(direction)
+    linear = _linear(tf.constant(direction, tf.float32), tf.float32)
+    value = bench.penalty(bench.draws(), critic=linear)
+    return None if value is None else value.numpy()
+
+
+def _linear(slope: tf.Tensor, dtype: tf.DType) -> Critic:
+    def critic(x: tf.Tensor) -> tf.Tensor:
+        flat = tf.cast(tf.reshape(x, [x.shape[0], -1]), dtype)
+        return tf.cast(tf.linalg.matvec(flat, tf.cast(slope, dtype)), tf.float32)
+
+    return critic

@@ -1,0 +1,81 @@
+"""Tests of every kind of part that is trained with: on two replicas as on one device, and after a resume."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ganlab.composition import Experiment
+from ganlab.testing import parts
+from ganlab.testing.bench import Bench
+from ganlab.testing.conformance import Conformance, check, fail
+from ganlab.testing.training import Training, departures, differing, distance, resumed
+
+_BEFORE, _AFTER = 2, 2
+
+
+class TrainedConformance(Conformance):
+    """The base of the classes for architectures, datasets, losses and optimizers.
+
+    Attributes:
+        apart: How far two replicas may end from one device, as a fraction of the way; None for rounding alone. Set it
+            where rounding is magnified, as by an optimizer that divides by the size of a gradient.
+    """
+
+    apart: ClassVar[float | None] = None
+
+    def _parts(self) -> dict[str, Any]:
+        """The parts of the experiment that are not the kit's own."""
+        raise NotImplementedError
+
+    def _experiment(self, **settings: Any) -> Experiment:
+        constraints = [] if settings.pop("plain", False) else [parts.SlopePenalty()]
+        return parts.experiment(**{"constraints": constraints, **self._parts(), **settings})
+
+    @property
+    def _rates(self) -> tuple[float, float]:
+        return self.once("rates", lambda: Bench(self._experiment()).rates())
+
+    @property
+    def _one(self) -> tuple[Training, dict[str, Any], dict[str, Any]]:
+        """A training on one device, and its variables at its end, straight and with a checkpoint restored between."""
+
+        def train() -> tuple[Training, dict[str, Any], dict[str, Any]]:
+            training = Training(self._experiment(rates=self._rates))
+            straight, again = resumed(training, _BEFORE, _AFTER)
+            return training.still(straight), straight, again
+
+        return self.once("one", train)
+
+    @check()
+    def test_two_replicas_train_as_one_device(self) -> None:
+        """Weights and metrics after updates by gradient descent are those of one device."""
+        one, *_ = self._one
+        two = Training(self._experiment(replicas=2, rates=self._rates)).train(_BEFORE + _AFTER)
+        if self.apart is not None:
+            if not (found := distance(one, two)) <= self.apart:
+                fail(
+                    f"On 2 replicas training ends {found:.2g} of its way off where it ends on one device: {self._cause}"
+                )
+            return
+        for departure in departures(one, two):
+            fail(f"On 2 replicas {departure}: {self._cause}")
+
+    @check()
+    def test_resuming_equals_never_stopping(self) -> None:
+        """Training on from a checkpoint gives the same bits as training through."""
+        _, straight, again = self._one
+        if names := differing(straight, again):
+            fail(
+                f"After a checkpoint is restored training gives other values for {names[:3]}: something is kept that "
+                "no checkpoint holds, such as an attribute of self or a counter."
+            )
+
+    @check()
+    def test_training_stays_finite(self) -> None:
+        """After a few updates every variable and every metric is finite."""
+        if bad := self._one[0].not_finite():
+            fail(f"After {_BEFORE + _AFTER} iterations {bad[:3]} are not finite.")
+
+    _cause: ClassVar[str] = (
+        "something is taken from the replica's own part of the batch, or drawn on each replica alone."
+    )

@@ -1,0 +1,137 @@
+"""What the tests of one constraint share: it is benched once, and trained once in every way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property, lru_cache
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+import ganlab
+from ganlab.composition import Experiment
+from ganlab.roles import Constraint
+from ganlab.testing import parts
+from ganlab.testing.bench import Bench, scoring, steepest
+from ganlab.testing.training import Training, resumed
+from ganlab.training.state import TrainingState
+
+# Iterations: enough for a wrong replica to show, and for a slope to fall.
+_BEFORE, _AFTER, LONG = 2, 2, 40
+SHORT = _BEFORE + _AFTER
+
+CriticMaker = Callable[[tuple[int, ...]], keras.Model]
+
+
+class Trials:
+    """A constraint's bench and trainings, each made when a test first asks.
+
+    Attributes:
+        critic: What makes the critic that is constrained.
+    """
+
+    def __init__(self, make: Callable[[], Constraint], critic: CriticMaker | None) -> None:
+        """Takes what to try.
+
+        Args:
+            make: Makes the constraint.
+            critic: Makes the critic; None for the first of the kit's that the constraint does not refuse.
+        """
+        self.make, self._own = make, critic
+        self.critic: CriticMaker = critic or parts.critic
+
+    def experiment(self, constraints: Sequence[Constraint] | None = None, **settings: Any) -> Experiment:
+        """The kit's experiment under the constraint, or under others."""
+        made = [self.make()] if constraints is None else constraints
+        return parts.experiment(constraints=made, architecture=parts.Networks(self.critic), **settings)
+
+    @cached_property
+    def bench(self) -> Bench:
+        """On one device.
+
+        Raises:
+            IncompatibleError: It refuses every critic.
+        """
+        refusal = None
+        for critic in [self._own] if self._own else [parts.critic, parts.noisy_critic]:
+            self.critic = critic
+            try:
+                return Bench(self.experiment())
+            except ganlab.IncompatibleError as error:
+                refusal = refusal or error
+        raise ganlab.IncompatibleError(
+            f"It refuses the critic of the test: {refusal} Override critic(self, sample_shape) with one that it can "
+            "constrain."
+        )
+
+    @cached_property
+    def rates(self) -> tuple[float, float]:
+        """At which all its trainings descend."""
+        return self.bench.rates()
+
+    @cached_property
+    def one(self) -> Training:
+        """On one device, not trained yet."""
+        return Training(self.experiment(rates=self.rates))
+
+    @cached_property
+    def resumed(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """The variables on one device after `SHORT` iterations, straight and with a checkpoint restored in between."""
+        return resumed(self.one, _BEFORE, _AFTER)
+
+    @cached_property
+    def short(self) -> Training:
+        """On one device, as it was after `SHORT` iterations."""
+        straight, _ = self.resumed
+        return self.one.still(straight)
+
+    @cached_property
+    def long(self) -> Training:
+        """On one device after `LONG` iterations; the same training as `one`, which is there then."""
+        self.short  # noqa: B018 (looked at before it trains on)
+        return self.one.train(LONG - SHORT)
+
+    @cached_property
+    def compiled(self) -> Training:
+        """By XLA, after `SHORT` iterations."""
+        return Training(self.experiment(rates=self.rates, jit="on")).train(SHORT)
+
+    def on(self, replicas: int) -> Training:
+        """On so many replicas, after `SHORT` iterations."""
+        if replicas not in self._replicated:
+            self._replicated[replicas] = Training(self.experiment(replicas=replicas, rates=self.rates)).train(SHORT)
+        return self._replicated[replicas]
+
+    @cached_property
+    def _replicated(self) -> dict[int, Training]:
+        return {}
+
+    def stacked(self, constraints: Sequence[Constraint]) -> Training:
+        """Under several constraints, after an iteration; eagerly, which is quicker than a graph that is run once."""
+        tf.config.run_functions_eagerly(True)
+        try:
+            return Training(self.experiment(constraints, rates=self.rates)).train(1)
+        finally:
+            tf.config.run_functions_eagerly(False)
+
+    def control(self) -> Training:
+        """The same critic without a constraint after `LONG` iterations at the same rates."""
+        control = _control(self.critic)
+        control.assign(control.start)
+        control.state.critic_optimizer.learning_rate = self.rates[0]
+        control.state.generator_optimizer.learning_rate = self.rates[1]
+        return control.train(LONG)
+
+
+@lru_cache(maxsize=4)
+def _control(critic: CriticMaker) -> Training:
+    """One for all constraints, because its graph is the same for all."""
+    return Training(parts.experiment(architecture=parts.Networks(critic)))
+
+
+def slope(state: TrainingState, experiment: Experiment) -> float:
+    """The steepest slope that is found of a state's critic."""
+    data = experiment.dataset.examples(tf.range(256, dtype=tf.int64), 0)
+    return steepest(scoring(state), np.asarray(data))
