@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -13,7 +12,13 @@ import tensorflow as tf
 from ganlab.roles.diagnostic import CriticLayer
 from ganlab.training.networks import Tensors
 
-_CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+# Layers that are a nonlinearity and have no attribute that names it.
+_NONLINEARITIES = {
+    keras.layers.ReLU: "relu",
+    keras.layers.LeakyReLU: "leaky_relu",
+    keras.layers.PReLU: "prelu",
+    keras.layers.ELU: "elu",
+}
 
 
 class Intermediates:
@@ -102,7 +107,4 @@ def _activation(layer: keras.layers.Layer) -> str:
     if function is not None:
         name = str(getattr(function, "__name__", type(function).__name__))
         return "" if name == "linear" else name
-    kind = type(layer)
-    if not (kind.__module__.startswith("keras.") and ".activations" in kind.__module__):
-        return ""
-    return {"ReLU": "relu", "PReLU": "prelu", "ELU": "elu"}.get(kind.__name__, _CAPITAL.sub("_", kind.__name__).lower())
+    return next((name for kind, name in _NONLINEARITIES.items() if isinstance(layer, kind)), "")

@@ -1,0 +1,124 @@
+"""Critics to look at: a real one of a small experiment, and one of plain arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import keras
+import numpy as np
+
+import ganlab
+from ganlab.training.loop import Trainer
+from ganlab.training.viewing import CriticFunctions, View
+
+
+def component(kind, name, **arguments):
+    return ganlab.component(kind, name)(**arguments)
+
+
+def strategy(replicas):
+    if replicas == 0:
+        return component("strategies", "one_device", device="CPU:0")
+    return component("strategies", "mirrored", virtual_replicas=replicas)
+
+
+def experiment(replicas=0, **parts):
+    """Two hidden layers of eight units on the 8 Gaussians, smooth so that no kink magnifies rounding."""
+    optimizer = component("optimizers", "sgd", learning_rate=0.01)
+    given = {
+        "dataset": component("datasets", "gaussian_ring"),
+        "architecture": component("architectures", "mlp", width=8, depth=2, activation="tanh", latent_dim=3),
+        "loss": component("losses", "wasserstein"),
+        "strategy": strategy(replicas),
+        "critic_optimizer": optimizer,
+        "generator_optimizer": optimizer,
+        "batch_size": 12,
+        "critic_steps": 2,
+        "steps": 4,
+        "log_every": 2,
+        "jit": "off",
+    }
+    return ganlab.experiment(**{**given, **parts})
+
+
+class Critic(ganlab.Architecture):
+    """A critic from a function `inputs -> outputs` or from a class of its own, `() -> keras.Model`."""
+
+    latent_dim = 3
+
+    def __init__(self, *, outputs=None, model=None):
+        self._outputs, self._model = outputs, model
+
+    def generator(self, sample_shape):
+        z = keras.Input((self.latent_dim,))
+        size = int(np.prod(sample_shape))
+        return keras.Model(z, keras.layers.Reshape(sample_shape)(keras.layers.Dense(size)(z)))
+
+    def critic(self, sample_shape):
+        if self._model is not None:
+            return self._model()
+        x = keras.Input(sample_shape)
+        return keras.Model(x, self._outputs(x))
+
+
+class Views:
+    """One experiment's views, at any step.
+
+    Attributes:
+        trainer: What trains the critic.
+        functions: What the views compute with.
+    """
+
+    def __init__(self, replicas=0, **parts):
+        self.trainer = Trainer(experiment(replicas, **parts))
+        self.functions = CriticFunctions(self.trainer.experiment, self.trainer.state)
+
+    def __call__(self, step=0):
+        return View(self.trainer.experiment, self.trainer.state, self.functions, step)
+
+
+@dataclass
+class Given:
+    """A `ganlab.CriticView` made of arrays and of a function `(n, ...) -> (n,)`."""
+
+    function: object = None
+    gradient: object = None
+    layers: tuple = ()
+    weights: dict = field(default_factory=dict)
+    effective: dict = field(default_factory=dict)
+    shares: list = field(default_factory=list)
+    outputs: dict = field(default_factory=dict)
+    bounds: dict = field(default_factory=dict)
+    real: np.ndarray = None
+    fake: np.ndarray = None
+    replicas: int = 1
+    step: int = 7
+    dataset: object = None
+
+    def share(self, replica):
+        local = len(self.real) // self.replicas
+        return slice(replica * local, (replica + 1) * local)
+
+    def more(self, n):
+        return self.real[:n], self.fake[:n]
+
+    def random(self):
+        return np.random.default_rng(3)
+
+    def scores(self, x):
+        return self.function(x).astype(np.float32)
+
+    def slopes(self, x):
+        return np.linalg.norm(self.gradient(x).reshape(len(x), -1), axis=1).astype(np.float32)
+
+    def activations(self, x):
+        assert len(x) == len(self.real) + len(self.fake)
+        return self.outputs
+
+    def gradients(self, replica):
+        return self.shares[replica]
+
+
+def layer(name, kind="Dense", activation=""):
+    weights = (f"{name}/kernel", f"{name}/bias") if kind == "Dense" else ()
+    return ganlab.CriticLayer(name, kind, activation, weights)
