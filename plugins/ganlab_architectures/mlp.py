@@ -12,7 +12,7 @@ from ganlab_architectures.parts import check_choice, check_rate, check_whole, dr
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ACTIVATIONS = ("relu", "leaky_relu", "elu", "softplus", "tanh")
+ACTIVATIONS = ("relu", "leaky_relu", "elu", "softplus", "tanh", "max_min", "full_sort")
 OUTPUTS = ("auto", "linear", "tanh")
 
 
@@ -22,6 +22,10 @@ class MLP(ganlab.Architecture):
     The defaults are the toy networks of Gulrajani et al., "Improved Training of Wasserstein GANs" (2017),
     2-512-512-512-2 and 2-512-512-512-1: uniform weights of He et al. (2015) before rectifiers, of Glorot and Bengio
     (2010) elsewhere, and no normalization.
+
+    With the activation "max_min" or "full_sort", `ganlab.layers.GroupSort` of two and `ganlab.layers.FullSort`, and
+    constraints.bjorck the critic is 1-Lipschitz by construction (Anil, Lucas and Grosse, "Sorting out Lipschitz
+    function approximation", 2019).
     """
 
     def __init__(
@@ -30,7 +34,7 @@ class MLP(ganlab.Architecture):
         latent_dim: int = 2,
         depth: int = 3,
         width: int = 512,
-        activation: Literal["relu", "leaky_relu", "elu", "softplus", "tanh"] = "relu",
+        activation: Literal["relu", "leaky_relu", "elu", "softplus", "tanh", "max_min", "full_sort"] = "relu",
         output: Literal["auto", "linear", "tanh"] = "auto",
         dropout: float = 0.0,
     ) -> None:
@@ -40,7 +44,8 @@ class MLP(ganlab.Architecture):
             latent_dim: The length of the generator's input.
             depth: Hidden layers of each network.
             width: Units of each hidden layer.
-            activation: What follows each hidden layer; the leaky slope is 0.2.
+            activation: What follows each hidden layer; the leaky slope is 0.2. "max_min" sorts pairs of units and
+                needs an even width, "full_sort" sorts all.
             output: The generator's end: "linear", "tanh" for samples in [-1, 1], or "auto", tanh for images
                 `(height, width, channels)` and linear for the rest.
             dropout: The probability with which the critic drops each hidden unit in training.
@@ -51,6 +56,11 @@ class MLP(ganlab.Architecture):
         for name, value in (("latent_dim", latent_dim), ("depth", depth), ("width", width)):
             check_whole(f"mlp.{name}", value, 1)
         check_choice("mlp.activation", activation, ACTIVATIONS)
+        if activation == "max_min" and width % 2:
+            raise ganlab.ConfigError(
+                f'architectures.mlp.width = {width!r} must be even where activation = "max_min", which sorts pairs of '
+                'units. Add a unit, or take "full_sort".'
+            )
         check_choice("mlp.output", output, OUTPUTS)
         check_rate("mlp.dropout", dropout)
         self.latent_dim, self.depth, self.width = latent_dim, depth, width
@@ -88,6 +98,10 @@ class MLP(ganlab.Architecture):
     def _activation_layer(self) -> Callable[..., Any]:
         if self.activation == "leaky_relu":
             return lambda name: keras.layers.LeakyReLU(negative_slope=0.2, name=name)
+        if self.activation == "max_min":
+            return lambda name: ganlab.layers.GroupSort(2, name=name)
+        if self.activation == "full_sort":
+            return lambda name: ganlab.layers.FullSort(name=name)
         return lambda name: keras.layers.Activation(self.activation, name=name)
 
 
