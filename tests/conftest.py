@@ -1,6 +1,9 @@
 """What every test may use."""
 
 import os
+import subprocess
+import sys
+import sysconfig
 
 import pytest
 
@@ -21,3 +24,33 @@ def precision():
     before = keras.config.dtype_policy()
     yield keras.config.set_dtype_policy
     keras.config.set_dtype_policy(before)
+
+
+@pytest.fixture
+def environment(tmp_path):
+    """A new virtual environment, which sees what is installed in this one.
+
+    `environment("-m", "ganlab", ...)` runs its Python in the test's folder and gives what it prints; it must succeed.
+    `environment.install(folder)` is `pip install -e` without a network.
+    """
+    venv = tmp_path / ".venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
+    python = venv / "bin" / "python"
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("GANLAB_", "PYTHON", "PYTEST_"))}
+
+    def run(*arguments):
+        command = [python, *map(str, arguments)]
+        done = subprocess.run(command, cwd=tmp_path, env=inherited, capture_output=True, text=True)
+        assert done.returncode == 0, f"{arguments}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def install(folder):
+        # hatchling, which builds it, is a part of the extra `test`.
+        pip = [sys.executable, "-m", "pip", "--python", python, "install", "-e", folder]
+        subprocess.run([*pip, "--quiet", "--no-build-isolation", "--no-deps"], cwd=tmp_path, check=True)
+
+    own = run("-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
+    seen = f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
+    (tmp_path / own / "_seen.pth").write_text(seen)
+    run.install = install
+    return run

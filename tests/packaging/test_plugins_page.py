@@ -1,0 +1,159 @@
+"""What docs/plugins.md shows is what happens, and all there is to implement or to call has a mention."""
+
+import inspect
+import itertools
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+from pages import ROOT, blocks
+
+from ganlab import hookspecs, plugins, roles
+from ganlab.cli import cli
+
+PAGE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
+BLOCKS = blocks("docs/plugins.md")
+FILES = {name: text for _, name, text in BLOCKS if "." in name}
+COMMANDS = [line for language, _, text in BLOCKS if language == "sh" for line in text.splitlines()]
+# Each with the message that is shown after it.
+MISTAKES = [(text, message) for (_, name, text), (_, _, message) in itertools.pairwise(BLOCKS) if name == "mistake"]
+SMALL = ["--param", "experiment.steps=2", "--param", "experiment.batch_size=16", "--param", "architectures.mlp.width=8"]
+SERVES_UNTIL_INTERRUPTED = "ganlab tensorboard"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A working directory with the page's files."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(plugins, "_current", None)
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def invoked(command, *more):
+    return CliRunner().invoke(cli, [*shlex.split(command)[1:], *more])
+
+
+def test_the_constraint_is_short_and_its_commands_run(here, cpus):
+    assert FILES["ganlab_plugins.py"].count("\n") < 40
+    runs = [command for command in COMMANDS if command.startswith(("ganlab run --gin ring.gin", "ganlab config"))]
+    assert len(runs) == 4
+    for command in runs:
+        result = invoked(command, *(SMALL if " run " in command else []))
+        assert result.exit_code == 0, f"{command}\n{result.output}"
+        assert "distance: How far apart" in result.stdout or "Completed at step 2 of 2" in result.stdout
+
+
+@pytest.mark.slow
+def test_the_whole_tutorial_as_written(tmp_path, environment):
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    done = []
+    for command in COMMANDS:
+        program, *arguments = shlex.split(command)
+        if program == "mv":
+            path, target = arguments
+            shutil.move(tmp_path / path, tmp_path / target)
+        elif program == "pip":
+            environment.install(arguments[-1])
+        elif not command.startswith(SERVES_UNTIL_INTERRUPTED):
+            done.append(environment("-m", program, *arguments))
+    assert sum("Completed at step 500 of 500" in output for output in done) == 3
+    assert sum("Completed at step 200 of 200" in output for output in done) == 1
+
+
+@pytest.mark.parametrize(("body", "message"), MISTAKES, ids=range(len(MISTAKES)))
+def test_a_mistake_is_told_as_shown(here, cpus, body, message):
+    before, _, rest = FILES["ganlab_plugins.py"].partition("    def penalty(")
+    after = rest[rest.index("\n\n\n@ganlab.hookimpl") :]
+    indented = "".join(f"    {line}" if line.strip() else line for line in body.splitlines(keepends=True))
+    source = before.replace("import example_norm, interpolate", "import slopes") + indented + after
+    (here / "ganlab_plugins.py").write_text(source)
+    result = invoked("ganlab run --gin ring.gin --param strategies.mirrored.virtual_replicas=2", *SMALL[:2])
+    assert result.exit_code in (1, 2), result.output
+    assert result.stderr.endswith(message), result.stderr
+
+
+def test_there_are_mistakes_and_each_has_its_message():
+    assert len(MISTAKES) == PAGE.count("```python mistake") >= 8
+    assert all(message.startswith(("Error: ", "Plugins not loaded: ")) for _, message in MISTAKES)
+
+
+def test_every_hook_is_in_the_table_with_its_arguments():
+    for name in (name for name in dir(hookspecs) if name.startswith("ganlab_")):
+        arguments = ", ".join(inspect.signature(getattr(hookspecs, name)).parameters)
+        assert f"| `{name}({arguments})` |" in PAGE
+
+
+def members(role):
+    """The public methods and attributes that a class in `ganlab.roles` has of its own."""
+    names = {*vars(role), *inspect.get_annotations(role)}
+    return sorted(name for name in names if not name.startswith("_"))
+
+
+CLASSES = [role for role in map(roles.__dict__.get, roles.__all__) if role.__module__.startswith("ganlab.")]
+
+
+@pytest.mark.parametrize("role", CLASSES, ids=lambda role: role.__name__)
+def test_every_role_and_each_of_its_methods_and_attributes_is_mentioned(role):
+    assert members(role)
+    assert f"`ganlab.{role.__name__}" in PAGE
+    sections = re.split(r"^### ", PAGE, flags=re.MULTILINE)
+    (section, *_) = [section for section in sections if section.startswith(role.__name__)] or [PAGE]
+    assert [name for name in members(role) if not re.search(rf"`(?:\w+\.)?{name}\b", section)] == []
+
+
+def test_every_constraint_method_is_in_the_table_with_its_arguments():
+    methods = inspect.getmembers(roles.Constraint, inspect.isfunction)
+    for name, method in methods:
+        arguments = ", ".join(parameter for parameter in inspect.signature(method).parameters if parameter != "self")
+        assert f"| `{name}({arguments})` |" in PAGE
+
+
+def test_every_conformance_class_and_every_check_of_constraints_is_mentioned():
+    from ganlab import testing
+
+    classes = [name for name in testing.__all__ if name != "Conformance"]
+    assert [name for name in classes if f"`{name}`" not in PAGE] == []
+    checks = {name for name in dir(testing.ConstraintConformance) if name.startswith("test_")}
+    assert set(re.findall(r"`(test_\w+)`", PAGE)) == checks
+
+
+def test_every_kind_of_plugin_that_can_be_begun_is_mentioned():
+    from ganlab.authoring import TEMPLATES
+
+    first, *others = TEMPLATES
+    assert first == "constraint"
+    assert [kind for kind in others if f"`{kind}`" not in PAGE] == []
+
+
+def commands(group, name="ganlab"):
+    """The names of all commands of ganlab's own, `ganlab plugins new` too."""
+    context = click.Context(group)
+    for item in group.list_commands(context):
+        command = group.get_command(context, item)
+        yield f"{name} {item}"
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{name} {item}")
+
+
+def test_every_command_is_in_a_paper():
+    papers = " ".join(path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")))
+    known = list(commands(cli))
+    assert {"ganlab run", "ganlab plugins new", "ganlab config explain"} <= set(known)
+    assert [command for command in known if not re.search(rf"\b{command}\b", papers)] == []
+
+
+def test_every_status_of_a_plugin_is_explained():
+    for status in (*plugins.UNUSABLE, "clash"):
+        assert f"`{status}`" in PAGE
+
+
+def test_the_readme_sends_authors_here():
+    assert "](docs/plugins.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert Path(ROOT / "docs" / "plugins.md").is_file()
