@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from ganlab.blame import plugin_code
 from ganlab.composition import Experiment
 from ganlab.errors import ContractError
+from ganlab.roles import Dataset, Evaluator
 from ganlab.runs import Run
 from ganlab.telemetry import Record
 from ganlab.telemetry.pictures import picture
@@ -55,11 +59,12 @@ class Evaluation:
         Raises:
             ContractError: What an evaluator or a bound gives is not what it must be.
         """
-        figures: dict[str, float] = {}
-        for name, evaluator in zip(self._names, self._experiment.evaluators, strict=True):
-            with plugin_code(f"evaluators.{name}", "evaluate"):
-                found = evaluator.evaluate(self._sample, self._experiment.dataset, run)
-            figures |= {f"{name}/{key}": value for key, value in _numbers(name, found).items()}
+        experiment = self._experiment
+        with _scope(experiment.strategy):
+            figures = measured(self._names, experiment.evaluators, self._sample, experiment.dataset, run)
+            return self._evaluated(step, figures)
+
+    def _evaluated(self, step: int, figures: dict[str, float]) -> Evaluated:
         records = [Record(step, f"evaluation/{name}", value) for name, value in figures.items()]
         bounds = self._score.bounds()
         records += [Record(step, f"constraints/{name}/lipschitz_bound", value) for name, value in bounds.items()]
@@ -71,6 +76,34 @@ class Evaluation:
         if self._points and self._real is None:
             self._real = real_examples(self._experiment, count)
         return picture(samples, self._real, self._score)
+
+
+def measured(
+    names: Sequence[str],
+    evaluators: Sequence[Evaluator],
+    sample: Callable[[int, int], np.ndarray],
+    dataset: Dataset,
+    run: Run | None,
+) -> dict[str, float]:
+    """The figures of evaluators, by `<evaluator>/<figure>`.
+
+    Raises:
+        ContractError: What one of them gives is not a dict of numbers.
+        PluginError: One of them fails.
+    """
+    figures: dict[str, float] = {}
+    for name, evaluator in zip(names, evaluators, strict=True):
+        with plugin_code(f"evaluators.{name}", "evaluate"):
+            found = evaluator.evaluate(sample, dataset, run)
+        figures |= {f"{name}/{key}": value for key, value in _numbers(name, found).items()}
+    return figures
+
+
+def _scope(strategy: tf.distribute.Strategy) -> contextlib.AbstractContextManager[Any]:
+    """Where evaluators run: under the strategy, so that what they train is spread over its replicas."""
+    # Of several workers the chief alone evaluates, and a variable made in scope would wait for the others.
+    several = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+    return contextlib.nullcontext() if several else strategy.scope()
 
 
 def _numbers(name: str, found: Any) -> dict[str, float]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ganlab
+from ganlab_features.classifier import Classifier
+from ganlab_features.inception import Inception
 from ganlab_features.pixels import Pixels
 
 
 @ganlab.hookimpl
 def ganlab_features() -> dict[str, type[ganlab.Features]]:
     """The feature networks of this package."""
-    return {"pixels": Pixels}
+    return {"classifier": Classifier, "inception": Inception, "pixels": Pixels}

@@ -1,0 +1,107 @@
+"""A folder of trained feature networks: arrays in `.npz` files under keys of what they were trained on and how."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import ganlab
+from ganlab.lazy import tensorflow as tf
+
+_EXAMPLES = 512
+_FACTS = "facts"
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What a file holds.
+
+    Attributes:
+        arrays: The network's weights in order.
+        facts: Plain values about it.
+    """
+
+    arrays: list[np.ndarray]
+    facts: dict[str, Any]
+
+
+def path(folder: str | None, name: str, dataset: ganlab.Dataset, settings: Mapping[str, Any]) -> Path:
+    """The file of a network, named by what it is trained on and how.
+
+    Of the data, the size, the shape, every label and 512 examples spread over all of them count: looking at each pixel
+    would take as long as an epoch.
+
+    Args:
+        folder: Where networks are kept; None for `$GANLAB_CACHE/features` or `~/.cache/ganlab/features`.
+        name: The network's name.
+        dataset: What it is trained on, with labels and an end.
+        settings: How, in plain values.
+    """
+    assert dataset.size is not None
+    size = dataset.size
+    numbers = np.unique(np.linspace(0, size - 1, min(size, _EXAMPLES)).astype(np.int64))
+    digest = hashlib.sha256()
+    described = {"size": size, "shape": list(dataset.sample_shape), "classes": dataset.classes, **settings}
+    digest.update(json.dumps(described, sort_keys=True).encode())
+    digest.update(np.asarray(dataset.labels(tf.range(size, dtype=tf.int64)), np.int64).tobytes())
+    digest.update(np.asarray(dataset.examples(tf.constant(numbers), 0), np.float32).tobytes())
+    root = os.environ.get("GANLAB_CACHE") or Path.home() / ".cache" / "ganlab"
+    kept = Path(root) / "features" if folder is None else Path(folder).expanduser()
+    return kept / f"{name}-{digest.hexdigest()[:20]}.npz"
+
+
+def check(path: Path) -> None:
+    """Makes sure that a file can be written where this one belongs.
+
+    Raises:
+        ConfigError: It cannot.
+    """
+    with _told(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=path.parent).close()
+
+
+def save(path: Path, arrays: Sequence[np.ndarray], facts: Mapping[str, Any]) -> None:
+    """Writes arrays and plain facts into one file, which is there whole or not at all.
+
+    Raises:
+        ConfigError: It cannot be written.
+    """
+    named: dict[str, Any] = {f"{i:04d}": array for i, array in enumerate(arrays)}
+    named[_FACTS] = np.array(json.dumps(facts))
+    # Aside, under a name of its own: another run may be training the same network.
+    with _told(path), tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.stem}.") as aside:
+        part = Path(aside) / path.name
+        np.savez(part, **named)
+        part.replace(path)
+
+
+def load(path: Path) -> Stored | None:
+    """What a file holds; None where there is none, or none that can be read. Nothing of it is executed."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = [archive[name] for name in sorted(set(archive.files) - {_FACTS})]
+            return Stored(arrays, dict(json.loads(str(archive[_FACTS]))))
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return None
+
+
+@contextlib.contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ganlab.ConfigError(
+            f"The trained feature network cannot be kept in {path.parent}: {error.strerror or error}. Set "
+            "features.classifier.cache, or the environment variable GANLAB_CACHE, to a folder that can be written."
+        ) from error

@@ -1,0 +1,245 @@
+"""The classifier of digits, its arithmetic under replicas, and where it is kept."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from ganlab_features import network, training
+from labelled import Images
+
+import ganlab
+
+SMALL = {"updates": 12, "batch_size": 7, "width": 4, "features": 5, "hold_out": 4}
+
+
+def classifier(folder, **arguments):
+    return ganlab.component("features", "classifier")(cache=str(folder), **arguments)
+
+
+def mirrored(replicas):
+    return ganlab.component("strategies", "mirrored")(virtual_replicas=replicas)
+
+
+def model(seed=0):
+    return network.build((6, 5, 1), 2, width=4, features=5, seed=seed)
+
+
+def files(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_digits_are_learned_and_restored_with_and_without_a_strategy(replicas, tmp_path, cpus):
+    digits = ganlab.component("datasets", "digits")()
+    trained = classifier(tmp_path)
+    with mirrored(replicas).scope():
+        trained.prepare(digits)
+        assert trained.measure_accuracy() == trained.held_out_accuracy
+        beside = classifier(tmp_path)
+        beside.prepare(digits)
+        under_strategy = beside.measure_accuracy()
+    assert trained.held_out_accuracy >= 0.97
+    alone = classifier(tmp_path)
+    alone.prepare(digits)
+    assert len(files(tmp_path)) == 1
+    assert trained.held_out_accuracy == beside.held_out_accuracy == alone.held_out_accuracy
+    assert under_strategy == alone.measure_accuracy() == trained.held_out_accuracy
+
+    # Counted by hand, too: every fifth digit, of which there are 360, was held out.
+    numbers = np.arange(0, 1797, 5)
+    images, labels = np.asarray(digits.examples(numbers, 0)), np.asarray(digits.labels(numbers))
+    probabilities = alone.probabilities(images)
+    assert len(numbers) == 360
+    assert np.mean(probabilities.argmax(axis=1) == labels) == pytest.approx(trained.held_out_accuracy)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, rtol=1e-5)
+    np.testing.assert_allclose(trained.probabilities(images), probabilities, atol=1e-5)
+    assert alone.embed(images).shape == (360, 64)
+
+    # What it is for: real digits are near each other and noise is far.
+    def noise(n, seed):
+        return np.random.default_rng(seed).uniform(-1, 1, size=(n, 8, 8, 1)).astype(np.float32)
+
+    figures = ganlab.component("evaluators", "frechet_distance")(features=alone).evaluate(noise, digits, None)
+    assert figures["real_against_real"] < 0.05 * figures["distance"]
+    scores = ganlab.component("evaluators", "classifier_score")(features=alone).evaluate(noise, digits, None)
+    assert scores["score"] < 0.7 * scores["real_score"]
+    assert 9 < scores["real_score"] <= 10
+
+
+def test_examples_that_are_trained_on_are_not_those_that_are_held_out():
+    inside, outside = training.split(11, 4)
+    assert outside.tolist() == [0, 4, 8]
+    assert inside.tolist() == [1, 2, 3, 5, 6, 7, 9, 10]
+
+
+@pytest.mark.parametrize("replicas", [1, 2, 3, 4])
+def test_an_update_is_by_the_mean_of_the_global_batch_on_any_number_of_replicas(replicas, cpus):
+    # Seven examples do not divide over 2, 3 or 4 replicas: the batch is filled up, and what fills it must not count.
+    dataset = Images()
+    reference = model()
+    images, labels = (part.numpy() for part in (dataset.examples(np.arange(7), 0), dataset.labels(np.arange(7))))
+    before = reference.get_weights()
+    with tf.GradientTape() as tape:
+        probabilities = tf.nn.softmax(reference(images)[1])
+        chosen = tf.gather(probabilities, labels, axis=1, batch_dims=1)
+        loss = -tf.reduce_mean(tf.math.log(chosen))
+    gradients = [g.numpy() for g in tape.gradient(loss, reference.trainable_variables)]
+
+    strategy = mirrored(replicas)
+    with strategy.scope():
+        split = model()
+        sgd = keras.optimizers.SGD(0.5)
+        sgd.build(split.trainable_variables)
+        batch = training.filled(images, labels, 7)
+        assert len(batch[0]) % replicas == 0
+        assert batch[2].numpy().sum() == 7
+        tf.function(lambda *b: strategy.run(training.update, args=(split, sgd, *b)))(*batch)
+    for old, new, gradient in zip(before, split.get_weights(), gradients, strict=True):
+        np.testing.assert_allclose(new, old - 0.5 * gradient, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("replicas", [1, 3])
+def test_accuracy_counts_every_held_out_example_once(replicas, cpus, monkeypatch):
+    dataset = Images()
+    monkeypatch.setattr(training, "_TEST_BATCH", 4)  # eleven are held out: batches of 4, 4 and 3
+    with mirrored(replicas).scope():
+        found = training.accuracy(model(3), dataset, 4)
+    _, held_out = training.split(41, 4)
+    logits = model(3)(dataset.examples(held_out, 0))[1]
+    right = np.argmax(logits, axis=1) == dataset.labels(held_out).numpy()
+    assert 0 < right.sum() < 11
+    assert found == pytest.approx(right.sum() / 11)
+
+
+def test_one_replica_and_two_train_the_same_network(cpus):
+    dataset, trained = Images(), []
+    settings = training.Settings(6, 7, 1e-3, 4, 5, 1, 4, 0)
+    for replicas in (1, 2):
+        with mirrored(replicas).scope():
+            made = model()
+            training.train(made, dataset, settings)
+        trained.append(made.get_weights())
+    untrained = model().get_weights()
+    assert max(np.abs(a - b).max() for a, b in zip(trained[0], untrained, strict=True)) > 1e-3
+    for one, two in zip(*trained, strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-3, atol=1e-5)
+
+
+def test_the_seed_alone_decides(tmp_path):
+    found = []
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        tf.random.set_seed(len(found))  # must not matter
+        made = classifier(tmp_path / name, **SMALL, seed=seed)
+        made.prepare(Images())
+        found.append(made.embed(Images()._rows))
+    np.testing.assert_array_equal(found[0], found[1])
+    assert np.abs(found[0] - found[2]).max() > 1e-2
+
+
+def test_shifts_move_images_and_continue_their_edges():
+    image = np.arange(12.0).reshape(1, 3, 4, 1)
+    seen = set()
+    for seed in range(60):
+        (moved,) = training.shifted(image, 1, np.random.default_rng(seed))[..., 0]
+        seen.add(moved.tobytes())
+    padded = np.pad(image[0, ..., 0], 1, mode="edge")
+    expected = {padded[y : y + 3, x : x + 4].tobytes() for y in range(3) for x in range(3)}
+    assert seen == expected
+    np.testing.assert_array_equal(training.shifted(image, 0, np.random.default_rng(0)), image)
+
+
+def test_a_network_is_trained_once_for_its_data_and_its_settings(tmp_path, monkeypatch):
+    trainings = []
+    really = training.train
+    monkeypatch.setattr(training, "train", lambda *arguments: trainings.append(really(*arguments)))
+
+    def prepare(dataset, **changes):
+        made = classifier(tmp_path, **{**SMALL, **changes})
+        made.prepare(dataset)
+        asked = dataset.asked
+        made.prepare(dataset)
+        assert dataset.asked == asked  # the second time costs nothing
+        return made
+
+    first = prepare(Images())
+    again = prepare(Images())
+    assert len(trainings) == 1
+    x = Images()._rows
+    np.testing.assert_array_equal(first.embed(x), again.embed(x))
+    for count, (dataset, changes) in enumerate(
+        [(Images(brightness=0.4), {}), (Images(size=40), {}), (Images(), {"seed": 1}), (Images(), {"width": 3})],
+        start=2,
+    ):
+        prepare(dataset, **changes)
+        assert len(trainings) == len(files(tmp_path)) == count
+
+
+def test_a_file_that_is_damaged_is_trained_anew_and_replaced(tmp_path):
+    made = classifier(tmp_path, **SMALL)
+    made.prepare(Images())
+    (path,) = tmp_path.iterdir()
+    whole = path.read_bytes()
+    with np.load(path) as archive:
+        fewer = {name: archive[name] for name in archive.files[1:]}
+    for damage in (
+        lambda: path.write_bytes(whole[:1000]),
+        lambda: path.write_text(""),
+        lambda: np.savez(path, **fewer),
+    ):
+        damage()
+        again = classifier(tmp_path, **SMALL)
+        again.prepare(Images())
+        np.testing.assert_array_equal(again.embed(Images()._rows), made.embed(Images()._rows))
+        assert path.stat().st_size == len(whole)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_cache_is_where_the_environment_says(tmp_path, monkeypatch):
+    monkeypatch.setenv("GANLAB_CACHE", str(tmp_path / "here"))
+    ganlab.component("features", "classifier")(**SMALL).prepare(Images())
+    (name,) = files(tmp_path / "here" / "features")
+    assert name.startswith("classifier-")
+    with np.load(tmp_path / "here" / "features" / name, allow_pickle=False) as archive:
+        assert json.loads(str(archive["facts"]))["updates"] == 12
+
+
+def test_a_cache_that_cannot_be_written_is_told_before_training(tmp_path, monkeypatch):
+    monkeypatch.setattr(training, "train", lambda *_: pytest.fail("trained"))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ganlab.ConfigError, match=r"cannot be kept in .*file: .*Set features\.classifier\.cache"):
+        classifier(tmp_path / "file", **SMALL).prepare(Images())
+
+
+@pytest.mark.parametrize(
+    ("dataset", "message"),
+    [
+        (Images(classes=None), "Images, which has no labels"),
+        (Images(shape=(4,)), r"Images, which has examples of shape \(4,\) and not images"),
+        (Images(size=4), "which has 4 examples, of which every 4th is held out"),
+    ],
+)
+def test_data_that_it_cannot_learn_is_refused(dataset, message, tmp_path):
+    with pytest.raises(ganlab.IncompatibleError, match=message):
+        classifier(tmp_path, **SMALL).prepare(dataset)
+
+
+def test_an_endless_dataset_is_refused(tmp_path):
+    dataset = Images()
+    dataset.size = None
+    with pytest.raises(ganlab.IncompatibleError, match="never ends"):
+        classifier(tmp_path).prepare(dataset)
+
+
+def test_it_must_be_made_ready_first(tmp_path):
+    with pytest.raises(ganlab.ContractError, match=r"call prepare\(dataset\) first"):
+        classifier(tmp_path).embed(np.zeros((2, 6, 5, 1)))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("updates", 0), ("hold_out", 1), ("shift", -1), ("learning_rate", 0.0), ("width", 2.5)]
+)
+def test_values_out_of_range_are_refused(name, value, tmp_path):
+    with pytest.raises(ganlab.ConfigError, match=rf"features\.classifier\.{name} = {value!r} must be"):
+        classifier(tmp_path, **{name: value})
