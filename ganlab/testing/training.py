@@ -126,9 +126,11 @@ def departures(one: Training, other: Training) -> Iterator[str]:
     """What two trainings differ in by more than rounding: metrics by iteration, then variables; a phrase each."""
     metrics, others = one.reduced(), other.reduced()
     for iteration in range(len(one.rows)):
+        # A loss is what is left of larger numbers, such as a penalty less a distance, and rounds as they do.
+        losses = max(abs(float(metrics[tag][iteration])) for tag in metrics if not tag.startswith("constraints/"))
         for tag, values in metrics.items():
             a, b = float(values[iteration]), float(others[tag][iteration])
-            if not _near(np.asarray(a), np.asarray(b)):
+            if not _near(np.asarray(a), np.asarray(b), 0.0 if tag.startswith("constraints/") else losses):
                 yield f"the metric {tag} is {b:.6g} instead of {a:.6g} in iteration {iteration + 1}"
     mine, theirs = one.values(), other.values()
     for name, value in mine.items():
@@ -146,6 +148,6 @@ def distance(one: Training, other: Training) -> float:
     return float(apart / moved) if moved else float("inf")
 
 
-def _near(a: np.ndarray, b: np.ndarray) -> bool:
-    scale = float(np.abs(a).max()) if a.size else 0.0
+def _near(a: np.ndarray, b: np.ndarray, scale: float = 0.0) -> bool:
+    scale = max(scale, float(np.abs(a).max()) if a.size else 0.0)
     return bool(np.allclose(b, a, rtol=RELATIVE, atol=ABSOLUTE * max(scale, 1e-3)))
