@@ -13,7 +13,7 @@ import tensorflow as tf
 from ganlab.blame import plugin_code
 from ganlab.composition import Experiment
 from ganlab.errors import ContractError
-from ganlab.functional import slopes
+from ganlab.functional import input_gradient
 from ganlab.recipes import selector_of
 from ganlab.roles.diagnostic import CriticLayer, LossGradients
 from ganlab.training import noise
@@ -48,7 +48,7 @@ class CriticFunctions:
         function = partial(tf.function, autograph=False)
         self.effective: Callable[[], Tensors] = function(self._scorer.effective)
         self.scores = function(lambda x, effective: self._scorer.critic(effective)(x))
-        self.slopes = function(lambda x, effective: slopes(self._scorer.critic(effective), x))
+        self.slopes = function(self._slopes)
         self.outputs = function(self._outputs)
         self.gradients = function(self._gradients)
         self.real = function(self._real)
@@ -58,6 +58,12 @@ class CriticFunctions:
     def bounds(self) -> dict[str, float]:
         """Certified Lipschitz bounds by constraint, of those that give one."""
         return self._scorer.bounds()
+
+    def _slopes(self, x: tf.Tensor, effective: Tensors) -> tf.Tensor:
+        gradient = tf.reshape(input_gradient(self._scorer.critic(effective), x)[0], [x.shape[0], -1])
+        # Squares of what is left after many layers that shrink it would be zero in float32.
+        largest = tf.reduce_max(tf.abs(gradient), axis=1)
+        return largest * tf.norm(tf.math.divide_no_nan(gradient, largest[:, None]), axis=1)
 
     def _outputs(self, x: tf.Tensor, effective: Tensors) -> Tensors:
         with self._intermediates.recorded() as outputs:

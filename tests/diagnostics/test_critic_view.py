@@ -124,6 +124,17 @@ def test_a_linear_critic_as_the_constraints_make_it():
     assert view.gradients(0).activations["line"].ravel().tolist() == [-5.0] * 12 + [5.0] * 12
 
 
+class Tiny(ganlab.Constraint):
+    def reparameterize(self, weights, state):
+        return {name: 1e-25 * weight for name, weight in weights.items()}
+
+
+def test_slopes_whose_squares_are_below_the_smallest_float_are_told():
+    view = Views(constraints=[Tiny()], architecture=Critic(outputs=linear))()
+    expected = 1e-25 * np.linalg.norm(view.weights["line/kernel"].astype(np.float64))
+    np.testing.assert_allclose(view.slopes(view.real), np.full(12, expected), rtol=1e-5)
+
+
 class Own(keras.Model):
     """A model that is no graph of layers, with a layer that holds others and one that is called twice."""
 
