@@ -204,6 +204,11 @@ class ConstraintConformance(Conformance):
             pytest.skip("lowers_slopes is False.")
         trained, control = self._trials.long, self._trials.control()
         with_it, free = (slope(t.state, t.trainer.experiment) for t in (trained, control))
+        if not np.isfinite(with_it):
+            fail(
+                f"Within {LONG} iterations of gradient descent, whose first moves the weights by two hundredths, the "
+                "critic stops being finite."
+            )
         if not with_it < free * (1 - _EFFECT):
             fail(
                 f"After {LONG} iterations the critic's steepest slope is {with_it:.6g}, and {free:.6g} without the "

@@ -104,6 +104,12 @@ def _operations(bench: Bench) -> Iterator[str]:
                     f"on every replica, after every resume. {_DRAW}"
                 )
                 return
+            if kind in ("PyFunc", "EagerPyFunc", "PyFuncStateless"):
+                yield (
+                    f"{method} runs Python in every update ({kind}{_line(operation.traceback)}), which neither XLA nor "
+                    "a TPU can, and which has no gradient. Use TensorFlow's operations."
+                )
+                return
             if kind.startswith(("Assign", "VarHandle", "ReadVariable", "ResourceApply", "ResourceScatter")):
                 yield f"{method} uses a variable of its own ({kind}{_line(operation.traceback)}). {_KEEP}"
                 return

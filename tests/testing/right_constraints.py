@@ -1,0 +1,101 @@
+"""Constraints that are right and unusual: the kit must let them pass."""
+
+import ganlab
+from ganlab.functional import as_matrix, example_norm, input_gradient, slopes
+from ganlab.lazy import tensorflow as tf
+
+
+class Dragan(ganlab.Constraint):
+    """Keeps a reduced statistic and a count, and logs in every way."""
+
+    def __init__(self, *, weight: float = 1.0) -> None:
+        self.weight = weight
+
+    def initial_state(self, weights):
+        return {"deviation": tf.zeros([]), "updates": tf.zeros([], tf.int32)}
+
+    def advance(self, weights, state, batch, replica):
+        mean = replica.mean(tf.reduce_mean(batch.real))
+        square = replica.mean(tf.reduce_mean(tf.square(batch.real - mean)))
+        replica.log("deviation", tf.sqrt(square))
+        return {"deviation": tf.sqrt(square), "updates": state["updates"] + 1}
+
+    def penalty(self, critic, batch, state, replica):
+        slope = slopes(critic, batch.real + state["deviation"] * replica.normal(batch.real.shape))
+        for reduce in ("mean", "max", "min", "sum"):
+            replica.log(f"slope_{reduce}", slope, reduce=reduce)
+        return self.weight * tf.square(slope - 1.0)
+
+
+class MaxSlope(ganlab.Constraint):
+    """The steepest slope of the global batch, by a collective inside the penalty."""
+
+    def penalty(self, critic, batch, state, replica):
+        steepest = replica.max(tf.reduce_max(slopes(critic, batch.fake)))
+        return tf.fill([batch.real.shape[0]], tf.square(steepest))
+
+
+class Lazy(ganlab.Constraint):
+    """A penalty in every third update."""
+
+    every = 3
+
+    def penalty(self, critic, batch, state, replica):
+        slope = slopes(critic, batch.real)
+        replica.log("slope", slope)
+        return 0.1 * tf.square(slope)
+
+
+class WeightNorm(ganlab.Constraint):
+    """Gains as parameters, and directions."""
+
+    def prepare(self, critic):
+        self.names = [name for name, v in ganlab.functional.named_weights(critic).items() if len(v.shape) >= 2]
+
+    def parameters(self, weights):
+        return {name: 0.3 * tf.ones([weights[name].shape[-1]]) for name in self.names}
+
+    def reparameterize(self, weights, state):
+        directions = {name: weights[name] / tf.norm(as_matrix(weights[name]), axis=0) for name in self.names}
+        return {**weights, **{name: state[name] * directions[name] for name in self.names}}
+
+
+class GradientNormalization(ganlab.Constraint):
+    """Acts on the critic function alone."""
+
+    def transform(self, critic):
+        def normalized(x):
+            gradient, score = input_gradient(critic, x)
+            return score / (example_norm(gradient) + tf.abs(score))
+
+        return normalized
+
+
+class Frobenius(ganlab.Constraint):
+    """Acts on the weights alone, with a true bound for a critic whose activations have slopes of at most 1."""
+
+    def prepare(self, critic):
+        self._dense = all("conv" not in layer.name for layer in critic.layers)
+
+    def weight_penalty(self, weights):
+        return 0.05 * tf.add_n([tf.reduce_sum(tf.square(w)) for w in weights.values() if len(w.shape) >= 2])
+
+    def lipschitz_bound(self, weights):
+        if not self._dense:
+            return None
+        return tf.reduce_prod([tf.norm(w) for w in weights.values() if len(w.shape) >= 2])
+
+
+class NeedsNoise(ganlab.Constraint):
+    """Wants noisy layers, and compares two passes."""
+
+    def prepare(self, critic):
+        if not any(isinstance(layer, ganlab.layers.Dropout) for layer in critic.layers):
+            raise ganlab.IncompatibleError("constraints.needs_noise needs a ganlab.layers.Dropout in the critic.")
+
+    def penalty(self, critic, batch, state, replica):
+        return tf.square(critic(batch.real) - critic(batch.real))
+
+
+class Nothing(ganlab.Constraint):
+    """Does nothing at all."""
