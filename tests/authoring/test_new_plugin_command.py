@@ -60,6 +60,22 @@ def test_it_says_what_it_wrote_and_what_comes_next(new):
     assert sorted(path.name for path in Path().iterdir()) == ["soft-slope"]
 
 
+def test_the_group_still_lists_and_knows_its_commands(new):
+    def run(*arguments):
+        return CliRunner().invoke(cli, ["plugins", *arguments])
+
+    assert run().stdout.startswith("kind ")
+    assert "\n  new " in run("--help").stdout
+    for arguments, said in [
+        (["neww"], "No such command 'neww'. Did you mean 'new'?"),
+        (["--json", "new", "soft-slope"], "Options of 'ganlab plugins new' go after its name."),
+    ]:
+        result = run(*arguments)
+        assert result.exit_code == 2
+        assert result.stderr.endswith(f"Error: {said}\n")
+    assert list(Path().iterdir()) == []
+
+
 def test_a_package_may_be_called_after_ganlab_and_its_component_is_not(new):
     assert new("ganlab-Soft_slope", "--kind", "loss").exit_code == 0
     folder = Path("ganlab-Soft_slope")

@@ -50,6 +50,15 @@ def test_it_holds_the_experiment_files_under_ganlab_and_owns_no_package_of_other
     assert "gin" not in top  # that is gin-config's
 
 
+def test_it_holds_the_templates_of_plugins(wheel, tmp_path):
+    inside = Path("ganlab", "authoring", "templates")
+    assert files(wheel / inside) == files(ROOT / inside)
+    code = "import sys; from ganlab.cli import main; sys.argv[1:] = ['plugins', 'new', 'soft-slope']; main()"
+    environment = {**os.environ, "PYTHONPATH": str(wheel)}
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, check=True)
+    assert (tmp_path / "soft-slope" / "pyproject.toml").is_file()
+
+
 def test_every_first_party_package_is_an_entry_point(wheel):
     points = configparser.ConfigParser()
     points.read(next(wheel.glob("*.dist-info")) / "entry_points.txt")

@@ -46,6 +46,7 @@ def test_training_names_the_extra_and_leaves_nothing(ganlab, tmp_path):
         (["--help"], "Trains the experiment"),
         (["run", "--help"], "--resume"),
         (["plugins"], "gradient_penalty"),
+        (["plugins", "new", "soft-slope", "--kind", "strategy"], "Wrote soft-slope"),
         (["config", "show", "--gin", "quickstart"], "experiment.steps = "),
         (["config", "explain", "constraints.gradient_penalty"], "weight: The penalty's factor"),
         (["run", "--gin", "quickstart", "--dry-run"], "experiment.steps = "),
