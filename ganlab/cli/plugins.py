@@ -32,12 +32,7 @@ class _Subcommands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _SUBCOMMANDS:
             return None
-        try:
-            command: click.Command = getattr(importlib.import_module(_SUBCOMMANDS[cmd_name]), cmd_name)
-        except ModuleNotFoundError as error:
-            if error.name != _SUBCOMMANDS[cmd_name]:
-                raise
-            return None
+        command: click.Command = getattr(importlib.import_module(_SUBCOMMANDS[cmd_name]), cmd_name)
         return command
 
     def resolve_command(
