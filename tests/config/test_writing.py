@@ -99,9 +99,9 @@ def test_defaults_are_written_on_request_and_read_back(write, parts):
         "datasets.points.spread = (1.0,)",
     ):
         assert line in text.splitlines()
-    assert config.render(_back(write, text)) == text.replace("constraints = ()", "constraints = []").replace(
-        "evaluators = ()", "evaluators = []"
-    )
+    for part in ("constraints", "evaluators", "diagnostics"):
+        text = text.replace(f"{part} = ()", f"{part} = []")
+    assert config.render(_back(write, text)) == text
 
 
 def test_numbers_of_numpy_are_written_as_plain_ones(write, parts):
