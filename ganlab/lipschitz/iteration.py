@@ -35,8 +35,16 @@ def spectral_norm(
     if vector is None:
         vector = tf.constant(_start(operator.input_shape))
     fixed, vector = tf.stop_gradient(kernel), tf.stop_gradient(vector)
-    for _ in range(iterations):
-        vector = _unit(operator.adjoint(fixed, _unit(operator.apply(fixed, vector))))
+
+    def further(vector: tf.Tensor) -> tf.Tensor:
+        return _unit(operator.adjoint(fixed, _unit(operator.apply(fixed, vector))))
+
+    if iterations == 1:
+        vector = further(vector)
+    elif iterations:
+        # A loop, because a graph of every iteration takes minutes to build.
+        (vector,) = tf.while_loop(lambda v: True, lambda v: (further(v),), (vector,), maximum_iterations=iterations)
+    vector = tf.stop_gradient(vector)
     image = operator.apply(kernel, vector)
     return tf.reduce_sum(tf.stop_gradient(_unit(image)) * image), vector
 
