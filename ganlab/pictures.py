@@ -49,10 +49,11 @@ def over_depth(
     axes.set_yscale("log")
     if len(exponents):  # whole decades, so that what is flat looks flat
         axes.set_ylim(10 ** np.floor(exponents.min() - 0.1), 10 ** np.ceil(exponents.max() + 0.1))
+    axes.minorticks_off()
     axes.set_ylabel(quantity, fontsize=9)
     axes.set_xticks(depth, layers, rotation=45 if many else 0, ha="right" if many else "center")
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
-    axes.set_title(title, fontsize=9, loc="left", color="#555555")
+    axes.set_title(title, fontsize=9, loc="left", y=1.01, color="#555555")
     axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(curves), frameon=False, fontsize=9)
     return encoded()
 
@@ -77,7 +78,7 @@ def histogram(values: np.ndarray, *, quantity: str, title: str = "", bins: int =
     axes.set_xlabel(quantity, fontsize=9)
     axes.set_ylabel("density", fontsize=9)
     axes.ticklabel_format(axis="both", style="sci", scilimits=(-2, 4))
-    axes.set_title(title, fontsize=9, loc="left", color="#555555")
+    axes.set_title(title, fontsize=9, loc="left", y=1.01, color="#555555")
     return encoded()
 
 

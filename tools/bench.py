@@ -2,6 +2,7 @@
 
     python tools/bench.py guards
     python tools/bench.py constraints
+    python tools/bench.py diagnostics
 
 Absolute times mean little on shared machines, so everything is alternated with what it is compared to, several rounds,
 and the medians of the paired ratios are printed with their spread.
@@ -106,7 +107,66 @@ def constraints(rounds: int) -> dict[str, float]:
     return figures
 
 
-BENCHMARKS = {"guards": guards, "constraints": constraints}
+def diagnostics(rounds: int) -> dict[str, float]:
+    """The cost of every diagnostic at its default interval, on the shipped toy experiment as `ganlab run` runs it.
+
+    A run looks once in `evaluate_every` iterations, so a look is held against a chunk of iterations, in turn, and the
+    ratio is computed for the interval. What is traced at the first look is paid once a run, and shown by itself.
+    """
+    import tempfile
+    from pathlib import Path
+
+    from ganlab import plugins
+    from ganlab.composition import compose
+    from ganlab.config import load
+    from ganlab.telemetry.tensorboard import TensorBoardWriter
+    from ganlab.training.looking import Looks
+    from ganlab.training.loop import Trainer
+
+    names = sorted(name for kind, name in plugins.current().components if kind == "diagnostics")
+    made = ", ".join(f"@diagnostics.{name}()" for name in names)
+    experiment = compose(load(["eight_gaussians"], [f"experiment.diagnostics=[{made}]"]))
+    trainer = Trainer(experiment)
+    looks = Looks(experiment, trainer.state)
+    trainer.train(2)
+    chunk = 20
+    with tempfile.TemporaryDirectory() as folder:
+        writer = TensorBoardWriter(Path(folder))
+
+        def look() -> None:
+            looked = looks(trainer.state.step, evaluating=True, last=False)
+            assert looked is not None
+            step = trainer.state.step
+            writer.scalars(looked.records)
+            for tag, values in looked.histograms.items():
+                writer.histogram(step, tag, values)
+            for tag, png in looked.pictures.items():
+                writer.image(step, tag, png)
+            writer.flush()
+
+        begun = time.perf_counter()
+        look()
+        first = time.perf_counter() - begun
+        pairs = alternate(look, lambda: trainer.train(chunk), rounds)
+        writer.close()
+    interval = experiment.evaluate_every / chunk
+    ratios = [1 + look / (interval * train) for look, train in pairs]
+    seconds = statistics.median(look for look, _ in pairs)
+    iteration = statistics.median(train for _, train in pairs) / chunk
+    run = experiment.steps * iteration
+    return {
+        "iterations between looks": experiment.evaluate_every,
+        "seconds of an iteration": iteration,
+        "seconds of a look": seconds,
+        "seconds of the first look": first,
+        "with / without, median": statistics.median(ratios),
+        "with / without, least": min(ratios),
+        "with / without, most": max(ratios),
+        "whole run, with / without": 1 + (first + experiment.steps / experiment.evaluate_every * seconds) / run,
+    }
+
+
+BENCHMARKS = {"guards": guards, "constraints": constraints, "diagnostics": diagnostics}
 
 
 def main() -> None:

@@ -120,6 +120,7 @@ def axes_of(width: float, height: float, place: tuple[float, float, float, float
     figure = Figure(figsize=(width, height), dpi=100, facecolor="white")
     canvas = FigureCanvasAgg(figure)
     axes = figure.add_axes(place)
+    axes.set_title("", y=1.01)  # said, or Matplotlib measures every tick for it
     axes.tick_params(labelsize=8, colors="#555555")
     for spine in axes.spines.values():
         spine.set_color("#bbbbbb")
