@@ -81,16 +81,7 @@ class Experiment:
 
     def component_names(self, part: str) -> list[str]:
         """A name for each of a part that takes several, unique: the second of a name is `<name>_2`."""
-        names: list[str] = []
-        for item in getattr(self, part):
-            recipe = recipe_of(item)
-            first = name = recipe.name if recipe else type(item).__name__.lower()
-            count = 1
-            while name in names:
-                count += 1
-                name = f"{first}_{count}"
-            names.append(name)
-        return names
+        return unique_names(getattr(self, part))
 
 
 def experiment(
@@ -158,6 +149,20 @@ def experiment(
             f"equally many examples. Use a multiple of {made.replicas}, such as {_round_up(batch_size, made.replicas)}."
         )
     return made
+
+
+def unique_names(components: Sequence[Any]) -> list[str]:
+    """A name for each component, unique: the second of a name is `<name>_2`."""
+    names: list[str] = []
+    for item in components:
+        recipe = recipe_of(item)
+        first = name = recipe.name if recipe else type(item).__name__.lower()
+        count = 1
+        while name in names:
+            count += 1
+            name = f"{first}_{count}"
+        names.append(name)
+    return names
 
 
 def compose(recipe: Recipe) -> Experiment:

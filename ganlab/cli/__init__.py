@@ -14,6 +14,7 @@ from ganlab.errors import GanlabError, TrainingFailedError, nearest
 # Command name to the module that has a click command of that name.
 COMMANDS = {
     "run": "ganlab.cli.run",
+    "evaluate": "ganlab.cli.evaluate",
     "plugins": "ganlab.cli.plugins",
     "config": "ganlab.cli.config",
     "tensorboard": "ganlab.cli.tensorboard",

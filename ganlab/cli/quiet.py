@@ -9,6 +9,21 @@ import tempfile
 from collections.abc import Iterator
 
 
+def start_tensorflow() -> None:
+    """Imports TensorFlow without its greeting.
+
+    Raises:
+        MissingDependencyError: It is not installed.
+    """
+    # Before the import, which greets with pages of notes on devices that are not there.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+    from ganlab.lazy import require
+
+    with quiet_native_stderr():
+        require("tensorflow")
+
+
 @contextlib.contextmanager
 def quiet_native_stderr() -> Iterator[None]:
     """Withholds what native code writes to standard error inside; it is shown after all if an exception leaves.

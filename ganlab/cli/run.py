@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ganlab.cli.options import experiment_options, plugin_options, read_experiment, use_plugins
-from ganlab.cli.quiet import quiet_native_stderr
+from ganlab.cli.quiet import start_tensorflow
 
 if TYPE_CHECKING:
     from ganlab.recipes import Recipe
@@ -115,14 +114,9 @@ def _resumed(path: Path, no_plugin: tuple[str, ...], plugin_file: Path | None) -
 
 
 def _train(recipe: Recipe, path: Path, *, resume: bool) -> Run:
-    # Before TensorFlow is imported, which greets with pages of notes on devices that are not there.
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     from ganlab.composition import compose
-    from ganlab.lazy import require
 
-    with quiet_native_stderr():
-        require("tensorflow")
+    start_tensorflow()
     from ganlab.training import train
 
     experiment = compose(recipe)

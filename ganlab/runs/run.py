@@ -7,7 +7,7 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import keras
 
     from ganlab.recipes import Recipe
+    from ganlab.roles import Evaluator
 
 INFO, CONFIG, OPERATIVE, METRICS = "run.json", "config.gin", "operative.gin", "metrics.jsonl"
 
@@ -79,18 +80,21 @@ class Run:
         """The text of operative.gin: every parameter that was in use, defaults too."""
         return self._read(OPERATIVE)
 
-    def recipe(self) -> Recipe:
+    def recipe(self, params: Sequence[str] = ()) -> Recipe:
         """The experiment that config.gin describes, with nothing made yet.
 
+        Args:
+            params: Overrides, as `--param` takes them.
+
         Raises:
-            ConfigError: The file does not suit the plugins that are in use now. Where the run had a
-                `ganlab_plugins.py`, the message says which.
+            ConfigError: The file does not suit the plugins that are in use now, or an override is wrong. Where the run
+                had a `ganlab_plugins.py`, the message says which.
         """
         from ganlab import config
         from ganlab.runs.plugin_file import named_in_errors
 
         with named_in_errors(self._path):
-            return config.load([self._path / CONFIG], [])
+            return config.load([self._path / CONFIG], params)
 
     def iter_metrics(self) -> Iterator[Record]:
         """Every metric of every logged step, in order, one line of metrics.jsonl in memory at a time.
@@ -113,6 +117,24 @@ class Run:
         from ganlab.training import load_generator
 
         return load_generator(self)
+
+    def evaluate(self, evaluators: Sequence[Evaluator] = (), *, checkpoint: int | None = None) -> dict[str, float]:
+        """Measures the generator of a checkpoint, on one device and without its strategy; writes nothing.
+
+        Args:
+            evaluators: What to measure by; none for the experiment's own.
+            checkpoint: A step that has a checkpoint; None for the newest.
+
+        Returns:
+            The figures by `<evaluator>/<figure>`, as run.json has them.
+
+        Raises:
+            RunError: There is no such checkpoint, or it does not fit the experiment as written down.
+            ConfigError: The experiment has no evaluators and none are given.
+        """
+        from ganlab.training import evaluate
+
+        return evaluate(self, evaluators, checkpoint=checkpoint)
 
     def update(self, **fields: Any) -> None:
         """Sets fields of run.json, atomically: a crash leaves the old file or the new one.

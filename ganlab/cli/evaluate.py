@@ -1,0 +1,122 @@
+"""`ganlab evaluate`: measures the generator of a run that is there already."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from ganlab.cli.options import plugin_options, use_plugins
+from ganlab.cli.quiet import start_tensorflow
+from ganlab.errors import ConfigError
+
+# Where there is no terminal to ask.
+_WIDTH = 100
+
+
+@click.command("evaluate")
+@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.option(
+    "--evaluator",
+    "evaluators",
+    metavar="NAME",
+    multiple=True,
+    help="What to measure by, in place of the experiment's own: a name, or a reference such as "
+    "'@small/evaluators.kid()'. May be given several times.",
+)
+@click.option(
+    "--param",
+    "params",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Override a setting, such as 'evaluators.kid.samples=1000'. May be given several times.",
+)
+@click.option("--checkpoint", type=click.IntRange(0), metavar="STEP", help="Of this step; by default the newest.")
+@click.option("--save", is_flag=True, help="Add the figures of the newest checkpoint to run.json.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+@plugin_options
+def evaluate(
+    run: Path,
+    evaluators: tuple[str, ...],
+    params: tuple[str, ...],
+    checkpoint: int | None,
+    save: bool,
+    as_json: bool,
+    no_plugin: tuple[str, ...],
+    plugin_file: Path | None,
+) -> None:
+    """Measures the generator of a run, finished or not, from a checkpoint of it.
+
+    On one device, whatever the run trained on, with the same samples as during training. Writes nothing into the run
+    without --save.
+
+    \b
+    ganlab evaluate runs/quickstart/20260801-120000-s0-1f2e --evaluator frechet_distance
+    ganlab evaluate RUN --evaluator kid --param 'evaluators.kid.features=@features.classifier()'
+    """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
+    from ganlab.runs import Run
+    from ganlab.runs.lock import locked
+
+    measured = Run(run)
+    use_plugins(no_plugin, plugin_file)
+    chosen = [f"experiment.evaluators=[{', '.join(map(_reference, evaluators))}]"] if evaluators else []
+    recipe = measured.recipe([*chosen, *params])
+    wanted = recipe.arguments.get("evaluators", [])
+    if not wanted:
+        raise ConfigError(
+            f"The experiment of {run} has no evaluators. Name some: --evaluator frechet_distance, say; "
+            "'ganlab plugins' lists them."
+        )
+    start_tensorflow()
+    from ganlab.composition import make
+    from ganlab.training.reading import find_checkpoint
+
+    step = find_checkpoint(measured, checkpoint).step
+    if save and step != find_checkpoint(measured).step:
+        raise ConfigError(
+            f"--save is for the newest checkpoint, whose figures run.json has, and step {step} is not it. Leave out "
+            "--save or --checkpoint."
+        )
+    with locked(measured) if save else contextlib.nullcontext():
+        figures = measured.evaluate(make(wanted), checkpoint=step)
+        if save:
+            measured.update(evaluation={**measured.info.get("evaluation", {}), **figures})
+    if as_json:
+        from ganlab.telemetry.jsonl import to_json
+
+        click.echo(json.dumps(to_json({"run": str(run), "step": step, "evaluation": figures}), indent=2))
+        return
+    click.echo(f"{run}, step {step}:\n")
+    _print_table(figures)
+
+
+def _reference(text: str) -> str:
+    """What an experiment file would say for an evaluator that is named in full, in short, or by a reference."""
+    if re.fullmatch(r"[\w/.]+", text):
+        return f"@{text if '.' in text else f'evaluators.{text}'}()"
+    return text
+
+
+def _print_table(figures: Mapping[str, float]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _WIDTH
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("evaluator")
+    table.add_column("figure")
+    table.add_column("value", justify="right")
+    for row in _rows(figures):
+        table.add_row(*row)
+    console.print(table)
+
+
+def _rows(figures: Mapping[str, float]) -> Sequence[tuple[str, str, str]]:
+    return [(*name.split("/", 1), f"{value:.6g}") for name, value in figures.items()]  # type: ignore[misc]

@@ -1,0 +1,177 @@
+"""`ganlab evaluate` on runs of two replicas, against what training itself wrote down."""
+
+import fcntl
+import json
+import os
+import shutil
+
+import pytest
+from click.testing import CliRunner
+
+import ganlab as lab
+from ganlab import plugins
+from ganlab.cli import cli
+
+EXPERIMENT = """
+include 'base/toy.gin'
+experiment.dataset = @datasets.gaussian_ring()
+experiment.evaluators = [@evaluators.mode_coverage(), @small/evaluators.sliced_wasserstein()]
+experiment.steps = 4
+experiment.critic_steps = 1
+experiment.batch_size = 16
+experiment.checkpoint_every = 2
+experiment.evaluate_every = 0
+experiment.ema_decay = 0.9
+architectures.mlp.width = 8
+strategies.mirrored.virtual_replicas = 2
+evaluators.mode_coverage.samples = 300
+small/evaluators.sliced_wasserstein.samples = 50
+"""
+
+
+@pytest.fixture
+def ganlab(monkeypatch):
+    """Runs a command line; an expected exit code of 0 gives its output, another its message."""
+    monkeypatch.delenv("GANLAB_PLUGINS", raising=False)
+    monkeypatch.setattr(plugins, "_current", None)
+
+    def run(*arguments, code=0):
+        result = CliRunner().invoke(cli, [str(argument) for argument in arguments])
+        assert result.exit_code == code, result.output
+        return result.stdout if code == 0 else result.stderr
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory, cpus):
+    """A run with checkpoints of steps 2 and 4, to be left as it is."""
+    folder = tmp_path_factory.mktemp("evaluate")
+    (folder / "toy.gin").write_text(EXPERIMENT)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plugins, "_current", None)
+        arguments = ["run", "--gin", folder / "toy.gin", "--runs", folder / "runs", "--name", "one"]
+        result = CliRunner().invoke(cli, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.output
+    return folder / "runs" / "toy" / "one"
+
+
+@pytest.fixture
+def copy(trained, tmp_path):
+    """The same, to be written to."""
+    return shutil.copytree(trained, tmp_path / "one")
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def figures(text):
+    return json.loads(text)["evaluation"]
+
+
+def test_the_figures_are_those_of_training_and_the_run_is_left_alone(ganlab, trained):
+    before = contents(trained)
+    told = json.loads(ganlab("evaluate", trained, "--json"))
+    assert (told["run"], told["step"]) == (str(trained), 4)
+    assert told["evaluation"] == lab.Run(trained).info["evaluation"]
+    assert set(told["evaluation"]) >= {"mode_coverage/modes", "sliced_wasserstein/distance"}
+    assert contents(trained) == before
+
+
+def test_a_table_has_a_line_a_figure(ganlab, trained):
+    first, _, head, *lines = ganlab("evaluate", trained, "--evaluator", "sliced_wasserstein").splitlines()
+    assert first == f"{trained}, step 4:"
+    assert head.split() == ["evaluator", "figure", "value"]
+    assert [line.split()[:2] for line in lines] == [
+        ["sliced_wasserstein", "distance"],
+        ["sliced_wasserstein", "real_against_real"],
+    ]
+    assert float(lines[0].split()[2]) > 0
+
+
+def test_an_earlier_checkpoint_has_other_figures(ganlab, trained):
+    newest = figures(ganlab("evaluate", trained, "--json"))
+    told = json.loads(ganlab("evaluate", trained, "--checkpoint", 2, "--json"))
+    assert told["step"] == 2
+    assert told["evaluation"]["sliced_wasserstein/distance"] != newest["sliced_wasserstein/distance"]
+    assert lab.Run(trained).evaluate(checkpoint=2) == told["evaluation"]
+
+
+def test_others_are_named_in_full_in_short_or_by_reference_and_set_by_param(ganlab, trained):
+    names = ("--evaluator", "kid", "--evaluator", "@evaluators.kid()", "--evaluator", "evaluators.exact_w1")
+    found = figures(ganlab("evaluate", trained, *names, "--param", "evaluators.kid.samples=20", "--json"))
+    assert sorted({name.partition("/")[0] for name in found}) == ["exact_w1", "kid", "kid_2"]
+    assert found["kid/distance"] == found["kid_2/distance"]
+    expected = lab.Run(trained).evaluate([lab.component("evaluators", "kid")(samples=20)])
+    assert found["kid/distance"] == expected["kid/distance"]
+    # A scope of the run's own file counts.
+    scoped = figures(ganlab("evaluate", trained, "--evaluator", "@small/evaluators.sliced_wasserstein()", "--json"))
+    assert scoped["sliced_wasserstein/distance"] == lab.Run(trained).info["evaluation"]["sliced_wasserstein/distance"]
+
+
+def test_saving_adds_the_figures_of_the_newest_checkpoint(ganlab, copy):
+    before = lab.Run(copy).info
+    found = figures(ganlab("evaluate", copy, "--evaluator", "exact_w1", "--save", "--json"))
+    after = lab.Run(copy).info
+    assert after["evaluation"] == {**before["evaluation"], **found}
+    assert {name for name in before if before[name] != after[name]} - {"process"} == {"evaluation"}
+    message = ganlab("evaluate", copy, "--checkpoint", 2, "--save", code=2)
+    assert "--save is for the newest checkpoint" in message
+    assert lab.Run(copy).info == after
+
+
+def test_a_run_that_trains_can_be_measured_but_not_written_to(ganlab, copy):
+    held = os.open(copy, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    try:
+        assert figures(ganlab("evaluate", copy, "--json")) == lab.Run(copy).info["evaluation"]
+        assert "is being trained by" in ganlab("evaluate", copy, "--save", code=2)
+    finally:
+        os.close(held)
+
+
+def test_no_file_of_the_run_is_executed(ganlab, copy, monkeypatch):
+    marker = copy.parent / "executed"
+    (copy / "ganlab_plugins.py").write_text(f"open({str(marker)!r}, 'w')\n")
+    monkeypatch.chdir(copy)
+    assert ganlab("evaluate", copy, "--evaluator", "mode_coverage", "--json")
+    config = copy / "config.gin"
+    config.write_text(config.read_text().replace("datasets.gaussian_ring", "datasets.mine"))
+    info = json.loads((copy / "run.json").read_text())
+    info["provenance"]["plugins"]["ganlab_plugins"] = {"distribution": str(copy / "ganlab_plugins.py")}
+    (copy / "run.json").write_text(json.dumps(info))
+    message = ganlab("evaluate", copy, code=2)
+    assert "There is no datasets.mine" in message
+    assert "name it with --plugin-file" in message
+    assert not marker.exists()
+    ganlab("evaluate", copy, "--plugin-file", copy / "ganlab_plugins.py", code=2)
+    assert marker.exists()  # as asked
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--checkpoint", "3"], "has no checkpoint of step 3; those that are kept are of 2, 4"),
+        (["--evaluator", "exact_w"], "Did you mean 'evaluators.exact_w1'?"),
+        (["--evaluator", "digits"], "There is no evaluators.digits"),
+        (["--evaluator", "@datasets.digits()"], "is one of the datasets, and must be one of the evaluators"),
+        (["--evaluator", "classifier_score"], "evaluators.classifier_score needs features"),
+        (["--param", "evaluators.kid.samples=3"], "has no effect"),
+    ],
+)
+def test_mistakes_are_one_message(ganlab, trained, arguments, message):
+    told = ganlab("evaluate", trained, *arguments, code=2)
+    assert message in told
+    assert told.count("\n") == 1
+
+
+def test_without_evaluators_or_a_checkpoint_or_a_run_it_says_so(ganlab, copy, tmp_path):
+    assert "There is no run" in ganlab("evaluate", tmp_path / "nowhere", code=2)
+    config = copy / "config.gin"
+    lines = [line for line in config.read_text().splitlines() if "evaluators" not in line]
+    config.write_text("\n".join(lines))
+    assert "has no evaluators. Name some: --evaluator frechet_distance" in ganlab("evaluate", copy, code=2)
+    for path in (copy / "checkpoints").rglob("manifest.json"):
+        path.unlink()
+    assert "has no checkpoint yet" in ganlab("evaluate", copy, "--evaluator", "kid", code=2)

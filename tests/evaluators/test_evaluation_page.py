@@ -1,0 +1,66 @@
+"""docs/evaluation.md: it names all there is, its fragments and commands are sound, its numbers are right."""
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from ganlab_evaluators import ganlab_evaluators
+from ganlab_features import ganlab_features
+
+import ganlab
+from ganlab import config, plugins
+from ganlab.cli.evaluate import evaluate as command
+from ganlab.transport import exact_w1
+
+PAGE = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text(encoding="utf-8")
+FRAGMENTS = re.findall(r"^```gin\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
+COMMANDS = re.findall(r"^ganlab evaluate .*$", PAGE, flags=re.MULTILINE)
+
+
+def test_every_evaluator_and_every_feature_network_has_a_row():
+    names = [*ganlab_evaluators(), *ganlab_features()]
+    assert [name for name in names if not re.search(rf"^\| `{name}` \|", PAGE, flags=re.MULTILINE)] == []
+
+
+def test_the_fragments_fit_an_experiment(tmp_path, monkeypatch):
+    monkeypatch.setattr(plugins, "_current", None)
+    assert len(FRAGMENTS) == 2
+    for text in FRAGMENTS:
+        (tmp_path / "more.gin").write_text("include 'quickstart.gin'\n" + text)
+        recipe = config.load([tmp_path / "more.gin"])
+        assert len(recipe.arguments["evaluators"]) == 2
+
+
+def test_the_commands_have_options_that_there_are():
+    assert len(COMMANDS) == 3
+    for text in COMMANDS:
+        context = command.make_context("evaluate", shlex.split(text)[2:])
+        assert context.params["run"]
+
+
+@pytest.mark.parametrize(("d", "said"), [(2, "0.15"), (784, "37")])
+def test_the_bias_of_exact_w1_is_as_said(d, said):
+    assert f"{said} in " in PAGE
+    random = np.random.default_rng(0)
+    found = exact_w1(random.normal(size=(1000, d)), random.normal(size=(1000, d)))
+    assert found == pytest.approx(float(said), rel=0.2 if d == 2 else 0.02)
+
+
+def test_the_figures_are_those_that_the_page_lists(tmp_path):
+    class Sign(ganlab.Features):
+        def embed(self, x):
+            return x
+
+        def probabilities(self, x):
+            return np.stack([x[:, 0] > 0, x[:, 0] <= 0], axis=1).astype(float)
+
+    ring = ganlab.component("datasets", "gaussian_ring")()
+    listed = dict(re.findall(r"^\| `(\w+)` \| ([^|]*) \|", PAGE, flags=re.MULTILINE))
+    for name in ganlab_evaluators():
+        arguments = {"samples": 20, **({"features": Sign()} if name == "classifier_score" else {})}
+        evaluator = ganlab.component("evaluators", name)(**arguments)
+        figures = evaluator.evaluate(lambda n, seed: ring.exact_sample(n, seed), ring, None)
+        said = re.findall(r"`(\w+)`", listed[name]) or ["distance", "real_against_real"]  # "same"
+        assert list(figures) == said, name

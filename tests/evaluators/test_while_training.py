@@ -1,0 +1,82 @@
+"""Evaluators inside training: under the run's strategy, and without a trace in what is trained."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import ganlab
+
+
+class Spy(ganlab.Evaluator):
+    """Notes the strategy that it is called under."""
+
+    def __init__(self):
+        self.replicas = []
+
+    def evaluate(self, sample, dataset, run):
+        self.replicas.append(tf.distribute.get_strategy().num_replicas_in_sync)
+        assert tf.distribute.in_cross_replica_context()
+        return {"samples": len(sample(3, 0))}
+
+
+def train(path, evaluators):
+    make = ganlab.component
+    adam = make("optimizers", "adam")(learning_rate=1e-3)
+    experiment = ganlab.experiment(
+        strategy=make("strategies", "mirrored")(virtual_replicas=2),
+        dataset=make("datasets", "digits")(),
+        architecture=make("architectures", "dcgan")(channels=4, latent_dim=3),
+        loss=make("losses", "wasserstein")(),
+        constraints=[make("constraints", "gradient_penalty")()],
+        critic_optimizer=adam,
+        generator_optimizer=adam,
+        batch_size=8,
+        critic_steps=1,
+        steps=4,
+        evaluate_every=2,
+        log_every=1,
+        evaluators=evaluators,
+        jit="off",
+    )
+    return ganlab.train(experiment, path)
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory, cpus):
+    return train(tmp_path_factory.mktemp("alone") / "run", [])
+
+
+def test_a_classifier_that_trains_beside_leaves_training_as_it_was(alone, tmp_path):
+    classifier = ganlab.component("features", "classifier")(updates=3, width=4, cache=str(tmp_path / "cache"))
+    spy = Spy()
+    evaluators = [
+        ganlab.component("evaluators", "frechet_distance")(features=classifier, samples=100),
+        ganlab.component("evaluators", "kid")(features=classifier, samples=100),
+        ganlab.component("evaluators", "classifier_score")(features=classifier, samples=100),
+        spy,
+    ]
+    run = train(tmp_path / "run", evaluators)
+    assert spy.replicas == [2, 2, 2]  # before the first step, in the middle, at the end
+    figures = run.info["evaluation"]
+    assert {name.partition("/")[0] for name in figures} == {"frechet_distance", "kid", "classifier_score", "spy"}
+    assert np.isfinite(list(figures.values())).all()
+    assert len(list((tmp_path / "cache").iterdir())) == 1
+    # Bit for bit, on every replica.
+    trained = {(r.step, r.tag): (r.reduced, r.replicas) for r in alone.metrics()}
+    beside = {(r.step, r.tag): (r.reduced, r.replicas) for r in run.metrics() if not r.tag.startswith("evaluation/")}
+    assert len(trained) > 12
+    assert beside == trained
+    for one, other in zip(alone.generator().get_weights(), run.generator().get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_evaluating_again_gives_the_figures_of_training(tmp_path, cpus):
+    classifier = ganlab.component("features", "classifier")(updates=3, width=4, cache=str(tmp_path / "cache"))
+    evaluator = ganlab.component("evaluators", "frechet_distance")(features=classifier, samples=100)
+    run = train(tmp_path / "run", [evaluator])
+    again = ganlab.component("evaluators", "frechet_distance")(
+        features=ganlab.component("features", "classifier")(updates=3, width=4, cache=str(tmp_path / "cache")),
+        samples=100,
+    )
+    assert run.evaluate([again]) == pytest.approx(run.info["evaluation"], rel=1e-5)
+    assert run.evaluate() == pytest.approx(run.info["evaluation"], rel=1e-5)
