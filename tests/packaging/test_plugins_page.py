@@ -4,7 +4,7 @@ import inspect
 import itertools
 import re
 import shlex
-import shutil
+import subprocess
 from pathlib import Path
 
 import click
@@ -57,8 +57,7 @@ def test_the_whole_tutorial_as_written(tmp_path, environment):
     for command in COMMANDS:
         program, *arguments = shlex.split(command)
         if program == "mv":
-            path, target = arguments
-            shutil.move(tmp_path / path, tmp_path / target)
+            subprocess.run(["mv", *arguments], cwd=tmp_path, check=True)
         elif program == "pip":
             environment.install(arguments[-1])
         elif not command.startswith(SERVES_UNTIL_INTERRUPTED):
