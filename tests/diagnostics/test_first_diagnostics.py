@@ -2,6 +2,7 @@
 
 import io
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from PIL import Image
 from views import Given, Views, component, layer
 
 import ganlab
+from ganlab import plugins
 
 RANDOM = np.random.default_rng(0)
 
@@ -380,3 +382,14 @@ def test_a_critic_whose_units_cannot_die():
 def test_arguments_out_of_range(name, arguments, message):
     with pytest.raises(ganlab.ConfigError, match=message):
         diagnostic(name, **arguments)
+
+
+def test_the_page_lists_every_diagnostic():
+    page = (Path(__file__).parents[2] / "docs" / "diagnostics.md").read_text(encoding="utf-8")
+    ours = [
+        name
+        for (kind, name), found in plugins.current().components.items()
+        if kind == "diagnostics" and found.plugin.name == "ganlab_diagnostics"
+    ]
+    assert len(ours) == 7
+    assert [name for name in ours if f"| `{name}` | " not in page] == []
