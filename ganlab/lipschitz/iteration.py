@@ -37,7 +37,8 @@ def spectral_norm(
     fixed, vector = tf.stop_gradient(kernel), tf.stop_gradient(vector)
 
     def further(vector: tf.Tensor) -> tf.Tensor:
-        return _unit(operator.adjoint(fixed, _unit(operator.apply(fixed, vector))))
+        moved = _unit(operator.adjoint(fixed, _unit(operator.apply(fixed, vector))))
+        return tf.where(tf.reduce_any(moved != 0), moved, vector)  # a kernel that is zero for once does not end it
 
     if iterations == 1:
         vector = further(vector)

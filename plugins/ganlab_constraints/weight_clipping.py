@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import ganlab
+from ganlab import lipschitz
 from ganlab.lazy import tensorflow as tf
+
+if TYPE_CHECKING:
+    import keras
 
 _MOSTLY = 0.5
 
@@ -34,6 +39,10 @@ class WeightClipping(ganlab.Constraint):
             raise ganlab.ConfigError(f"constraints.weight_clipping.limit = {limit!r} must be above 0.")
         self.limit = limit
 
+    def prepare(self, critic: keras.Model) -> None:
+        """Keeps how the critic is bounded."""
+        self._bound = lipschitz.certificate(critic)
+
     def advance(
         self,
         weights: Mapping[str, tf.Tensor],
@@ -59,3 +68,7 @@ class WeightClipping(ganlab.Constraint):
     def project(self, weights: Mapping[str, tf.Tensor]) -> Mapping[str, tf.Tensor]:
         """The weights clipped by value."""
         return {name: tf.clip_by_value(weight, -self.limit, self.limit) for name, weight in weights.items()}
+
+    def lipschitz_bound(self, weights: Mapping[str, tf.Tensor]) -> float | None:
+        """The certificate of the critic as clipped."""
+        return self._bound(weights)

@@ -151,37 +151,44 @@ class TestSpectralNorm:
             for name in weights.keys() - kernels.keys():
                 np.testing.assert_array_equal(effective[name], weights[name])
 
+    @staticmethod
+    def prepared(shape, **arguments):
+        norm = constraint("spectral_norm", **arguments)
+        x = keras.Input(shape[:1])
+        norm.prepare(keras.Model(x, keras.layers.Dense(shape[1], use_bias=False, name="layer")(x)))
+        return norm
+
     def test_the_vectors_catch_up(self):
         # With the weights at rest, one iteration an update brings the estimate to the singular value of numpy's SVD.
         matrix = tf.constant(np.random.default_rng(0).normal(size=(7, 5)), tf.float32)
-        norm = constraint("spectral_norm")
-        state = norm.initial_state({"kernel": matrix})
+        norm = self.prepared((7, 5))
+        state = norm.initial_state({"layer/kernel": matrix})
         for _ in range(30):
-            state = norm.advance({"kernel": matrix}, state, None, None)
-        effective = norm.reparameterize({"kernel": matrix}, state)["kernel"]
+            state = norm.advance({"layer/kernel": matrix}, state, None, None)
+        effective = norm.reparameterize({"layer/kernel": matrix}, state)["layer/kernel"]
         np.testing.assert_allclose(effective, matrix / np.linalg.svd(matrix, compute_uv=False)[0], rtol=1e-4, atol=1e-6)
 
     def test_the_gradient_is_that_of_the_normalized_kernel(self):
         # d/dW <G, W / s(W)> = G / s - <G, W> u v' / s^2 with the leading singular vectors u, v.
         random = np.random.default_rng(1)
         matrix, direction = (random.normal(size=(6, 4)).astype(np.float32) for _ in range(2))
-        norm = constraint("spectral_norm", power_iterations=50)
-        weights = {"kernel": tf.constant(matrix)}
+        norm = self.prepared((6, 4), power_iterations=50)
+        weights = {"layer/kernel": tf.constant(matrix)}
         state = norm.advance(weights, norm.initial_state(weights), None, None)
         with tf.GradientTape() as tape:
-            tape.watch(weights["kernel"])
-            value = tf.reduce_sum(direction * norm.reparameterize(weights, state)["kernel"])
+            tape.watch(weights["layer/kernel"])
+            value = tf.reduce_sum(direction * norm.reparameterize(weights, state)["layer/kernel"])
         left, singular, right = np.linalg.svd(matrix)
         expected = (
             direction / singular[0] - np.sum(direction * matrix) * np.outer(left[:, 0], right[0]) / singular[0] ** 2
         )
-        np.testing.assert_allclose(tape.gradient(value, weights["kernel"]), expected, rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(tape.gradient(value, weights["layer/kernel"]), expected, rtol=1e-3, atol=1e-4)
 
     def test_a_zero_kernel_stays_finite(self):
-        norm = constraint("spectral_norm")
-        weights = {"kernel": tf.zeros([3, 2])}
+        norm = self.prepared((3, 2))
+        weights = {"layer/kernel": tf.zeros([3, 2])}
         state = norm.advance(weights, norm.initial_state(weights), None, None)
-        assert np.isfinite(norm.reparameterize(weights, state)["kernel"]).all()
+        assert np.isfinite(norm.reparameterize(weights, state)["layer/kernel"]).all()
 
     def test_power_iterations_are_at_least_one(self):
         with pytest.raises(ganlab.ConfigError, match="power_iterations = 0 must be at least 1"):

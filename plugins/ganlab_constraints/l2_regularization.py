@@ -1,0 +1,49 @@
+"""L2 regularization."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import ganlab
+from ganlab import lipschitz
+from ganlab.lazy import tensorflow as tf
+
+if TYPE_CHECKING:
+    import keras
+
+
+class L2Regularization(ganlab.Constraint):
+    """Penalizes the squares of the critic's kernels.
+
+    Krogh and Hertz, "A simple weight decay can improve generalization" (1991), equation 1: `weight / 2 * sum(w^2)`.
+    Gulrajani et al., "Improved training of Wasserstein GANs" (2017), section 3, name it among the ways to bound a
+    critic's weights. Under plain gradient descent it is weight decay; under Adam, which divides gradients by their
+    size, it is not. Biases, which make a critic no steeper, are left alone.
+    """
+
+    def __init__(self, *, weight: float = 1e-3) -> None:
+        """Chooses the penalty.
+
+        Args:
+            weight: Twice the penalty's factor.
+
+        Raises:
+            ConfigError: It is negative.
+        """
+        if not weight >= 0:
+            raise ganlab.ConfigError(f"constraints.l2_regularization.weight = {weight!r} must be at least 0.")
+        self.weight = weight
+
+    def prepare(self, critic: keras.Model) -> None:
+        """Keeps how the critic is bounded."""
+        self._bound = lipschitz.certificate(critic)
+
+    def weight_penalty(self, weights: Mapping[str, tf.Tensor]) -> tf.Tensor:
+        """The penalty, a scalar."""
+        squares = [tf.reduce_sum(tf.square(weight)) for weight in weights.values() if len(weight.shape) >= 2]
+        return 0.5 * self.weight * tf.add_n(squares)
+
+    def lipschitz_bound(self, weights: Mapping[str, tf.Tensor]) -> float | None:
+        """The certificate of the critic as it is."""
+        return self._bound(weights)
