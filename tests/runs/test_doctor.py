@@ -91,6 +91,7 @@ def found(monkeypatch):
         plugins.Plugin("good", "good-package", "1.0"),
         plugins.Plugin("off", "off-package", "1.0", "disabled"),
         plugins.Plugin("bad", "bad-package", "2.0", "broken", "Traceback ...\nImportError: no module named x\n"),
+        plugins.Plugin("late", "late-package", "3.0", "incompatible", "written for plugin contract 9"),
     ]
     current = plugins.Plugins(rows=rows, clashes={("losses", "hinge"): "Two plugins offer losses.hinge: ..."})
     monkeypatch.setattr(plugins, "_current", current)
@@ -103,13 +104,17 @@ def test_broken_plugins_and_clashes_are_broken_and_disabled_ones_are_not(found):
         ("plugin good", "ok"),
         ("plugin off", "note"),
         ("plugin bad", "broken"),
+        ("plugin late", "broken"),
         ("plugins", "broken"),
     ]
     assert (
         findings[2].detail
         == "bad-package 2.0: ImportError: no module named x; mend it, or leave it out: --no-plugin bad"
     )
-    assert findings[3].detail == "Two plugins offer losses.hinge: ..."
+    assert findings[3].detail == (
+        "late-package 3.0: written for plugin contract 9; mend it, or leave it out: --no-plugin late"
+    )
+    assert findings[4].detail == "Two plugins offer losses.hinge: ..."
 
 
 def test_a_deny_list_that_names_no_plugin_is_broken(monkeypatch):
