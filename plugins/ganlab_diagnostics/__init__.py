@@ -9,6 +9,7 @@ from ganlab_diagnostics.singular_values import SingularValues
 from ganlab_diagnostics.slopes import Slopes
 from ganlab_diagnostics.surface import Surface
 from ganlab_diagnostics.units import Units
+from ganlab_diagnostics.wasserstein_error import WassersteinError
 from ganlab_diagnostics.weights import Weights
 
 
@@ -23,4 +24,5 @@ def ganlab_diagnostics() -> dict[str, type[ganlab.Diagnostic]]:
         "lipschitz_interval": LipschitzInterval,
         "surface": Surface,
         "units": Units,
+        "wasserstein_error": WassersteinError,
     }
