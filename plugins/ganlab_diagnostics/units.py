@@ -62,6 +62,6 @@ class Units(ganlab.Diagnostic):
         kind, _, layer = name.partition("/")
         return (
             f"{fraction:.0%} of the units of the critic's layer {layer} are {kind} for every example. Try a smaller "
-            "learning rate of experiment.critic_optimizer, or architectures.mlp.activation = 'leaky_relu', which is flat "
-            "nowhere."
+            "learning rate of experiment.critic_optimizer, or a nonlinearity that is flat nowhere, as "
+            "architectures.mlp.activation = 'leaky_relu'."
         )
