@@ -43,6 +43,7 @@ _LAZY = {
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module 'ganlab.testing' has no attribute {name!r}")
+    importlib.import_module("ganlab.testing.conformance")  # which says so where pytest is missing
     return getattr(importlib.import_module(_LAZY[name]), name)
 
 

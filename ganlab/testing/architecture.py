@@ -61,16 +61,17 @@ class ArchitectureConformance(TrainedConformance):
         return self.once("shape", lambda: self.sample_shape or self._accepted())
 
     def _accepted(self) -> tuple[int, ...]:
-        refusal = ""
+        refusals: dict[str, None] = {}
         for shape in _SHAPES:
             try:
                 _built(self.make(), shape)
             except ganlab.GanlabError as error:
-                refusal = str(error)
+                refusals[str(error)] = None
             else:
                 return shape
         raise ganlab.IncompatibleError(
-            f"It accepts none of the sample shapes {_SHAPES}: {refusal} Set sample_shape to one that it makes."
+            f"It accepts none of the sample shapes {_SHAPES}; if it makes others, set sample_shape. It said: "
+            f"{' '.join(refusals)}"
         )
 
     @property
@@ -100,7 +101,7 @@ class ArchitectureConformance(TrainedConformance):
     @check()
     def test_samples_are_what_datasets_have(self) -> None:
         """The generator's samples are finite, and images lie in [-1, 1]."""
-        samples = self._output(self._networks[0], self._latent(4), training=False).numpy()
+        samples = self._output(self._networks[0], self._latent(64), training=False).numpy()
         if not np.isfinite(samples).all():
             fail("The generator's samples are not finite.")
         if len(self._shape) == 3 and np.abs(samples).max() > 1:

@@ -91,6 +91,9 @@ def _message(report: Any) -> str:
     crash = getattr(report.longrepr, "reprcrash", None)
     if crash is None:
         return str(report.longrepr)
+    said = str(crash.message)
+    if said.startswith("Failed: "):  # the kit's own words
+        return said.removeprefix("Failed: ")
     return f"{crash.message} ({Path(crash.path).name}:{crash.lineno})"
 
 

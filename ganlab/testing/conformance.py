@@ -25,7 +25,8 @@ def check(*, first: bool = False) -> Callable[[Check], Check]:
     """Marks a test of the kit: ganlab's own errors fail it by their message alone.
 
     Args:
-        first: Whether the tests after it make sense only where it passes: they are skipped where it fails.
+        first: Whether the others make sense only where it passes: it is run before them, and they are skipped where it
+            fails.
     """
 
     def mark(test: Check) -> Check:
@@ -45,6 +46,7 @@ def check(*, first: bool = False) -> Callable[[Check], Check]:
                 made.update({_BROKEN: checked.__name__} if first else {})
                 raise
 
+        checked.comes_first = first  # type: ignore[attr-defined]
         return checked  # type: ignore[return-value]
 
     return mark

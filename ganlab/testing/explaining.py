@@ -26,12 +26,14 @@ def explained(one: Training, other: Training, departure: str) -> str:
     tag = "critic/penalty"
     if tag in one.reduced():
         here, there = float(one.reduced()[tag][0]), float(other.reduced()[tag][0])
-        for factor, how in ((count, "divided by"), (1 / count, "multiplied by")):
+        for factor, how in (
+            (count, "divided by the number of examples on the replica, or multiplied by replica.count"),
+            (1 / count, "multiplied by the number of examples on the replica, or divided by replica.count"),
+        ):
             if here and abs(there / here / factor - 1) < _NEAR:
                 return (
-                    f"{said} The penalty is {factor:g} times what it is on one device: it is {how} the number of "
-                    "examples on the replica. Give each example's own value, neither averaged nor scaled: the core "
-                    "divides by the global batch size."
+                    f"{said} The penalty is {factor:g} times what it is on one device: it is {how}. Give each "
+                    "example's own value, neither averaged nor scaled: the core divides by the global batch size."
                 )
     return (
         f"{said} Something is taken from the replica's own part of the batch, or drawn on each replica alone: a mean, "

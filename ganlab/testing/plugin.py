@@ -7,6 +7,17 @@ from typing import Any
 import pytest
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the tests of a conformance class first that the others depend on."""
+    first: dict[Any, int] = {}
+    keys = {}
+    for place, item in enumerate(items):
+        kind, later = _class(item), not getattr(getattr(item, "function", None), "comes_first", False)
+        conforms = hasattr(kind, "let_go")
+        keys[item] = (first.setdefault(kind, place), later, place) if conforms else (place, later, place)
+    items.sort(key=keys.__getitem__)
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Splits the CPU if a selected test needs replicas: now, because any test may be the first to use TensorFlow."""
     if session.config.option.collectonly:

@@ -66,15 +66,18 @@ def _of_others(bench: Bench, method: str, what: str, rows: Rows, draws: Noted, w
 
 def _of_the_batch(bench: Bench, method: str, what: str, rows: Rows, draws: Noted, whole: np.ndarray) -> Iterator[str]:
     half = np.arange(len(whole) // 2)
-    found = rows(_again(bench, draws, half, replace_local=len(half)), _taken(bench.batch, half)).numpy()
+    found = rows(_again(bench, draws, half), _taken(bench.batch, half)).numpy()
     if _near(found, whole[half]):
         return
-    for factor, how in ((2.0, "divided by"), (0.5, "multiplied by")):
+    for factor, how in (
+        (2.0, "divided by the number of examples, or multiplied by replica.count"),
+        (0.5, "multiplied by the number of examples, or divided by replica.count"),
+    ):
         if _near(found, factor * whole[half]):
             yield (
-                f"{method}: the {what} of an example is {factor:g} times as large where its replica has half as many "
-                f"examples: it is {how} the number of examples. Give each example's own value, neither averaged nor "
-                "scaled: the core divides by the global batch size."
+                f"{method}: the {what} of an example is {factor:g} times as large on two replicas, where each has half "
+                f"as many examples: it is {how}. Give each example's own value, neither averaged nor scaled: the core "
+                "divides by the global batch size."
             )
             return
     yield (
@@ -83,10 +86,9 @@ def _of_the_batch(bench: Bench, method: str, what: str, rows: Rows, draws: Noted
     )
 
 
-def _again(bench: Bench, draws: Noted, rows: np.ndarray, *, replace_local: int | None = None) -> Noted:
+def _again(bench: Bench, draws: Noted, rows: np.ndarray) -> Noted:
     """The same numbers for the same examples, in another order or fewer."""
-    local = replace_local or draws.local_batch
-    return bench.draws(local_batch=local, given=[tf.gather(value, rows) for value in draws.taken])
+    return bench.draws(local_batch=len(rows), given=[tf.gather(value, rows) for value in draws.taken])
 
 
 def _taken(batch: Batch, rows: np.ndarray) -> Batch:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import ganlab.testing
@@ -22,25 +22,24 @@ CLASSES = {
 }
 
 
-def suite(component: Component, arguments: Mapping[str, Any] | None = None, **attributes: Any) -> type:
+def suite(component: Component, arguments: Callable[[], Mapping[str, Any]] | None = None, **attributes: Any) -> type:
     """The conformance class of a component.
 
     Args:
         component: As a plugin offers it.
-        arguments: What it is made with; its defaults otherwise.
+        arguments: Gives what it is made with; None for its defaults.
         attributes: Attributes and methods of the class in place of the inherited ones.
     """
     base = getattr(ganlab.testing, CLASSES[component.kind])
-    given = dict(arguments or {})
 
     def make(self: Any) -> Any:
-        return component.factory(**given)
+        return component.factory(**(arguments() if arguments else {}))
 
     return type(f"Test_{component.kind}_{component.name}", (base,), {"make": make, **attributes})
 
 
-def obstacle(component: Component, arguments: Mapping[str, Any] | None = None) -> str:
-    """Why a component cannot be checked on this machine with these arguments; empty where it can.
+def obstacle(component: Component) -> str:
+    """Why a component cannot be checked on this machine with its default parameters; empty where it can.
 
     Whether it can be made at all is found out by making it, which starts TensorFlow.
     """
@@ -48,14 +47,13 @@ def obstacle(component: Component, arguments: Mapping[str, Any] | None = None) -
         return f"There is no conformance class for {component.kind}."
     parameters = inspect.signature(component.factory.make).parameters.items()
     needed = [name for name, parameter in parameters if parameter.default is inspect.Parameter.empty]
-    missing = [name for name in needed if name not in (arguments or {})]
-    if missing:
+    if needed:
         return (
-            f"It needs {', '.join(missing)}, without a default. Check it in a test of its own, with "
+            f"It needs {', '.join(needed)}, without a default. Check it in a test of its own, with "
             f"ganlab.testing.{CLASSES[component.kind]}."
         )
     try:
-        component.factory(**(arguments or {}))
+        component.factory()
     except (IncompatibleError, MissingDependencyError) as error:
         return f"It cannot be made here: {error}"
     except Exception:  # the suite will tell

@@ -7,7 +7,8 @@ from ganlab.testing import ConstraintConformance
 
 def tests_of(kind):
     """The names of a class's tests, in the order in which pytest runs them."""
-    return [name for base in reversed(kind.__mro__) for name in vars(base) if name.startswith("test_")]
+    names = [name for base in reversed(kind.__mro__) for name in vars(base) if name.startswith("test_")]
+    return sorted(names, key=lambda name: not getattr(kind, name).comes_first)
 
 
 def conformance(make, base=ConstraintConformance, **overrides):

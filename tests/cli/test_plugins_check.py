@@ -1,0 +1,139 @@
+"""`ganlab plugins check`: what it checks, what it prints, and its exit codes."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ganlab import plugins
+from ganlab.cli import cli
+
+TESTING = Path(__file__).parents[1] / "testing"
+
+PLUGIN = """
+import sys
+
+sys.path.insert(0, {testing!r})
+import ganlab
+from ganlab.testing.parts import Wasserstein
+from wrong_parts import ListEvaluator, ReducedLoss
+
+
+class Named(Wasserstein):
+    def __init__(self, *, name: str) -> None:
+        self.name = name
+
+
+def unreachable() -> None:
+    raise ganlab.IncompatibleError("strategies.unreachable: there is no such machine.")
+
+
+@ganlab.hookimpl
+def ganlab_losses():
+    return {{"right": Wasserstein, "reduced": ReducedLoss, "named": Named}}
+
+
+@ganlab.hookimpl
+def ganlab_evaluators():
+    return {{"listing": ListEvaluator}}
+
+
+@ganlab.hookimpl
+def ganlab_strategies():
+    return {{"unreachable": unreachable}}
+"""
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """A plugin in one file, with parts that are right and parts that are wrong."""
+    path = tmp_path / "mine.py"
+    path.write_text(PLUGIN.format(testing=str(TESTING)))
+    return path
+
+
+@pytest.fixture(autouse=True)
+def as_it_was():
+    before = plugins.current()
+    yield
+    plugins.use(before)
+
+
+def check(*arguments):
+    command = [sys.executable, "-m", "ganlab", "plugins", "check", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"})
+
+
+def test_every_component_of_a_file_is_a_row(mine):
+    done = check("--plugin-file", mine, "--json")
+    assert done.returncode == 1, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["passed"] is False
+    rows = {row["component"]: row for row in answer["components"]}
+    assert {name: row["status"] for name, row in rows.items()} == {
+        "losses.right": "passed",
+        "losses.reduced": "failed",
+        "losses.named": "not checked",
+        "evaluators.listing": "failed",
+        "strategies.unreachable": "not checked",
+    }
+    assert rows["losses.right"]["passed"] == 10
+    (test,) = rows["losses.reduced"]["failures"]
+    assert test == "test_shapes_and_dtypes"
+    assert rows["losses.reduced"]["failures"][test].startswith("critic returns the shape ()")
+    assert "test_two_replicas_train_as_one_device" in rows["losses.reduced"]["skipped"]
+    assert rows["losses.named"]["reason"].startswith("It needs name, without a default.")
+    assert "there is no such machine" in rows["strategies.unreachable"]["reason"]
+    assert "[1.0]; it must return a dict" in str(rows["evaluators.listing"]["failures"])
+
+
+@pytest.mark.conformance
+def test_one_component_that_passes(mine):
+    done = check("--plugin-file", mine, "losses.right")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.split()[:4] == ["losses.right", "passed", "10", "passed"]
+
+
+def test_a_file_that_is_broken_is_a_row_that_says_so(tmp_path):
+    path = tmp_path / "broken.py"
+    path.write_text("raise ValueError('half written')\n")
+    done = CliRunner().invoke(cli, ["plugins", "check", "--plugin-file", str(path)])
+    assert done.exit_code == 1
+    assert "It is broken: ValueError: half written" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("gradient_penalty", "Did you mean 'constraints.gradient_penalty'?"),
+        ("ganlab_constraint", "Did you mean 'ganlab_constraints'?"),
+        ("constraints.gradient_penalti", "Did you mean 'constraints.gradient_penalty'?"),
+    ],
+)
+def test_a_name_that_stands_for_nothing(name, message):
+    done = CliRunner().invoke(cli, ["plugins", "check", name])
+    assert done.exit_code == 2
+    assert message in done.stderr
+
+
+def test_nothing_to_check(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(cli, ["plugins", "check"])
+    assert done.exit_code == 2
+    assert "--plugin-file PATH" in done.stderr
+
+
+@pytest.mark.parametrize("package", ["pytest", "tensorflow"])
+def test_a_package_that_is_missing(monkeypatch, package):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == package else find(name, *a))
+    monkeypatch.setitem(sys.modules, package, None)
+    done = CliRunner().invoke(cli, ["plugins", "check", "losses.hinge"])
+    assert done.exit_code == 2
+    assert "not installed" in done.stderr
+    assert "pip install" in done.stderr

@@ -1,0 +1,83 @@
+"""Every first-party component is held to its contract by the kit that plugin authors have."""
+
+import atexit
+import functools
+import shutil
+import tempfile
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ganlab
+from ganlab import plugins
+from ganlab.lazy import tensorflow as tf
+from ganlab.testing.suites import CLASSES, suite
+
+pytestmark = pytest.mark.conformance
+
+# By component, why it is left out.
+LEFT_OUT = {
+    "strategies.multi_worker": "a process on each of several machines: tests/strategies trains on two",
+    "strategies.tpu": "needs a TPU; `ganlab verify` compiles for one",
+    "datasets.keras": "downloads a set; tests/datasets has a stand-in for it",
+    "datasets.tfds": "needs a set of TensorFlow Datasets; tests/datasets has a stand-in for it",
+    "evaluators.classifier_score": "needs a trained classifier; tests/evaluators has one",
+}
+
+
+@functools.cache
+def folder():
+    """Files for the datasets that read some."""
+    path = Path(tempfile.mkdtemp(prefix="ganlab-conformance-"))
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    random = np.random.default_rng(0)
+    np.save(path / "points.npy", random.normal(size=(50, 3)).astype(np.float32))
+    for number in range(14):
+        pixels = random.integers(0, 256, size=(10, 12, 3), dtype=np.uint8)
+        (path / f"{number}.png").write_bytes(tf.io.encode_png(pixels).numpy())
+    return path
+
+
+# By component, what it is made with where it has no defaults, or where they are large for a test.
+ARGUMENTS = {
+    "architectures.dcgan": lambda: {"channels": 4},
+    "architectures.mlp": lambda: {"width": 8},
+    "architectures.resnet": lambda: {"channels": 4},
+    "architectures.data_plus_noise": lambda: {
+        "dataset": ganlab.component("datasets", "gaussian_ring")(),
+        "critic": ganlab.component("architectures", "mlp")(width=8),
+        "examples": 64,
+    },
+    "datasets.arrays": lambda: {"path": str(folder() / "points.npy")},
+    "datasets.image_folder": lambda: {"path": str(folder()), "size": 8},
+    "datasets.two_images": lambda: {"side": 8},
+}
+
+# By component, what its class is told in place of what is true of most.
+ATTRIBUTES = {
+    # The generator has no weights.
+    "architectures.data_plus_noise": {},
+}
+
+
+def first_party():
+    """The components of this distribution by their selectors."""
+    own = {point.name for point in metadata.distribution("ganlab").entry_points if point.group == plugins.GROUP}
+    found = plugins.discover().components.values()
+    return {f"{c.kind}.{c.name}": c for c in found if c.plugin.name in own}
+
+
+COMPONENTS = first_party()
+
+for selector, component in COMPONENTS.items():
+    if component.kind in CLASSES and selector not in LEFT_OUT:
+        made = suite(component, ARGUMENTS.get(selector), **ATTRIBUTES.get(selector, {}))
+        globals()[made.__name__] = made
+
+
+def test_the_tables_name_components():
+    assert set(LEFT_OUT) | set(ARGUMENTS) | set(ATTRIBUTES) <= set(COMPONENTS)
+    assert not set(LEFT_OUT) & (set(ARGUMENTS) | set(ATTRIBUTES))
+    assert {component.kind for component in COMPONENTS.values()} >= set(CLASSES)

@@ -1,0 +1,96 @@
+"""What breaks the contracts of the other roles fails their conformance classes, with words."""
+
+import re
+
+import pytest
+import wrong_parts as wrong
+from outcomes import conformance, outcomes
+
+import ganlab
+from ganlab.testing import (
+    ArchitectureConformance,
+    DatasetConformance,
+    EvaluatorConformance,
+    LossConformance,
+    OptimizerConformance,
+    StrategyConformance,
+    parts,
+)
+
+pytestmark = pytest.mark.usefixtures("cpus")
+
+SHAPES, TWO = "test_shapes_and_dtypes", "test_two_replicas_train_as_one_device"
+
+WRONG = [
+    (wrong.Forgetful, DatasetConformance, "test_examples_are_a_pure_function_of_their_numbers", "no iterator.*counter"),
+    (wrong.ByPlace, DatasetConformance, "test_examples_are_a_pure_function_of_their_numbers", "in another order"),
+    (wrong.Bytes, DatasetConformance, "test_values_are_finite", r"value 190; images lie in \[-1, 1\]"),
+    (wrong.Doubles, DatasetConformance, SHAPES, "float64.*must be.*float32"),
+    (wrong.ReducedLoss, LossConformance, SHAPES, r"critic returns the shape \(\).*Do not reduce"),
+    (wrong.TurnedLoss, LossConformance, "test_the_critic_wants_real_scores_higher", "turn the sign"),
+    (wrong.RelativeLoss, LossConformance, "test_rows_are_independent", "critic: the loss of an example changes"),
+    (wrong.OverflowingLoss, LossConformance, "test_values_and_gradients_are_finite", "critic is not finite.*softplus"),
+    (
+        wrong.Unseeded,
+        ArchitectureConformance,
+        "test_the_seed_decides_the_weights",
+        "critic's.*not the same.*set_random",
+    ),
+    (wrong.MixingCritic, ArchitectureConformance, "test_rows_are_independent", "a layer mixes examples"),
+    (wrong.OwnNoise, ArchitectureConformance, "test_networks_have_their_shapes", "Dropout.*ganlab.layers.Dropout"),
+    (wrong.RandomEvaluator, EvaluatorConformance, "test_the_same_samples_give_the_same_figures", "with a fixed seed"),
+    (wrong.ListEvaluator, EvaluatorConformance, "test_figures_have_names_and_are_finite", r"\[1.0\]; it must return a"),
+    (wrong.NanEvaluator, EvaluatorConformance, "test_figures_have_names_and_are_finite", "'ratio': nan; .* finite"),
+    (wrong.ClipsPerReplica, OptimizerConformance, TWO, "acts on each replica's own gradient before the sum"),
+    (wrong.Climbs, OptimizerConformance, "test_it_descends", "From 14 .* not down"),
+]
+
+
+@pytest.mark.parametrize(("made", "base", "test", "message"), WRONG, ids=lambda given: getattr(given, "__name__", ""))
+def test_a_mistake_fails_its_test_with_words(made, base, test, message):
+    said = " ".join(outcomes(conformance(made, base), only=[test])[test].split())
+    assert re.search(message, said), said
+
+
+def test_an_optimizer_that_is_not_what_its_configuration_says():
+    def make():
+        return wrong.Forgotten(brake=0.5)
+
+    test = "test_it_is_made_anew_from_its_configuration"
+    assert "get_config must hold every argument" in outcomes(conformance(make, OptimizerConformance), only=[test])[test]
+
+
+def test_bright_images():
+    test = "test_samples_are_what_datasets_have"
+    kind = conformance(wrong.BrightImages, ArchitectureConformance, sample_shape=(8, 8, 1))
+    assert re.search(r"images reach [1-9].*end in tanh", outcomes(kind, only=[test])[test])
+
+
+def test_a_strategy_that_cannot_be_made_says_why():
+    def make():
+        return ganlab.component("strategies", "mirrored")(devices=["GPU:63"])
+
+    test = "test_make_gives_a_new_one_each_time"
+    assert "this machine has no GPU:63" in outcomes(conformance(make, StrategyConformance), only=[test])[test]
+
+
+@pytest.mark.conformance
+def test_a_strategy_is_held_against_one_device():
+    def make():
+        return ganlab.component("strategies", "mirrored")(virtual_replicas=2)
+
+    found = outcomes(conformance(make, StrategyConformance))
+    assert set(found.values()) == {"passed"}
+
+
+@pytest.mark.conformance
+def test_the_kits_own_parts_pass():
+    def networks():
+        return parts.Networks(parts.critic)
+
+    assert set(outcomes(conformance(parts.Wasserstein, LossConformance)).values()) == {"passed"}
+    assert set(outcomes(conformance(parts.Images, DatasetConformance)).values()) == {"passed"}
+    found = outcomes(conformance(networks, ArchitectureConformance))
+    # The architecture takes a function, which no experiment file can name.
+    failed = {test for test, said in found.items() if said != "passed"}
+    assert failed == {"test_gin_round_trip"}, found

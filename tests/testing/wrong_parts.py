@@ -1,0 +1,178 @@
+"""Datasets, losses, architectures, evaluators and optimizers that break their contracts, each in one way."""
+
+import keras
+import numpy as np
+
+import ganlab
+from ganlab.lazy import tensorflow as tf
+from ganlab.testing import parts
+
+
+class Forgetful(ganlab.Dataset):
+    """Points that depend on how many were asked for before."""
+
+    sample_shape, size = (2,), None
+
+    def __init__(self):
+        self._calls = 0
+
+    def _next(self, numbers):
+        self._calls += 1
+        return np.full((len(numbers), 2), self._calls / 10, np.float32)
+
+    def examples(self, numbers, seed):
+        return tf.ensure_shape(tf.numpy_function(self._next, [numbers], tf.float32), (numbers.shape[0], 2))
+
+
+class ByPlace(ganlab.Dataset):
+    """Points that depend on their place in the batch."""
+
+    sample_shape, size = (2,), None
+
+    def examples(self, numbers, seed):
+        return tf.random.stateless_normal([numbers.shape[0], 2], [seed, 1])
+
+
+class Bytes(ganlab.Dataset):
+    """Images from 0 to 255."""
+
+    sample_shape, size = (8, 8, 1), 20
+
+    def examples(self, numbers, seed):
+        return tf.tile(tf.cast(numbers, tf.float32)[:, None, None, None] * 10.0, [1, 8, 8, 1])
+
+
+class Doubles(ganlab.Dataset):
+    """Points in float64."""
+
+    sample_shape, size = (2,), None
+
+    def examples(self, numbers, seed):
+        return tf.tile(tf.cast(numbers, tf.float64)[:, None], [1, 2])
+
+
+class ReducedLoss(parts.Wasserstein):
+    """Reduces over the batch."""
+
+    def critic(self, real_scores, fake_scores):
+        return tf.reduce_mean(fake_scores - real_scores)
+
+
+class TurnedLoss(ganlab.Loss):
+    """Has both signs turned."""
+
+    def critic(self, real_scores, fake_scores):
+        return real_scores - fake_scores
+
+    def generator(self, fake_scores):
+        return fake_scores
+
+
+class RelativeLoss(parts.Wasserstein):
+    """Takes scores relative to the batch's own."""
+
+    def critic(self, real_scores, fake_scores):
+        return tf.nn.softplus(tf.reduce_mean(fake_scores) - real_scores)
+
+
+class OverflowingLoss(parts.Wasserstein):
+    """Takes an exponential where a softplus belongs."""
+
+    def critic(self, real_scores, fake_scores):
+        return tf.math.log(1.0 + tf.exp(5.0 * (fake_scores - real_scores)))
+
+
+class Unseeded(parts.Networks):
+    """Draws its initial weights from a generator of its own."""
+
+    def __init__(self):
+        super().__init__(self._own)
+
+    def _own(self, sample_shape):
+        def initial(shape, dtype=None):
+            return tf.constant(np.random.default_rng().normal(size=shape), tf.float32)
+
+        x = keras.Input(sample_shape)
+        return keras.Model(x, keras.layers.Dense(1, kernel_initializer=initial)(x))
+
+
+class MixingCritic(parts.Networks):
+    """Subtracts the mean over the batch in its critic."""
+
+    def __init__(self):
+        super().__init__(self._mixing)
+
+    def _mixing(self, sample_shape):
+        x = keras.Input(sample_shape)
+        hidden = keras.layers.Dense(4, activation="tanh")(x)
+        hidden = keras.layers.Lambda(lambda h: h - tf.reduce_mean(h, axis=0))(hidden)
+        return keras.Model(x, keras.layers.Dense(1)(hidden))
+
+
+class BrightImages(parts.Networks):
+    """Generates images beyond [-1, 1]."""
+
+    def __init__(self):
+        super().__init__(parts.critic)
+
+    def generator(self, sample_shape):
+        z = keras.Input((self.latent_dim,))
+        x = keras.layers.Dense(int(np.prod(sample_shape)), kernel_initializer="ones")(z)
+        return keras.Model(z, keras.layers.Reshape(sample_shape)(x))
+
+
+class OwnNoise(parts.Networks):
+    """Has a layer with a seed of its own."""
+
+    def __init__(self):
+        super().__init__(self._noisy)
+
+    def _noisy(self, sample_shape):
+        x = keras.Input(sample_shape)
+        return keras.Model(x, keras.layers.Dense(1)(keras.layers.Dropout(0.5)(x)))
+
+
+class RandomEvaluator(ganlab.Evaluator):
+    """Draws numbers without a seed."""
+
+    def evaluate(self, sample, dataset, run):
+        return {"mean": float(sample(10, 0).mean() + np.random.default_rng().normal())}
+
+
+class ListEvaluator(ganlab.Evaluator):
+    """Returns no dict."""
+
+    def evaluate(self, sample, dataset, run):
+        return [1.0]
+
+
+class NanEvaluator(ganlab.Evaluator):
+    """Divides by zero."""
+
+    def evaluate(self, sample, dataset, run):
+        return {"ratio": float("nan")}
+
+
+class Forgotten(keras.optimizers.SGD):
+    """Leaves an argument out of its configuration."""
+
+    def __init__(self, learning_rate=0.01, brake=1.0, **kwargs):
+        super().__init__(learning_rate=learning_rate * brake, **kwargs)
+        self.brake = brake
+
+    def get_config(self):
+        return {**super().get_config(), "brake": self.brake}
+
+
+class ClipsPerReplica(keras.optimizers.SGD):
+    """Clips each replica's gradient before the sum."""
+
+    def apply(self, grads, trainable_variables=None):
+        super().apply([tf.clip_by_norm(gradient, 1e-3) for gradient in grads], trainable_variables)
+
+
+class Climbs(keras.optimizers.SGD):
+    """Goes up."""
+
+    def update_step(self, gradient, variable, learning_rate):
+        super().update_step(-gradient, variable, learning_rate)
