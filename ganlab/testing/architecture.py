@@ -38,10 +38,12 @@ class ArchitectureConformance(TrainedConformance):
     Attributes:
         sample_shape: What it is to make samples of; None for the first of (2,) and some sizes of images that it
             accepts.
+        fixed_generator: Whether the generator has nothing to train.
     """
 
     kind = "architectures"
     sample_shape: tuple[int, ...] | None = None
+    fixed_generator: bool = False
     _cause: ClassVar[str] = (
         "a layer mixes the examples of its replica (unsynchronized statistics), or draws noise of its own. Use "
         "ganlab.layers for noise, and BatchNormalization(synchronized=True) or LayerNormalization."
@@ -135,7 +137,8 @@ class ArchitectureConformance(TrainedConformance):
     def _hold_gradients(self, **settings: Any) -> None:
         if self._networks[1].synchronizes:
             pytest.skip("A critic with batch normalization goes with no penalty on gradients.")
-        for problem in gradients(Bench(self._experiment(**settings))):
+        roles = ("critic",) if self.fixed_generator else ("critic", "generator")
+        for problem in gradients(Bench(self._experiment(**settings)), of="the networks' layers", roles=roles):
             fail(f"Under a penalty on the critic's slope: {problem}")
 
     def _latent(self, n: int) -> tf.Tensor:

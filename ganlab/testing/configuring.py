@@ -51,7 +51,7 @@ def round_trip(kind: str, make: Callable[[], Any]) -> Iterator[str]:
         (found,) = [inner for inner in _inner(read) if (inner.kind, inner.name) == (kind, name)][:1]
         for parameter, value in full.arguments.items():
             back = found.arguments.get(parameter, "nothing")
-            if back != value or type(back) is not type(value):
+            if not _is(back, value):
                 yield (
                     f"{kind}.{name}.{parameter} = {value!r} reads back from an experiment file as {back!r}. Parameters "
                     f"must be {_LITERALS}."
@@ -177,6 +177,16 @@ def _read(text: str) -> Recipe:
         path = Path(folder) / "config.gin"
         path.write_text(text, encoding="utf-8")
         return config.load([path])
+
+
+def _is(back: Any, value: Any) -> bool:
+    """Whether a value was read back, components with the defaults that they were written with."""
+    if isinstance(value, Recipe) and isinstance(back, Recipe):
+        same = all(_is(back.arguments.get(name), argument) for name, argument in value.arguments.items())
+        return value.selector == back.selector and same
+    if isinstance(value, list | tuple) and type(back) is type(value):
+        return len(back) == len(value) and all(map(_is, back, value))
+    return type(back) is type(value) and bool(back == value)
 
 
 def _inner(recipe: Recipe) -> list[Recipe]:

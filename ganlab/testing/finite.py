@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -16,10 +16,18 @@ _SAFE = (
 )
 
 
-def gradients(bench: Bench) -> Iterator[str]:
-    """What is wrong with the gradients of the first updates, a message each."""
-    found = {"critic": bench.critic_gradients(), "generator": bench.generator_gradients()}
-    for role, by_name in found.items():
+def gradients(
+    bench: Bench, *, of: str = "reparameterize, transform and penalty", roles: Sequence[str] = ("critic", "generator")
+) -> Iterator[str]:
+    """What is wrong with the gradients of the first updates, a message each.
+
+    Args:
+        bench: What is looked at.
+        of: What must be differentiable, for messages.
+        roles: Whose gradients.
+    """
+    for role in roles:
+        by_name = bench.critic_gradients() if role == "critic" else bench.generator_gradients()
         bad = [name for name, value in by_name.items() if not np.isfinite(value).all()]
         if bad:
             yield (
@@ -28,8 +36,8 @@ def gradients(bench: Bench) -> Iterator[str]:
             )
         elif not any(np.any(value) for value in by_name.values()):
             yield (
-                f"The {role}'s gradient is zero: none comes through. reparameterize, transform and penalty must be "
-                "differentiable (no .numpy(), no integer casts, tf.stop_gradient only around what is held fixed)."
+                f"The {role}'s gradient is zero: none comes through. Use differentiable operations in {of} (no "
+                ".numpy(), no integer casts, tf.stop_gradient only around what is held fixed)."
             )
 
 

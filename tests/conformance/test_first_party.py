@@ -57,8 +57,7 @@ ARGUMENTS = {
 
 # By component, what its class is told in place of what is true of most.
 ATTRIBUTES = {
-    # The generator has no weights.
-    "architectures.data_plus_noise": {},
+    "architectures.data_plus_noise": {"fixed_generator": True},
 }
 
 
