@@ -52,6 +52,10 @@ class TrainingStep:
         Returns:
             The local value of every metric, float32, in the order of `self.metrics`.
         """
+        with tf.variable_creator_scope(_no_variables):
+            return self._iteration(step, real)
+
+    def _iteration(self, step: tf.Tensor, real: tf.Tensor) -> tf.Tensor:
         critic_steps = self.experiment.critic_steps
         # Unrolled: an optimizer cannot be applied inside a loop within a replica's function.
         logs = [self._update_critic(step * critic_steps + k, real[k]) for k in range(critic_steps)]
@@ -247,6 +251,14 @@ def _check_loss(experiment: Experiment, method: str, value: tf.Tensor, local: in
             f"Loss {type(experiment.loss).__name__}.{method} returned the shape {static_shape(value)}; it must be one "
             f"value per example, ({local},). Do not reduce over the batch: the core divides by the global batch size."
         )
+
+
+def _no_variables(create: Any, **arguments: Any) -> Any:
+    # Named by whose code it is raised in. Left alone it would end as an error of TensorFlow's that names nobody.
+    raise ValueError(
+        "a variable is created inside the training step, which TensorFlow runs many times. What is kept between "
+        "updates belongs in initial_state and advance, what is trained in parameters: the core makes the variables"
+    )
 
 
 def _check_unique(metrics: list[Metric]) -> None:

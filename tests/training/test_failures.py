@@ -41,6 +41,17 @@ def test_a_constraint_is_named(method):
     assert isinstance(caught.value.__cause__, ValueError)
 
 
+@pytest.mark.parametrize("jit", ["on", "off"])
+@pytest.mark.parametrize("replicas", [0, 2])
+def test_a_variable_made_in_the_step_is_named(replicas, jit):
+    def penalty(self, critic, batch, state, replica):
+        return tf.Variable(1.0) * critic(batch.real)
+
+    said = r"^constraints\.broken failed in penalty: ValueError: a variable is created inside the training step"
+    with pytest.raises(ganlab.PluginError, match=said):
+        Trainer(small(replicas, jit=jit, constraints=[broken(penalty=penalty)])).trace()
+
+
 @pytest.mark.parametrize("transform", [fails, failing_transform], ids=["wrapping", "wrapped"])
 def test_a_transform_is_named(transform):
     with pytest.raises(ganlab.PluginError, match=r"^constraints\.broken failed in transform: ValueError: mine"):
