@@ -122,7 +122,10 @@ class Convolution(Operator):
         x, padding = x[None], self.padding
         if padding == "causal":
             x, padding = tf.pad(x, [[0, 0], [self.dilation[0] * (self.taps[0] - 1), 0], [0, 0]]), "valid"
-        return keras.ops.conv(x, kernel, self.strides, padding, "channels_last", self.dilation)[0]
+        # Group by group, because on CPUs Keras compiles a grouped convolution anew whenever it is called eagerly.
+        pairs = zip(tf.split(x, self.groups, axis=-1), tf.split(kernel, self.groups, axis=-1), strict=True)
+        images = [keras.ops.conv(x, k, self.strides, padding, "channels_last", self.dilation)[0] for x, k in pairs]
+        return images[0] if self.groups == 1 else tf.concat(images, axis=-1)
 
     @property
     def overlap(self) -> int:

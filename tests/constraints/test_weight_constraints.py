@@ -1,0 +1,467 @@
+"""Constraints on weights, against numpy's singular values and by hand; their certificates against slopes."""
+
+import math
+import pickle
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import ganlab
+from ganlab.functional import named_weights
+from ganlab.training.loop import Trainer
+from ganlab.training.sampling import Scorer
+
+pytestmark = pytest.mark.usefixtures("cpus")
+
+RANDOM = np.random.default_rng(0)
+WEIGHTS = {
+    "weight_clipping": {},
+    "spectral_norm": {},
+    "weight_normalization": {},
+    "bjorck": {},
+    "spectral_projection": {},
+    "parseval": {},
+    "layer_norm_clipping": {},
+    "spectral_regularization": {},
+    "orthogonal_regularization": {},
+    "l2_regularization": {},
+}
+
+
+def constraint(name, **arguments):
+    return ganlab.component("constraints", name)(**arguments)
+
+
+def prepared(name, *layers, shape, **arguments):
+    """A constraint, the model of these layers that it was shown, and random weights for it by their short names."""
+    x = inputs = keras.Input(shape)
+    for layer in layers:
+        x = layer(x)
+    model = keras.Model(inputs, x)
+    found = constraint(name, **arguments)
+    found.prepare(model)
+    weights = {key: tf.constant(RANDOM.normal(size=v.shape), tf.float32) for key, v in named_weights(model).items()}
+    return found, model, weights
+
+
+def dense(rows, columns):
+    return {"shape": (rows,), "layers": [keras.layers.Dense(columns, use_bias=False, name="layer")]}
+
+
+def on_a_matrix(name, matrix, **arguments):
+    """A constraint that was shown a dense layer of this kernel's shape, and the weights of that."""
+    made = dense(*np.shape(matrix))
+    found, _, _ = prepared(name, *made["layers"], shape=made["shape"], **arguments)
+    return found, {"layer/kernel": tf.constant(matrix, tf.float32)}
+
+
+def singular_values(matrix):
+    return np.linalg.svd(np.asarray(matrix, np.float64), compute_uv=False)
+
+
+def map_of(layer, shape, kernel):
+    """The matrix of a layer without bias, by what it does to every unit vector."""
+    layer.kernel.assign(kernel)
+    units = np.eye(math.prod(shape), dtype=np.float32).reshape(-1, *shape)
+    return np.reshape(layer(units), (len(units), -1)).T
+
+
+def convolution(**arguments):
+    return keras.layers.Conv2D(4, 3, use_bias=False, name="layer", **arguments)
+
+
+class TestSpectralNorm:
+    @pytest.mark.parametrize(
+        "geometry", [{"strides": 2, "padding": "same"}, {}, {"groups": 2, "padding": "same"}], ids=str
+    )
+    def test_of_the_convolution_itself_its_norm_is_the_target(self, geometry):
+        layer, shape = convolution(**geometry), (7, 6, 2)
+        norm, _, weights = prepared(
+            "spectral_norm", layer, shape=shape, operator="convolution", target=0.7, power_iterations=60
+        )
+        state = norm.initial_state(weights)
+        for _ in range(5):
+            state = norm.advance(weights, state, None, None)
+        effective = norm.reparameterize(weights, state)
+        assert singular_values(map_of(layer, shape, effective["layer/kernel"]))[0] == pytest.approx(0.7, rel=1e-3)
+        assert norm.lipschitz_bound(effective) == pytest.approx(0.7, rel=1e-3)
+        assert norm.lipschitz_bound(effective) >= singular_values(layer.kernel.numpy().reshape(-1, 4))[0] * 0.999
+
+    def test_of_the_reshaped_matrix_the_convolution_may_be_steeper_and_the_bound_says_so(self):
+        layer, shape = convolution(), (8, 8, 1)
+        norm, _, _ = prepared("spectral_norm", layer, shape=shape)
+        weights = {"layer/kernel": tf.ones([3, 3, 1, 4])}  # the matrix has the norm 6, the convolution up to 3 times
+        effective = norm.reparameterize(weights, norm.initial_state(weights))
+        np.testing.assert_allclose(effective["layer/kernel"], np.full((3, 3, 1, 4), 1 / 6), rtol=1e-4)
+        largest = singular_values(map_of(layer, shape, effective["layer/kernel"]))[0]
+        assert largest > 2
+        assert largest <= norm.lipschitz_bound(effective) <= 3
+
+    def test_more_iterations_an_update_come_nearer(self):
+        matrix = RANDOM.normal(size=(30, 20))
+        off = []
+        for iterations in (1, 5, 25):
+            norm, weights = on_a_matrix("spectral_norm", matrix, power_iterations=iterations)
+            start = {"layer/kernel": tf.one_hot(0, 20)}
+            effective = norm.reparameterize(weights, norm.advance(weights, start, None, None))
+            off.append(singular_values(effective["layer/kernel"])[0] - 1)
+        assert off[0] > 2 * off[1] > 4 * off[2] >= 0
+
+    def test_a_kernel_that_was_zero_is_followed_again(self):
+        norm, zero = on_a_matrix("spectral_norm", np.zeros((3, 2)))
+        state = norm.advance(zero, norm.initial_state(zero), None, None)
+        weights = {"layer/kernel": tf.constant([[3.0, 0.0], [0.0, 1.0], [0.0, 0.0]])}
+        for _ in range(20):
+            state = norm.advance(weights, state, None, None)
+        np.testing.assert_allclose(norm.reparameterize(weights, state)["layer/kernel"], weights["layer/kernel"] / 3)
+
+    def test_a_convolution_that_is_not_known_is_refused(self):
+        layer = keras.layers.SeparableConv2D(3, 3, name="apart")
+        with pytest.raises(ganlab.IncompatibleError, match=r"linear map of 'apart/.* \(SeparableConv2D\), is not"):
+            prepared("spectral_norm", layer, shape=(8, 8, 2), operator="convolution")
+        assert prepared("spectral_norm", layer, shape=(8, 8, 2))[0].lipschitz_bound({}) is None
+
+
+class TestWeightNormalization:
+    def test_it_starts_as_the_critic_was_built(self):
+        norm, weights = on_a_matrix("weight_normalization", RANDOM.normal(size=(5, 3)))
+        effective = norm.reparameterize(weights, norm.parameters(weights))
+        np.testing.assert_allclose(effective["layer/kernel"], weights["layer/kernel"], rtol=1e-6)
+
+    def test_columns_have_the_lengths_of_the_gains(self):
+        norm, _, weights = prepared("weight_normalization", convolution(), shape=(5, 5, 2))
+        effective = norm.reparameterize(weights, {"layer/kernel": tf.constant([1.0, -2.0, 0.5, 0.0])})
+        columns = np.reshape(effective["layer/kernel"], (18, 4))
+        np.testing.assert_allclose(np.linalg.norm(columns, axis=0), [1, 2, 0.5, 0], rtol=1e-6)
+        cosines = np.sum(columns * np.reshape(weights["layer/kernel"], (18, 4)), axis=0)
+        assert list(np.sign(cosines)) == [1, -1, 1, 0]
+
+    def test_the_gradient_is_across_the_direction_and_the_gains_take_the_rest(self):
+        # Salimans and Kingma (2016), equation 3: with h = <grad_w, v> / |v|, grad_g = h and
+        # grad_v = g / |v| (grad_w - h v / |v|).
+        v, upstream = RANDOM.normal(size=(4, 1)), RANDOM.normal(size=(4, 1))
+        norm, weights = on_a_matrix("weight_normalization", v)
+        gains = {"layer/kernel": tf.constant([2.5])}
+        with tf.GradientTape() as tape:
+            tape.watch([weights["layer/kernel"], gains["layer/kernel"]])
+            y = tf.reduce_sum(tf.constant(upstream, tf.float32) * norm.reparameterize(weights, gains)["layer/kernel"])
+        of_v, of_g = tape.gradient(y, [weights["layer/kernel"], gains["layer/kernel"]])
+        length = np.linalg.norm(v)
+        expected = np.sum(upstream * v) / length
+        np.testing.assert_allclose(of_g, [expected], rtol=1e-5)
+        np.testing.assert_allclose(of_v, 2.5 / length * (upstream - expected * v / length), rtol=1e-4, atol=1e-6)
+
+    def test_without_trained_gains_every_length_is_one(self):
+        norm, weights = on_a_matrix("weight_normalization", RANDOM.normal(size=(5, 3)), trained_gains=False)
+        assert norm.parameters(weights) == {}
+        effective = norm.reparameterize(weights, {})["layer/kernel"]
+        np.testing.assert_allclose(np.linalg.norm(effective, axis=0), np.ones(3), rtol=1e-6)
+        assert norm.lipschitz_bound({"layer/kernel": effective}) <= 3**0.5
+
+    def test_the_gains_are_trained(self):
+        trainer = Trainer(experiment([constraint("weight_normalization")]))
+        (gains,) = trainer.state.parameters
+        before = {name: variable.numpy() for name, variable in gains.items()}
+        assert [len(value) for value in before.values()] == [8, 8, 1]
+        trainer.train(3)
+        assert all(np.any(variable.numpy() != before[name]) for name, variable in gains.items())
+
+
+class TestBjorck:
+    @pytest.mark.parametrize("shape", [(8, 5), (5, 8), (6, 6), (7, 1), (1, 7)])
+    @pytest.mark.parametrize("order", [1, 3])
+    def test_a_kernel_becomes_the_orthonormal_matrix_nearest_to_it(self, shape, order):
+        matrix = RANDOM.normal(size=shape)
+        bjorck, weights = on_a_matrix("bjorck", matrix, iterations=30, order=order)
+        left, _, right = np.linalg.svd(matrix, full_matrices=False)
+        np.testing.assert_allclose(bjorck.reparameterize(weights, {})["layer/kernel"], left @ right, atol=1e-5)
+
+    def test_an_iteration_by_hand(self):
+        # diag(3, 4): divided by (3^4 + 4^4)^(1/4), then s -> s (1 + (1 - s^2) / 2), and (1 - s^2)^2 * 3 / 8 more.
+        start = np.array([3.0, 4.0]) / 337**0.25
+        rest = 1 - start**2
+        for order, expected in ((1, start * (1 + rest / 2)), (2, start * (1 + rest / 2 + 3 / 8 * rest**2))):
+            bjorck, weights = on_a_matrix("bjorck", np.diag([3.0, 4.0]), iterations=1, order=order)
+            kernel = bjorck.reparameterize(weights, {})["layer/kernel"]
+            np.testing.assert_allclose(kernel, np.diag(expected), rtol=1e-5, atol=1e-6)
+
+    @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+    def test_singular_values_rise_to_one_and_never_above(self, scale):
+        matrix = scale * RANDOM.normal(size=(40, 30))
+        before = np.zeros(30)
+        for iterations in (1, 3, 10):
+            bjorck, weights = on_a_matrix("bjorck", matrix, iterations=iterations)
+            values = singular_values(bjorck.reparameterize(weights, {})["layer/kernel"])
+            assert (values > before).all() or values.min() > 0.999
+            assert values.max() <= 1 + 1e-5
+            before = values
+        assert values.max() > 0.999
+
+    @pytest.mark.parametrize(
+        ("geometry", "overlap"),
+        [
+            ({}, 9),
+            ({"strides": 2, "padding": "same"}, 4),
+            ({"dilation_rate": 2}, 9),
+            ({"groups": 2, "padding": "same"}, 9),
+        ],
+        ids=str,
+    )
+    def test_a_convolution_is_bounded_by_one(self, geometry, overlap):
+        layer, shape = convolution(**geometry), (8, 8, 2)
+        bjorck, _, weights = prepared("bjorck", layer, shape=shape)
+        kernel = bjorck.reparameterize(weights, {})["layer/kernel"]
+        assert singular_values(np.reshape(kernel, (-1, 4))) == pytest.approx(overlap**-0.5, rel=1e-3)
+        assert singular_values(map_of(layer, shape, kernel))[0] <= 1 + 1e-5
+
+    def test_the_bound_of_a_convolution_is_reached(self):
+        # Patches of a constant image under a constant kernel: norm 1 / 3 a patch, each pixel in 9.
+        layer, shape = keras.layers.Conv2D(1, 3, use_bias=False, name="layer"), (20, 20, 1)
+        bjorck, _, _ = prepared("bjorck", layer, shape=shape)
+        kernel = bjorck.reparameterize({"layer/kernel": tf.ones([3, 3, 1, 1])}, {})["layer/kernel"]
+        assert 0.96 < singular_values(map_of(layer, shape, kernel))[0] <= 1 + 1e-6
+
+    def test_a_zero_kernel_has_finite_gradients(self):
+        bjorck, weights = on_a_matrix("bjorck", np.zeros((3, 2)))
+        with tf.GradientTape() as tape:
+            tape.watch(weights["layer/kernel"])
+            y = tf.reduce_sum(bjorck.reparameterize(weights, {})["layer/kernel"])
+        assert np.isfinite(tape.gradient(y, weights["layer/kernel"])).all()
+
+    @pytest.mark.parametrize("activation", ["max_min", "full_sort"])
+    def test_a_sorting_critic_is_1_lipschitz_by_construction_and_learns_to_be_as_steep(self, activation):
+        parts = {
+            "architecture": ganlab.component("architectures", "mlp")(width=32, depth=3, activation=activation),
+            "critic_optimizer": ganlab.component("optimizers", "adam")(learning_rate=1e-2),
+            "generator_optimizer": ganlab.component("optimizers", "sgd")(learning_rate=1e-6),
+        }
+        trainer = Trainer(experiment([constraint("bjorck")], batch_size=64, **parts))
+        for count in (0, 20):
+            if count:
+                trainer.train(count)
+            scorer = Scorer(trainer.state)
+            (bound,) = scorer.bounds().values()
+            slope = slopes(scorer, (2,))
+            assert slope <= bound <= 1 + 1e-3
+            assert bound > 0.99
+        assert slope > 0.95
+
+
+class TestSpectralProjection:
+    def test_smaller_kernels_stay_and_larger_ones_get_the_limit(self):
+        for limit, expected in ((10.0, 3.0), (2.0, 2.0)):
+            projection, weights = on_a_matrix("spectral_projection", np.diag([3.0, 1.0]), limit=limit)
+            kernel = projection.project(weights)["layer/kernel"]
+            np.testing.assert_allclose(kernel, np.diag([expected, expected / 3]), rtol=1e-5)
+
+    def test_of_a_convolution_it_is_that_of_the_convolution(self):
+        layer, shape = convolution(strides=2, padding="same"), (7, 7, 2)
+        projection, _, weights = prepared("spectral_projection", layer, shape=shape, limit=0.5, power_iterations=300)
+        kernel = projection.project(weights)["layer/kernel"]
+        assert singular_values(map_of(layer, shape, kernel))[0] == pytest.approx(0.5, rel=1e-3)
+        projection, _, _ = prepared(
+            "spectral_projection", convolution(), shape=shape, limit=0.5, power_iterations=300, operator="matrix"
+        )
+        kernel = projection.project(weights)["layer/kernel"]
+        assert singular_values(np.reshape(kernel, (18, 4)))[0] == pytest.approx(0.5, rel=1e-3)
+
+    def test_twenty_iterations_are_within_a_few_percent(self):
+        for shape in ((64, 64), (200, 30), (512, 512)):
+            projection, weights = on_a_matrix("spectral_projection", RANDOM.normal(size=shape))
+            largest = singular_values(projection.project(weights)["layer/kernel"])[0]
+            assert 1 <= largest < 1.05
+
+    def test_a_critic_is_within_the_limits_after_every_update(self):
+        trainer = Trainer(experiment([constraint("spectral_projection", limit=0.8, power_iterations=50)]))
+        for count in (0, 10):
+            if count:
+                trainer.train(count)
+            kernels = [v.numpy() for name, v in trainer.state.critic.weights.items() if "kernel" in name]
+            largest = [singular_values(kernel)[0] for kernel in kernels]
+            assert max(largest) < 0.8 * 1.02
+            assert largest[0] > 0.79
+
+
+class TestParseval:
+    @pytest.mark.parametrize("shape", [(6, 3), (3, 6)])
+    def test_a_step_moves_singular_values_and_nothing_else(self, shape):
+        matrix = RANDOM.normal(size=shape)
+        parseval, weights = on_a_matrix("parseval", matrix, beta=0.1)
+        left, values, right = np.linalg.svd(matrix, full_matrices=False)
+        expected = left @ np.diag(1.1 * values - 0.1 * values**3) @ right
+        np.testing.assert_allclose(parseval.project(weights)["layer/kernel"], expected, rtol=1e-4, atol=1e-5)
+
+    def test_steps_lead_to_an_orthonormal_matrix(self):
+        parseval, weights = on_a_matrix("parseval", np.diag([3.0, 0.5]) @ RANDOM.normal(size=(2, 4)) / 2, beta=0.1)
+        for _ in range(200):
+            weights = parseval.project(weights)
+        np.testing.assert_allclose(singular_values(weights["layer/kernel"]), [1, 1], rtol=1e-4)
+
+    def test_convolutions_compute_with_the_kernel_over_the_root_of_the_overlap(self):
+        parseval, _, weights = prepared("parseval", convolution(strides=2, padding="same"), shape=(7, 7, 2))
+        effective = parseval.reparameterize(weights, {})["layer/kernel"]
+        np.testing.assert_allclose(effective, weights["layer/kernel"] / 2, rtol=1e-6)
+
+    def test_the_distance_that_is_logged_by_hand(self):
+        # W'W - I = diag(8, -0.75): of the shorter side.
+        logged = {}
+
+        class Replica:
+            def log(self, name, values, reduce="mean"):
+                logged[name] = (np.asarray(values), reduce)
+
+        parseval, weights = on_a_matrix("parseval", [[3.0, 0.0, 0.0], [0.0, 0.5, 0.0]])
+        assert parseval.advance(weights, {}, None, Replica()) == {}
+        np.testing.assert_allclose(logged["distance"][0], [np.hypot(8, 0.75)], rtol=1e-6)
+        assert logged["distance"][1] == "max"
+
+
+class TestLayerNormClipping:
+    def test_by_hand(self):
+        for limit, expected in ((10.0, [3.0, 4.0]), (1.0, [0.6, 0.8])):
+            clipping, weights = on_a_matrix("layer_norm_clipping", [[3.0], [4.0]], limit=limit)
+            weights["layer/bias"] = tf.constant([7.0, 7.0])
+            projected = clipping.project(weights)
+            np.testing.assert_allclose(projected["layer/kernel"][:, 0], expected, rtol=1e-6)
+            np.testing.assert_array_equal(projected["layer/bias"], [7, 7])
+
+    def test_dense_layers_are_1_lipschitz(self):
+        trainer = Trainer(experiment([constraint("layer_norm_clipping")]))
+        trainer.train(5)
+        (bound,) = Scorer(trainer.state).bounds().values()
+        assert 0 < bound <= 1 + 1e-5
+
+
+class TestPenalties:
+    def test_spectral_regularization_is_half_the_squares_of_the_largest_singular_values(self):
+        layers = [keras.layers.Dense(5, name="first"), keras.layers.Dense(4, name="second")]
+        penalty, _, weights = prepared("spectral_regularization", *layers, shape=(6,), weight=0.5, power_iterations=500)
+        kernels = [value for name, value in weights.items() if "kernel" in name]
+        expected = 0.25 * sum(singular_values(kernel)[0] ** 2 for kernel in kernels)
+        with tf.GradientTape() as tape:
+            tape.watch(kernels)
+            value = penalty.weight_penalty(weights)
+        assert float(value) == pytest.approx(expected, rel=1e-4)
+        for kernel, gradient in zip(kernels, tape.gradient(value, kernels), strict=True):
+            left, values, right = np.linalg.svd(kernel)
+            np.testing.assert_allclose(gradient, 0.5 * values[0] * np.outer(left[:, 0], right[0]), rtol=0.02, atol=0.01)
+
+    def test_spectral_regularization_of_the_convolution_itself(self):
+        layer, shape = convolution(strides=2, padding="same"), (7, 7, 2)
+        penalty, _, weights = prepared(
+            "spectral_regularization", layer, shape=shape, weight=2.0, operator="convolution", power_iterations=500
+        )
+        expected = singular_values(map_of(layer, shape, weights["layer/kernel"]))[0] ** 2
+        assert float(penalty.weight_penalty(weights)) == pytest.approx(expected, rel=1e-3)
+
+    def test_orthogonal_regularization_by_hand(self):
+        # W'W = [[5, 4], [4, 13]]: 2 * 16 off the diagonal, and 4^2 + 12^2 on it where lengths count.
+        matrix = [[1.0, -2.0], [2.0, 3.0]]
+        for off_diagonal, expected in ((True, 32.0), (False, 32.0 + 160.0)):
+            penalty, weights = on_a_matrix("orthogonal_regularization", matrix, weight=0.5, off_diagonal=off_diagonal)
+            assert float(penalty.weight_penalty(weights)) == pytest.approx(0.5 * expected, rel=1e-6)
+
+    def test_l2_regularization_by_hand(self):
+        penalty, weights = on_a_matrix("l2_regularization", [[1.0, -2.0], [2.0, 4.0]], weight=0.2)
+        weights["layer/bias"] = tf.constant([100.0])
+        assert float(penalty.weight_penalty(weights)) == pytest.approx(2.5, rel=1e-6)  # 0.1 * 25
+
+    @pytest.mark.parametrize(
+        ("name", "weight"),
+        [("spectral_regularization", 1.0), ("orthogonal_regularization", 0.1), ("l2_regularization", 1.0)],
+    )
+    def test_they_shrink_what_they_penalize(self, name, weight):
+        ended = []
+        for factor in (0.0, weight):
+            found = constraint(name, weight=factor)
+            trainer = Trainer(experiment([found]))
+            trainer.train(40)
+            weights = {key: tf.convert_to_tensor(v) for key, v in trainer.state.critic.weights.items()}
+            measure = constraint(name, weight=1.0)
+            measure.prepare(trainer.state.critic.model)
+            ended.append(float(measure.weight_penalty(weights)))
+        assert ended[1] < 0.5 * ended[0]
+
+
+def experiment(constraints, **parts):
+    sgd = ganlab.component("optimizers", "sgd")(learning_rate=0.05)
+    given = {
+        "dataset": ganlab.component("datasets", "gaussian_ring")(),
+        "architecture": ganlab.component("architectures", "mlp")(width=8, depth=2, activation="leaky_relu"),
+        "loss": ganlab.component("losses", "wasserstein")(),
+        "strategy": ganlab.component("strategies", "one_device")(device="CPU:0"),
+        "critic_optimizer": sgd,
+        "generator_optimizer": sgd,
+        "constraints": constraints,
+        "batch_size": 8,
+        "critic_steps": 1,
+        "steps": 50,
+        "jit": "off",
+    }
+    return ganlab.experiment(**{**given, **parts})
+
+
+def slopes(score, shape, n=1000):
+    """The largest slope between pairs of points near and far."""
+    x = RANDOM.normal(size=(n, *shape))
+    step = RANDOM.normal(size=x.shape) * 10.0 ** RANDOM.uniform(-1, 1, size=(n, *[1] * len(shape)))
+    moved = np.abs(score(x) - score(x + step))
+    return (moved / np.linalg.norm(step.reshape(n, -1), axis=1)).max()
+
+
+@pytest.mark.parametrize("critic", ["mlp", "dcgan"])
+def test_certificates_are_above_every_slope_of_a_trained_critic(critic):
+    parts = {}
+    if critic == "dcgan":
+        parts = {
+            "dataset": ganlab.component("datasets", "digits")(),
+            "architecture": ganlab.component("architectures", "dcgan")(channels=4, latent_dim=4),
+        }
+    for name, arguments in {**WEIGHTS, "spectral_norm": {"operator": "convolution"}}.items():
+        trainer = Trainer(experiment([constraint(name, **arguments)], **parts))
+        trainer.train(2)
+        scorer = Scorer(trainer.state)
+        bounds = scorer.bounds()
+        assert list(bounds) == [name]
+        slope = slopes(scorer, trainer.experiment.dataset.sample_shape)
+        assert 0 < slope <= bounds[name], name
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_no_bound_where_there_is_no_certificate(name):
+    layers = [keras.layers.Dense(4), keras.layers.Lambda(lambda x: x * x), keras.layers.Dense(1)]
+    found, _, weights = prepared(name, *layers, shape=(3,))
+    assert found.lipschitz_bound(weights) is None
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_they_can_be_pickled_before_they_are_prepared(name):
+    found = pickle.loads(pickle.dumps(constraint(name)))
+    assert vars(found) == vars(constraint(name))
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "rule"),
+    [
+        ("spectral_norm", {"operator": "both"}, "must be 'matrix' or 'convolution'"),
+        ("spectral_norm", {"target": 0.0}, "must be above 0"),
+        ("bjorck", {"iterations": 0}, "must be at least 1"),
+        ("bjorck", {"order": 0}, "must be at least 1"),
+        ("spectral_projection", {"limit": -1.0}, "must be above 0"),
+        ("spectral_projection", {"operator": "kernel"}, "must be 'convolution' or 'matrix'"),
+        ("spectral_projection", {"power_iterations": 0}, "must be at least 1"),
+        ("parseval", {"beta": 0.6}, "must be at least 0 and at most 0.5"),
+        ("layer_norm_clipping", {"limit": float("nan")}, "must be above 0"),
+        ("spectral_regularization", {"weight": -1.0}, "must be at least 0"),
+        ("spectral_regularization", {"operator": ""}, "must be 'matrix' or 'convolution'"),
+        ("spectral_regularization", {"power_iterations": 0}, "must be at least 1"),
+        ("orthogonal_regularization", {"weight": -1.0}, "must be at least 0"),
+        ("l2_regularization", {"weight": float("nan")}, "must be at least 0"),
+    ],
+    ids=str,
+)
+def test_settings_out_of_range(name, wrong, rule):
+    with pytest.raises(ganlab.ConfigError, match=rf"^constraints\.{name}\.{next(iter(wrong))} = .* {rule}"):
+        constraint(name, **wrong)
