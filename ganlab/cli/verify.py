@@ -47,7 +47,7 @@ def _checks(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple
 
 @click.command("verify")
 @experiment_options
-@click.option("--all", "every", is_flag=True, help="Verify every shipped experiment.")
+@click.option("--all", "every", is_flag=True, help="Verify every shipped experiment outside gin/paper.")
 @click.option(
     "--replicas",
     default="1,2,4",
@@ -124,12 +124,12 @@ def verify(
 
 
 def _shipped() -> list[str]:
-    """The names of the shipped experiments; those in base/ are to be included by others."""
+    """The names of the shipped experiments but the paper's; those in base/ are to be included by others."""
     from ganlab.config.files import shipped_folder, shipped_gin_files
 
     folder = shipped_folder() or Path()
     names = [path.relative_to(folder).with_suffix("").as_posix() for path in shipped_gin_files()]
-    return [name for name in names if not name.startswith("base/")]
+    return [name for name in names if not name.startswith(("base/", "paper/"))]
 
 
 def _look(source: Source, replicas: Sequence[int]) -> None:

@@ -64,7 +64,8 @@ def test_shipped_file_says_what_it_is_and_parses(path, tmp_path):
         with pytest.raises(GanlabError, match=r"experiment needs (dataset|architecture)(, architecture)?, which"):
             config.load([path])
         return
-    assert f"--gin {path.stem}" in text or f"--gin gin/{path.name}" in text, "it does not say how to run it"
+    name = f"paper/{path.stem}" if path.parent.name == "paper" else path.stem
+    assert f"--gin {name}" in text or f"--gin gin/{name}.gin" in text, "it does not say how to run it"
     recipe = config.load([path])
     assert {"dataset", "architecture", "loss", "strategy"} <= set(recipe.arguments)
     # Written down as a run does it, it is the same experiment.

@@ -1,0 +1,95 @@
+"""Published figures and claims about Lipschitz-constrained critics, measured again.
+
+    python tools/reproduce.py --list
+    python tools/reproduce.py wgan_gp_fig1_gradients
+    python tools/reproduce.py mode_coverage --full -o coverage
+
+Writes table.md, claims.json and pictures, prints the table, and exits with 1 if a claim does not hold. `--quick`, the
+default, is small enough for ten minutes on two cores and says how small; `--full` is the paper's size.
+docs/results.md shows what came out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import importlib
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+NAMES = ("wgan_gp_fig1_surfaces", "wgan_gp_fig1_gradients", "wgan_gp_fig1_weights", "mode_coverage")
+
+
+def module(name: str) -> ModuleType:
+    """The module of one reproduction, imported without TensorFlow."""
+    return importlib.import_module(f"reproductions.{name}")
+
+
+def summary(name: str) -> str:
+    """What a reproduction shows, in a line."""
+    return (module(name).__doc__ or "").splitlines()[0]
+
+
+def reproduce(name: str, size: str, folder: Path) -> bool:
+    """Runs one reproduction and writes what came of it.
+
+    Args:
+        name: Which, of `NAMES`.
+        size: "quick" or "full".
+        folder: Where tables, claims and pictures go.
+
+    Returns:
+        Whether every claim holds.
+    """
+    from ganlab.cli.quiet import start_tensorflow
+    from ganlab.runs.provenance import git_state
+
+    start_tensorflow()
+    made, command = module(name), f"python tools/reproduce.py {name} --{size}"
+    measures = dataclasses.asdict(made.SIZES[size])
+    described = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in measures.items())
+    print(f"{name}, {size}: {described}", flush=True)
+    begun = time.monotonic()
+    report = made.reproduce(made.SIZES[size])
+    seconds = round(time.monotonic() - begun)
+    git = git_state(Path(__file__).parent) or {}
+    report.write(
+        folder,
+        {
+            "reproduction": name,
+            "size": {"name": size, **measures},
+            "command": command,
+            "commit": git.get("commit"),
+            "seconds": seconds,
+        },
+    )
+    print(f"\n{report.markdown()}\n{seconds} s; written to {folder}")
+    return report.passed
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; gives the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", nargs="?", choices=NAMES, help="which to run")
+    parser.add_argument("--list", action="store_true", help="say what there is")
+    size = parser.add_mutually_exclusive_group()
+    for name, help_ in (("quick", "ten minutes on two cores at most (the default)"), ("full", "the paper's size")):
+        size.add_argument(f"--{name}", dest="size", action="store_const", const=name, help=help_)
+    parser.add_argument("-o", "--output", type=Path, help="folder for what is written [runs/reproductions/NAME]")
+    given = parser.parse_args(arguments)
+    if given.list or given.name is None:
+        width = max(map(len, NAMES))
+        print("\n".join(f"{name:<{width}}  {summary(name)}" for name in NAMES))
+        return 0 if given.list else 2
+    folder = given.output or Path("runs") / "reproductions" / given.name
+    return 0 if reproduce(given.name, given.size or "quick", folder) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
