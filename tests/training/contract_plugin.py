@@ -101,8 +101,8 @@ class Orthogonal(ganlab.Constraint):
 def ganlab_constraints():
     return {
         "weight_norm": WeightNorm,
-        "dragan": Dragan,
+        "running_dragan": Dragan,
         "max_slope": MaxSlope,
-        "gradient_normalization": GradientNormalization,
+        "normalized_by_slope": GradientNormalization,
         "orthogonal": Orthogonal,
     }

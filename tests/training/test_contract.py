@@ -17,8 +17,8 @@ pytestmark = pytest.mark.usefixtures("cpus", "contract_constraints")
 
 
 STACKS = {
-    "everything": ["weight_norm", "dragan", "gradient_normalization", "orthogonal"],
-    "everything, the other way round": ["orthogonal", "gradient_normalization", "dragan", "weight_norm"],
+    "everything": ["weight_norm", "running_dragan", "normalized_by_slope", "orthogonal"],
+    "everything, the other way round": ["orthogonal", "normalized_by_slope", "running_dragan", "weight_norm"],
     "collectives in a penalty": ["max_slope", "spectral_norm"],
     "two reparameterizations": ["spectral_norm", "weight_norm", "weight_clipping"],
 }
@@ -56,14 +56,16 @@ def test_parameters_are_trained_and_state_is_kept(trainings):
     for update in range(10):
         batch = ring.examples(tf.range(12 * update, 12 * update + 12, dtype=tf.int64), 0).numpy()
         deviation = 0.5 * deviation + 0.5 * batch.std()
-        np.testing.assert_allclose(one.metric("constraints/dragan/deviation")[update, 0], batch.std(), rtol=1e-5)
-    np.testing.assert_allclose(one.values["constraints/dragan/state/deviation"], deviation, rtol=1e-5)
-    assert one.values["constraints/dragan/state/updates"] == 10
+        np.testing.assert_allclose(
+            one.metric("constraints/running_dragan/deviation")[update, 0], batch.std(), rtol=1e-5
+        )
+    np.testing.assert_allclose(one.values["constraints/running_dragan/state/deviation"], deviation, rtol=1e-5)
+    assert one.values["constraints/running_dragan/state/updates"] == 10
 
 
 def test_what_is_logged_is_reduced_as_asked(trainings):
     one, two = trainings("everything", 0), trainings("everything", 2)
-    by = {reduce: f"constraints/dragan/slope_{reduce}" for reduce in ("mean", "max", "min", "sum")}
+    by = {reduce: f"constraints/running_dragan/slope_{reduce}" for reduce in ("mean", "max", "min", "sum")}
     assert {m.tag: m.reduce for m in two.trainer.metrics}.items() >= {tag: reduce for reduce, tag in by.items()}.items()
     whole = {reduce: one.metric(tag)[:, 0] for reduce, tag in by.items()}
     np.testing.assert_allclose(whole["sum"], 12 * whole["mean"], rtol=1e-5)
