@@ -10,6 +10,13 @@ from ganlab.layers import FullSort, GroupSort
 RANDOM = np.random.default_rng(0)
 
 
+@pytest.fixture(autouse=True)
+def the_same_numbers():
+    """Whichever tests run before."""
+    global RANDOM
+    RANDOM = np.random.default_rng(0)
+
+
 def test_by_hand():
     x = tf.constant([[3.0, 1.0, -2.0, 5.0, 0.0, 0.0]])
     np.testing.assert_array_equal(GroupSort(2)(x), [[1, 3, -2, 5, 0, 0]])

@@ -20,6 +20,13 @@ pytestmark = pytest.mark.usefixtures("cpus")
 RANDOM = np.random.default_rng(0)
 
 
+@pytest.fixture(autouse=True)
+def the_same_numbers():
+    """Whichever tests run before."""
+    global RANDOM
+    RANDOM = np.random.default_rng(0)
+
+
 def weights_of(model, scale=1.0):
     """Random values for a model's trained weights, assigned too."""
     for variable in model.trainable_variables:
