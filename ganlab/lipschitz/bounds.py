@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from ganlab.lipschitz.operators import Convolution, DepthwiseConvolution, Operator
 
@@ -45,10 +47,13 @@ def norm_bound(operator: Operator, kernel: Any) -> float:
     if not np.isfinite(kernel).all():
         return math.inf
     blocks = operator.blocks(kernel)
-    if not isinstance(operator, Convolution):
-        return _ROUNDING * _largest(blocks)
-    bordered = _bordered(operator, blocks.shape)
-    return max(_convolution_bound(operator, block, bordered) for block in blocks)
+    # Threads of numpy's linear algebra wait for each other without letting go of their cores: where all are asked for
+    # and one is busy with something else, a second becomes a minute.
+    with threadpool_limits(max(1, (os.cpu_count() or 1) // 2), user_api="blas"):
+        if not isinstance(operator, Convolution):
+            return _ROUNDING * _largest(blocks)
+        bordered = _bordered(operator, blocks.shape)
+        return max(_convolution_bound(operator, block, bordered) for block in blocks)
 
 
 def _convolution_bound(operator: Convolution, block: np.ndarray, bordered: int) -> float:
