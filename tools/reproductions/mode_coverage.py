@@ -12,7 +12,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -95,11 +95,11 @@ def reproduce(size: Size) -> Report:
         for seed in range(size.seeds):
             with told(f"{name} on the {dataset}, seed {seed}"):
                 trainer = trained("mode_coverage", _params(dataset, name, size, seed))
-            sample = _sampler(trainer)
-            measured = trainer.experiment.evaluators[0].evaluate(sample, trainer.experiment.dataset, None)
+            sample, data = _sampler(trainer), cast("Any", trainer.experiment.dataset)
+            measured = trainer.experiment.evaluators[0].evaluate(sample, data, None)
             figures.append([measured[figure] for figure in FIGURES])
             if seed == 0:
-                _draw(axes[row, column], sample(1000, 0), trainer.experiment.dataset.modes, f"{name}, {dataset}")
+                _draw(axes[row, column], sample(1000, 0), data.modes, f"{name}, {dataset}")
         found[dataset, name] = np.array(figures)
     tables = [_table(dataset, found) for dataset in DATASETS]
     return Report(tables, list(_claims(found)), {"samples": png(figure)})

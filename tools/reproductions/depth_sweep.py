@@ -1,0 +1,133 @@
+"""How deep a GAN may be under each constraint: runs that train, by depth and activation.
+
+A small analogue of the 200 random architectures of Gulrajani et al., "Improved Training of Wasserstein GANs" (2017),
+section 5.1: generator and critic have equally many equal layers, and learn the 8 Gaussians. A run trains if at its end
+the exact Wasserstein-1 distance of its samples from the data is at most half of what it was before the first update.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ganlab.training.loop import Trainer
+from ganlab.training.sampling import Sampler
+from reproductions.drawing import COLOURS, GREY, panels, png
+from reproductions.report import Claim, Report, Table, number
+from reproductions.training import started, told
+
+_CLIPPING, _PENALTY = "weight clipping", "gradient penalty"
+# What each changes in the experiment file, which is of the gradient penalty.
+SETTINGS: Mapping[str, list[str]] = {
+    _CLIPPING: [
+        "experiment.constraints=[@constraints.weight_clipping()]",
+        "experiment.critic_optimizer=@optimizers.rmsprop()",
+        "experiment.generator_optimizer=@optimizers.rmsprop()",
+    ],
+    _PENALTY: [],
+    "spectral norm": ["experiment.constraints=[@constraints.spectral_norm()]"],
+}
+DEPTHS, ACTIVATIONS = (4, 8, 12, 20), ("relu", "tanh")
+TRAINS = 0.5
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large the networks are and how long they train.
+
+    Attributes:
+        width: Units of each hidden layer.
+        batch: Examples an update.
+        steps: Generator updates.
+        critic_steps: Updates of the critic to each of them.
+        rate: Adam's learning rate, RMSProp's half of it; both fall to zero by a cosine.
+        seeds: Runs of each.
+    """
+
+    width: int
+    batch: int
+    steps: int
+    critic_steps: int
+    rate: float
+    seeds: int
+
+
+SIZES = {"quick": Size(64, 64, 800, 2, 1e-3, 1), "full": Size(512, 256, 20_000, 5, 1e-4, 5)}
+
+
+def reproduce(size: Size) -> Report:
+    """Trains every cell and counts those that train."""
+    left: dict[tuple[str, str, int], list[float]] = {}
+    for name, activation, depth in itertools.product(SETTINGS, ACTIVATIONS, DEPTHS):
+        with told(f"{name}, {activation}, {depth} hidden layers"):
+            left[name, activation, depth] = [_left(name, activation, depth, size, seed) for seed in range(size.seeds)]
+    rows = []
+    for name, activation in itertools.product(SETTINGS, ACTIVATIONS):
+        cells = [left[name, activation, depth] for depth in DEPTHS]
+        rows.append([name, activation, *(number(float(np.mean(cell))) for cell in cells), _fraction(cells)])
+    header = ["constraint", "activation", *(f"{depth} layers" for depth in DEPTHS), "runs that train"]
+    table = Table("Distance from the data after training over that before, the mean of the seeds:", header, rows)
+    return Report([table], list(_claims(left)), {"depths": _drawn(left)})
+
+
+def distance(trainer: Trainer) -> float:
+    """The exact distance of samples of the generator, as it is, from the data."""
+    experiment, state = trainer.experiment, trainer.state
+    sample = Sampler(state.generator, state.sampling_weights(), int(experiment.architecture.latent_dim))
+    return experiment.evaluators[0].evaluate(sample, experiment.dataset, None)["distance"]
+
+
+def _left(name: str, activation: str, depth: int, size: Size, seed: int) -> float:
+    """What training leaves of the distance."""
+    optimizer, rate = ("rmsprop", size.rate / 2) if name == _CLIPPING else ("adam", size.rate)
+    trainer = started(
+        "depth_sweep",
+        [
+            *SETTINGS[name],
+            f"architectures.mlp.depth={depth}",
+            f"architectures.mlp.width={size.width}",
+            f"architectures.mlp.activation={activation}",
+            f"experiment.batch_size={size.batch}",
+            f"experiment.critic_steps={size.critic_steps}",
+            f"experiment.steps={size.steps}",
+            f"experiment.seed={seed}",
+            f"optimizers.{optimizer}.learning_rate={rate}",
+            f"optimizers.{optimizer}.schedule=cosine",
+        ],
+    )
+    before = distance(trainer)
+    trainer.train(size.steps)
+    return distance(trainer) / before
+
+
+def _trained(values: list[float]) -> int:
+    return sum(value <= TRAINS for value in values)
+
+
+def _fraction(cells: list[list[float]]) -> str:
+    return f"{sum(map(_trained, cells))} of {sum(map(len, cells))}"
+
+
+def _claims(left: Mapping[tuple[str, str, int], list[float]]) -> Iterator[Claim]:
+    for name, relation, limit in ((_PENALTY, "at least", 0.9), (_CLIPPING, "at most", 0.3)):
+        values = [value for key, cell in left.items() if key[0] == name for value in cell]
+        said = f"under the {name}, the fraction of {len(values)} runs that train"
+        yield Claim(said, _trained(values) / len(values), relation, limit)  # type: ignore[arg-type]
+
+
+def _drawn(left: Mapping[tuple[str, str, int], list[float]]) -> bytes:
+    figure, (axes,) = panels(1, len(ACTIVATIONS), width=3.4, height=2.8, sharey=True)
+    for panel, activation in zip(axes, ACTIVATIONS, strict=True):
+        for name, colour in zip(SETTINGS, COLOURS, strict=False):
+            means = [np.mean(left[name, activation, depth]) for depth in DEPTHS]
+            panel.plot(DEPTHS, means, "o-", color=colour, markersize=4, label=name)
+        panel.axhline(TRAINS, color=GREY, linewidth=0.8, linestyle=":")
+        panel.set(xticks=DEPTHS, ylim=(0, 1.3))
+        panel.set_title(activation, fontsize=8, color=GREY)
+        panel.set_xlabel("hidden layers", fontsize=8, color=GREY)
+    axes[0].set_ylabel("distance left", fontsize=8, color=GREY)
+    axes[0].legend(frameon=False, fontsize=7)
+    return png(figure)
