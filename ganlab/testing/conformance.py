@@ -35,8 +35,12 @@ def check(*, first: bool = False) -> Callable[[Check], Check]:
             made = type(self)._made
             if made.get(_BROKEN, checked.__name__) != checked.__name__:
                 pytest.skip(f"Not checked before {made[_BROKEN]} passes.")
+            import tensorflow as tf
+
             try:
-                test(self)
+                # Every way of training is on CPUs: what is looked at eagerly must round as they do.
+                with tf.device("CPU:0"):
+                    test(self)
             except (GanlabError, TrainingFailedError) as error:
                 made.update({_BROKEN: checked.__name__} if first else {})
                 pytest.fail(str(error), pytrace=False)

@@ -57,6 +57,19 @@ ARGUMENTS = {
 
 # By component, what its class is told in place of what is true of most.
 ATTRIBUTES = {
+    # What a slope of 1 costs, from each paper's formula and default weight.
+    "constraints.gradient_penalty": {"penalty_at_slope_one": 0.0},
+    "constraints.lipschitz_penalty": {"penalty_at_slope_one": 0.0},
+    "constraints.dragan": {"penalty_at_slope_one": 0.0},
+    "constraints.r1": {"penalty_at_slope_one": 10.0 / 2},
+    "constraints.r2": {"penalty_at_slope_one": 10.0 / 2},
+    "constraints.zero_centered_penalty": {"penalty_at_slope_one": 10.0},
+    "constraints.max_gradient_penalty": {"penalty_at_slope_one": 1.0},
+    "constraints.wgan_div": {"penalty_at_slope_one": 2.0},
+    # Its gains are trained, and bound nothing.
+    "constraints.weight_normalization": {"lowers_slopes": False},
+    # Noise that a linear critic does not have.
+    "constraints.consistency": {"penalty_at_slope_one": 0.0},
     "architectures.data_plus_noise": {"fixed_generator": True},
 }
 

@@ -42,7 +42,7 @@ WRONG = {
     wrong.KeepsAVariable: (PURE, r"prepare creates a variable at wrong_constraints.py:\d+.*initial_state", ()),
     wrong.PythonInTheStep: (PURE, r"penalty runs Python in every update \(\w+ at wrong_constraints.py:\d+\)", ()),
     wrong.RewardsSteepness: (SLOPE, "penalty is -0.1 .* -10 where it is 10.*sign", (EFFECT,)),
-    wrong.NoEffect: (EFFECT, "has no effect.*gradient stopped", ()),
+    wrong.NoEffect: (EFFECT, "does not lower slopes.*gradient stopped", ()),
     wrong.StopsTheGenerator: (GENERATOR, "generator does not move.*stop_gradient", (FINITE, BFLOAT, IMAGES, EFFECT)),
     wrong.NoBound: (BOUND, "At first lipschitz_bound is 1, and the critic's slope is 4.*return None", (IMAGES, EFFECT)),
     wrong.Bfloat16Penalty: (SHAPES, "penalty returns bfloat16; it must be float32", ()),
@@ -157,6 +157,13 @@ def test_what_slope_one_costs_may_be_said():
     assert outcomes(conformance(Halved, penalty_at_slope_one=0.5), only=[SLOPE]) == {SLOPE: "passed"}
     said = outcomes(conformance(Halved, penalty_at_slope_one=0.6), only=[SLOPE])[SLOPE]
     assert re.search(r"penalty is 0\.5 .*penalty_at_slope_one says 0\.6", said)
+
+
+def test_what_a_constraint_is_after_may_be_left_open():
+    raising = outcomes(conformance(wrong.RewardsSteepness, lowers_slopes=None), only=[EFFECT])[EFFECT]
+    assert re.search("^skipped: .*does not lower slopes, as is right where it is after something else", raising)
+    idle = outcomes(conformance(wrong.NoEffect, lowers_slopes=None), only=[EFFECT])[EFFECT]
+    assert "does not lower slopes. Is its weight too small" in idle
 
 
 def test_what_make_returns_is_looked_at():
