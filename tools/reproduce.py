@@ -65,10 +65,10 @@ def reproduce(name: str, size: str, folder: Path) -> bool:
     measures = dataclasses.asdict(made.SIZES[size])
     described = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in measures.items())
     print(f"{name}, {size}: {described}", flush=True)
+    git = git_state(Path(__file__).parent) or {}
     begun = time.monotonic()
     report = made.reproduce(made.SIZES[size])
     seconds = round(time.monotonic() - begun)
-    git = git_state(Path(__file__).parent) or {}
     report.write(
         folder,
         {

@@ -29,7 +29,7 @@ class Claim:
     @property
     def holds(self) -> bool:
         """Whether it does; a figure that is not a number never does."""
-        return self.figure >= self.limit if self.relation == "at least" else self.figure <= self.limit
+        return bool(self.figure >= self.limit if self.relation == "at least" else self.figure <= self.limit)
 
     def row(self) -> list[str]:
         """The claim as cells of a table."""
@@ -97,7 +97,7 @@ class Report:
         claims = [
             {
                 "statement": claim.statement,
-                "figure": claim.figure if math.isfinite(claim.figure) else str(claim.figure),  # JSON has no such number
+                "figure": float(claim.figure) if math.isfinite(claim.figure) else str(claim.figure),  # as JSON can
                 "relation": claim.relation,
                 "limit": claim.limit,
                 "holds": claim.holds,

@@ -1,0 +1,72 @@
+"""The command, and the smallest reproductions, whose claims hold."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import reproduce
+
+ROOT = Path(__file__).parents[2]
+COMMAND = [sys.executable, str(ROOT / "tools" / "reproduce.py")]
+NAMES = reproduce.NAMES
+
+
+def test_every_module_is_in_the_list():
+    modules = {path.stem for path in (ROOT / "tools" / "reproductions").glob("*.py") if "SIZES" in path.read_text()}
+    assert set(NAMES) == modules - {"__init__"}
+    done = subprocess.run([*COMMAND, "--list"], capture_output=True, text=True, check=True)
+    assert [line.split()[0] for line in done.stdout.splitlines()] == list(NAMES)
+    assert all(len(line.split()) > 5 for line in done.stdout.splitlines())
+
+
+@pytest.mark.slow
+def test_gradients_vanish_and_explode_under_clipping_alone(cpus, tmp_path):
+    from reproductions.wgan_gp_fig1_gradients import Size, reproduce
+
+    report = reproduce(Size(width=128, batch=32, steps=150, seeds=1))
+    assert [claim.statement for claim in report.claims if not claim.holds] == []
+    assert len(report.claims) == 7
+    assert report.pictures["gradients"].startswith(b"\x89PNG")
+
+
+def test_what_the_command_leaves(monkeypatch, tmp_path, capsys, cpus):
+    from reproductions import wgan_gp_fig1_weights as weights
+
+    monkeypatch.setitem(weights.SIZES, "quick", weights.Size(width=16, updates=20, penalty_rate=5e-4))
+    # Twenty updates move no weight to the limits: that claim fails, and so does the command.
+    assert reproduce.main(["wgan_gp_fig1_weights", "-o", str(tmp_path)]) == 1
+    printed = capsys.readouterr().out
+    assert "quick: width 16, updates 20, penalty rate 0.0005" in printed
+    assert "**no**" in printed
+    found = json.loads((tmp_path / "claims.json").read_text())
+    assert found["command"] == "python tools/reproduce.py wgan_gp_fig1_weights --quick"
+    assert found["size"] == {"name": "quick", "width": 16, "updates": 20, "penalty_rate": 5e-4}
+    assert not found["passed"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["claims.json", "table.md", "weights.png"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["wgan_gp_fig1_weights"])
+def test_the_claims_of_a_whole_reproduction(name, tmp_path):
+    done = subprocess.run([*COMMAND, name, "-o", str(tmp_path)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads((tmp_path / "claims.json").read_text())["passed"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_page_shows_what_was_measured(name):
+    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    (section,) = re.findall(rf"^## `{name}`\n(.*?)(?=^## |\Z)", page, flags=re.MULTILINE | re.DOTALL)
+    kept = ROOT / "docs" / "results" / name
+    facts = json.loads((kept / "claims.json").read_text())
+    assert facts["passed"]
+    assert facts["command"] in section
+    assert facts["commit"][:7] in section
+    assert f"{facts['seconds']} s" in section
+    assert (kept / "table.md").read_text(encoding="utf-8").strip() in section
+    pictures = sorted(path.name for path in kept.glob("*.png"))
+    assert pictures
+    assert all(f"results/{name}/{picture}" in section for picture in pictures)
