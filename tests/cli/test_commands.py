@@ -32,6 +32,7 @@ experiment.ema_decay = 0.0
 experiment.precision = 'float32'
 experiment.jit = 'off'
 experiment.evaluators = ()
+experiment.diagnostics = ()
 experiment.evaluate_every = 1000
 experiment.checkpoint_every = 1000
 experiment.log_every = 10

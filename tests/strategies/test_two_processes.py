@@ -75,8 +75,12 @@ def test_two_workers_log_what_one_process_logs(tmp_path):
     assert sorted(path.name for path in runs.iterdir()) == ["multi_worker", "one_device"]
     one, two = ganlab.Run(runs / "one_device"), ganlab.Run(runs / "multi_worker")
     assert (one.info["replicas"], two.info["replicas"]) == (1, 2)
-    assert len(one.metrics()) == len(two.metrics()) == 4 * 5
-    for alone, together in zip(one.metrics(), two.metrics(), strict=True):
+    rows, bounds = (
+        [[r for r in run.metrics() if bool(r.replicas) == seen] for run in (one, two)] for seen in (True, False)
+    )
+    assert {r.tag for run in bounds for r in run} == {"constraints/spectral_norm/lipschitz_bound"}
+    assert len(rows[0]) == len(rows[1]) == 4 * 5
+    for alone, together in zip(*rows, strict=True):
         assert (alone.step, alone.tag) == (together.step, together.tag)
         assert together.reduced == pytest.approx(alone.reduced, rel=1e-5, abs=1e-6)
         assert len(together.replicas) == 2
