@@ -114,7 +114,7 @@ def _fraction(cells: list[list[float]]) -> str:
 def _claims(left: Mapping[tuple[str, str, int], list[float]]) -> Iterator[Claim]:
     for name, relation, limit in ((_PENALTY, "at least", 0.9), (_CLIPPING, "at most", 0.3)):
         values = [value for key, cell in left.items() if key[0] == name for value in cell]
-        said = f"under the {name}, the fraction of {len(values)} runs that train"
+        said = f"under {name}, the fraction of {len(values)} runs that train"
         yield Claim(said, _trained(values) / len(values), relation, limit)  # type: ignore[arg-type]
 
 
@@ -125,7 +125,8 @@ def _drawn(left: Mapping[tuple[str, str, int], list[float]]) -> bytes:
             means = [np.mean(left[name, activation, depth]) for depth in DEPTHS]
             panel.plot(DEPTHS, means, "o-", color=colour, markersize=4, label=name)
         panel.axhline(TRAINS, color=GREY, linewidth=0.8, linestyle=":")
-        panel.set(xticks=DEPTHS, ylim=(0, 1.3))
+        panel.set(xticks=DEPTHS)
+        panel.set_ylim(bottom=0)
         panel.set_title(activation, fontsize=8, color=GREY)
         panel.set_xlabel("hidden layers", fontsize=8, color=GREY)
     axes[0].set_ylabel("distance left", fontsize=8, color=GREY)

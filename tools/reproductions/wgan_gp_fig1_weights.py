@@ -19,8 +19,8 @@ from reproductions.drawing import BLUE, GREY, panels, png
 from reproductions.report import Claim, Report, Table, number
 from reproductions.training import UPDATES_EACH, started, told, view
 
-# Of the histograms, which leave out the largest thousandth: without limits, single weights lie far out.
-_BINS, _DRAWN = 101, 0.999
+# Of the histograms, which leave out the largest hundredth: without limits, single weights lie far out.
+_BINS, _DRAWN = 101, 0.99
 _PAPER, _BOUND, _PENALTY = "clipping at 0.01", "clipping at the initial bound", "gradient penalty"
 
 
