@@ -6,11 +6,10 @@ import pytest
 
 from ganlab.authoring import TEMPLATES, new_plugin
 
-# Every kind takes processes of its own; the first is always looked at.
-KINDS = [kind if kind == "constraint" else pytest.param(kind, marks=pytest.mark.slow) for kind in TEMPLATES]
+pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TEMPLATES)
 def test_it_installs_passes_its_tests_and_trains(environment, tmp_path, kind):
     made = new_plugin("ganlab-soft-slope", kind, tmp_path)
     environment.install(made.folder)

@@ -420,6 +420,7 @@ def slopes(score, shape, n=1000):
     return (moved / np.linalg.norm(step.reshape(n, -1), axis=1)).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("critic", ["mlp", "dcgan"])
 def test_certificates_are_above_every_slope_of_a_trained_critic(critic):
     parts = {}

@@ -6,6 +6,8 @@ import tensorflow as tf
 
 import ganlab
 
+pytestmark = pytest.mark.slow
+
 
 class Spy(ganlab.Evaluator):
     """Notes the strategy that it is called under."""

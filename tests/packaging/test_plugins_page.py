@@ -39,6 +39,7 @@ def invoked(command, *more):
     return CliRunner().invoke(cli, [*shlex.split(command)[1:], *more])
 
 
+@pytest.mark.slow
 def test_the_constraint_is_short_and_its_commands_run(here, cpus):
     assert FILES["ganlab_plugins.py"].count("\n") < 40
     runs = [command for command in COMMANDS if command.startswith(("ganlab run --gin ring.gin", "ganlab config"))]

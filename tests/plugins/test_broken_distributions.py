@@ -171,6 +171,7 @@ def test_a_clash_stops_the_run_that_uses_the_component(ganlab):
     assert ganlab("clash", *using("gradient_penalty"), "--no-plugin", "bad_clash").returncode == 0
 
 
+@pytest.mark.slow
 def test_with_all_of_them_installed_an_experiment_trains(ganlab, site):
     done = ganlab(ALL, "run", "--gin", "exp.gin", "--name", "first")
     assert done.returncode == 0, done.stderr

@@ -17,7 +17,7 @@ from ganlab.testing import (
     parts,
 )
 
-pytestmark = pytest.mark.usefixtures("cpus")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cpus")]
 
 SHAPES, TWO = "test_shapes_and_dtypes", "test_two_replicas_train_as_one_device"
 

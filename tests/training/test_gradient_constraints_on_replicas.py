@@ -10,7 +10,7 @@ from ganlab.training.state import TrainingState
 
 COUNT = 8
 
-pytestmark = pytest.mark.usefixtures("cpus")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cpus")]
 
 
 def parts(name):

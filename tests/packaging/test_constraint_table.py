@@ -1,0 +1,56 @@
+"""README's table of constraints: all of them, and what it says of each is so."""
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import ganlab.plugins
+
+README = Path(__file__).parents[2] / "README.md"
+COMPONENTS = {
+    component.name: component.factory.make
+    for component in ganlab.plugins.current().components.values()
+    if component.kind == "constraints" and component.plugin.name == "ganlab_constraints"
+}
+# What a method makes of a constraint, first match first.
+KINDS = {
+    "project": "projection",
+    "reparameterize": "reparameterization",
+    "transform": "transform",
+    "weight_penalty": "penalty on weights",
+    "penalty": "penalty",
+}
+
+
+def rows():
+    lines = README.read_text().splitlines()
+    start = lines.index("| constraint | kind | certificate | cost | paper |")
+    table = {}
+    for line in lines[start + 2 :]:
+        if not line.startswith("|"):
+            break
+        name, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+        table[name.strip("`")] = dict(zip(("kind", "certificate", "cost", "paper"), cells, strict=True))
+    return table
+
+
+def overrides(constraint, method):
+    return getattr(constraint, method) is not getattr(ganlab.Constraint, method)
+
+
+def test_it_has_every_constraint():
+    assert sorted(rows()) == sorted(COMPONENTS)
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_a_row_is_true(name):
+    row, constraint = rows()[name], COMPONENTS[name]
+    assert row["kind"] == next(kind for method, kind in KINDS.items() if overrides(constraint, method))
+    assert row["certificate"] == ("yes" if overrides(constraint, "lipschitz_bound") else "no")
+    assert re.fullmatch(r"\d+\.\d\d", row["cost"])
+    author, year = re.fullmatch(r"(\S+).* (\d{4})", row["paper"]).groups()
+    documentation = inspect.getdoc(constraint)
+    assert author.rstrip(",") in documentation
+    assert f"({year})" in documentation
