@@ -35,7 +35,15 @@ def test_a_table_is_markdown():
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(0.0, "0"), (0.12345, "0.123"), (-3.0, "-3"), (1234.5, "1.23e+03"), (4.56e-11, "4.6e-11"), (math.nan, "nan")],
+    [
+        (0.0, "0"),
+        (0.12345, "0.123"),
+        (-3.0, "-3"),
+        (123.45, "123"),
+        (1234.5, "1.2e+03"),
+        (4.56e-11, "4.6e-11"),
+        (math.nan, "nan"),
+    ],
 )
 def test_numbers_in_tables(value, shown):
     assert number(value) == shown

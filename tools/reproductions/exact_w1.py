@@ -85,10 +85,9 @@ class Estimate:
 
     def row(self, constraint: str) -> list[str]:
         """The estimate as cells of a table."""
-        rescaled = self.value / self.slope if self.slope > 0 else math.nan
-        errors = [f"{value / self.exact - 1:+.1%}" for value in (self.value, rescaled)]
+        rescaled = _against(self.value / self.slope, self.exact) if self.slope > 0 else ""
         bound = "" if math.isnan(self.bound) else number(self.bound)
-        return [constraint, number(self.value), errors[0], number(self.slope), errors[1], bound]
+        return [constraint, number(self.value), _against(self.value, self.exact), number(self.slope), rescaled, bound]
 
 
 def reproduce(size: Size) -> Report:
@@ -100,12 +99,12 @@ def reproduce(size: Size) -> Report:
         for name in names:
             with told(f"{name} on the {pair}"):
                 found[pair][name] = _estimated(pair, name, size)
-    header = ["constraint", "estimate", "error", "largest slope", "error of estimate / slope", "certified bound"]
+    header = ["constraint", "estimate", "error", "largest slope", "estimate / slope, error", "certified bound"]
     tables = []
     for pair, estimates in found.items():
         exact = next(iter(estimates.values())).exact
         rows = [estimate.row(name) for name, estimate in estimates.items()]
-        tables.append(Table(f"{pair.capitalize()}, exact distance {exact:.4g}:", header, rows))
+        tables.append(Table(f"{pair[0].upper()}{pair[1:]}, exact distance {exact:.4g}:", header, rows))
     return Report(tables, list(_claims(found)), {"estimates": _drawn(found)})
 
 
@@ -117,6 +116,12 @@ def measured(critic: ganlab.CriticView) -> Estimate:
     points = np.concatenate([real, fake, between * real + (1 - between) * fake])
     bound = min(critic.bounds.values(), default=math.nan)
     return Estimate(figures["estimate"], figures["exact"], float(critic.slopes(points).max()), bound)
+
+
+def _against(value: float, exact: float) -> str:
+    """How far a value is from the exact one: the relative error, or a factor where that says more."""
+    ratio = value / exact
+    return f"{ratio - 1:+.1%}" if 0.1 <= ratio <= 3 else f"{number(ratio)} times"
 
 
 def _estimated(pair: str, name: str, size: Size) -> Estimate:
@@ -150,7 +155,7 @@ def _claims(found: Mapping[str, Mapping[str, Estimate]]) -> Iterator[Claim]:
     for pair in (_IMAGES, _GAUSSIANS):
         estimate = found[pair]["gradient_penalty"]
         expected = estimate.exact * (1 + estimate.exact / (2 * weight))
-        said = f"the gradient penalty on the {pair}: error against W (1 + W / 20) = {number(expected)}"
+        said = f"the gradient penalty on the {pair}: error against W (1 + W / 20) = {number(expected, 4)}"
         yield Claim(said, abs(estimate.value / expected - 1), "at most", 0.02)
     certified = [e.value / e.bound / e.exact for row in found.values() for e in row.values() if e.bound > 0]
     said = f"estimate / certified bound / exact distance, the largest of {len(certified)}"
@@ -169,7 +174,8 @@ def _drawn(found: Mapping[str, Mapping[str, Estimate]]) -> bytes:
         panel.axvline(1.0, color=GREY, linewidth=0.8)
         panel.set(xscale="log", xlim=(5e-4, 2e3))
         panel.set_yticks(places, list(estimates))
-        panel.set_title(f"{pair}: over the exact distance", fontsize=8, color=GREY)
+        panel.set_title(pair, fontsize=8, color=GREY)
+        panel.set_xlabel("over the exact distance", fontsize=8, color=GREY)
     axes[0].invert_yaxis()
-    axes[0].legend(frameon=False, fontsize=7, loc="upper left")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False, fontsize=8)
     return png(figure)

@@ -33,8 +33,8 @@ class Claim:
 
     def row(self) -> list[str]:
         """The claim as cells of a table."""
-        limit = f"{self.relation} {number(self.limit)}"
-        return [self.statement, number(self.figure), limit, "yes" if self.holds else "**no**"]
+        limit = f"{self.relation} {self.limit:g}"
+        return [self.statement, number(self.figure, 4), limit, "yes" if self.holds else "**no**"]
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,8 @@ class Report:
         (folder / "claims.json").write_text(text + "\n", encoding="utf-8")
 
 
-def number(value: float) -> str:
-    """A number with three significant digits, as tables have it."""
+def number(value: float, digits: int = 3) -> str:
+    """A number with so many significant digits, as tables have it; two where it is very large or small."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
-    return f"{value:.3g}" if 1e-3 <= abs(value) < 1e4 else f"{value:.1e}"
+    return f"{value:.{digits}g}" if 1e-3 <= abs(value) < 10**digits else f"{value:.1e}"
