@@ -119,16 +119,16 @@ def _claims(left: Mapping[tuple[str, str, int], list[float]]) -> Iterator[Claim]
 
 
 def _drawn(left: Mapping[tuple[str, str, int], list[float]]) -> bytes:
-    figure, (axes,) = panels(1, len(ACTIVATIONS), width=3.4, height=2.8, sharey=True)
+    figure, (axes,) = panels(1, len(ACTIVATIONS), width=3.4, height=3.0, sharey=True)
     for panel, activation in zip(axes, ACTIVATIONS, strict=True):
         for name, colour in zip(SETTINGS, COLOURS, strict=False):
             means = [np.mean(left[name, activation, depth]) for depth in DEPTHS]
             panel.plot(DEPTHS, means, "o-", color=colour, markersize=4, label=name)
         panel.axhline(TRAINS, color=GREY, linewidth=0.8, linestyle=":")
         panel.set(xticks=DEPTHS)
-        panel.set_ylim(bottom=0)
         panel.set_title(activation, fontsize=8, color=GREY)
         panel.set_xlabel("hidden layers", fontsize=8, color=GREY)
     axes[0].set_ylabel("distance left", fontsize=8, color=GREY)
-    axes[0].legend(frameon=False, fontsize=7)
+    axes[0].set_ylim(bottom=0)  # shared, so after all is drawn
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False, fontsize=8)
     return png(figure)
