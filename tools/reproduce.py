@@ -5,7 +5,8 @@
     python tools/reproduce.py mode_coverage --full -o coverage
 
 Writes table.md, claims.json and pictures, prints the table, and exits with 1 if a claim does not hold. `--quick`, the
-default, is small enough for ten minutes on two cores and says how small; `--full` is the paper's size.
+default, is small enough for ten minutes on two cores and says how small; `--full` takes the papers' networks and
+batches, and as many updates as a GPU does in hours.
 docs/results.md shows what came out.
 """
 
@@ -89,7 +90,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("name", nargs="?", choices=NAMES, help="which to run")
     parser.add_argument("--list", action="store_true", help="say what there is")
     size = parser.add_mutually_exclusive_group()
-    for name, help_ in (("quick", "ten minutes on two cores at most (the default)"), ("full", "the paper's size")):
+    for name, help_ in (
+        ("quick", "ten minutes on two cores at most (the default)"),
+        ("full", "the papers' networks, for hours"),
+    ):
         size.add_argument(f"--{name}", dest="size", action="store_const", const=name, help=help_)
     parser.add_argument("-o", "--output", type=Path, help="folder for what is written [runs/reproductions/NAME]")
     given = parser.parse_args(arguments)

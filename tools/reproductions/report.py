@@ -18,7 +18,7 @@ class Claim:
         statement: What is claimed, in words that a reader can check against the table.
         figure: What was measured.
         relation: How the figure must lie to the limit.
-        limit: The bound, fixed before the measurement.
+        limit: What it is held against.
     """
 
     statement: str
