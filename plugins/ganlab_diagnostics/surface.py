@@ -12,8 +12,8 @@ class Surface(ganlab.Diagnostic):
     """The critic's scores over the plane, with real and generated points drawn in, for data in two dimensions.
 
     Gulrajani, Ahmed, Arjovsky, Dumoulin and Courville, "Improved training of Wasserstein GANs" (2017), figure 1a: a
-    clipped critic learns one simple shape around all of the data, a penalized one follows their modes. 128 x 128 points,
-    as there.
+    clipped critic learns one simple shape around all of the data, a penalized one follows their modes. 128 x 128
+    points, as there.
 
     Figures: `nonlinearity`, the fraction of the scores' variance over the data's square that the best plane, by least
     squares, leaves unexplained: 0 for a linear critic. Pictures: `scores`.
