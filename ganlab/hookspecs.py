@@ -77,6 +77,16 @@ def ganlab_optimizers() -> Factories:  # type: ignore[empty-body]
 
 
 @hookspec
+def ganlab_launchers() -> Factories:  # type: ignore[empty-body]
+    """What starts the trials of a sweep, each a factory of a `ganlab.Launcher`: `{"local": Local}`."""
+
+
+@hookspec
+def ganlab_searches() -> Factories:  # type: ignore[empty-body]
+    """What chooses the settings of a sweep's trials, each a factory of a `ganlab.Search`: `{"grid": Grid}`."""
+
+
+@hookspec
 def ganlab_run_start(run: Run) -> None:
     """Called once when a run's directory exists and training is about to start: open a tracker, say."""
 

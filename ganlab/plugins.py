@@ -33,6 +33,8 @@ KINDS = (
     "diagnostics",
     "features",
     "optimizers",
+    "launchers",
+    "searches",
 )
 # The statuses of plugins that something is wrong with.
 UNUSABLE = ("broken", "incompatible")
@@ -335,7 +337,7 @@ def component(kind: str, name: str) -> Factory:
 
     Args:
         kind: `constraints`, `architectures`, `strategies`, `datasets`, `losses`, `evaluators`, `diagnostics`,
-            `features` or `optimizers`.
+            `features`, `optimizers`, `launchers` or `searches`.
         name: The component's name.
 
     Returns:

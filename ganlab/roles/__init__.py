@@ -6,11 +6,14 @@ from ganlab.roles.dataset import Dataset
 from ganlab.roles.diagnostic import CriticLayer, CriticView, Diagnostic, Findings, LossGradients
 from ganlab.roles.evaluator import Evaluator
 from ganlab.roles.features import Features
+from ganlab.roles.launcher import Job, Launcher
 from ganlab.roles.loss import Loss
+from ganlab.roles.search import Choices, Proposal, Range, Search, Space
 
 __all__ = [
     "Architecture",
     "Batch",
+    "Choices",
     "Constraint",
     "Critic",
     "CriticLayer",
@@ -20,7 +23,13 @@ __all__ = [
     "Evaluator",
     "Features",
     "Findings",
+    "Job",
+    "Launcher",
     "Loss",
     "LossGradients",
+    "Proposal",
+    "Range",
     "Replica",
+    "Search",
+    "Space",
 ]

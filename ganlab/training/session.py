@@ -250,6 +250,7 @@ def _create(experiment: Experiment, trainer: Trainer, folder: Path) -> Run:
         "strategy": type(experiment.strategy).__name__,
         "chief": _is_chief(experiment),
         "compiled": trainer.compiled,
+        "settings": config.flatten(recipe),
         "sample_shape": list(experiment.dataset.sample_shape),
         "metrics": {},
         "evaluation": {},
