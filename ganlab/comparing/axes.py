@@ -1,0 +1,117 @@
+"""Scales of charts: which range an axis has, linear or logarithmic, and where its ticks are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+# Positive values that span this many decades are drawn on a logarithmic axis.
+_DECADES = 2.0
+_MARGIN = 0.04
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A range of numbers laid on an interval of a drawing.
+
+    Attributes:
+        low: The smallest number.
+        high: The largest, above `low`.
+        start: Where the smallest is drawn.
+        end: Where the largest is drawn.
+        logarithmic: Whether equal factors are drawn as equal lengths; then `low` is positive.
+    """
+
+    low: float
+    high: float
+    start: float
+    end: float
+    logarithmic: bool = False
+
+    def place(self, values: npt.ArrayLike) -> np.ndarray:
+        """Where numbers are drawn, float64 of the same shape; those beyond the range at its ends, NaN as NaN."""
+        low, high = self._moved(self.low), self._moved(self.high)
+        part = (self._moved(np.asarray(values, np.float64)) - low) / (high - low)
+        return self.start + (self.end - self.start) * np.clip(part, 0.0, 1.0)
+
+    def ticks(self, most: int = 5) -> list[tuple[float, str]]:
+        """Round numbers within the range with their texts, at most about `most`."""
+        if not self.logarithmic:
+            return _linear_ticks(self.low, self.high, most)
+        first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
+        stride = max(1, math.ceil((last - first + 1) / most))
+        return [(10.0**power, _decade(power)) for power in range(first, last + 1, stride)]
+
+    def _moved(self, values: npt.ArrayLike) -> np.ndarray:
+        values = np.asarray(values, np.float64)
+        if not self.logarithmic:
+            return values
+        # What has no logarithm lies below every range.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(values <= 0, -1e9, np.log10(values))
+
+
+def scale_of(
+    values: npt.ArrayLike, start: float, end: float, *, bands: npt.ArrayLike = (), tight: bool = False
+) -> Scale:
+    """The scale for what is to be drawn.
+
+    Args:
+        values: The values of lines; those that are not finite do not count.
+        start: Where the smallest is drawn.
+        end: Where the largest is drawn.
+        bands: The edges of bands around the lines. They widen the range, but do not decide whether it is logarithmic.
+        tight: Without a margin, and never logarithmic.
+
+    Returns:
+        A logarithmic scale where all values are positive and span at least two decades, else a linear one.
+    """
+    lines, edges = _finite(values), _finite(bands)
+    if not len(lines):
+        return Scale(0.0, 1.0, start, end)
+    low, high = float(lines.min()), float(lines.max())
+    logarithmic = not tight and low > 0 and math.log10(high / low) >= _DECADES
+    if logarithmic:
+        edges = edges[edges > low / 10]
+    low, high = min([low, *edges]), max([high, *edges])
+    if logarithmic:
+        room = _MARGIN * math.log10(high / low)
+        return Scale(low / 10**room, high * 10**room, start, end, True)
+    if high - low <= 1e-12 * max(abs(low), abs(high)):
+        half = 0.5 * abs(low) or 0.5
+        return Scale(low - half, high + half, start, end)
+    room = 0.0 if tight else _MARGIN * (high - low)
+    return Scale(low - room, high + room, start, end)
+
+
+def _finite(values: npt.ArrayLike) -> np.ndarray:
+    array = np.asarray(values, np.float64).ravel()
+    return array[np.isfinite(array)]
+
+
+def _linear_ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
+    rough = (high - low) / most
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = power * next(factor for factor in (1, 2, 5, 10) if factor * power >= rough * (1 - 1e-9))
+    numbers = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
+    return [(number * step, text) for number, text in zip(numbers, _texts(numbers, step), strict=True)]
+
+
+def _texts(numbers: Iterable[int], step: float) -> list[str]:
+    values = [number * step for number in numbers]
+    largest = max(map(abs, values), default=0.0)
+    if largest >= 1e9 or largest < 1e-3:
+        return [f"{value:.3g}" for value in values]
+    for unit, letter in ((1e6, "M"), (1e3, "k")):
+        if step >= unit / 10 and largest >= 10 * unit:
+            return [f"{value / unit:g}{letter if value else ''}" for value in values]
+    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+    return [f"{value:.{decimals}f}".replace("-", "\N{MINUS SIGN}") for value in values]
+
+
+def _decade(power: int) -> str:
+    return f"{10.0**power:g}" if -3 <= power <= 4 else f"1e{power}"

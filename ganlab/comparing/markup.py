@@ -1,0 +1,49 @@
+"""HTML as a tree of elements: text is escaped because it is never markup, and what is opened is closed."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree as ET
+
+Child = ET.Element | str | None
+
+# What HTML and XML have no character for: control characters, halves of surrogate pairs. JSON can hold all of them.
+_UNSPEAKABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+
+
+def element(tag: str, *children: Child, **attributes: str | float | bool | None) -> ET.Element:
+    """An element with what is in it.
+
+    Args:
+        tag: Its name.
+        *children: Elements and texts, in order; None is left out.
+        **attributes: By name; a trailing underscore is dropped (`class_`) and others become dashes (`data_value`).
+            True is an attribute without a value, None and False none at all.
+    """
+    made = ET.Element(tag)
+    for name, value in attributes.items():
+        if value is not None and value is not False:
+            made.set(name.rstrip("_").replace("_", "-"), "" if value is True else clean(str(value)))
+    for child in children:
+        if isinstance(child, ET.Element):
+            made.append(child)
+        elif child is not None:
+            _append_text(made, clean(child))
+    return made
+
+
+def clean(text: str) -> str:
+    """The text with every character that a page cannot hold replaced."""
+    return _UNSPEAKABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def document(root: ET.Element) -> str:
+    """A page's text. Style sheets are written as they are, so they must not come from a run."""
+    return "<!DOCTYPE html>\n" + ET.tostring(root, encoding="unicode", method="html") + "\n"
+
+
+def _append_text(parent: ET.Element, text: str) -> None:
+    if len(parent):
+        parent[-1].tail = (parent[-1].tail or "") + text
+    else:
+        parent.text = (parent.text or "") + text
