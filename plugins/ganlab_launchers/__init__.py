@@ -1,0 +1,14 @@
+"""First-party launchers of a sweep's trials, found as anybody's are: by the entry point of this package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import ganlab
+from ganlab_launchers.local import Local
+
+
+@ganlab.hookimpl
+def ganlab_launchers() -> dict[str, Callable[..., ganlab.Launcher]]:
+    """The launchers of this package."""
+    return {"local": Local}

@@ -1,0 +1,15 @@
+"""First-party searches over a sweep's settings, found as anybody's are: by the entry point of this package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import ganlab
+from ganlab_searches.grid import Grid
+from ganlab_searches.random_search import Random
+
+
+@ganlab.hookimpl
+def ganlab_searches() -> dict[str, Callable[..., ganlab.Search]]:
+    """The searches of this package."""
+    return {"grid": Grid, "random": Random}
