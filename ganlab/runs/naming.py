@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -31,12 +32,12 @@ def differing(settings: Iterable[Settings]) -> list[str]:
 
     Args:
         settings: Of each run, flat, as in run.json: `{"constraints": "r1", "constraints.r1.weight": 10.0, ...}`. What
-            is None is not there.
+            is None is not there; a run of which nothing is known does not count.
 
     Returns:
         Their names: constraints first, then their parameters, then the others as the runs have them.
     """
-    tables = list(settings)
+    tables = [table for table in settings if table]
     names = list(dict.fromkeys(name for table in tables for name in table if name != SEED))
     found = [name for name in names if len(_values(name, tables)) > 1]
     return sorted(found, key=lambda name: (name != _CONSTRAINTS, not name.startswith(f"{_CONSTRAINTS}.")))
@@ -61,7 +62,7 @@ def described(settings: Settings, names: Sequence[str]) -> str:
     words = []
     for name, value in values.items():
         if value is None:
-            words += ["unconstrained"] if name == _CONSTRAINTS else []
+            words += ["unconstrained"] if settings and name == _CONSTRAINTS else []
         elif name not in _PLAIN:
             words.append(f"{short(name)}={_text(value)}")
         elif not any(other.startswith(f"{value}.") for other in said):
@@ -79,17 +80,17 @@ def setting(settings: Settings, name: str) -> Scalar | None:
 
 
 def run_names(runs: Mapping[Path, Settings], taken: Mapping[Path, str] | None = None) -> dict[Path, str]:
-    """Names for runs that are looked at together, unique, without a leading or trailing slash.
+    """Names for runs that are looked at together: unique, and each good for a folder's name.
 
-    A run is called by its path below the folder that all of them share, as someone chose it; but where nobody named
-    the run, by what differs between it and the others like it in its folder: `gradient_penalty.weight=10 s0`.
+    A run is called by the folders below that which all of them share, as someone chose them; where nobody named a run,
+    by what differs between it and the others like it in its folder: `gradient_penalty.weight=10 s0`.
 
     Args:
-        runs: The flat settings of each run; empty ones where they are not known.
+        runs: The flat settings of each run; empty where they are not known.
         taken: Names given before, which stay.
 
     Returns:
-        The name of each run. Two that would have one name have their folder's four hexadecimal digits too.
+        The name of each run. What would be the name of two has the last digits of the run's own folder too.
     """
     given = {path: name for path, name in (taken or {}).items() if path in runs}
     base = Path(os.path.commonpath([path.parent for path in runs])) if runs else Path()
@@ -99,18 +100,17 @@ def run_names(runs: Mapping[Path, Settings], taken: Mapping[Path, str] | None = 
             alike.setdefault(path.parent, []).append(path)
     told = {folder: differing(runs[path] for path in paths) for folder, paths in alike.items()}
     wanted = {}
-    for path in runs:
-        where = path.parent.relative_to(base)
-        if path.parent in told and _UNNAMED.fullmatch(path.name):
-            wanted[path] = (where / _called(path, runs[path], told[path.parent])).as_posix()
-        else:
-            wanted[path] = (where / path.name).as_posix()
-    wishes = [name for path, name in wanted.items() if path not in given]
-    used = set(given.values())
-    for path in sorted(set(runs) - set(given)):
+    for path, settings in runs.items():
+        last, where = [path.name], path.parent.relative_to(base).parts
+        if _UNNAMED.fullmatch(path.name):
+            said = described(settings, told[path.parent]) or ("" if where else path.parent.name)
+            last = [said[: _LONGEST - 1] + "…" if len(said) > _LONGEST else said, _seed(path, settings)]
+        wanted[path] = " ".join(part for part in (*where, *last) if part)
+    often, used = Counter(wanted.values()), set(given.values())
+    for path in sorted(runs.keys() - given.keys()):
         name = wanted[path]
-        if wishes.count(name) > 1 or name in used:
-            name = f"{name} {path.name[-4:]}"
+        if often[name] > 1 or name in used:
+            name += f" {path.name[-4:]}"
         while name in used:
             name += "'"
         given[path] = name
@@ -118,12 +118,10 @@ def run_names(runs: Mapping[Path, Settings], taken: Mapping[Path, str] | None = 
     return given
 
 
-def _called(path: Path, settings: Settings, names: Sequence[str]) -> str:
+def _seed(path: Path, settings: Settings) -> str:
     unnamed = _UNNAMED.fullmatch(path.name)
-    seed = settings.get(SEED, unnamed[1] if unnamed else "")
-    said = described(settings, names) or path.parent.name
-    said = said if len(said) <= _LONGEST else said[: _LONGEST - 1] + "…"
-    return f"{said} s{seed}"
+    seed = settings.get(SEED, unnamed[1] if unnamed else None)
+    return "" if seed is None else f"s{seed}"
 
 
 def _values(name: str, tables: Sequence[Settings]) -> set[tuple[bool, Scalar | None]]:
