@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -12,7 +12,7 @@ from ganlab.config import types, unused
 from ganlab.config.files import shown
 from ganlab.config.names import EXPERIMENT, LISTS, Names, example, required, walk
 from ganlab.config.resolving import Resolver
-from ganlab.config.statements import Binding, Macro, Reference, Statements, Unquoted, read
+from ganlab.config.statements import Binding, Macro, Reference, Statements, Unquoted, read, read_param
 from ganlab.errors import ConfigError
 from ganlab.plugins import current
 from ganlab.recipes import Recipe
@@ -33,20 +33,101 @@ def load(sources: Sequence[str | Path], params: Sequence[str] = ()) -> Recipe:
         ConfigError: Anything in the files or overrides that is wrong, incomplete or without effect.
         PluginError: A plugin is broken or clashes with another, and `GANLAB_STRICT_PLUGINS` is set.
     """
-    plugins = current()
-    plugins.check()
-    names = Names(plugins)
-    statements = read(sources, params, names.known)
+    whole = _Read(sources, params, ())
+    unused.check(whole.files, whole.bindings, whole.resolver)
+    return whole.recipe
+
+
+@dataclass(frozen=True)
+class Variant:
+    """An experiment of a sweep.
+
+    Attributes:
+        recipe: The experiment.
+        used: Those of the settings that have an effect in it.
+        unused: What has none, settings too: for each such line, what is wrong with that.
+    """
+
+    recipe: Recipe
+    used: Mapping[str, str]
+    unused: Mapping[str, str]
+
+
+def load_variant(sources: Sequence[str | Path], params: Sequence[str], settings: Mapping[str, str]) -> Variant:
+    """Reads one of several experiments that are made of the same files, as `load` does.
+
+    What one of them has no use for another may need, so a line without effect is told here and is no error.
+
+    Args:
+        sources: Experiment files.
+        params: Overrides of the files, as `load` takes them.
+        settings: Overrides of these, name to value, both as `--param` has them.
+
+    Raises:
+        ConfigError: Anything in the files, overrides or settings that is wrong or incomplete.
+        PluginError: A plugin is broken or clashes with another, and `GANLAB_STRICT_PLUGINS` is set.
+    """
+    whole = _Read(sources, params, [f"{name}={value}" for name, value in settings.items()])
+    complaints = {
+        f"{binding.where}: {binding.name}": f"{binding.where}: {reason}"
+        for binding, reason in unused.found(whole.files, whole.bindings, whole.resolver)
+    }
+    effective = {binding.source for binding in whole.resolver.used}
+    first = len(whole.files) - len(settings)
+    used = {name: value for number, (name, value) in enumerate(settings.items(), first) if number in effective}
+    return Variant(whole.recipe, used, complaints)
+
+
+def arguments(kind: str, name: str, options: Sequence[str], option: str) -> dict[str, Any]:
+    """The arguments of a component that is no part of an experiment, from the command line.
+
+    Args:
+        kind: The component's kind.
+        name: Its name.
+        options: `'parameter=value'`, as typed. Quotes around text may be left out.
+        option: What messages call one of them, such as `--launcher-option`.
+
+    Returns:
+        The values, which have the types that its factory asks for.
+
+    Raises:
+        ConfigError: There is no such parameter, or a value is not of its type.
+        PluginError: There is no such component, or several plugins offer it.
+    """
+    component = current().component(kind, name)
+    names = Names(current())
+    statements = Statements()
+    for text in options:
+        where = f"{option} {text!r}"
+        if not text.partition("=")[0].strip().isidentifier():
+            raise ConfigError(f"{where}: must have the form NAME=VALUE.")
+        statements.files.append(None)
+        statements.bindings.append(read_param(f"{kind}.{component.name}.{text}", where, 0, names.known))
     bindings = [_settle(binding, names) for binding in names.complete(statements)]
     resolver = Resolver(names, bindings, strict=True)
-    for binding in resolver.bindings.values():
+    for binding in bindings:
         _check_value(binding, resolver)
-    recipe = resolver.experiment()
-    _check_required(recipe, names, statements)
-    _check_settings(recipe, resolver)
-    unused.check(statements.files, bindings, resolver)
-    lists = {part: list(recipe.arguments[part]) for part in LISTS if part in recipe.arguments}
-    return replace(recipe, arguments={**recipe.arguments, **lists})
+    return {binding.parameter: resolver.value(binding) for binding in bindings}
+
+
+class _Read:
+    """Everything that is read of one experiment, with all but what has no effect checked."""
+
+    def __init__(self, sources: Sequence[str | Path], params: Sequence[str], settings: Sequence[str]) -> None:
+        plugins = current()
+        plugins.check()
+        names = Names(plugins)
+        statements = read(sources, params, names.known, settings)
+        self.files = statements.files
+        self.bindings = [_settle(binding, names) for binding in names.complete(statements)]
+        self.resolver = Resolver(names, self.bindings, strict=True)
+        for binding in self.resolver.bindings.values():
+            _check_value(binding, self.resolver)
+        recipe = self.resolver.experiment()
+        _check_required(recipe, names, statements)
+        _check_settings(recipe, self.resolver)
+        lists = {part: list(recipe.arguments[part]) for part in LISTS if part in recipe.arguments}
+        self.recipe = replace(recipe, arguments={**recipe.arguments, **lists})
 
 
 def _settle(binding: Binding, names: Names) -> Binding:

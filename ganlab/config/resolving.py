@@ -56,6 +56,10 @@ class Resolver:
         self.arguments = self._standing(EXPERIMENT, ())
         return Recipe("", EXPERIMENT, self._arguments(EXPERIMENT, (), ""))
 
+    def value(self, binding: Binding) -> Any:
+        """The value that one binding has by itself, in no scope but its own."""
+        return self._value(binding.value, binding.scope, binding.where)
+
     def macro(self, name: str, where: str) -> Binding:
         """The definition of a macro.
 

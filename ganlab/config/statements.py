@@ -129,8 +129,10 @@ class _Delegate(config_parser.ParserDelegate):
         return Macro(macro_name)
 
 
-def read(sources: Sequence[str | Path], params: Sequence[str], is_component: IsComponent) -> Statements:
-    """Reads files with their includes, then `--param` strings.
+def read(
+    sources: Sequence[str | Path], params: Sequence[str], is_component: IsComponent, settings: Sequence[str] = ()
+) -> Statements:
+    """Reads files with their includes, then `--param` strings, then settings written as those are.
 
     Raises:
         ConfigError: A file is missing, includes itself or is not gin.
@@ -140,9 +142,9 @@ def read(sources: Sequence[str | Path], params: Sequence[str], is_component: IsC
         path = find_gin_file(source)
         found.files.append(path)
         _read_file(path, found, [], is_component)
-    for param in params:
+    for said, text in [*(("--param", param) for param in params), *(("setting", setting) for setting in settings)]:
         found.files.append(None)
-        found.bindings.append(_read_param(param, len(found.files) - 1, is_component))
+        found.bindings.append(read_param(text, f"{said} {text!r}", len(found.files) - 1, is_component))
     return found
 
 
@@ -228,8 +230,18 @@ def _key(scope: str, selector: str, parameter: str) -> tuple[tuple[str, ...], st
     return (scopes, selector, parameter) if parameter else ((), "", "/".join([*scopes, selector]))
 
 
-def _read_param(param: str, source: int, is_component: IsComponent) -> Binding:
-    where = f"--param {param!r}"
+def read_param(param: str, where: str, source: int, is_component: IsComponent) -> Binding:
+    """Reads one NAME=VALUE as people type it.
+
+    Args:
+        param: The text.
+        where: What messages call it.
+        source: The number of the source.
+        is_component: Whether a name is a component's.
+
+    Raises:
+        ConfigError: It has another form.
+    """
     left, equals, right = (part.strip() for part in param.partition("="))
     if not equals or not right or not re.fullmatch(r"[\w./]+", left):
         raise ConfigError(f"{where}: must have the form NAME=VALUE, such as 'experiment.steps=100'.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ganlab import composition
@@ -15,6 +15,21 @@ from ganlab.errors import ConfigError
 def check(files: Sequence[Path | None], bindings: Sequence[Binding], final: Resolver) -> None:
     """Refuses bindings that have no effect.
 
+    Args:
+        files: By number of the source, its path, or None for a `--param`.
+        bindings: Those of all sources, in order.
+        final: Has resolved all of them.
+
+    Raises:
+        ConfigError: A binding has no effect; the message says why.
+    """
+    for binding, reason in found(files, bindings, final):
+        raise ConfigError(f"{binding.where}: {reason}")
+
+
+def found(files: Sequence[Path | None], bindings: Sequence[Binding], final: Resolver) -> Iterator[tuple[Binding, str]]:
+    """The bindings that have no effect, each with the reason.
+
     A binding of an included file is a default, which may have none. One of a named file must reach the experiment as
     it is after that file, or the final one: so an override may leave settings of the file's own choice behind. A
     `--param` must reach the final one.
@@ -23,9 +38,6 @@ def check(files: Sequence[Path | None], bindings: Sequence[Binding], final: Reso
         files: By number of the source, its path, or None for a `--param`.
         bindings: Those of all sources, in order.
         final: Has resolved all of them.
-
-    Raises:
-        ConfigError: A binding has no effect; the message says why.
     """
     for source, path in enumerate(files):
         own = [b for b in bindings if b.source == source and not b.included and b not in final.used]
@@ -37,7 +49,7 @@ def check(files: Sequence[Path | None], bindings: Sequence[Binding], final: Reso
             judge.experiment()
         for binding in own:
             if binding not in judge.used:
-                raise ConfigError(f"{binding.where}: {_reason(binding, judge)}")
+                yield binding, _reason(binding, judge)
 
 
 def _reason(binding: Binding, judge: Resolver) -> str:
