@@ -110,7 +110,7 @@ def _texts(numbers: Iterable[int], step: float) -> list[str]:
         if step >= unit / 10 and largest >= 10 * unit:
             return [f"{value / unit:g}{letter if value else ''}" for value in values]
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
-    return [f"{value:.{decimals}f}".replace("-", "\N{MINUS SIGN}") for value in values]
+    return [f"{value:.{decimals}f}" for value in values]
 
 
 def _decade(power: int) -> str:

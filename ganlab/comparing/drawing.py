@@ -6,7 +6,6 @@ width. Colours alone tell nothing: each series has a dash and a marker too.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
@@ -17,7 +16,7 @@ from ganlab.comparing.axes import Scale, scale_of
 from ganlab.comparing.markup import element
 
 # How many of each the style sheet has. Dash and marker make 20 series distinct without any colour.
-COLOURS, DASHES = 7, 4
+COLOURS, DASHES = 6, 4
 _MARKERS = (
     "M-3,0a3,3 0 1,0 6,0a3,3 0 1,0 -6,0",
     "M-2.7,-2.7h5.4v5.4h-5.4z",
@@ -141,7 +140,7 @@ def _grid(horizontal: Scale, vertical: Scale, marks: list[tuple[float, str]]) ->
 def _band(line: Line, horizontal: Scale, vertical: Scale) -> ET.Element:
     x, low, high = horizontal.place(line.x), vertical.place(line.low), vertical.place(line.high)
     parts = []
-    for piece in _pieces(np.isfinite(low + high)):
+    for piece in _pieces(np.isfinite(line.low) & np.isfinite(line.high)):
         around = np.concatenate([x[piece], x[piece][::-1]]), np.concatenate([high[piece], low[piece][::-1]])
         parts.append(_path(*around) + "z")
     return element("path", d="".join(parts) or None, class_=f"band {series_class(line.number)}")
@@ -170,7 +169,7 @@ def _marker(number: int, x: float, y: float) -> ET.Element:
 def _pieces(whole: np.ndarray) -> Iterator[slice]:
     """The stretches of a boolean array that are true throughout."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], whole, [False]]).astype(np.int8)))
-    return (slice(start, end) for start, end in itertools.batched(edges.tolist(), 2))
+    return (slice(start, end) for start, end in edges.reshape(-1, 2).tolist())
 
 
 def _path(x: np.ndarray, y: np.ndarray) -> str:

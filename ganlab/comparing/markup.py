@@ -32,6 +32,21 @@ def element(tag: str, *children: Child, **attributes: str | float | bool | None)
     return made
 
 
+def breakable(text: str) -> ET.Element:
+    """A name that may be broken into lines behind its separators, and is whole when copied."""
+    made = element("span")
+    for number, part in enumerate(parts_of(text)):
+        if number:
+            made.append(element("wbr"))
+        _append_text(made, clean(part))
+    return made
+
+
+def parts_of(name: str) -> list[str]:
+    """A name's parts, each with the separator behind it."""
+    return re.split(r"(?<=[/._=])(?=\w)", name)
+
+
 def clean(text: str) -> str:
     """The text with every character that a page cannot hold replaced."""
     return _UNSPEAKABLE.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,0 +1,158 @@
+"""A comparison as one HTML file: it asks nothing of any server, runs no script, and can be read offline and printed."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+from ganlab.comparing import report_figures, report_tables
+from ganlab.comparing.comparison import Comparison
+from ganlab.comparing.curves import curves
+from ganlab.comparing.markup import Child, document, element
+from ganlab.comparing.origins import origins
+from ganlab.runs.run import write_atomically
+
+
+def write_report(comparison: Comparison, path: Path) -> None:
+    """Writes a comparison's report; a crash leaves the file that was there, or the whole report.
+
+    Args:
+        comparison: What is reported.
+        path: The file.
+
+    Raises:
+        OSError: It cannot be written there.
+        RunError: A run's metrics cannot be read.
+    """
+    write_atomically(path, report(comparison))
+
+
+def report(comparison: Comparison) -> str:
+    """A comparison's report, the text of an HTML file.
+
+    All that comes from runs is text or a picture in it: a policy of the page itself forbids scripts, and everything
+    that is not in the file.
+
+    Args:
+        comparison: What is reported.
+
+    Raises:
+        RunError: A run's metrics cannot be read.
+    """
+    style = (resources.files("ganlab.comparing") / "report.css").read_text(encoding="utf-8")
+    style += report_figures.switching_rules(len(comparison.configurations))
+    sections = list(_sections(comparison))
+    title = _title(comparison)
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=_policy(style)),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", title),
+        element("style", style),
+    )
+    links = [element("li", element("a", heading, href=f"#{name}")) for name, heading, _ in sections]
+    body = element(
+        "body",
+        element("header", element("h1", title), element("nav", element("ul", *links), aria_label="Sections")),
+        element("main", *(section for _, _, section in sections)),
+    )
+    return document(element("html", head, body, lang="en"))
+
+
+def _policy(style: str) -> str:
+    """Pictures that are in the file and this one style sheet; nothing else."""
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+
+
+def _sections(comparison: Comparison) -> Iterator[tuple[str, str, ET.Element]]:
+    """Each section's name, its heading and itself, in order; those that would be empty are left out."""
+    yield _section("compared", "What is compared", *_compared(comparison), page=False)
+    yield _section("results", "Results", report_tables.results(comparison), page=False)
+    improvements = report_tables.improvements(comparison)
+    if improvements is not None:
+        yield _section("improvement", "Probability of improvement", improvements, page=False)
+    yield _section("problems", "Problems", _problems(comparison), page=False)
+    over_steps = list(_charts(comparison, replicas=False))
+    if over_steps:
+        switches = report_figures.switches([row.label for row in comparison.configurations])
+        charts = element("div", *over_steps, class_="charts")
+        yield _section("curves", "Curves", _about_curves(comparison), switches, charts)
+    spreads = list(_charts(comparison, replicas=True))
+    if spreads:
+        about = (
+            "How far the replicas of a run are apart: the largest value less the smallest; lines and bands as above."
+        )
+        note = element("p", about, class_="note")
+        yield _section("replicas", "Spread over replicas", note, element("div", *spreads, class_="charts"))
+    samples = list(report_figures.sample_figures(comparison))
+    if samples:
+        note = element("p", "The newest picture of each run.", class_="note")
+        yield _section("samples", "Samples", note, *samples)
+    yield _section("origin", "Where the numbers come from", *_origin(comparison))
+
+
+def _section(name: str, heading: str, *inside: Child, page: bool = True) -> tuple[str, str, ET.Element]:
+    """A section; `page` says that it begins a new one when printed."""
+    section = element("section", element("h2", heading), *inside, id=name, class_="page" if page else None)
+    return name, heading, section
+
+
+def _title(comparison: Comparison) -> str:
+    runs = sum(len(row.runs) for row in comparison.configurations)
+    return f"{_count(len(comparison.configurations), 'configuration')}, {_count(runs, 'run')}"
+
+
+def _compared(comparison: Comparison) -> Iterator[ET.Element]:
+    if comparison.problems:
+        sentence = f"{_count(len(comparison.problems), 'thing')} to know before reading on"
+        yield element("p", element("a", sentence, href="#problems"), ".")
+    yield report_tables.configurations(comparison)
+    if comparison.common:
+        summary = f"{_count(len(comparison.common), 'setting')} that all share"
+        yield element("details", element("summary", summary), report_tables.settings(comparison.common))
+
+
+def _problems(comparison: Comparison) -> ET.Element:
+    if not comparison.problems:
+        return element("p", "None found: every run was read, and has finished.")
+    return element("ul", *(element("li", problem) for problem in comparison.problems), class_="problems")
+
+
+def _about_curves(comparison: Comparison) -> ET.Element:
+    about = "Lines are means over a configuration's runs. "
+    if len(comparison.configurations) <= report_figures.MOST_BANDS:
+        about += "Bands are 95% intervals of them, where there is more than one run. "
+    else:
+        about += f"Bands are not drawn: {len(comparison.configurations)} of them would hide each other. "
+    return element("p", about + "A click on a name in a legend hides its line in all charts.", class_="note")
+
+
+def _charts(comparison: Comparison, *, replicas: bool) -> Iterator[ET.Element]:
+    for number, metric in enumerate(comparison.metrics):
+        found = [curve for curve in curves(comparison, metric.tag, replicas=replicas) if curve.steps]
+        if found:
+            quantity = "max - min over replicas" if replicas else "mean over runs"
+            name = f"{'replicas' if replicas else 'curve'}-{number}"
+            yield report_figures.curve_figure(comparison, metric.tag, found, name=name, quantity=quantity)
+
+
+def _origin(comparison: Comparison) -> Iterator[ET.Element]:
+    groups = origins([run for row in comparison.configurations for run in row.runs])
+    for group in groups:
+        rows = [(field, [[text]]) for field, text in group.fields.items()]
+        columns = [report_tables.Column("Field"), report_tables.Column("Value")]
+        which = "all runs" if len(groups) == 1 else f"{_count(len(group.runs), 'run')}: {', '.join(group.runs)}"
+        summary = element("summary", f"Versions and devices of {which}")
+        yield element("details", summary, report_tables.table("From run.json.", columns, rows))
+    yield element("details", element("summary", "All runs"), report_tables.runs(comparison))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")

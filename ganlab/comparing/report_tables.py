@@ -1,0 +1,276 @@
+"""The tables of a report: which configurations, their figures, and how probably one is better than another.
+
+Each figure is printed to four digits and stands in full in `data-value`, beside the names under which `--json` has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from xml.etree import ElementTree as ET
+
+from ganlab.comparing.axes import scale_of
+from ganlab.comparing.comparison import Comparison, Metric
+from ganlab.comparing.configurations import Configuration
+from ganlab.comparing.drawing import interval, key
+from ganlab.comparing.markup import Child, breakable, element, parts_of
+from ganlab.comparing.reading import Scalar
+from ganlab.comparing.statistics import Estimate, Improvement
+
+# More metrics than these are wider than a printed page: the table prints as cards.
+_MOST_ON_PAPER = 3
+# Tables of no more rows stay on one page.
+_SHORT = 8
+_BAR = (4.0, 116.0)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column's head: its title, and a remark beneath it."""
+
+    title: str
+    remark: str | None = None
+
+
+def table(
+    caption: str,
+    columns: Sequence[Column],
+    rows: Iterable[tuple[Child, Sequence[Sequence[Child]]]],
+    *,
+    wide: bool = False,
+) -> ET.Element:
+    """A table whose rows have a head; on narrow pages each row becomes a card that names its columns.
+
+    Args:
+        caption: What it shows.
+        columns: The heads, that of the rows' heads first.
+        rows: Each its head and its cells, each cell the things in it.
+        wide: Print it as cards too.
+    """
+    heads = [element("th", breakable(column.title), _small(column.remark), scope="col") for column in columns]
+    body = element("tbody")
+    for head, cells in rows:
+        row = element("tr", element("th", head, scope="row"))
+        for column, cell in zip(columns[1:], cells, strict=True):
+            inside = [element("span", child) if isinstance(child, str) else child for child in cell]
+            row.append(element("td", *inside, data_label="\N{ZERO WIDTH SPACE}".join(parts_of(column.title))))
+        body.append(row)
+    classes = ["wide"] * wide + ["short"] * (len(body) <= _SHORT)
+    return element(
+        "table",
+        element("caption", caption),
+        element("thead", element("tr", *heads)),
+        body,
+        class_=" ".join(classes) or None,
+    )
+
+
+def named(number: int, label: str) -> ET.Element:
+    """A configuration's label beside the key of its lines."""
+    return element("span", key(number), breakable(label), class_="named")
+
+
+def configurations(comparison: Comparison) -> ET.Element:
+    """Which settings each configuration has, of those that differ, and which runs."""
+    columns = [Column(title) for title in ("Configuration", "Settings that differ", "Seeds", "Status")]
+    rows: list[tuple[Child, list[list[Child]]]] = []
+    for number, row in enumerate(comparison.configurations):
+        own = [name for name in comparison.differing if name in row.settings]
+        parts = [element("li", _name(name), " = ", _setting(row.settings[name])) for name in own]
+        seeds = ", ".join("?" if run.seed is None else str(run.seed) for run in row.runs)
+        rows.append((named(number, row.label), [[element("ul", *parts, class_="settings")], [seeds], [_statuses(row)]]))
+    return table("A configuration is what its runs share: all settings but the seed.", columns, rows)
+
+
+def settings(common: dict[str, Scalar]) -> ET.Element:
+    """The settings that all runs share."""
+    rows = [(_name(name), [[_setting(value)]]) for name, value in common.items()]
+    return table("The same wherever they apply.", [Column("Setting"), Column("Value")], rows)
+
+
+def results(comparison: Comparison) -> ET.Element:
+    """A row a configuration: of each metric the mean of the last values with its interval, and the best ones."""
+    columns = [Column("Configuration"), Column("Runs")]
+    columns += [Column(metric.tag, _direction(metric)) for metric in comparison.metrics]
+    columns += [Column("Time", "mean"), Column("Steps/s", "mean")]
+    cells: list[list[list[Child]]] = [[[_figure(len(row.runs), row, "runs")]] for row in comparison.configurations]
+    for metric in comparison.metrics:
+        for row_cells, cell in zip(cells, _metric_cells(comparison, metric), strict=True):
+            row_cells.append(cell)
+    for row_cells, row in zip(cells, comparison.configurations, strict=True):
+        row_cells.append([_figure(row.wall_seconds, row, "wall_seconds", text=duration(row.wall_seconds))])
+        row_cells.append([_figure(row.steps_per_second, row, "steps_per_second")])
+    rows = [
+        (named(number, row.label), row_cells)
+        for number, (row, row_cells) in enumerate(zip(comparison.configurations, cells, strict=True))
+    ]
+    return table(
+        "The mean of the last values over the runs, its 95% interval in brackets, and n where not all runs have it; then the same of each run's "
+        "best value. Bold: the best mean. Bars show means and intervals on one scale a column.",
+        columns,
+        rows,
+        wide=len(comparison.metrics) > _MOST_ON_PAPER,
+    )
+
+
+def improvements(comparison: Comparison) -> ET.Element | None:
+    """How probably a run of each configuration is better than one of the reference; None where nothing is known."""
+    known = [metric for metric in comparison.metrics if any(tag == metric.tag for _, tag in comparison.improvement)]
+    if not known:
+        return None
+    columns = [Column("Configuration")]
+    for metric in known:
+        columns.append(Column(metric.tag, f"{_direction(metric)}; against {_reference(comparison, metric.tag)}"))
+    rows = []
+    for number, row in enumerate(comparison.configurations):
+        cells = [_improvement_cell(comparison, row, metric.tag) for metric in known]
+        rows.append((named(number, row.label), cells))
+    return table(
+        "How probably a run of a configuration is better than a run of the reference, over all pairs of runs, with the "
+        "95% interval. 50%: no difference to be seen.",
+        columns,
+        rows,
+        wide=len(known) > _MOST_ON_PAPER,
+    )
+
+
+def runs(comparison: Comparison) -> ET.Element:
+    """Every run: its seed, how it ended, how far it came."""
+    columns = [Column(title) for title in ("Run", "Configuration", "Seed", "Status", "Step", "Time")]
+    rows: list[tuple[Child, list[list[Child]]]] = []
+    for number, row in enumerate(comparison.configurations):
+        for run in row.runs:
+            seed = "?" if run.seed is None else str(run.seed)
+            step = str(run.step) if run.step == run.steps else f"{run.step} of {run.steps}"
+            cells: list[list[Child]] = [[seed], [run.status], [step], [duration(run.wall_seconds)]]
+            rows.append((run.name, [[named(number, row.label)], *cells]))
+    return table("All runs that are counted.", columns, rows)
+
+
+def number_text(value: float) -> str:
+    """A figure as it is printed."""
+    return f"{value:.4g}"
+
+
+def duration(seconds: float | None) -> str:
+    """A time in the largest units that fit."""
+    if seconds is None:
+        return "-"
+    if seconds < 100:
+        return f"{seconds:.3g} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _metric_cells(comparison: Comparison, metric: Metric) -> list[list[Child]]:
+    """A column of cells: they share the scale of their bars."""
+    found = [comparison.estimates.get((row.label, metric.tag)) for row in comparison.configurations]
+    there = [estimate for estimate in found if estimate]
+    ends = [end for estimate in there for end in (estimate.low, estimate.high) if end is not None]
+    scale = scale_of([estimate.mean for estimate in there], *_BAR, bands=ends)
+    means = [estimate.mean for estimate in there]
+    leading = {"max": max, "min": min}[metric.direction](means, default=None) if metric.direction else None
+    cells: list[list[Child]] = []
+    for row, estimate in zip(comparison.configurations, found, strict=True):
+        cell: list[Child] = [element("span", "-", class_="none")]
+        if estimate:
+            low, high = (float("nan") if end is None else end for end in (estimate.low, estimate.high))
+            leads = estimate.mean == leading and len(there) > 1
+            cell = [
+                _figure(estimate.mean, row, "last.mean", metric.tag, class_="leading" if leads else None),
+                *_details(estimate, row, "last", metric.tag),
+                interval(estimate.mean, low, high, scale),
+            ]
+        best = comparison.best.get((row.label, metric.tag))
+        if best:
+            mean = _figure(best.mean, row, "best.mean", metric.tag)
+            cell.append(element("small", "best ", mean, *_details(best, row, "best", metric.tag, small=False)))
+        cells.append(cell)
+    return cells
+
+
+def _details(estimate: Estimate, row: Configuration, which: str, tag: str, *, small: bool = True) -> list[Child]:
+    """An estimate's interval, number of runs and interquartile mean, where it has them."""
+    parts: list[Child] = []
+    if estimate.low is not None and estimate.high is not None:
+        low, high = _figure(estimate.low, row, f"{which}.low", tag), _figure(estimate.high, row, f"{which}.high", tag)
+        parts += ["[", low, ", ", high, "] "]
+    if estimate.n != len(row.runs):
+        parts += ["n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}", _figure(estimate.n, row, f"{which}.n", tag)]
+    if small and estimate.iqm is not None:
+        parts += [", interquartile mean ", _figure(estimate.iqm, row, f"{which}.iqm", tag)]
+    return ([element("small", *parts)] if parts else []) if small else [" ", *parts]
+
+
+def _improvement_cell(comparison: Comparison, row: Configuration, tag: str) -> list[Child]:
+    found = comparison.improvement.get((row.label, tag))
+    if found is None or found.against == row.label:
+        reference = _reference(comparison, tag) == row.label
+        return [element("span", "reference" if reference else "-", class_="none")]
+    text = _figure(found.probability, row, "improvement.probability", tag, text=_percent(found.probability))
+    return [text, _improvement_interval(found, row, tag), _improvement_bar(found)]
+
+
+def _improvement_interval(found: Improvement, row: Configuration, tag: str) -> Child:
+    if found.low is None or found.high is None:
+        return None
+    low = _figure(found.low, row, "improvement.low", tag, text=_percent(found.low))
+    return element(
+        "small", "[", low, ", ", _figure(found.high, row, "improvement.high", tag, text=_percent(found.high)), "]"
+    )
+
+
+def _improvement_bar(found: Improvement) -> ET.Element:
+    low, high = (float("nan") if end is None else end for end in (found.low, found.high))
+    return interval(found.probability, low, high, scale_of([0.0, 1.0], *_BAR, tight=True))
+
+
+def _figure(
+    value: float | None,
+    row: Configuration,
+    figure: str,
+    tag: str | None = None,
+    *,
+    text: str | None = None,
+    class_: str | None = None,
+) -> ET.Element:
+    if value is None:
+        return element("span", "-", class_="none")
+    return element(
+        "span",
+        number_text(value) if text is None else text,
+        class_=class_,
+        data_configuration=row.label,
+        data_metric=tag,
+        data_figure=figure,
+        data_value=repr(value),
+    )
+
+
+def _reference(comparison: Comparison, tag: str) -> str:
+    return next(found.against for (_, of), found in comparison.improvement.items() if of == tag)
+
+
+def _percent(probability: float) -> str:
+    return f"{100 * probability:.3g}%"
+
+
+def _direction(metric: Metric) -> str | None:
+    return {"max": "higher is better", "min": "lower is better"}[metric.direction] if metric.direction else None
+
+
+def _name(setting: str) -> ET.Element:
+    return element("code", breakable(setting))
+
+
+def _setting(value: Scalar) -> ET.Element:
+    return element("code", str(value))
+
+
+def _statuses(row: Configuration) -> str:
+    statuses = [run.status for run in row.runs]
+    return ", ".join(f"{statuses.count(status)} {status}" for status in dict.fromkeys(statuses))
+
+
+def _small(text: str | None) -> Child:
+    return element("small", text) if text else None
