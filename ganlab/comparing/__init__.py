@@ -1,8 +1,9 @@
 """Comparing runs: configurations side by side, with what the seeds say of the noise. Never imports TensorFlow."""
 
-from ganlab.comparing.comparison import Comparison, Metric, compare
+from ganlab.comparing.comparison import Comparison, compare
 from ganlab.comparing.configurations import Configuration
 from ganlab.comparing.curves import Curve
+from ganlab.comparing.metrics import Metric
 from ganlab.comparing.reading import RunSummary
 from ganlab.comparing.statistics import Estimate, Improvement
 

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
-from ganlab.comparing.configurations import Configuration
-from ganlab.comparing.reading import Scalar
-from ganlab.comparing.statistics import Estimate, Improvement
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A metric that is compared.
-
-    Attributes:
-        tag: Its name, as in metrics.jsonl.
-        direction: Which values are better; None where that is not known: then it has no best and no improvement.
-    """
-
-    tag: str
-    direction: Literal["max", "min"] | None
+from ganlab.comparing.configurations import (
+    Configuration,
+    common_settings,
+    configurations,
+    pooled,
+    pooled_sentence,
+    reference,
+)
+from ganlab.comparing.metrics import Metric, default_metrics, left_out, named_metrics
+from ganlab.comparing.reading import RunSummary, read_runs, with_rows, without_reruns
+from ganlab.comparing.states import last_value, states
+from ganlab.comparing.statistics import Estimate, Improvement, estimate, improvement
+from ganlab.errors import RunError
+from ganlab.runs.naming import Scalar
 
 
 @dataclass(frozen=True)
@@ -53,5 +50,94 @@ class Comparison:
 def compare(
     paths: Sequence[str | Path], *, by: Sequence[str] = (), metrics: Sequence[str] = (), against: str | None = None
 ) -> Comparison:
-    """Compares runs."""
-    raise NotImplementedError
+    """Compares runs, those in progress too. TensorFlow is not imported, and nothing of a run is executed.
+
+    Args:
+        paths: Run directories, folders of them such as a sweep's, or patterns such as `runs/*/baseline-*`.
+        by: Settings that alone tell configurations apart, in full or in short (`weight`); none for all of them.
+        metrics: Tags or their ends (`modes`), each perhaps with `:max` or `:min` behind it, which says what is better;
+            none for the evaluators' figures and the critic's Wasserstein estimate.
+        against: The configuration that improvement is over, by its label or words of it; None for each metric's best.
+
+    Returns:
+        The comparison. What could not be read is said in its problems.
+
+    Raises:
+        RunError: A path is not there, or there is no run to compare.
+        ConfigError: No run has such a setting or metric, or there is no such configuration.
+    """
+    runs, problems = read_runs(paths)
+    runs, reruns = without_reruns(runs)
+    if metrics:
+        chosen, unshown = named_metrics(metrics, runs), []
+    else:
+        chosen, unshown = default_metrics(runs)
+    runs, unreadable = _with_rows(runs, chosen)
+    found, columns = configurations(runs, by)
+    wanted = None if against is None else reference(against, found)
+    estimates = dict(_estimates(found, chosen, last_value))
+    directed = [metric for metric in chosen if metric.direction]
+    mixed = pooled(found)
+    return Comparison(
+        configurations=found,
+        differing=columns,
+        common=common_settings(runs, columns),
+        metrics=chosen,
+        estimates=estimates,
+        best=dict(_estimates(found, directed, lambda run, tag: run.best.get(tag))),
+        improvement=dict(_improvements(found, directed, estimates, wanted)),
+        problems=(
+            *problems,
+            *unreadable,
+            *reruns,
+            *([pooled_sentence(mixed)] if mixed else []),
+            *([left_out(unshown)] if unshown else []),
+            *states(found, [metric.tag for metric in chosen]),
+        ),
+    )
+
+
+def _with_rows(runs: Sequence[RunSummary], metrics: Sequence[Metric]) -> tuple[list[RunSummary], list[str]]:
+    directions: dict[str, str | None] = {metric.tag: metric.direction for metric in metrics}
+    read, problems = [], []
+    for run in runs:
+        try:
+            read.append(with_rows(run, directions))
+        except RunError as error:
+            problems.append(f"{run.path} is left out: {error}")
+    if not read:
+        raise RunError("\n".join(problems))
+    return read, problems
+
+
+def _estimates(
+    found: Sequence[Configuration], metrics: Sequence[Metric], value: Callable[[RunSummary, str], float | None]
+) -> Iterator[tuple[tuple[str, str], Estimate]]:
+    for one in found:
+        for metric in metrics:
+            made = estimate(_known(value(run, metric.tag) for run in one.runs))
+            if made is not None:
+                yield (one.label, metric.tag), made
+
+
+def _improvements(
+    found: Sequence[Configuration],
+    metrics: Sequence[Metric],
+    estimates: dict[tuple[str, str], Estimate],
+    wanted: str | None,
+) -> Iterator[tuple[tuple[str, str], Improvement]]:
+    for metric in metrics:
+        way, tag = str(metric.direction), metric.tag
+        means = {one.label: estimates[one.label, tag].mean for one in found if (one.label, tag) in estimates}
+        if not means:
+            continue
+        against = wanted or (max if way == "max" else min)(means, key=lambda label: means[label])
+        values = {one.label: _known(last_value(run, tag) for run in one.runs) for one in found}
+        for label, mine in values.items():
+            made = improvement(mine, values[against], way, against) if label != against else None
+            if made is not None:
+                yield (label, tag), made
+
+
+def _known(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value is not None]

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from ganlab.comparing.reading import RunSummary, Scalar
+from ganlab.comparing.naming import listed, resolve, shortened
+from ganlab.comparing.reading import RunSummary
+from ganlab.errors import ConfigError, nearest
+from ganlab.runs.naming import SEED, Scalar, described, differing, setting
+
+# Of a label, which legends and rows begin with.
+_LONGEST = 80
 
 
 @dataclass(frozen=True)
@@ -32,6 +41,112 @@ class Configuration:
         return _mean([run.steps_per_second for run in self.runs])
 
 
-def _mean(values: list[float | None]) -> float | None:
+def configurations(
+    runs: Sequence[RunSummary], by: Sequence[str] = ()
+) -> tuple[tuple[Configuration, ...], tuple[str, ...]]:
+    """Puts runs that differ in nothing but the seed together.
+
+    Args:
+        runs: What is compared.
+        by: Settings that alone tell configurations apart, in full or in short; none for all of them.
+
+    Returns:
+        The configurations, sorted by their settings, and the names of these in full.
+
+    Raises:
+        ConfigError: No run has such a setting, or a short name means several.
+    """
+    known = dict.fromkeys(name for run in runs for name in run.settings)
+    columns = [resolve(name, known, "setting") for name in by] or differing(run.settings for run in runs)
+    groups: dict[Any, list[RunSummary]] = {}
+    for run in runs:
+        # Without names to go by, settings that are no column tell runs apart too: nothing is pooled unasked.
+        told = _values(run, columns) if by else {name: run.settings[name] for name in run.settings if name != SEED}
+        groups.setdefault(frozenset(told.items()), []).append(run)
+    ordered = sorted(groups.values(), key=lambda group: [_order(setting(group[0].settings, c)) for c in columns])
+    labels = _labels([_values(group[0], columns) for group in ordered], columns)
+    found = tuple(
+        Configuration(label, _values(group[0], columns), tuple(sorted(group, key=_by_seed)))
+        for label, group in zip(labels, ordered, strict=True)
+    )
+    return found, tuple(dict.fromkeys(columns))
+
+
+def common_settings(runs: Sequence[RunSummary], columns: Sequence[str]) -> dict[str, Scalar]:
+    """The settings that have one value wherever they apply, but for the columns and the seed."""
+    values: dict[str, set[Scalar]] = {}
+    for run in runs:
+        for name, value in run.settings.items():
+            values.setdefault(name, set()).add(value)
+    shown = {SEED, *columns}
+    return {name: next(iter(found)) for name, found in values.items() if len(found) == 1 and name not in shown}
+
+
+def pooled(found: Sequence[Configuration]) -> list[str]:
+    """The settings in which runs of one configuration differ, but for the seed."""
+    names = [name for one in found for name in differing(run.settings for run in one.runs)]
+    return list(dict.fromkeys(names))
+
+
+def pooled_sentence(names: Sequence[str]) -> str:
+    """What to say of settings that are pooled."""
+    return f"Rows pool runs that differ in {listed(names, 6)}: means and intervals are over these too, not seeds alone."
+
+
+def reference(text: str, found: Sequence[Configuration]) -> str:
+    """The label of the configuration that a text means.
+
+    Args:
+        text: The label, or words of it that no other label has.
+        found: The configurations.
+
+    Raises:
+        ConfigError: It means none, or more than one.
+    """
+    labels = [one.label for one in found]
+    if text in labels:
+        return text
+    having = [label for label in labels if set(text.split()) <= set(label.split())]
+    if len(having) == 1:
+        return having[0]
+    if having:
+        raise ConfigError(f"The reference {text!r} may be {' or '.join(map(repr, having))}: say more of it.")
+    near = nearest(text, labels) or f" There are: {listed([repr(label) for label in labels], 12)}."
+    raise ConfigError(f"There is no configuration {text!r} to compare with.{near}")
+
+
+def _labels(settings: Sequence[dict[str, Scalar]], columns: Sequence[str]) -> list[str]:
+    short = shortened(columns)
+    labels: list[str] = []
+    for values in settings:
+        said = described(values, columns) or " ".join(f"no {short[name]}" for name in columns) or "all runs"
+        said = said if len(said) <= _LONGEST else said[:_LONGEST].rpartition(" ")[0] + " …"
+        label = next(text for text in _numbered(said) if text not in labels)
+        labels.append(label)
+    return labels
+
+
+def _numbered(text: str) -> Iterator[str]:
+    yield text
+    yield from (f"{text} ({number})" for number in itertools.count(2))
+
+
+def _values(run: RunSummary, columns: Sequence[str]) -> dict[str, Scalar]:
+    values = {name: setting(run.settings, name) for name in columns}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _order(value: Scalar | None) -> tuple[int, float, str]:
+    """Nothing first, then numbers by size, then texts."""
+    if value is None:
+        return 0, 0.0, ""
+    return (2, 0.0, value) if isinstance(value, str) else (1, float(value), "")
+
+
+def _by_seed(run: RunSummary) -> tuple[bool, int, str]:
+    return run.seed is None, run.seed or 0, run.name
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None

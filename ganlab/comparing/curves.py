@@ -1,10 +1,19 @@
-"""Curves over steps: a configuration's mean with a band over its seeds."""
+"""Curves over steps: a configuration's mean with a band that holds all its runs."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from ganlab.comparing.comparison import Comparison
+from ganlab.comparing.configurations import Configuration
+from ganlab.comparing.rows import read_series
+from ganlab.runs.run import METRICS
+
+# About as many as a chart has pixels to tell apart.
+_POINTS = 300
 
 
 @dataclass(frozen=True)
@@ -15,8 +24,8 @@ class Curve:
         label: The configuration's.
         steps: Generator updates done.
         mean: Over the runs, a value a step.
-        low: The band's lower end.
-        high: The band's upper end.
+        low: The smallest of a run.
+        high: The largest of a run.
         n: How many runs each step has.
     """
 
@@ -31,9 +40,64 @@ class Curve:
 def curves(comparison: Comparison, tag: str, *, replicas: bool = False) -> tuple[Curve, ...]:
     """The curves of a metric, one a configuration that has it.
 
+    A step is drawn where every run that came so far logged it: nothing is interpolated, and the number of runs falls
+    only where one ends, or has a value that is not finite. Of long runs about 300 steps are taken, evenly.
+
     Args:
         comparison: Whose runs.
         tag: The metric.
         replicas: Of how far the replicas of a run are apart, the largest value less the smallest, instead.
+
+    Raises:
+        RunError: A file cannot be read any more.
     """
-    raise NotImplementedError
+    made = (_curve(one, tag, replicas) for one in comparison.configurations)
+    return tuple(curve for curve in made if curve is not None)
+
+
+def _curve(one: Configuration, tag: str, replicas: bool) -> Curve | None:
+    rows = list(_rows(one, tag, replicas))
+    steps = _shared([steps for steps, _ in rows])
+    values = np.full((len(rows), len(steps)), np.nan)
+    for line, (own, found) in zip(values, rows, strict=True):
+        here = np.isin(steps, own)
+        # Of a step that is there twice the later row counts.
+        line[here] = found[np.searchsorted(own, steps[here], side="right") - 1]
+    n = np.isfinite(values).sum(axis=0)
+    values, steps, n = values[:, n > 0], steps[n > 0], n[n > 0]
+    if not len(steps):
+        return None
+    finite = np.isfinite(values)
+    return Curve(
+        one.label,
+        tuple(steps.tolist()),
+        tuple((np.where(finite, values, 0.0).sum(axis=0) / n).tolist()),
+        tuple(np.where(finite, values, np.inf).min(axis=0).tolist()),
+        tuple(np.where(finite, values, -np.inf).max(axis=0).tolist()),
+        tuple(n.tolist()),
+    )
+
+
+def _rows(one: Configuration, tag: str, replicas: bool) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Steps, rising, and values of each run that has any."""
+    for run in one.runs:
+        series = read_series(run.path / METRICS, [tag]).get(tag)
+        if series is None:
+            continue
+        values = series.spreads if replicas else series.values
+        kept = ~np.isnan(values) if replicas else np.ones(len(values), bool)
+        if kept.any():
+            yield series.steps[kept], values[kept]
+
+
+def _shared(steps: list[np.ndarray]) -> np.ndarray:
+    """The steps that every run has that came so far, evenly thinned."""
+    if not steps:
+        return np.zeros(0, np.int64)
+    reached = np.sort([own[-1] for own in steps])
+    found, counts = np.unique(np.concatenate([np.unique(own) for own in steps]), return_counts=True)
+    # As many runs came so far as have their last row here or later.
+    shared = found[counts == len(steps) - np.searchsorted(reached, found)]
+    if len(shared) <= _POINTS:
+        return shared
+    return shared[np.unique(np.linspace(0, len(shared) - 1, _POINTS).round().astype(int))]

@@ -1,0 +1,108 @@
+"""Which metrics are compared, and which of their values are better."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from ganlab.comparing.naming import listed, resolve
+from ganlab.comparing.reading import RunSummary
+from ganlab.comparing.rows import logged_tags
+from ganlab.errors import ConfigError
+from ganlab.runs.run import METRICS
+
+Direction = Literal["max", "min"]
+
+# Figures of evaluators by the last part of their tag. What is not here has no better or worse that ganlab knows of: a
+# loss, or critic/wasserstein, which depends on the critic that estimates it as much as on the generator.
+_BETTER: dict[str, Direction] = {
+    "distance": "min",
+    "reverse_kl": "min",
+    "modes": "max",
+    "high_quality": "max",
+    "precision": "max",
+    "recall": "max",
+    "coverage": "max",
+    "score": "max",
+}
+
+_EVALUATION = "evaluation/"
+_ESTIMATE = "critic/wasserstein"
+
+# What real examples score, beside what the generator does: `real_against_real`.
+_COMPANION = "real_"
+
+_COLUMNS = 6
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric that is compared.
+
+    Attributes:
+        tag: Its name, as in metrics.jsonl.
+        direction: Which values are better; None where that is not known: then it has no best and no improvement.
+    """
+
+    tag: str
+    direction: Direction | None
+
+
+def default_metrics(runs: Iterable[RunSummary]) -> tuple[tuple[Metric, ...], list[str]]:
+    """The evaluators' figures and the critic's estimate, six at most.
+
+    Args:
+        runs: What is compared.
+
+    Returns:
+        The metrics, and the tags of figures that six have no room for.
+    """
+    tags = dict.fromkeys(tag for run in runs for tag in run.last)
+    figures = [tag for tag in tags if tag.startswith(_EVALUATION) and not _last_part(tag).startswith(_COMPANION)]
+    estimate = [_ESTIMATE] if _ESTIMATE in tags else []
+    room = _COLUMNS - len(estimate)
+    chosen = figures[:room] + estimate or [tag for tag in tags if "/" in tag][:_COLUMNS]
+    return tuple(Metric(tag, direction(tag)) for tag in chosen), figures[room:]
+
+
+def named_metrics(asked: Sequence[str], runs: Sequence[RunSummary]) -> tuple[Metric, ...]:
+    """The metrics that were asked for.
+
+    Args:
+        asked: Tags or endings of them, each perhaps with `:max` or `:min` behind it.
+        runs: What is compared.
+
+    Raises:
+        ConfigError: No run has such a metric, or an ending means several.
+    """
+    found: dict[str, Metric] = {}
+    for text in asked:
+        name, _, way = text.rpartition(":")
+        said = cast(Direction, way) if way in ("max", "min") else None
+        tag = _find(name if said else text, runs)
+        found[tag] = Metric(tag, said or direction(tag))
+    return tuple(found.values())
+
+
+def direction(tag: str) -> Direction | None:
+    """Which values of a metric are better, as far as its name tells: of evaluators' figures alone."""
+    return _BETTER.get(_last_part(tag)) if tag.startswith(_EVALUATION) else None
+
+
+def _find(name: str, runs: Sequence[RunSummary]) -> str:
+    try:
+        return resolve(name, {tag for run in runs for tag in run.last}, "metric")
+    except ConfigError:
+        # Some, such as bounds, are in metrics.jsonl alone, which takes longer to read.
+        return resolve(name, {tag for run in runs for tag in (*run.last, *logged_tags(run.path / METRICS))}, "metric")
+
+
+def left_out(tags: Sequence[str]) -> str:
+    """A sentence on figures that the table has no room for."""
+    plural = "figures are" if len(tags) > 1 else "figure is"
+    return f"{len(tags)} more {plural} not shown: {listed(tags, 8)}. Choose with --metric."
+
+
+def _last_part(tag: str) -> str:
+    return tag.rpartition("/")[2]

@@ -1,0 +1,62 @@
+"""Names in full and in short: `constraints.gradient_penalty.weight` is `weight` where nothing else is called so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from ganlab.errors import ConfigError, nearest
+from ganlab.runs.naming import short
+
+_SEPARATOR = re.compile(r"[./]")
+
+
+def shortened(names: Sequence[str]) -> dict[str, str]:
+    """The shortest endings of names that tell them apart.
+
+    Args:
+        names: In full, such as `constraints.gradient_penalty.weight` or `critic/loss`.
+
+    Returns:
+        The short ones by the full ones: whole parts, as few as it takes.
+    """
+    return {name: next((end for end in _endings(name) if _meant(end, names) == [name]), name) for name in names}
+
+
+def resolve(name: str, known: Iterable[str], what: str) -> str:
+    """The full name that a name, perhaps a short one, means.
+
+    Args:
+        name: As given: in full, an ending of it, or as in a configuration's label.
+        known: Names in full.
+        what: What they are, for messages: `setting`.
+
+    Raises:
+        ConfigError: It means no name, or more than one.
+    """
+    known = sorted(known)
+    if name in known:
+        return name
+    found = _meant(name, known)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ConfigError(f"The {what} {name!r} may be {' or '.join(found)}: give one of them in full.")
+    near = nearest(name, known) or nearest(name, {end for full in known for end in _endings(full)})
+    raise ConfigError(f"The runs have no {what} {name!r}.{near or f' They have: {listed(known, 12)}.'}")
+
+
+def listed(names: Sequence[str], limit: int = 3) -> str:
+    """Names with commas between them, the first few and how many more."""
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more
+
+
+def _endings(name: str) -> list[str]:
+    """The endings of a name that are whole parts, from the shortest to the name itself."""
+    starts = [match.end() for match in _SEPARATOR.finditer(name)]
+    return [name[start:] for start in reversed(starts)] + [name]
+
+
+def _meant(end: str, names: Sequence[str]) -> list[str]:
+    return [name for name in names if end in (name, short(name)) or name.endswith((f".{end}", f"/{end}"))]
