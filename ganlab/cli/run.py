@@ -31,6 +31,11 @@ _SIGNALS = {"SIGINT": 130, "SIGTERM": 143}
 )
 @click.option("--name", help="Name of the run's folder; by default its time, seed and four random hex digits.")
 @click.option("--resume", metavar="RUN", type=click.Path(path_type=Path), help="Go on with this run's folder.")
+@click.option(
+    "--allow-changes",
+    is_flag=True,
+    help="With --resume: go on although --gin, --param, --seed or the run's config.gin now say something else.",
+)
 @click.option("--dry-run", is_flag=True, help="Print the whole resolved experiment, and stop.")
 @plugin_options
 @click.pass_context
@@ -42,6 +47,7 @@ def run(
     runs: Path,
     name: str | None,
     resume: Path | None,
+    allow_changes: bool,
     dry_run: bool,
     no_plugin: tuple[str, ...],
     plugin_file: Path | None,
@@ -54,12 +60,14 @@ def run(
     ganlab run --resume runs/mine/20260801-120000-s3-1f2e
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
     if resume is not None:
-        if gin_files or params or seed is not None or name is not None:
-            raise click.UsageError("--resume goes on with a run as it is: leave out --gin, --param, --seed and --name.")
-        path, experiment = resume, _resumed(resume, no_plugin, plugin_file)
+        if name is not None:
+            raise click.UsageError("--resume goes on in the run's own folder: leave out --name.")
+        path, experiment = resume, _resumed(resume, gin_files, params, seed, no_plugin, plugin_file)
     else:
         if not gin_files:
             raise click.UsageError("Say what to run: --gin FILE, such as --gin quickstart, or --resume RUN.")
+        if allow_changes:
+            raise click.UsageError("--allow-changes is for --resume RUN; a new run has nothing to differ from.")
         path, experiment = None, _described(gin_files, params, seed, no_plugin, plugin_file)
     if dry_run:
         from ganlab.config import render
@@ -70,7 +78,7 @@ def run(
         from ganlab.runs import new_run_path
 
         path = new_run_path(runs, Path(gin_files[0]).stem, experiment.arguments.get("seed", 0), name)
-    finished = _train(experiment, path, resume=resume is not None)
+    finished = _train(experiment, path, resume=resume is not None, allow_changes=allow_changes)
     info = finished.info
     click.echo(last_screen(finished) if info.get("chief", True) else "Worker done; the run is where the chief's is.")
     if info.get("status") == "interrupted":
@@ -102,25 +110,44 @@ def _described(
     plugin_file: Path | None,
 ) -> Recipe:
     use_plugins(no_plugin, plugin_file, gin_files[0])
-    return read_experiment(gin_files, [*params, *([f"experiment.seed={seed}"] if seed is not None else [])])
+    return read_experiment(gin_files, _with_seed(params, seed))
 
 
-def _resumed(path: Path, no_plugin: tuple[str, ...], plugin_file: Path | None) -> Recipe:
+def _resumed(
+    path: Path,
+    gin_files: tuple[str, ...],
+    params: tuple[str, ...],
+    seed: int | None,
+    no_plugin: tuple[str, ...],
+    plugin_file: Path | None,
+) -> Recipe:
+    """The run's own experiment, or that of the files that are given; whether it may be another one is checked later."""
     from ganlab.runs import Run
 
     resumed = Run(path)
+    if gin_files:
+        return _described(gin_files, params, seed, no_plugin, plugin_file)
     use_plugins(no_plugin, plugin_file)
-    return resumed.recipe()
+    return resumed.recipe(_with_seed(params, seed))
 
 
-def _train(recipe: Recipe, path: Path, *, resume: bool) -> Run:
+def _with_seed(params: tuple[str, ...], seed: int | None) -> list[str]:
+    return [*params, *([f"experiment.seed={seed}"] if seed is not None else [])]
+
+
+def _train(recipe: Recipe, path: Path, *, resume: bool, allow_changes: bool) -> Run:
     from ganlab.composition import compose
 
+    if resume:
+        from ganlab.runs import Run
+        from ganlab.runs.resuming import check_resumable
+
+        check_resumable(Run(path), recipe, allow_changes=allow_changes)  # before TensorFlow, which takes seconds
     start_tensorflow()
     from ganlab.training import train
 
     experiment = compose(recipe)
-    trained: Run = train(experiment, path, resume=resume, console=True)
+    trained: Run = train(experiment, path, resume=resume, allow_changes=allow_changes, console=True)
     return trained
 
 

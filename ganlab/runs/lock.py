@@ -1,32 +1,147 @@
-"""One process trains into a run's directory at a time."""
+"""One process trains into a run's directory at a time.
+
+Two locks, since neither is enough. `flock` ends with its process however that dies, but some network file systems keep
+it to one machine or do not have it. The file lock.json says who holds the run and is rewritten every few seconds; it
+stays when its process is killed, and then tells who that was.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
+import json
 import os
 import socket
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 from ganlab.errors import RunError
 from ganlab.runs.run import Run
 
+LOCK = "lock.json"
+_BEAT_SECONDS = 5.0
+# How long another machine's lock must stay as it is to be a dead process's: some beats, since clocks are not compared.
+_STILL_SECONDS = 3 * _BEAT_SECONDS
+_NO_FLOCK = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
+
 
 @contextlib.contextmanager
-def locked(run: Run) -> Iterator[None]:
-    """Holds a run's directory; the operating system lets go when the process dies, however it does.
+def locked(run: Run, say: Callable[[str], None] | None = None) -> Iterator[None]:
+    """Holds a run's directory until the end of the block, or of the process.
+
+    Args:
+        run: What to hold.
+        say: Told in a sentence where a dead process held it before.
 
     Raises:
-        RunError: Another process holds it.
+        RunError: Another process holds it, or it cannot be written to.
     """
     descriptor = os.open(run.path, os.O_RDONLY)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = run.info.get("process") or "another process"
-            raise RunError(f"{run.path} is being trained by {holder}. Wait for it, or stop it first.") from None
-        run.update(process=f"process {os.getpid()} on {socket.gethostname()}")
-        yield
+        _flock(descriptor, run)
+        left = _left(run.path, say or (lambda sentence: None))
+        if left and say:
+            say(left)
+        with _beating(run.path / LOCK):
+            run.update(process=_holder(_mine()))
+            yield
     finally:
         os.close(descriptor)
+
+
+def _flock(descriptor: int, run: Run) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = run.info.get("process") or "another process"
+        raise RunError(f"{run.path} is being trained by {holder}. Wait for it, or stop it first.") from None
+    except OSError as error:
+        if error.errno not in _NO_FLOCK:
+            raise
+
+
+def _left(path: Path, say: Callable[[str], None]) -> str | None:
+    """What to say of a lock that is there already, once it is known that its process is not."""
+    left = _read(path / LOCK)
+    if left is None:
+        return None
+    holder = _holder(left)
+    if left.get("host") == socket.gethostname():
+        alive = left.get("started") == _started(left.get("pid")) != ""
+        if alive and left.get("pid") != os.getpid():
+            raise RunError(f"{path} is being trained by {holder}. Wait for it, or stop it first.")
+    else:
+        say(f"{path} was held by {holder}, which cannot be asked from here: waiting {_STILL_SECONDS:.0f} s for it.")
+        time.sleep(_STILL_SECONDS)
+        if _read(path / LOCK) not in (left, None):
+            raise RunError(f"{path} is being trained by {holder}, on another machine. Wait for it, or stop it first.")
+    return f"{path} was held by {holder}, which is gone without a word: taking it over."
+
+
+@contextlib.contextmanager
+def _beating(path: Path) -> Iterator[None]:
+    """Keeps the file there and changing."""
+    done = threading.Event()
+
+    def beat() -> None:
+        count = 0
+        while not done.wait(_BEAT_SECONDS):
+            count += 1
+            with contextlib.suppress(OSError):  # a disk that is full for a moment
+                _write(path, count)
+
+    try:
+        _write(path, 0)
+    except OSError as error:
+        raise RunError(f"{path} cannot be written ({error.strerror}), so the run cannot be held.") from error
+    thread = threading.Thread(target=beat, name="ganlab-lock", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def _write(path: Path, beat: int) -> None:
+    part = path.with_name(f".{path.name}.tmp")
+    part.write_text(json.dumps({**_mine(), "beat": beat}) + "\n", encoding="utf-8")
+    part.replace(path)
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        left = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError):
+        return {}
+    return left if isinstance(left, dict) else {}
+
+
+def _mine() -> dict[str, Any]:
+    return {"host": socket.gethostname(), "pid": os.getpid(), "started": _started(os.getpid())}
+
+
+def _started(pid: Any) -> str:
+    """When a process of this machine started, so that another one with its number is not taken for it; "" for none."""
+    try:
+        stat = Path(f"/proc/{int(pid)}/stat").read_text()
+        return stat.rpartition(")")[2].split()[19]  # field 22 of proc(5), in ticks since boot
+    except (OSError, ValueError, TypeError, IndexError):
+        pass
+    try:
+        os.kill(int(pid), 0)
+    except (OSError, ValueError, TypeError):
+        return ""
+    return "unknown"  # no /proc here, as on macOS: the number must do
+
+
+def _holder(lock: dict[str, Any]) -> str:
+    return f"process {lock['pid']} on {lock['host']}" if lock.get("pid") else "another process"

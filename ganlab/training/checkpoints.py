@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,10 +16,14 @@ import numpy as np
 import tensorflow as tf
 
 from ganlab.errors import RunError
+from ganlab.telemetry import Record
+from ganlab.telemetry.jsonl import to_json
 from ganlab.training.replica import Metric
 
 KEEP = 3
 _VARIABLES, _PENDING, _MANIFEST = "variables", "pending.npy", "manifest.json"
+# What resuming finds damaged is moved to this name, so that it is neither used nor counted again.
+_DAMAGED = "damaged-"
 
 
 @dataclass(frozen=True)
@@ -38,9 +44,15 @@ class Checkpoint:
         return str(self.path / _VARIABLES)
 
     @property
-    def owes_evaluation(self) -> bool:
-        """Whether an evaluation was due at this step and failed."""
-        return bool(self._manifest().get("owes_evaluation"))
+    def owed(self) -> list[Record] | None:
+        """The row of this step where it is still to be written, with the evaluation that may be due; else None."""
+        owed = self._manifest().get("owed")
+        if owed is None:
+            return None
+        return [
+            Record(self.step, tag, float(reduced), tuple(float(value) for value in replicas))
+            for tag, reduced, replicas in owed
+        ]
 
     def check_fits(self, metrics: Sequence[Metric], replicas: int) -> None:
         """Checks that a run may go on from here.
@@ -56,8 +68,32 @@ class Checkpoint:
             if before != now:
                 raise RunError(
                     f"The checkpoint {self.path} was written with the {what} {before}, and now there are {now}: "
-                    "plugins or devices have changed. Go on as it was, or start a new run."
+                    "plugins or devices have changed. Go on as it was, say --allow-changes, or start a new run."
                 )
+
+    def damage(self) -> str | None:
+        """What is wrong with its files, or None: each must be there with the size and the SHA-256 it was written with.
+
+        Reads all of it.
+        """
+        try:
+            manifest = json.loads((self.path / _MANIFEST).read_text(encoding="utf-8"))
+            if manifest.pop("checksum") != _checksum(manifest):
+                return f"{_MANIFEST} has changed since it was written"
+            files = manifest["files"]
+        except OSError as error:
+            return f"{_MANIFEST} cannot be read ({error.strerror})"
+        except (ValueError, KeyError, AttributeError, TypeError):
+            return f"{_MANIFEST} is torn"
+        for name, then in files.items():
+            try:
+                now = _fingerprint(self.path / name)
+            except OSError as error:
+                return f"{name} cannot be read ({error.strerror})"
+            if now != then:
+                sizes = f": {now['bytes']} of {then['bytes']} bytes" if now["bytes"] != then["bytes"] else ""
+                return f"{name} is not what was written{sizes}"
+        return None
 
     def _manifest(self) -> dict[str, Any]:
         try:
@@ -99,6 +135,25 @@ class Checkpoints:
         found = self.all()
         return found[-1] if found else None
 
+    def latest_sound(self, say: Callable[[str], None], *, mend: bool = True) -> Checkpoint | None:
+        """The newest whose files are as they were written, or None.
+
+        Args:
+            say: Told of each that is damaged, in a sentence.
+            mend: Whether to put those aside.
+        """
+        for checkpoint in reversed(self.all()):
+            damage = checkpoint.damage()
+            if damage is None:
+                return checkpoint
+            say(f"The checkpoint {checkpoint.path} is damaged: {damage}. It is not used.")
+            if mend:
+                aside = checkpoint.path.with_name(f"{_DAMAGED}{checkpoint.path.name}")
+                with contextlib.suppress(OSError):  # a folder that cannot be written to is no worse for it
+                    shutil.rmtree(aside, ignore_errors=True)
+                    checkpoint.path.rename(aside)
+        return None
+
     def save(
         self,
         step: int,
@@ -107,7 +162,7 @@ class Checkpoints:
         *,
         metrics: Sequence[Metric],
         replicas: int,
-        owes_evaluation: bool = False,
+        owed: Sequence[Record] | None = None,
     ) -> Checkpoint:
         """Writes a checkpoint aside and then moves it into place; older ones beyond the last few are removed.
 
@@ -117,17 +172,17 @@ class Checkpoints:
             pending: Metrics of the iterations since the last row.
             metrics: What is logged, in the order of `pending`.
             replicas: How many there are.
-            owes_evaluation: Whether an evaluation was due at this step and failed.
+            owed: The row of this step, where whoever resumes must write it and evaluate: the run stops before that.
 
         Raises:
-            RunError: It cannot be written.
+            OSError: It cannot be written.
         """
         target = self._folder / f"step-{step:08d}"
         manifest = {
             "step": step,
             "replicas": replicas,
             "metrics": [metric.tag for metric in metrics],
-            "owes_evaluation": owes_evaluation,
+            "owed": None if owed is None else to_json([(r.tag, float(r.reduced), r.replicas) for r in owed]),
             "variables": {name: [v.dtype.name, list(v.shape)] for name, v in variables.items()},
         }
         try:
@@ -145,8 +200,9 @@ class Checkpoints:
             except BaseException:
                 shutil.rmtree(aside, ignore_errors=True)
                 raise
-        except (OSError, tf.errors.OpError) as error:
-            raise RunError(f"The checkpoint {target} cannot be written: {error}") from error
+        except tf.errors.OpError as error:
+            reason = str(error).strip().split("\n")[0]
+            raise OSError(f"the checkpoint {target.name}: {reason}") from error
         for old in self.all()[:-KEEP]:
             shutil.rmtree(old.path, ignore_errors=True)
         return Checkpoint(target, step)
@@ -189,9 +245,21 @@ def _write(
 ) -> None:
     _trackable(variables).write(str(folder / _VARIABLES))
     np.save(folder / _PENDING, pending, allow_pickle=False)
-    (folder / _MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
-    for path in folder.iterdir():
+    files = {path.name: _fingerprint(path) for path in sorted(folder.iterdir())}
+    whole = {**manifest, "files": files}
+    text = json.dumps({**whole, "checksum": _checksum(whole)}, indent=1)
+    (folder / _MANIFEST).write_text(text + "\n", encoding="utf-8")
+    for path in [*folder.iterdir(), folder]:
         _sync(path)
+
+
+def _fingerprint(path: Path) -> dict[str, Any]:
+    with path.open("rb") as file:
+        return {"bytes": path.stat().st_size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+
+
+def _checksum(manifest: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
 
 def _sync(path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from ganlab import config, plugins
 from ganlab.composition import Experiment
 from ganlab.runs import Run
-from ganlab.telemetry import Console, JsonLinesWriter, MultiWriter, Record, Writer
+from ganlab.telemetry import Console, JsonLinesWriter, MultiWriter, Record, Writer, events
 from ganlab.telemetry.tensorboard import TensorBoardWriter
 from ganlab.training.looking import Looked
 
@@ -21,7 +21,7 @@ class Journal:
     """The written side of one `train` call."""
 
     def __init__(
-        self, experiment: Experiment, tags: Sequence[str], run: Run, screen: Console, *, resumed_at: int | None
+        self, experiment: Experiment, tags: Sequence[str], run: Run, screen: Console, *, keep: int | None
     ) -> None:
         """Opens the run's files.
 
@@ -30,8 +30,11 @@ class Journal:
             tags: Of what it logs on every replica.
             run: Its directory.
             screen: What the user looks at.
-            resumed_at: Generator updates done by an earlier `train` of this run, whose later rows are dropped; None for
-                a new run.
+            keep: The last step of an earlier `train` of this run whose rows stay, since later ones are written again;
+                None for a new run.
+
+        Raises:
+            OSError: A file cannot be read or written.
         """
         info = run.info
         self._run, self._screen, self._plugins = run, screen, plugins.current()
@@ -44,10 +47,13 @@ class Journal:
         self._tensorboard: TensorBoardWriter | None = None
         writers: list[Writer] = []
         if self._chief:
-            self._tensorboard = TensorBoardWriter(run.path, purge_step=None if resumed_at is None else resumed_at + 1)
-            writers = [self._tensorboard, JsonLinesWriter(run.path / "metrics.jsonl", truncate_after=resumed_at)]
+            if keep is not None:
+                events.cut(run.path, after=keep)
+            # The files are cut; a TensorBoard that is open has read them, and must forget too.
+            self._tensorboard = TensorBoardWriter(run.path, purge_step=None if keep is None else keep + 1)
+            writers = [self._tensorboard, JsonLinesWriter(run.path / "metrics.jsonl", truncate_after=keep)]
         self._writers = MultiWriter([*writers, screen])
-        if self._tensorboard and resumed_at is None:
+        if self._tensorboard and keep is None:
             self._tensorboard.layout(tags)
             self._tensorboard.hparams(config.flatten(experiment.recipe))
             self._tensorboard.text(0, "experiment", f"```\n{run.operative}```")

@@ -58,15 +58,34 @@ def draw(spec: Draw, *, seed: int, step: tf.Tensor, replica: tf.Tensor) -> tf.Te
     return tf.reshape(flat, spec.shape)
 
 
-def _philox(kind: Kind, count: int, seed: tf.Tensor, offset: tf.Tensor) -> tf.Tensor:
+def latents(n: tf.Tensor, length: int, seed: tf.Tensor) -> tf.Tensor:
+    """The latent vectors that `whole` draws, where the number and the seed are known only when a graph runs.
+
+    Args:
+        n: How many, an integer scalar.
+        length: Of each.
+        seed: An integer scalar.
+
+    Returns:
+        Standard normal, `(n, length)` float32.
+    """
+    count = tf.cast(n, tf.int64) * length
+    total = -(-count // _BLOCK) * _BLOCK
+    label = tf.constant(LATENT * 2**_DRAW_BITS, tf.int64)
+    flat = _philox("normal", total, tf.stack([tf.cast(seed, tf.int64), label]), tf.constant(0, tf.int64))
+    return tf.reshape(flat[:count], tf.stack([tf.cast(n, tf.int64), length]))
+
+
+def _philox(kind: Kind, count: int | tf.Tensor, seed: tf.Tensor, offset: tf.Tensor) -> tf.Tensor:
     state = tf.raw_ops.StatelessRandomGetKeyCounter(seed=seed)
     counter = tf.stack([state.counter[0] + tf.cast(offset, tf.uint64), state.counter[1]])
     # Drawn flat: under XLA the numbers depend on the shape, not on the size alone.
     op = tf.raw_ops.StatelessRandomNormalV2 if kind == "normal" else tf.raw_ops.StatelessRandomUniformV2
-    return op(shape=tf.constant([count], tf.int32), key=state.key, counter=counter, alg=PHILOX, dtype=tf.float32)
+    shape = tf.constant([count], tf.int32) if isinstance(count, int) else tf.reshape(count, [1])
+    return op(shape=shape, key=state.key, counter=counter, alg=PHILOX, dtype=tf.float32)
 
 
-def whole(kind: Kind, shape: Sequence[int], *, seed: int, stream: int, step: int = 0) -> tf.Tensor:
+def whole(kind: Kind, shape: Sequence[int], *, seed: int, stream: int, step: int = 0, number: int = 0) -> tf.Tensor:
     """A draw that belongs to no replica: one device's, whole."""
-    spec = Draw(kind, tuple(int(n) for n in shape), stream, 0)
+    spec = Draw(kind, tuple(int(n) for n in shape), stream, number)
     return draw(spec, seed=seed, step=tf.constant(step, tf.int64), replica=tf.constant(0, tf.int64))

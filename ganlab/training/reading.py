@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import keras
@@ -18,6 +19,29 @@ from ganlab.training.networks import Network, build_generator
 from ganlab.training.sampling import Sampler
 
 
+@dataclass(frozen=True)
+class Trained:
+    """A generator from a checkpoint, as samples are drawn from it: its average where the run keeps one.
+
+    Attributes:
+        network: It, with these weights.
+        sample: Draws from it.
+        sample_shape: Of one sample.
+        latent_dim: The length of its input.
+        step: Generator updates done.
+        seed: The run's own.
+        precision: What its layers compute in, "float32" or "mixed_bfloat16".
+    """
+
+    network: Network
+    sample: Sampler
+    sample_shape: tuple[int, ...]
+    latent_dim: int
+    step: int
+    seed: int
+    precision: str
+
+
 def load_generator(run: Run) -> keras.Model:
     """The generator as samples are drawn from it: `(n, latent_dim) -> (n, *sample_shape)`.
 
@@ -30,7 +54,21 @@ def load_generator(run: Run) -> keras.Model:
     Raises:
         RunError: There is no checkpoint yet, or it does not fit the experiment as written down.
     """
-    return _generator(run, run.recipe().arguments, find_checkpoint(run))[0].model
+    return load_trained(run).network.model
+
+
+def load_trained(run: Run, *, checkpoint: int | None = None, precision: str | None = None) -> Trained:
+    """The generator of a checkpoint, on one device and without the run's strategy.
+
+    Args:
+        run: A run with a checkpoint, finished or not.
+        checkpoint: A step that has a checkpoint; None for the newest.
+        precision: What its layers are to compute in; None for what the run trained in.
+
+    Raises:
+        RunError: There is no such checkpoint, or it does not fit the experiment as written down.
+    """
+    return _trained(run, run.recipe().arguments, find_checkpoint(run, checkpoint), precision)
 
 
 def evaluate(run: Run, evaluators: Sequence[Evaluator] = (), *, checkpoint: int | None = None) -> dict[str, float]:
@@ -55,10 +93,14 @@ def evaluate(run: Run, evaluators: Sequence[Evaluator] = (), *, checkpoint: int 
             f"The experiment of {run.path} has no evaluators. Name some: --evaluator frechet_distance, say; "
             "'ganlab plugins' lists them."
         )
-    tf.config.experimental.enable_tensor_float_32_execution(arguments.get("precision", "float32") != "float32")
-    network, latent_dim = _generator(run, arguments, find_checkpoint(run, checkpoint))
-    sample = Sampler(network, network.weights, latent_dim)
-    return measured(unique_names(chosen), chosen, sample, make(arguments["dataset"]), run)
+    trained = _trained(run, arguments, find_checkpoint(run, checkpoint))
+    keep_precision(trained)
+    return measured(unique_names(chosen), chosen, trained.sample, make(arguments["dataset"]), run)
+
+
+def keep_precision(trained: Trained) -> None:
+    """Has this process compute as training did: in float32 means without TensorFloat-32."""
+    tf.config.experimental.enable_tensor_float_32_execution(trained.precision != "float32")
 
 
 def find_checkpoint(run: Run, step: int | None = None) -> Checkpoint:
@@ -79,14 +121,25 @@ def find_checkpoint(run: Run, step: int | None = None) -> Checkpoint:
     return found[-1]
 
 
-def _generator(run: Run, arguments: Mapping[str, Any], checkpoint: Checkpoint) -> tuple[Network, int]:
-    """The generator that samples are drawn from, and the length of its input."""
+def _trained(
+    run: Run, arguments: Mapping[str, Any], checkpoint: Checkpoint, precision: str | None = None
+) -> Trained:
     # Written down since the data may be elsewhere, or large.
-    shape = run.info.get("sample_shape") or make(arguments["dataset"]).sample_shape
+    shape = tuple(run.info.get("sample_shape") or make(arguments["dataset"]).sample_shape)
+    precision = precision or str(arguments.get("precision", "float32"))
     architecture = make(arguments["architecture"])
-    generator = build_generator(architecture, tuple(shape), arguments.get("precision", "float32"))
+    generator = build_generator(architecture, shape, precision)
     group = "average" if arguments.get("ema_decay") else "weights"
     variables = {f"generator/{group}/{name}": v.value for name, v in generator.weights.items()}
     variables |= {f"generator/buffers/{name}": v.value for name, v in generator.buffers.items()}
     restore(checkpoint, variables, partial=True)
-    return generator, int(architecture.latent_dim)
+    latent_dim = int(architecture.latent_dim)
+    return Trained(
+        network=generator,
+        sample=Sampler(generator, generator.weights, latent_dim),
+        sample_shape=shape,
+        latent_dim=latent_dim,
+        step=checkpoint.step,
+        seed=int(arguments.get("seed", 0)),
+        precision=precision,
+    )

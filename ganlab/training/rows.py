@@ -39,6 +39,11 @@ class Rows:
             values, start = values[end - start :], end
         self.pending = values
 
+    def go_on(self, pending: np.ndarray) -> None:
+        """Takes what a checkpoint had pending; where that has other replicas or metrics, there is nothing to add to."""
+        if pending.shape[1:] == self.pending.shape[1:]:
+            self.pending = pending
+
     def rest(self, step: int) -> list[Record]:
         """The row of what is pending at the end of a run, empty where nothing is."""
         if not len(self.pending):

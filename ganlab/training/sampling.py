@@ -11,6 +11,7 @@ import tensorflow as tf
 from ganlab.blame import plugin_code
 from ganlab.composition import Experiment
 from ganlab.recipes import selector_of
+from ganlab.roles import Dataset
 from ganlab.training import noise
 from ganlab.training.networks import CriticFunction, Network, Tensors, as_scores
 from ganlab.training.state import TrainingState, read
@@ -27,8 +28,15 @@ class Sampler:
 
     def __call__(self, n: int, seed: int) -> np.ndarray:
         """Samples, `(n, *sample_shape)` float32; the layers behave as in inference."""
-        latent = noise.whole("normal", (n, self._latent_dim), seed=seed, stream=noise.LATENT)
-        batches = [self._run(latent[i : i + _BATCH]) for i in range(0, n, _BATCH)]
+        return self.from_latents(self.latents(n, seed))
+
+    def latents(self, n: int, seed: int) -> tf.Tensor:
+        """What those samples are made of: standard normal, `(n, latent_dim)` float32."""
+        return noise.whole("normal", (n, self._latent_dim), seed=seed, stream=noise.LATENT)
+
+    def from_latents(self, latents: tf.Tensor | np.ndarray) -> np.ndarray:
+        """Samples of latent vectors `(n, latent_dim)`: `(n, *sample_shape)` float32."""
+        batches = [self._run(tf.convert_to_tensor(latents[i : i + _BATCH])) for i in range(0, len(latents), _BATCH)]
         return np.concatenate([batch.numpy() for batch in batches])
 
     def _batch(self, latent: tf.Tensor) -> tf.Tensor:
@@ -70,8 +78,12 @@ class Scorer:
 
 
 def real_examples(experiment: Experiment, n: int) -> np.ndarray:
-    """The first examples of the dataset, at most n: `(<= n, *sample_shape)` float32."""
-    size = experiment.dataset.size
-    count = n if size is None else min(n, size)
-    with plugin_code(selector_of(experiment.dataset), "examples"):
-        return np.asarray(experiment.dataset.examples(tf.range(count, dtype=tf.int64), experiment.seed))
+    """The first examples of the experiment's dataset, at most n: `(<= n, *sample_shape)` float32."""
+    return first_examples(experiment.dataset, n, experiment.seed)
+
+
+def first_examples(dataset: Dataset, n: int, seed: int) -> np.ndarray:
+    """The first examples of a dataset, at most n: `(<= n, *sample_shape)` float32."""
+    count = n if dataset.size is None else min(n, dataset.size)
+    with plugin_code(selector_of(dataset), "examples"):
+        return np.asarray(dataset.examples(tf.range(count, dtype=tf.int64), seed))

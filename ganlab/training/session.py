@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import signal
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,29 +17,40 @@ import tensorflow as tf
 
 from ganlab import config, plugins
 from ganlab.composition import Experiment
-from ganlab.errors import RunError, TrainingFailedError
+from ganlab.errors import TrainingFailedError
 from ganlab.runs import Run, create_run, provenance
 from ganlab.runs.lock import locked
+from ganlab.runs.resuming import check_resumable, take_changes
 from ganlab.telemetry import Console, Record
-from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
+from ganlab.training.checkpoints import Checkpoint, Checkpoints
 from ganlab.training.evaluation import Evaluation
 from ganlab.training.guards import DivergedError, Warnings, check_finite, check_replicas, diverged
 from ganlab.training.journal import Journal
 from ganlab.training.looking import Looks
 from ganlab.training.loop import Trainer
+from ganlab.training.resuming import go_back
 from ganlab.training.rows import Rows
+from ganlab.training.stopping import signals
 
 # Long enough that what the host does between chunks is lost in it, short enough that Ctrl-C and the bar answer.
 _CHUNK_SECONDS = 1.0
 
 
-def train(experiment: Experiment, run_dir: str | Path, *, resume: bool = False, console: bool = False) -> Run:
+def train(
+    experiment: Experiment,
+    run_dir: str | Path,
+    *,
+    resume: bool = False,
+    allow_changes: bool = False,
+    console: bool = False,
+) -> Run:
     """Trains an experiment.
 
     Args:
         experiment: What to train.
         run_dir: The run's directory: made anew, or with `resume` one that an earlier `train` left.
-        resume: Whether to go on from the newest checkpoint of `run_dir`.
+        resume: Whether to go on from the newest sound checkpoint of `run_dir`.
+        allow_changes: Whether to go on also where the run began as another experiment.
         console: Whether to show progress on the terminal.
 
     Returns:
@@ -51,38 +62,49 @@ def train(experiment: Experiment, run_dir: str | Path, *, resume: bool = False, 
         TrainingFailedError: Training began and could not go on; `info["status"]` is `diverged` where a metric is no
             longer finite and `failed` elsewhere.
     """
-    if resume and Run(run_dir).info.get("status") == "completed":
-        raise RunError(f"{run_dir} is completed: there is nothing to go on with.")
-    screen = Console(quiet=not console)
-    screen.message(_opening(experiment))
-    trainer = Trainer(experiment)
-    trainer.trace()
-    evaluation, looks = Evaluation(experiment, trainer.state), Looks(experiment, trainer.state)
-    tags = [metric.tag for metric in trainer.metrics]
-    chief = _is_chief(experiment)
-    checkpoint = Checkpoints(Path(run_dir) / "checkpoints").latest() if resume else None
-    if checkpoint is not None:
-        checkpoint.check_fits(trainer.metrics, experiment.replicas)
-        restore(checkpoint, trainer.state.variables())
-        trainer.state.step = checkpoint.step
-    elif chief:
-        # What cannot be evaluated or looked at is known before anything is written.
-        evaluation(0, None)
-        tags += [record.tag for record in looks.check().records if record.replicas]
-    if chief:
-        run = Run(run_dir) if resume else _create(experiment, trainer, Path(run_dir))
-    else:
-        # The other workers of several go through the same motions in a folder of their own, which goes with the run.
-        scratch = tempfile.TemporaryDirectory(prefix="ganlab-worker-")
-        run = Run(_create(experiment, trainer, Path(scratch.name) / "run").path, keeps=scratch)
-    with locked(run), _signals() as received:
-        resumed_at = trainer.state.step if resume and chief else None
-        if resumed_at is not None:
-            run.update(resumed=[*run.info.get("resumed", []), _provenance()])
+    run_dir, chief, screen = Path(run_dir), _is_chief(experiment), Console(quiet=not console)
+    with contextlib.ExitStack() as held:
+        before, differing = (Run(run_dir) if resume else None), []
+        if before is not None:
+            differing = check_resumable(before, experiment.recipe, allow_changes=allow_changes)
+            if chief:
+                held.enter_context(locked(before, screen.warning))
+        screen.message(_opening(experiment))
+        trainer = Trainer(experiment)
+        trainer.trace()
+        evaluation, looks = Evaluation(experiment, trainer.state), Looks(experiment, trainer.state)
+        tags = [metric.tag for metric in trainer.metrics]
+        checkpoint = None
+        if before is not None:
+            checkpoint = go_back(before, experiment, trainer, screen.warning, allow_changes=allow_changes, mend=chief)
+        elif chief:
+            # What cannot be evaluated or looked at is known before anything is written.
+            evaluation(0, None)
+            tags += [record.tag for record in looks.check().records if record.replicas]
+        if not chief:
+            # The other workers go through the same motions in a folder of their own, which goes with the run.
+            scratch = tempfile.TemporaryDirectory(prefix="ganlab-worker-")
+            run = Run(_create(experiment, trainer, Path(scratch.name) / "run").path, keeps=scratch)
+        elif before is not None:
+            run = before
+            take_changes(run, experiment.recipe, differing)
+            resumed = [
+                *run.info.get("resumed", []),
+                {**_provenance(), "step": trainer.state.step, "changes": differing},
+            ]
+            run.update(resumed=resumed, replicas=experiment.replicas, strategy=type(experiment.strategy).__name__)
+        else:
+            run = _create(experiment, trainer, run_dir)
+            held.enter_context(locked(run))
+        received = held.enter_context(signals())
+        owed = checkpoint.owed if checkpoint else None
+        keep = trainer.state.step - (owed is not None) if before is not None and chief else None
         try:
-            journal = Journal(experiment, tags, run, screen, resumed_at=resumed_at)
-        except BaseException:
+            journal = Journal(experiment, tags, run, screen, keep=keep)
+        except BaseException as error:
             run.update(status="failed")
+            if isinstance(error, OSError):
+                raise _unwritable(run, error) from error
             raise
         _Session(experiment, trainer, evaluation, looks, run, journal, received).train(checkpoint)
     return run
@@ -121,16 +143,17 @@ class _Session:
         try:
             self._train(checkpoint)
         except OSError as error:
-            raise TrainingFailedError(f"{self._run.path} cannot be written: {error}.") from error
+            raise _unwritable(self._run, error) from error
 
     def _train(self, checkpoint: Checkpoint | None) -> None:
         status, fields = "failed", {}
         try:
             self._journal.open(self._experiment.steps, self._trainer.state.step)
             if checkpoint is not None:
-                self._saved_at, self._rows.pending = checkpoint.step, checkpoint.pending()
-                if checkpoint.owes_evaluation:
-                    self._do_what_is_due([])
+                self._saved_at = checkpoint.step
+                self._rows.go_on(checkpoint.pending())
+                if checkpoint.owed is not None:
+                    self._do_what_is_due(checkpoint.owed)
             status = self._iterate()
             if status == "interrupted":
                 fields["signal"] = self._received[0].name if self._received else None
@@ -155,10 +178,11 @@ class _Session:
             # Every process must take the same turns, so the slowest one's time and anybody's signal count for all.
             seconds, stop = trainer.agree([time.monotonic() - begun, float(bool(self._received))])
             length = max(1, min(2 * length, int(length * _CHUNK_SECONDS / max(seconds, 1e-6))))
-            self._do_what_is_due(row)  # also before stopping: a run that resumes here does not come by again
             if stop and trainer.state.step < experiment.steps:
-                self._save()
+                # An evaluation may take longer than whoever stops the run will wait: the resumed run does it.
+                self._leave(row)
                 return "interrupted"
+            self._do_what_is_due(row)
         return "completed"
 
     def _take(self, step: int, values: np.ndarray) -> list[Record]:
@@ -193,8 +217,7 @@ class _Session:
             try:
                 row += self._look(step, last)
             except BaseException:
-                self._journal.row(row)
-                self._save(owes_evaluation=True)
+                self._leave(row)
                 raise
         self._journal.row(row)
         if last or _due(step, experiment.checkpoint_every):
@@ -218,7 +241,12 @@ class _Session:
             records += looked.records
         return records
 
-    def _save(self, *, owes_evaluation: bool = False) -> None:
+    def _leave(self, row: list[Record]) -> None:
+        """Writes the present step's row and a checkpoint from which a resumed run does what is due at this step."""
+        self._journal.row(row)
+        self._save(owed=row)
+
+    def _save(self, *, owed: list[Record] | None = None) -> None:
         state = self._trainer.state
         if state.step == self._saved_at or not self._chief:
             return
@@ -229,10 +257,17 @@ class _Session:
             self._rows.pending,
             metrics=self._trainer.metrics,
             replicas=self._experiment.replicas,
-            owes_evaluation=owes_evaluation,
+            owed=owed,
         )
         self._saved_at = state.step
         self._journal.note(state.step)
+
+
+def _unwritable(run: Run, error: OSError) -> TrainingFailedError:
+    return TrainingFailedError(
+        f"{run.path} cannot be written: {error}. Mend that and go on from the newest checkpoint: "
+        f"ganlab run --resume {shlex.quote(str(run.path))}"
+    )
 
 
 def _is_chief(experiment: Experiment) -> bool:
@@ -279,24 +314,3 @@ def _to_next(step: int, experiment: Experiment) -> int:
     """Iterations until something is due."""
     everys = [experiment.evaluate_every, experiment.checkpoint_every, *(d.every for d in experiment.diagnostics)]
     return min([experiment.steps - step, *(every - step % every for every in everys if every)])
-
-
-@contextlib.contextmanager
-def _signals() -> Iterator[list[signal.Signals]]:
-    """Collects SIGINT and SIGTERM instead of dying of the first; a second SIGINT interrupts at once."""
-    received: list[signal.Signals] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield received
-        return
-
-    def receive(number: int, frame: Any) -> None:
-        if received and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        received.append(signal.Signals(number))
-
-    before = {number: signal.signal(number, receive) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield received
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

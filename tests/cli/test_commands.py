@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ganlab import plugins
+from ganlab import Run, config, plugins
 from ganlab.cli import cli
 from ganlab.errors import IncompatibleError, TrainingFailedError
 from ganlab.recipes import Recipe
@@ -105,7 +105,7 @@ def training(monkeypatch):
     fake = types.ModuleType("ganlab.training")
     fake.calls, fake.result = [], {}
 
-    def train(experiment, path, *, resume, console):
+    def train(experiment, path, *, resume, allow_changes, console):
         fake.calls.append((experiment, path, resume, console))
         if isinstance(fake.result, BaseException):
             raise fake.result
@@ -200,6 +200,35 @@ def test_resume_reads_the_runs_own_file_and_executes_none_that_the_run_names(gan
     assert result.exit_code == 0, result.output
     ((experiment, path, resume, _),) = training.calls
     assert (experiment.arguments["steps"], path, resume) == (70, run, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["--param", "experiment.steps=80"], "  experiment.steps: 70, and now 80\n"),
+        (["--seed", 3], "  experiment.seed: 0, and now 3\n"),
+        (["--gin", "exp.gin"], "  experiment.steps: 70, and now 90\n"),
+    ],
+    ids=["param", "seed", "file"],
+)
+def test_resume_as_another_experiment_needs_to_be_allowed(ganlab, here, minimal, training, arguments, line):
+    (here / "exp.gin").write_text(minimal + "experiment.steps = 90\n")
+    run = here / "run"
+    run.mkdir()
+    (run / "config.gin").write_text(minimal + "experiment.steps = 70\n")
+    (run / "run.json").write_text("{}")
+    plugin = ["--plugin-file", here / "ganlab_plugins.py"]
+    assert ganlab("run", "--resume", run, *plugin).exit_code == 0
+    Run(run).update(settings=config.flatten(training.calls[0][0]), status="interrupted")
+    training.calls.clear()
+
+    refused = ganlab("run", "--resume", run, *plugin, *arguments)
+    assert refused.exit_code == 2
+    assert f"{run} began as another experiment:\n{line}" in refused.stderr
+    assert "--allow-changes" in refused.stderr
+    assert not training.calls
+    assert ganlab("run", "--resume", run, *plugin, *arguments, "--allow-changes").exit_code == 0
+    assert len(training.calls) == 1
 
 
 def test_a_plugin_file_inside_a_run_is_never_executed(ganlab, here, minimal, training):

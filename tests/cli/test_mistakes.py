@@ -18,7 +18,7 @@ NAMES = {
     ),
     "experiment.loss = @los.hinge()": (
         "exp.gin:7: There is no kind of component 'los'. Did you mean 'losses'? Kinds: constraints, architectures, "
-        "strategies, datasets, losses, evaluators, diagnostics, features, optimizers."
+        "strategies, datasets, losses, evaluators, diagnostics, features, optimizers, launchers, searches."
     ),
     "experiment.constraints = [@constraints.hinge()]": (
         "exp.gin:7: There is no constraints.hinge. Did you mean 'losses.hinge'? Known constraints: every, penalty."
@@ -321,11 +321,9 @@ def test_an_unknown_part_of_a_plugin_with_a_bad_name(mistake, here, minimal):
 
 COMMANDS = {
     ("run",): "Say what to run: --gin FILE, such as --gin quickstart, or --resume RUN.",
-    ("run", "--resume", "x", "--gin", "y"): (
-        "--resume goes on with a run as it is: leave out --gin, --param, --seed and --name."
-    ),
-    ("run", "--resume", "x", "--seed", "1"): (
-        "--resume goes on with a run as it is: leave out --gin, --param, --seed and --name."
+    ("run", "--resume", "x", "--name", "y"): "--resume goes on in the run's own folder: leave out --name.",
+    ("run", "--gin", "exp.gin", "--allow-changes"): (
+        "--allow-changes is for --resume RUN; a new run has nothing to differ from."
     ),
     ("run", "--resume", "x"): "There is no run x: no such directory.",
     ("run", "--gin", "exp.gin", "--seed", "-1"): (

@@ -19,6 +19,16 @@ def plugged():
     plugins.use(before)
 
 
+@pytest.fixture(scope="session")
+def completed(cpus, tmp_path_factory):
+    """A run of `everything` from its first step to its last; not to be changed."""
+    from whole_runs import everything
+
+    from ganlab.training import train
+
+    return train(everything(), tmp_path_factory.mktemp("runs") / "group" / "completed")
+
+
 @pytest.fixture(scope="module")
 def contract_constraints():
     """The constraints of contract_plugin.py, found as a stranger's."""

@@ -1,55 +1,21 @@
-"""What a run leaves, however it ends, and that one that goes on equals one that never stopped."""
-
-import json
-import os
-import shutil
-import signal
-import subprocess
-import sys
-import time
+"""What a run leaves, however it ends."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from small import constraint, sgd, small, trained
+from small import sgd, small, trained
+from whole_runs import everything, lines
 
 import ganlab
 from ganlab import config
 from ganlab.composition import compose
-from ganlab.training import session, train
+from ganlab.training import train
 from ganlab.training.checkpoints import Checkpoints, restore
-from ganlab.training.loop import Trainer
 from ganlab.training.noise import LATENT, whole
 from ganlab.training.sampling import Sampler
 from ganlab.training.state import TrainingState
 
 pytestmark = pytest.mark.usefixtures("cpus")
-
-
-def everything(**parts):
-    """Ten steps with every kind of state and of row: an average, power iterations, Adam, logs that divide nothing."""
-    adam = ganlab.component("optimizers", "adam")(learning_rate=1e-3)
-    return small(
-        2,
-        **{
-            "constraints": [constraint("spectral_norm"), constraint("gradient_penalty", weight=1.0)],
-            "critic_optimizer": adam,
-            "generator_optimizer": adam,
-            "ema_decay": 0.5,
-            "steps": 10,
-            "log_every": 3,
-            "checkpoint_every": 2,
-            "evaluate_every": 5,
-            "evaluators": [ganlab.component("evaluators", "mode_coverage")(samples=100)],
-            **parts,
-        },
-    )
-
-
-@pytest.fixture(scope="module")
-def completed(cpus, tmp_path_factory):
-    """A run from its first step to its last."""
-    return train(everything(), tmp_path_factory.mktemp("runs") / "group" / "completed")
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +24,6 @@ def raw(cpus):
     experiment = everything()
     parts = {name: getattr(experiment, name) for name in ("constraints", "critic_optimizer", "generator_optimizer")}
     return trained(2, count=10, ema_decay=0.5, steps=10, **parts)
-
-
-def lines(run):
-    return [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
 
 
 BOUND = "constraints/spectral_norm/lipschitz_bound"  # comes with an evaluation, though a constraint gives it
@@ -74,29 +36,6 @@ def rows(run):
         metrics = row["metrics"].items()
         row["metrics"] = {tag: e for tag, e in metrics if not tag.startswith("evaluation/") and tag != BOUND}
     return found
-
-
-def checkpointed(run):
-    """Every number of the last checkpoint."""
-    checkpoint = Checkpoints(run.path / "checkpoints").latest()
-    reader = tf.train.load_checkpoint(checkpoint.prefix)
-    names = [n for n in reader.get_variable_to_shape_map() if "OBJECT_GRAPH" not in n]
-    return checkpoint.step, {name: reader.get_tensor(name) for name in names}
-
-
-def assert_equal_runs(one, other):
-    """Bit for bit, but for times."""
-    (step, numbers), (other_step, others) = checkpointed(one), checkpointed(other)
-    assert step == other_step
-    assert numbers.keys() == others.keys()
-    assert any("optimizer" in name for name in numbers)
-    assert any("spectral_norm" in name for name in numbers)
-    assert any("average" in name for name in numbers)
-    for name, value in numbers.items():
-        np.testing.assert_array_equal(others[name], value, err_msg=name)
-    assert (one.path / "metrics.jsonl").read_text() == (other.path / "metrics.jsonl").read_text()
-    for field in ("status", "step", "metrics", "evaluation"):
-        assert one.info[field] == other.info[field]
 
 
 def test_rows_are_means_over_iterations_and_replicas(completed, raw):
@@ -210,106 +149,6 @@ def test_the_generator_of_a_run_needs_no_data(completed, monkeypatch):
 
 def test_run_json_says_what_is_compiled(tmp_path):
     assert train(small(0, steps=1, jit="on"), tmp_path / "run").info["compiled"] == ["critic", "generator"]
-
-
-def stopped_at(monkeypatch, step, sent=signal.SIGTERM):
-    """Training that gets a signal during this step, one step a chunk."""
-    original = Trainer.train
-
-    def train_and_signal(self, count):
-        values = original(self, count)
-        if self.state.step >= step:
-            signal.raise_signal(sent)
-        return values
-
-    monkeypatch.setattr(session, "_CHUNK_SECONDS", 0.0)
-    monkeypatch.setattr(Trainer, "train", train_and_signal)
-
-
-@pytest.mark.parametrize(("step", "sent"), [(7, signal.SIGTERM), (5, signal.SIGINT)], ids=["between", "at evaluation"])
-def test_an_interrupted_run_goes_on_as_if_nothing_had_been(completed, tmp_path, monkeypatch, step, sent):
-    handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-    with monkeypatch.context() as patch:
-        stopped_at(patch, step, sent)
-        run = train(everything(), tmp_path / "run")
-
-    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == handlers
-    assert run.info["status"] == "interrupted"
-    assert run.info["signal"] == sent.name
-    assert run.info["step"] == Checkpoints(run.path / "checkpoints").latest().step == step
-    assert max(line["step"] for line in lines(run)) <= step
-
-    resumed = train(everything(), tmp_path / "run", resume=True)
-    assert_equal_runs(completed, resumed)
-    assert resumed.info["signal"] is None
-
-
-def test_a_killed_run_goes_on_from_its_checkpoint(completed, tmp_path):
-    # As kill -9 leaves it: rows ahead of the newest checkpoint, one line torn, a checkpoint half written.
-    folder = tmp_path / "run"
-    shutil.copytree(completed.path, folder)
-    shutil.rmtree(folder / "checkpoints" / "step-00000010")
-    (folder / "checkpoints" / ".step-00000010.torn").mkdir()
-    with (folder / "metrics.jsonl").open("a") as file:
-        file.write('{"step": 11, "metr')
-    ganlab.Run(folder).update(status="running", step=9)
-
-    assert_equal_runs(completed, train(everything(), folder, resume=True))
-
-
-def test_a_run_killed_at_the_very_end_writes_no_row_twice(completed, tmp_path):
-    folder = tmp_path / "run"
-    shutil.copytree(completed.path, folder)
-    ganlab.Run(folder).update(status="running")
-    assert_equal_runs(completed, train(everything(), folder, resume=True))
-
-
-def flip_bytes(path):
-    data = bytearray(path.read_bytes())
-    path.write_bytes(bytes(255 - byte for byte in data))
-
-
-def test_a_completed_run_has_nothing_to_go_on_with(completed):
-    with pytest.raises(ganlab.RunError, match="is completed"):
-        train(everything(), completed.path, resume=True)
-
-
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (lambda path: (path / "variables.data-00000-of-00001").write_bytes(b""), "variables|step-00000010"),
-        (lambda path: flip_bytes(path / "variables.data-00000-of-00001"), "step-00000010"),
-        (lambda path: (path / "variables.index").unlink(), "step-00000010"),
-        (lambda path: (path / "pending.npy").write_bytes(b"\x93NUMPY"), "pending.npy"),
-    ],
-    ids=["no data", "other data", "no index", "a torn array"],
-)
-def test_a_damaged_checkpoint_is_named(completed, tmp_path, damage, message):
-    folder = tmp_path / "run"
-    shutil.copytree(completed.path, folder)
-    ganlab.Run(folder).update(status="interrupted")
-    damage(folder / "checkpoints" / "step-00000010")
-    with pytest.raises(ganlab.RunError, match=message):
-        train(everything(), folder, resume=True)
-
-
-@pytest.mark.parametrize(
-    "parts",
-    [
-        lambda: {"ema_decay": 0.0},
-        lambda: {"constraints": []},
-        lambda: {
-            "constraints": [constraint("gradient_penalty"), constraint("spectral_norm"), constraint("spectral_norm")]
-        },
-        lambda: {"critic_optimizer": sgd()},
-        lambda: {"architecture": ganlab.component("architectures", "mlp")(width=4, depth=2, latent_dim=3)},
-    ],
-    ids=["no average", "no state", "more state", "another optimizer", "another width"],
-)
-def test_a_checkpoint_of_another_experiment_does_not_fit(completed, parts):
-    checkpoint = Checkpoints(completed.path / "checkpoints").latest()
-    with pytest.raises(ganlab.RunError, match="step-00000010 does not fit this experiment"):
-        restore(checkpoint, TrainingState(everything(**parts())).variables())
 
 
 class Spy:
@@ -434,76 +273,8 @@ def test_a_disk_that_is_full_leaves_the_truth_in_run_json(tmp_path, monkeypatch)
     assert ganlab.Run(tmp_path / "run").info["status"] == "failed"
 
 
-def test_two_trainings_of_one_directory(tmp_path, monkeypatch):
-    from ganlab.runs.lock import locked
-
-    stopped_at(monkeypatch, 2)
-    run = train(small(0, steps=4), tmp_path / "run")
-    assert run.info["status"] == "interrupted"
-    with locked(run), pytest.raises(ganlab.RunError, match=r"is being trained by process \d+ on "):
-        train(small(0, steps=4), run.path, resume=True)
-
-
-def test_resume_with_other_metrics_is_refused(tmp_path, monkeypatch):
-    stopped_at(monkeypatch, 2)
-    run = train(small(0, steps=4), tmp_path / "run")
-    with pytest.raises(ganlab.RunError, match="was written with the metrics"):
-        train(small(0, steps=4, constraints=[constraint("gradient_penalty")]), run.path, resume=True)
-    with pytest.raises(ganlab.RunError, match="was written with the replicas 1, and now there are 2"):
-        train(small(2, steps=4), run.path, resume=True)
-    assert run.info["status"] == "interrupted"
-
-
-def test_a_resumed_run_says_so(tmp_path, monkeypatch):
-    with monkeypatch.context() as patched:
-        stopped_at(patched, 2)
-        run = train(small(0, steps=4), tmp_path / "run")
-    train(small(0, steps=4), run.path, resume=True)
-    (again,) = run.info["resumed"]
-    assert again["packages"]["tensorflow"] == tf.__version__
-
-
 def test_a_run_that_is_there_is_not_overwritten(completed):
     before = (completed.path / "run.json").read_text()
     with pytest.raises(ganlab.RunError, match="is there already"):
         train(small(0, steps=1), completed.path)
     assert (completed.path / "run.json").read_text() == before
-
-
-def test_sigterm_to_the_command_line(tmp_path):
-    (tmp_path / "long.gin").write_text(
-        """
-experiment.dataset = @datasets.gaussian_ring()
-experiment.architecture = @architectures.mlp()
-experiment.loss = @losses.wasserstein()
-experiment.constraints = [@constraints.weight_clipping()]
-experiment.strategy = @strategies.mirrored()
-experiment.critic_optimizer = @optimizers.sgd()
-experiment.generator_optimizer = @optimizers.sgd()
-experiment.critic_steps = 1
-experiment.batch_size = 8
-experiment.steps = 100_000_000
-experiment.log_every = 1
-architectures.mlp.width = 4
-strategies.mirrored.virtual_replicas = 2
-"""
-    )
-    command = [sys.executable, "-m", "ganlab", "run", "--gin", "long.gin", "--runs", "runs", "--name", "long"]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        metrics = tmp_path / "runs" / "long" / "long" / "metrics.jsonl"
-        deadline = time.monotonic() + 120
-        while not (metrics.exists() and metrics.stat().st_size) and time.monotonic() < deadline:
-            assert process.poll() is None, process.communicate()
-            time.sleep(0.1)
-        os.kill(process.pid, signal.SIGTERM)
-        out, err = process.communicate(timeout=60)
-    finally:
-        process.kill()
-
-    assert process.returncode == 143, err
-    run = ganlab.Run(metrics.parent)
-    assert run.info["status"] == "interrupted"
-    assert run.info["step"] == Checkpoints(run.path / "checkpoints").latest().step > 0
-    assert "--resume" in out
-    assert "Traceback" not in err

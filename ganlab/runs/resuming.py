@@ -1,0 +1,67 @@
+"""Whether a run may go on with an experiment: only with the one that it is, unless that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ganlab.errors import RunError
+from ganlab.recipes import Recipe
+from ganlab.runs.run import CONFIG, OPERATIVE, Run, write_atomically
+
+
+def check_resumable(run: Run, recipe: Recipe, *, allow_changes: bool) -> list[str]:
+    """Checks that a run can go on with an experiment.
+
+    Args:
+        run: The run.
+        recipe: The experiment that it is to go on with.
+        allow_changes: Whether that may be another one than it began with.
+
+    Returns:
+        What differs, a line for each setting.
+
+    Raises:
+        RunError: The run is completed, or the experiment has changed and that is not allowed.
+    """
+    from ganlab import config
+
+    info = run.info
+    differing = _differences(info.get("settings"), config.flatten(recipe))
+    if differing and not allow_changes:
+        lines = "\n".join(f"  {line}" for line in differing)
+        raise RunError(
+            f"{run.path} began as another experiment:\n{lines}\n"
+            "Go on with it as it was, say --allow-changes (in Python: allow_changes=True), or start a new run."
+        )
+    if info.get("status") == "completed" and int(info.get("step", 0)) >= recipe.arguments["steps"]:
+        raise RunError(
+            f"{run.path} is completed: there is nothing to go on with. To train it further, allow more steps: "
+            "--param experiment.steps=N --allow-changes."
+        )
+    return differing
+
+
+def take_changes(run: Run, recipe: Recipe, differing: list[str]) -> None:
+    """Writes down the experiment that a run goes on with, where it is another one than before."""
+    from ganlab import config
+
+    if differing:
+        write_atomically(run.path / CONFIG, config.render(recipe))
+        write_atomically(run.path / OPERATIVE, config.render(recipe, defaults=True))
+        run.update(settings=config.flatten(recipe), steps=recipe.arguments["steps"])
+
+
+def _differences(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> list[str]:
+    if before is None:  # written by a version that did not keep them
+        return []
+    names = [*before, *(name for name in now if name not in before)]
+    return [
+        f"{name}: {_shown(before.get(name))}, and now {_shown(now.get(name))}"
+        for name in names
+        if before.get(name) != now.get(name)
+    ]
+
+
+def _shown(value: Any) -> str:
+    return "not set" if value is None else repr(value)

@@ -1,0 +1,145 @@
+"""Who holds a run's directory, and what becomes of it when they die."""
+
+import errno
+import fcntl
+import json
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from ganlab.errors import RunError
+from ganlab.runs import create_run, lock
+
+
+@pytest.fixture
+def run(tmp_path):
+    return create_run(tmp_path / "run", config="", operative="", info={"status": "running"})
+
+
+@pytest.fixture
+def no_flock(monkeypatch):
+    """A file system that has no such locks."""
+
+    def refuse(descriptor, operation):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+
+
+def dead_process():
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def leave(run, **fields):
+    (run.path / "lock.json").write_text(json.dumps(fields))
+
+
+def test_the_holder_is_written_down_and_gone_at_the_end(run):
+    with lock.locked(run):
+        held = json.loads((run.path / "lock.json").read_text())
+        assert (held["host"], held["pid"]) == (socket.gethostname(), os.getpid())
+        assert run.info["process"] == f"process {os.getpid()} on {socket.gethostname()}"
+    assert not (run.path / "lock.json").exists()
+
+
+def test_another_process_is_refused_while_it_is_held_and_let_in_after(run):
+    code = (
+        "import sys, ganlab; from ganlab.runs.lock import locked\n"
+        "with locked(ganlab.Run(sys.argv[1]), print): print('held')"
+    )
+
+    def other():
+        return subprocess.run([sys.executable, "-c", code, run.path], capture_output=True, text=True)
+
+    with lock.locked(run):
+        refused = other()
+        assert f"is being trained by process {os.getpid()} on " in refused.stderr
+        assert "held" not in refused.stdout
+    assert other().stdout == "held\n"
+
+
+def test_a_dead_process_leaves_a_lock_that_is_taken_over_with_a_message(run):
+    pid = dead_process()
+    leave(run, host=socket.gethostname(), pid=pid, started="123", beat=4)
+    said = []
+    with lock.locked(run, said.append):
+        assert json.loads((run.path / "lock.json").read_text())["pid"] == os.getpid()
+    assert said == [
+        f"{run.path} was held by process {pid} on {socket.gethostname()}, which is gone without a word: taking it over."
+    ]
+
+
+def test_without_flock_a_process_that_lives_is_still_refused(run, no_flock):
+    parent = os.getppid()
+    leave(run, host=socket.gethostname(), pid=parent, started=lock._started(parent), beat=0)
+    with pytest.raises(RunError, match=f"is being trained by process {parent} on "), lock.locked(run):
+        pass
+
+
+def test_another_process_with_the_number_of_a_dead_one_is_not_taken_for_it(run, no_flock):
+    parent = os.getppid()
+    leave(run, host=socket.gethostname(), pid=parent, started="1", beat=0)
+    said = []
+    with lock.locked(run, said.append):
+        pass
+    assert len(said) == 1
+
+
+def test_another_machine_is_watched(run, no_flock, monkeypatch):
+    # No clock is compared, since clocks differ and may go backwards: a lock that changes is alive.
+    beats = iter([1, 2, 2])
+
+    def wait(seconds):
+        assert seconds >= 2 * lock._BEAT_SECONDS
+        leave(run, host="elsewhere", pid=1, started="9", beat=next(beats))
+
+    leave(run, host="elsewhere", pid=1, started="9", beat=0)
+    monkeypatch.setattr(lock.time, "sleep", wait)
+    with (
+        pytest.raises(RunError, match="by process 1 on elsewhere, on another machine"),
+        lock.locked(run),
+    ):
+        pass
+    said = []
+    leave(run, host="elsewhere", pid=1, started="9", beat=2)
+    next(beats)
+    with lock.locked(run, said.append):
+        pass
+    assert "which cannot be asked from here: waiting 15 s" in said[0]
+    assert "which is gone without a word: taking it over" in said[1]
+
+
+def test_a_torn_lock_is_somebodys(run, monkeypatch):
+    (run.path / "lock.json").write_text('{"ho')
+    monkeypatch.setattr(lock.time, "sleep", lambda seconds: None)
+    said = []
+    with lock.locked(run, said.append):
+        pass
+    assert "was held by another process, which is gone" in said[1]
+
+
+def test_the_lock_keeps_changing(run, monkeypatch):
+    import threading
+
+    monkeypatch.setattr(lock, "_BEAT_SECONDS", 0.01)
+    with lock.locked(run):
+        before = threading.Event()
+        for _ in range(500):
+            if json.loads((run.path / "lock.json").read_text())["beat"] >= 2:
+                break
+            before.wait(0.01)
+        assert json.loads((run.path / "lock.json").read_text())["beat"] >= 2
+
+
+def test_a_directory_that_cannot_be_written_to(run, monkeypatch):
+    def refuse(path, beat):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(lock, "_write", refuse)
+    with pytest.raises(RunError, match=r"lock\.json cannot be written \(Permission denied\)"), lock.locked(run):
+        pass

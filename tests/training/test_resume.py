@@ -1,0 +1,269 @@
+"""A run that goes on equals one that never stopped, whatever stopped it."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import tensorflow as tf
+from small import constraint, sgd, small
+from whole_runs import assert_equal_runs, everything, lines, stopped_at
+
+import ganlab
+from ganlab.training import train
+from ganlab.training.checkpoints import Checkpoints, restore
+from ganlab.training.state import TrainingState
+
+pytestmark = pytest.mark.usefixtures("cpus")
+
+
+def flip_bit(path):
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+
+
+def truncate(path):
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def edit(path, before, after):
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after))
+
+
+def flip_bytes(path):
+    data = bytearray(path.read_bytes())
+    path.write_bytes(bytes(255 - byte for byte in data))
+
+
+@pytest.mark.parametrize(("step", "sent"), [(7, signal.SIGTERM), (5, signal.SIGINT)], ids=["between", "at evaluation"])
+def test_an_interrupted_run_goes_on_as_if_nothing_had_been(completed, tmp_path, monkeypatch, step, sent):
+    handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    with monkeypatch.context() as patch:
+        stopped_at(patch, step, sent)
+        run = train(everything(), tmp_path / "run")
+
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == handlers
+    assert run.info["status"] == "interrupted"
+    assert run.info["signal"] == sent.name
+    assert run.info["step"] == Checkpoints(run.path / "checkpoints").latest().step == step
+    assert max(line["step"] for line in lines(run)) <= step
+
+    resumed = train(everything(), tmp_path / "run", resume=True)
+    assert_equal_runs(completed, resumed)
+    assert resumed.info["signal"] is None
+
+
+def test_a_killed_run_goes_on_from_its_checkpoint(completed, tmp_path):
+    # As kill -9 leaves it: rows ahead of the newest checkpoint, one line torn, a checkpoint half written.
+    folder = tmp_path / "run"
+    shutil.copytree(completed.path, folder)
+    shutil.rmtree(folder / "checkpoints" / "step-00000010")
+    (folder / "checkpoints" / ".step-00000010.torn").mkdir()
+    with (folder / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 11, "metr')
+    ganlab.Run(folder).update(status="running", step=9)
+
+    assert_equal_runs(completed, train(everything(), folder, resume=True))
+
+
+def test_a_run_killed_at_the_very_end_writes_no_row_twice(completed, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(completed.path, folder)
+    ganlab.Run(folder).update(status="running")
+    assert_equal_runs(completed, train(everything(), folder, resume=True))
+
+
+def test_event_files_lose_what_a_kill_tore(completed, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(completed.path, folder)
+    shutil.rmtree(folder / "checkpoints" / "step-00000010")
+    ganlab.Run(folder).update(status="running", step=9)
+    (path,) = folder.glob("events.out.tfevents.*")
+    whole = path.read_bytes()
+    path.write_bytes(whole + whole[100:130])  # no record: its length does not have the checksum that follows
+
+    assert_equal_runs(completed, train(everything(), folder, resume=True))
+    assert len(list(folder.glob("events.out.tfevents.*"))) == 2
+
+
+def test_a_completed_run_has_nothing_to_go_on_with(completed):
+    with pytest.raises(ganlab.RunError, match="is completed"):
+        train(everything(), completed.path, resume=True)
+
+
+DAMAGES = {
+    "no data": (
+        lambda path: (path / "variables.data-00000-of-00001").write_bytes(b""),
+        "variables.data-00000-of-00001 is not what was written: 0 of 10509 bytes",
+    ),
+    "other data": (
+        lambda path: flip_bytes(path / "variables.data-00000-of-00001"),
+        "variables.data-00000-of-00001 is not what was written. It",
+    ),
+    "one bit": (lambda path: flip_bit(path / "pending.npy"), "pending.npy is not what was written. It"),
+    "no index": (lambda path: (path / "variables.index").unlink(), "variables.index cannot be read (No such file"),
+    "a torn array": (lambda path: (path / "pending.npy").write_bytes(b"\x93NUMPY"), "pending.npy is not what"),
+    "a torn manifest": (lambda path: truncate(path / "manifest.json"), "manifest.json is torn"),
+    "an edited manifest": (
+        lambda path: edit(path / "manifest.json", '"replicas": 2', '"replicas": 3'),
+        "manifest.json has changed since it was written",
+    ),
+}
+
+
+@pytest.mark.parametrize(("damage", "message"), DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(completed, tmp_path, capsys, damage, message):
+    folder = tmp_path / "run"
+    shutil.copytree(completed.path, folder)
+    ganlab.Run(folder).update(status="interrupted")
+    damage(folder / "checkpoints" / "step-00000010")
+
+    resumed = train(everything(), folder, resume=True)
+    said = capsys.readouterr().err
+    assert f"step-00000010 is damaged: {message}" in said
+    assert (folder / "checkpoints" / "damaged-step-00000010").is_dir()
+    assert resumed.info["resumed"][0]["step"] == 8
+    assert_equal_runs(completed, resumed)
+
+
+def test_where_all_checkpoints_are_damaged_the_run_starts_again(completed, tmp_path, capsys):
+    folder = tmp_path / "run"
+    shutil.copytree(completed.path, folder)
+    ganlab.Run(folder).update(status="interrupted")
+    for path in (folder / "checkpoints").iterdir():
+        flip_bit(path / "pending.npy")
+
+    resumed = train(everything(), folder, resume=True)
+    assert capsys.readouterr().err.count("is damaged") == 3
+    assert resumed.info["resumed"][0]["step"] == 0
+    assert_equal_runs(completed, resumed)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        lambda: {"ema_decay": 0.0},
+        lambda: {"constraints": []},
+        lambda: {
+            "constraints": [constraint("gradient_penalty"), constraint("spectral_norm"), constraint("spectral_norm")]
+        },
+        lambda: {"critic_optimizer": sgd()},
+        lambda: {"architecture": ganlab.component("architectures", "mlp")(width=4, depth=2, latent_dim=3)},
+    ],
+    ids=["no average", "no state", "more state", "another optimizer", "another width"],
+)
+def test_a_checkpoint_of_another_experiment_does_not_fit(completed, parts):
+    checkpoint = Checkpoints(completed.path / "checkpoints").latest()
+    with pytest.raises(ganlab.RunError, match="step-00000010 does not fit this experiment"):
+        restore(checkpoint, TrainingState(everything(**parts())).variables())
+
+
+def test_two_trainings_of_one_directory(tmp_path, monkeypatch):
+    from ganlab.runs.lock import locked
+
+    stopped_at(monkeypatch, 2)
+    run = train(small(0, steps=4), tmp_path / "run")
+    assert run.info["status"] == "interrupted"
+    with locked(run), pytest.raises(ganlab.RunError, match=r"is being trained by process \d+ on "):
+        train(small(0, steps=4), run.path, resume=True)
+
+
+def test_another_experiment_is_refused_and_its_differences_listed(tmp_path, monkeypatch):
+    with monkeypatch.context() as patched:
+        stopped_at(patched, 2)
+        run = train(small(0, steps=4, log_every=1), tmp_path / "run")
+    other = {"constraints": [constraint("gradient_penalty", weight=2.0)], "steps": 6, "log_every": 1}
+    with pytest.raises(ganlab.RunError) as refused:
+        train(small(2, **other), run.path, resume=True)
+    said = str(refused.value)
+    for line in (
+        "experiment.steps: 4, and now 6",
+        "constraints: not set, and now 'gradient_penalty'",
+        "constraints.gradient_penalty.weight: not set, and now 2.0",
+        "strategy: 'one_device', and now 'mirrored'",
+        "allow-changes",
+    ):
+        assert line in said
+    assert "batch_size" not in said
+    assert run.info["status"] == "interrupted"
+
+
+def test_allowed_changes_are_written_down(tmp_path, monkeypatch):
+    with monkeypatch.context() as patched:
+        stopped_at(patched, 2)
+        run = train(small(0, steps=4, log_every=1), tmp_path / "run")
+    longer = small(0, steps=6, log_every=1)
+    train(longer, run.path, resume=True, allow_changes=True)
+    info = run.info
+    assert (info["status"], info["step"], info["steps"]) == ("completed", 6, 6)
+    assert info["resumed"][0]["changes"] == ["experiment.steps: 4, and now 6"]
+    assert info["settings"]["experiment.steps"] == 6
+    assert run.recipe().arguments["steps"] == 6
+    # Nothing in a step depends on how many there will be: the same numbers as of a run that had six from its start.
+    whole = train(longer, tmp_path / "whole")
+    assert (run.path / "metrics.jsonl").read_text() == (whole.path / "metrics.jsonl").read_text()
+
+
+def test_a_run_goes_on_with_other_replicas_where_that_is_allowed(tmp_path, monkeypatch):
+    with monkeypatch.context() as patched:
+        stopped_at(patched, 2)
+        run = train(small(0, steps=4, log_every=3), tmp_path / "run")
+    with pytest.raises(ganlab.RunError, match="strategy: 'one_device', and now 'mirrored'"):
+        train(small(2, steps=4, log_every=3), run.path, resume=True)
+    train(small(2, steps=4, log_every=3), run.path, resume=True, allow_changes=True)
+    assert (run.info["status"], run.info["replicas"], run.info["strategy"]) == ("completed", 2, "MirroredStrategy")
+
+
+def test_a_resumed_run_says_so(tmp_path, monkeypatch):
+    with monkeypatch.context() as patched:
+        stopped_at(patched, 2)
+        run = train(small(0, steps=4), tmp_path / "run")
+    train(small(0, steps=4), run.path, resume=True)
+    (again,) = run.info["resumed"]
+    assert again["step"] == 2
+    assert again["packages"]["tensorflow"] == tf.__version__
+
+
+def test_sigterm_to_the_command_line(tmp_path):
+    (tmp_path / "long.gin").write_text(
+        """
+experiment.dataset = @datasets.gaussian_ring()
+experiment.architecture = @architectures.mlp()
+experiment.loss = @losses.wasserstein()
+experiment.constraints = [@constraints.weight_clipping()]
+experiment.strategy = @strategies.mirrored()
+experiment.critic_optimizer = @optimizers.sgd()
+experiment.generator_optimizer = @optimizers.sgd()
+experiment.critic_steps = 1
+experiment.batch_size = 8
+experiment.steps = 100_000_000
+experiment.log_every = 1
+architectures.mlp.width = 4
+strategies.mirrored.virtual_replicas = 2
+"""
+    )
+    command = [sys.executable, "-m", "ganlab", "run", "--gin", "long.gin", "--runs", "runs", "--name", "long"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        metrics = tmp_path / "runs" / "long" / "long" / "metrics.jsonl"
+        deadline = time.monotonic() + 120
+        while not (metrics.exists() and metrics.stat().st_size) and time.monotonic() < deadline:
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.1)
+        os.kill(process.pid, signal.SIGTERM)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+
+    assert process.returncode == 143, err
+    run = ganlab.Run(metrics.parent)
+    assert run.info["status"] == "interrupted"
+    assert run.info["step"] == Checkpoints(run.path / "checkpoints").latest().step > 0
+    assert "--resume" in out
+    assert "Traceback" not in err

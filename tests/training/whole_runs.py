@@ -1,0 +1,92 @@
+"""A run with every kind of state and of row, and whether two runs are one, bit for bit."""
+
+import json
+import signal
+from collections import Counter
+
+import numpy as np
+import tensorflow as tf
+from small import constraint, small
+from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+from tensorboard.util import tensor_util
+
+import ganlab
+from ganlab.training import session
+from ganlab.training.checkpoints import Checkpoints
+from ganlab.training.loop import Trainer
+
+
+def everything(**parts):
+    """Ten steps with every kind of state and of row: an average, power iterations, Adam, logs that divide nothing."""
+    adam = ganlab.component("optimizers", "adam")(learning_rate=1e-3)
+    return small(
+        2,
+        **{
+            "constraints": [constraint("spectral_norm"), constraint("gradient_penalty", weight=1.0)],
+            "critic_optimizer": adam,
+            "generator_optimizer": adam,
+            "ema_decay": 0.5,
+            "steps": 10,
+            "log_every": 3,
+            "checkpoint_every": 2,
+            "evaluate_every": 5,
+            "evaluators": [ganlab.component("evaluators", "mode_coverage")(samples=100)],
+            **parts,
+        },
+    )
+
+
+def lines(run):
+    return [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
+
+
+def checkpointed(run):
+    """Every number of the last checkpoint."""
+    checkpoint = Checkpoints(run.path / "checkpoints").latest()
+    reader = tf.train.load_checkpoint(checkpoint.prefix)
+    names = [n for n in reader.get_variable_to_shape_map() if "OBJECT_GRAPH" not in n]
+    return checkpoint.step, {name: reader.get_tensor(name) for name in names}
+
+
+def scalars(run):
+    """Every figure of the event files by step and tag; none may be there twice."""
+    found = [
+        (event.step, value.tag, float(tensor_util.make_ndarray(value.tensor)))
+        for path in sorted(run.path.glob("events.out.tfevents.*"))
+        for event in EventFileLoader(str(path)).Load()
+        for value in event.summary.value
+        if value.metadata.plugin_data.plugin_name == "scalars"
+    ]
+    twice = [key for key, count in Counter((step, tag) for step, tag, _ in found).items() if count > 1]
+    assert not twice
+    return sorted(found)
+
+
+def assert_equal_runs(one, other):
+    """Bit for bit, but for times."""
+    (step, numbers), (other_step, others) = checkpointed(one), checkpointed(other)
+    assert step == other_step
+    assert numbers.keys() == others.keys()
+    assert any("optimizer" in name for name in numbers)
+    assert any("spectral_norm" in name for name in numbers)
+    assert any("average" in name for name in numbers)
+    for name, value in numbers.items():
+        np.testing.assert_array_equal(others[name], value, err_msg=name)
+    assert (one.path / "metrics.jsonl").read_text() == (other.path / "metrics.jsonl").read_text()
+    assert scalars(one) == scalars(other)
+    for field in ("status", "step", "metrics", "evaluation"):
+        assert one.info[field] == other.info[field]
+
+
+def stopped_at(monkeypatch, step, sent=signal.SIGTERM):
+    """Training that gets a signal during this step, one step a chunk."""
+    original = Trainer.train
+
+    def train_and_signal(self, count):
+        values = original(self, count)
+        if self.state.step >= step:
+            signal.raise_signal(sent)
+        return values
+
+    monkeypatch.setattr(session, "_CHUNK_SECONDS", 0.0)
+    monkeypatch.setattr(Trainer, "train", train_and_signal)
