@@ -1,64 +1,101 @@
-"""`ganlab tensorboard`: TensorBoard on a folder of runs."""
+"""`ganlab tensorboard`: TensorBoard on runs."""
 
 from __future__ import annotations
 
+import contextlib
+import glob
+import signal
+import sys
 import threading
+import types
 import webbrowser
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ganlab.errors import RunError
 
+if TYPE_CHECKING:
+    from ganlab.telemetry.logfolder import LogFolder
+
 # TensorBoard keeps 10 pictures a tag by default; the pictures of a whole run are worth having.
 _IMAGES = 200
 
+# As often as TensorBoard looks for more data.
+_LOOK_SECONDS = 5.0
+
 
 @click.command("tensorboard")
-@click.argument("runs", type=click.Path(path_type=Path), default=Path("runs"))
+@click.argument("runs", nargs=-1, metavar="[RUN|FOLDER|GLOB]...")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port; by default 6006 or the next that is free.")
 @click.option("--host", help="Address to serve on; by default this machine alone can look.")
 @click.option("--open/--no-open", "open_browser", default=False, help="Open a browser on it.")
-def tensorboard(runs: Path, port: int | None, host: str | None, open_browser: bool) -> None:
+def tensorboard(runs: tuple[str, ...], port: int | None, host: str | None, open_browser: bool) -> None:
     """Shows runs in TensorBoard, until Ctrl-C.
 
-    RUNS is a folder of runs, or one run.
+    Give runs, sweeps, other folders of runs, or quoted patterns such as 'runs/*/lazy-*'; by default the folder runs.
+    Runs are called by what differs between them. HParams compares their settings and results. A run that starts
+    later appears within seconds.
     """
+    from ganlab.telemetry.logfolder import LogFolder
+
+    runs = runs or ("runs",)
     check_runs(runs)
-    url = launch(runs, port, host)
-    click.echo(f"TensorBoard on {runs}: {url} (Ctrl-C to stop)")
-    if open_browser:
-        webbrowser.open(url)
-    try:
-        threading.Event().wait()
-    except KeyboardInterrupt:
-        click.echo("Stopped.")
+    folder = LogFolder(lambda: found_runs(runs))
+    with contextlib.closing(folder), _terminated_as_interrupted():
+        folder.refresh()
+        shown = ", ".join(runs)
+        url = launch(folder.path, port, host, title=shown)
+        count = len(folder.names)
+        click.echo(f"TensorBoard on {shown}, {count} {'run' if count == 1 else 'runs'}: {url} (Ctrl-C to stop)")
+        if open_browser:
+            webbrowser.open(url)
+        try:
+            _follow(folder)
+        except KeyboardInterrupt:
+            click.echo("Stopped.")
 
 
-def check_runs(folder: Path) -> None:
-    """Checks that there is something to show.
-
-    Raises:
-        RunError: The folder has no run.
-    """
+def found_runs(arguments: Sequence[str]) -> Iterator[Path]:
+    """The directories of the runs that arguments name: runs, folders of runs, or patterns of either."""
     from ganlab.runs import find_runs
 
-    if not folder.is_dir():
-        raise RunError(
-            f"There is no folder {folder} of runs here. Give the folder that 'ganlab run --runs' wrote to, "
-            "or make a first run: ganlab run --gin quickstart.gin"
-        )
-    if next(find_runs(folder), None) is None:
-        raise RunError(f"{folder} holds no run: no run.json at or below it. Give the folder 'ganlab run' wrote to.")
+    for argument in arguments:
+        # What is there is meant as it is, whatever brackets its name has.
+        folders = [argument] if Path(argument).exists() else sorted(glob.glob(argument, recursive=True))
+        for folder in folders:
+            yield from find_runs(folder)
 
 
-def launch(runs: Path, port: int | None, host: str | None) -> str:
+def check_runs(arguments: Sequence[str]) -> None:
+    """Checks that each argument shows something.
+
+    Raises:
+        RunError: One has no run.
+    """
+    for argument in arguments:
+        if next(found_runs([argument]), None) is not None:
+            continue
+        if glob.has_magic(argument):
+            raise RunError(f"No run matches {argument!r}. See which there are: ganlab runs list")
+        if not Path(argument).is_dir():
+            raise RunError(
+                f"There is no folder {argument} of runs here. Give the folder that 'ganlab run --runs' wrote to, "
+                "or make a first run: ganlab run --gin quickstart.gin"
+            )
+        raise RunError(f"{argument} holds no run: no run.json at or below it. Give the folder 'ganlab run' wrote to.")
+
+
+def launch(folder: Path, port: int | None, host: str | None, *, title: str) -> str:
     """Starts a TensorBoard server in a thread of this process.
 
     Args:
-        runs: What to show.
+        folder: What to show.
         port: 0 for any; None for 6006 or the next that is free.
         host: None for this machine alone.
+        title: What the browser's tab says.
 
     Returns:
         Its address.
@@ -66,15 +103,41 @@ def launch(runs: Path, port: int | None, host: str | None) -> str:
     Raises:
         RunError: It cannot serve there.
     """
-    from tensorboard import program
+    # TensorBoard would import TensorFlow, for seconds, to read files that it can read without: a module of this name
+    # tells it not to.
+    sys.modules.setdefault("tensorboard.compat.notf", types.ModuleType("tensorboard.compat.notf"))
+    from tensorboard import default, program
+    from tensorboard.plugins.hparams.hparams_plugin import HParamsPlugin
 
-    arguments = ["tensorboard", "--logdir", str(runs), "--samples_per_plugin", f"images={_IMAGES}"]
-    arguments += ["--window_title", f"ganlab: {runs}"]
+    from ganlab.telemetry.hparams import ComparingHParams
+
+    arguments = ["tensorboard", "--logdir", str(folder), "--samples_per_plugin", f"images={_IMAGES}"]
+    arguments += ["--window_title", f"ganlab: {title}", "--reload_interval", str(_LOOK_SECONDS)]
     arguments += ["--port", str(port)] if port is not None else []
     arguments += ["--host", host] if host else []
-    server = program.TensorBoard()
+    plugins = [ComparingHParams if plugin is HParamsPlugin else plugin for plugin in default.get_plugins()]
+    server = program.TensorBoard(plugins=plugins)
     server.configure(argv=arguments)
     try:
         return str(server.launch())
     except program.TensorBoardServerException as error:
         raise RunError(f"TensorBoard cannot serve on {host or 'localhost'}, port {port}: {error}") from None
+
+
+def _follow(folder: LogFolder) -> None:
+    while not threading.Event().wait(_LOOK_SECONDS):
+        folder.refresh()
+
+
+@contextlib.contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """Inside, SIGTERM is a KeyboardInterrupt, so that nothing is left behind."""
+
+    def interrupt(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

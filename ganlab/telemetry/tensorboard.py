@@ -7,7 +7,6 @@ The records are TensorBoard's own protocol buffers, written by its own file writ
 from __future__ import annotations
 
 import math
-import re
 import struct
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +16,6 @@ from typing import Any, Literal
 import numpy as np
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from tensorboard.compat.proto.summary_pb2 import Summary
-from tensorboard.plugins.custom_scalar import layout_pb2
 from tensorboard.plugins.custom_scalar import metadata as layout_metadata
 from tensorboard.plugins.histogram import metadata as histogram_metadata
 from tensorboard.plugins.hparams import api_pb2, plugin_data_pb2
@@ -26,14 +24,12 @@ from tensorboard.plugins.text import metadata as text_metadata
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 from tensorboard.util import tensor_util
 
+from ganlab.telemetry.layout import layout
 from ganlab.telemetry.records import Record
 
 # Events wait in memory for the writing thread, and on it for the disk: enough of them that training never waits.
 _QUEUE = 1000
 _FLUSH_SECONDS = 10
-
-# The first part of a tag is the chart's category; these come first, in this order.
-_CATEGORIES = ("critic", "generator", "constraints")
 
 _BINS = 50
 
@@ -52,7 +48,6 @@ class TensorBoardWriter:
             purge_step: The first step that a resumed run writes again. TensorBoard then forgets what earlier event
                 files of the directory say from there on. None for a new run.
         """
-        self._directory = Path(directory)
         self._file = EventFileWriter(str(directory), max_queue_size=_QUEUE, flush_secs=_FLUSH_SECONDS)
         if purge_step is not None:
             start = SessionLog(status=SessionLog.START)
@@ -93,27 +88,17 @@ class TensorBoardWriter:
         metadata = text_metadata.create_summary_metadata(display_name=None, description=None)
         self._add(step, Summary.Value(tag=tag, metadata=metadata, tensor=_string(markdown.encode())))
 
-    def layout(self, tags: Iterable[str]) -> None:
-        """Takes the tags of a run's metrics and draws the replicas of each in one chart with the reduced line.
-
-        TensorBoard merges the layouts of all runs it shows and drops charts that are equal, so a chart depends on its
-        tag alone: the number of replicas must not show in it.
+    def layout(self, tags: Iterable[str], figures: Iterable[str] = ()) -> None:
+        """Takes the tags of a run's metrics, for the charts of the Custom Scalars tab.
 
         Args:
-            tags: Metrics as in records, without `replica/<i>/`.
+            tags: Metrics that every replica has a value of, as in records, without `replica/<i>/`.
+            figures: Tags of the run as a whole.
         """
-        categories: dict[str, list[Any]] = {}
-        for tag in dict.fromkeys(tags):
-            exact = re.escape(tag)
-            lines = layout_pb2.MultilineChartContent(tag=[f"^{exact}$", rf"^replica/\d+/{exact}$"])
-            categories.setdefault(tag.split("/")[0], []).append(layout_pb2.Chart(title=tag, multiline=lines))
-        order = [name for name in _CATEGORIES if name in categories]
-        order += sorted(set(categories) - set(order))
-        layout = layout_pb2.Layout(category=[layout_pb2.Category(title=name, chart=categories[name]) for name in order])
         value = Summary.Value(
             tag=layout_metadata.CONFIG_SUMMARY_TAG,
             metadata=layout_metadata.create_summary_metadata(),
-            tensor=_string(layout.SerializeToString()),
+            tensor=_string(layout(tags, figures).SerializeToString()),
         )
         self._add(0, value)
 
@@ -121,7 +106,8 @@ class TensorBoardWriter:
         """Takes the run's hyperparameters, and begins its row in the HParams table.
 
         There is no experiment record on purpose: TensorBoard believes the first one it meets, and then shows no
-        hyperparameter that this one run does not have. Without any it collects the columns from all runs.
+        hyperparameter that this one run does not have. Without any it collects the columns from all runs. Nor is there
+        a group, of which TensorBoard would show the mean: each run is a row, called as in the other tabs.
 
         Args:
             values: Hyperparameters by name. None and non-finite numbers are left out: they cannot be written as
@@ -130,10 +116,7 @@ class TensorBoardWriter:
         Raises:
             TypeError: A value is of another type.
         """
-        # Named for the directory, so that equal hyperparameters in two runs are two rows, not the mean of both.
-        start = plugin_data_pb2.SessionStartInfo(
-            group_name="/".join(self._directory.resolve().parts[-2:]), start_time_secs=time.time()
-        )
+        start = plugin_data_pb2.SessionStartInfo(start_time_secs=time.time())
         for name, value in sorted(values.items()):
             if value is None or (isinstance(value, float) and not math.isfinite(value)):
                 continue

@@ -1,0 +1,79 @@
+"""TensorBoard's HParams tab with the columns that compare: what differs between runs, and what they came to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorboard.plugins.hparams import backend_context, hparams_plugin, metadata, plugin_data_pb2
+
+from ganlab.runs.naming import SEED, differing, short
+
+# TensorBoard shows the first five metrics until others are ticked: these, and then the evaluators' figures.
+_FIRST = ("critic/wasserstein",)
+_LAST = ("critic/penalty", "critic/loss", "generator/loss")
+
+
+class ComparingHParams(hparams_plugin.HParamsPlugin):
+    """TensorBoard's own plugin but for the columns, which are worked out anew from the runs at each request.
+
+    Without it TensorBoard shows, of all settings and of every replica's every curve, the five that come first in the
+    alphabet.
+    """
+
+    def __init__(self, context: Any) -> None:
+        """Takes the server's context, as every plugin of TensorBoard does."""
+        super().__init__(context)
+        self._context = _Columns(context)
+
+
+class _Columns(backend_context.Context):
+    def hparams_metadata(self, *args: Any, **kwargs: Any) -> Any:
+        """The records of each run by tag, without the group that older runs are in: each run is a row of its own."""
+        runs = super().hparams_metadata(*args, **kwargs)
+        for records in runs.values():
+            content = records.get(metadata.SESSION_START_INFO_TAG)
+            start = metadata.parse_session_start_info_plugin_data(content) if content is not None else None
+            if start is not None and start.group_name:
+                start.group_name = ""
+                data = plugin_data_pb2.HParamsPluginData(session_start_info=start)
+                records[metadata.SESSION_START_INFO_TAG] = metadata.create_summary_metadata(data).plugin_data.content
+        return runs
+
+    def experiment_from_metadata(self, ctx: Any, experiment_id: str, *args: Any, **kwargs: Any) -> Any:
+        """The table's columns."""
+        experiment = super().experiment_from_metadata(ctx, experiment_id, *args, **kwargs)
+        columns = {info.name: info for info in experiment.hparam_infos}
+        wanted = self._differing(ctx, experiment_id)
+        experiment.ClearField("hparam_infos")
+        for name in wanted or columns:
+            if name in columns:
+                columns[name].display_name = short(name)
+                columns[name].differs = name in wanted
+                experiment.hparam_infos.append(columns[name])
+        metrics = sorted(filter(_is_result, experiment.metric_infos), key=_order)
+        experiment.ClearField("metric_infos")
+        experiment.metric_infos.extend(metrics)
+        return experiment
+
+    def _differing(self, ctx: Any, experiment_id: str) -> list[str]:
+        tables = []
+        for records in self.hparams_metadata(ctx, experiment_id).values():
+            if metadata.SESSION_START_INFO_TAG in records:
+                start = metadata.parse_session_start_info_plugin_data(records[metadata.SESSION_START_INFO_TAG])
+                tables.append({name: _value(value) for name, value in start.hparams.items()})
+        seeds = {table.get(SEED) for table in tables}
+        return differing(tables) + ([SEED] if len(seeds) > 1 else [])
+
+
+def _value(value: Any) -> Any:
+    return getattr(value, value.WhichOneof("kind"))
+
+
+def _is_result(info: Any) -> bool:
+    tag = info.name.tag
+    return not info.name.group and (tag in _FIRST + _LAST or tag.startswith("evaluation/"))
+
+
+def _order(info: Any) -> tuple[int, str]:
+    tag = info.name.tag
+    return (-1 if tag in _FIRST else 1 + _LAST.index(tag) if tag in _LAST else 0, tag)
