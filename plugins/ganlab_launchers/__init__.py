@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 import ganlab
 from ganlab_launchers.local import Local
+from ganlab_launchers.on_ray import OnRay
+from ganlab_launchers.slurm import Submitit
 
 
 @ganlab.hookimpl
 def ganlab_launchers() -> dict[str, Callable[..., ganlab.Launcher]]:
     """The launchers of this package."""
-    return {"local": Local}
+    return {"local": Local, "ray": OnRay, "submitit": Submitit}

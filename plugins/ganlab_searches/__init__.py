@@ -7,9 +7,10 @@ from collections.abc import Callable
 import ganlab
 from ganlab_searches.grid import Grid
 from ganlab_searches.random_search import Random
+from ganlab_searches.tpe import Optuna
 
 
 @ganlab.hookimpl
 def ganlab_searches() -> dict[str, Callable[..., ganlab.Search]]:
     """The searches of this package."""
-    return {"grid": Grid, "random": Random}
+    return {"grid": Grid, "optuna": Optuna, "random": Random}

@@ -1,0 +1,214 @@
+"""Settings that an optimizer of black boxes chooses: Optuna's."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import ganlab
+from ganlab.lazy import require
+
+# How often the sampler is asked for a configuration that was not proposed yet, before one is drawn at random.
+_ATTEMPTS = 10
+
+
+class Optuna(ganlab.Search):
+    """Learns from the objectives so far where good settings are, by Optuna's tree-structured Parzen estimator.
+
+    Needs `pip install 'ganlab[sweep]'`. Bergstra et al. (2011), "Algorithms for hyper-parameter optimization": settings
+    are drawn where the density of good configurations, divided by that of the others, is large. Watanabe (2023),
+    "Tree-structured Parzen estimator: understanding its algorithm components", says what each parameter does.
+
+    Proposal number n depends on the seed, on n and on the results by then, so a sweep that was killed goes on as if it
+    had not been. No configuration is proposed twice.
+    """
+
+    needs_objective = True
+
+    def __init__(
+        self,
+        *,
+        startup: int = 10,
+        pruner: Literal["none", "median", "hyperband"] = "none",
+        pruner_startup: int = 5,
+        warmup_steps: int = 0,
+    ) -> None:
+        """Takes how to search.
+
+        Args:
+            startup: How many configurations end before the model takes over from random draws.
+            pruner: What gives configurations up on the way: "median" those whose best so far is worse than the median
+                of the others' at the same step, "hyperband" by successive halving, in brackets of different patience
+                (Li et al., 2018, "Hyperband: a novel bandit-based approach to hyperparameter optimization").
+            pruner_startup: How many configurations end before "median" gives up any.
+            warmup_steps: Objectives before this step count for nothing: early ones of GANs say little.
+
+        Raises:
+            MissingDependencyError: Optuna is not installed.
+            ConfigError: A number is below 0, or there is no such pruner.
+        """
+        self._optuna = require("optuna")
+        for name, value in (("startup", startup), ("pruner_startup", pruner_startup), ("warmup_steps", warmup_steps)):
+            if value < 0:
+                raise ganlab.ConfigError(f"searches.optuna.{name} = {value!r} must be 0 or more.")
+        pruners = {
+            "none": self._optuna.pruners.NopPruner,
+            "median": lambda: self._optuna.pruners.MedianPruner(n_startup_trials=pruner_startup),
+            "hyperband": self._optuna.pruners.HyperbandPruner,
+        }
+        if pruner not in pruners:
+            names = ", ".join(map(repr, pruners))
+            raise ganlab.ConfigError(f"searches.optuna.pruner = {pruner!r} must be one of {names}.")
+        self._startup, self._warmup_steps, self._pruner = startup, warmup_steps, pruners[pruner]
+
+    def start(
+        self,
+        space: Mapping[str, ganlab.Choices | ganlab.Range],
+        *,
+        budget: int | None,
+        seed: int,
+        direction: Literal["minimize", "maximize"],
+        history: Sequence[ganlab.Proposal] = (),
+    ) -> None:
+        """Takes the space, and tells Optuna what is known of it.
+
+        Args:
+            space: What may be set, and to what.
+            budget: How many configurations there may be.
+            seed: Of all draws.
+            direction: Whether small or large objectives are good.
+            history: The configurations of an earlier process. What those that had not ended reported is not kept.
+
+        Raises:
+            ConfigError: There is no budget, or a range is empty or has logarithms of numbers that have none.
+        """
+        if budget is None:
+            raise ganlab.ConfigError("searches.optuna needs a budget: say how many configurations, --budget 30, say.")
+        self._budget, self._seed, self._direction = budget, seed, direction
+        self._axes = {name: _axis(name, axis, self._optuna.distributions) for name, axis in space.items()}
+        self._combinations = math.prod(axis.size for axis in self._axes.values())
+        self._proposed: list[dict[str, str]] = []
+        self._trials: list[Any] = []
+        self._given_up: set[int] = set()
+        with self._quiet():
+            # Hyperband takes a trial's bracket from the study's name.
+            self._study = self._optuna.create_study(study_name="ganlab", direction=direction, pruner=self._pruner())
+            for number, proposal in enumerate(history):
+                self._begin(dict(proposal.settings))
+                if proposal.ended:
+                    self.finish(number, proposal.value)
+
+    def propose(self) -> Mapping[str, str] | None:
+        """One more configuration; None after the budget, or where every one was proposed."""
+        number = len(self._proposed)
+        if number >= min(self._budget, self._combinations):
+            return None
+        with self._quiet():
+            settings = self._suggested(number)
+            self._begin(settings)
+        return settings
+
+    def report(self, number: int, step: int, value: float) -> bool:
+        """Hands an objective on the way to the pruner; True where that gives the configuration up."""
+        if step < self._warmup_steps or not math.isfinite(value):
+            return False
+        trial = self._trials[number]
+        with self._quiet():
+            trial.report(value, step)
+            if trial.should_prune():
+                self._given_up.add(number)
+        return number in self._given_up
+
+    def finish(self, number: int, value: float | None) -> None:
+        """Tells Optuna how a configuration ended. One that was given up counts by what it reported last."""
+        states = self._optuna.trial.TrialState
+        with self._quiet():
+            if number in self._given_up:
+                self._study.tell(self._trials[number], state=states.PRUNED)
+            elif value is None or not math.isfinite(value):
+                self._study.tell(self._trials[number], state=states.FAIL)
+            else:
+                self._study.tell(self._trials[number], value)
+
+    def _begin(self, settings: dict[str, str]) -> None:
+        """Makes the trial of a proposal; its number is the proposal's."""
+        self._study.enqueue_trial({name: self._axes[name].value(text) for name, text in settings.items()})
+        self._trials.append(self._study.ask(self._distributions()))
+        self._proposed.append(settings)
+
+    def _suggested(self, number: int) -> dict[str, str]:
+        """What the model suggests, on a copy of the study: what is proposed has fewer digits, and is new."""
+        digest = hashlib.sha256(f"{self._seed} {number}".encode()).digest()
+        seed = int.from_bytes(digest[:4], "big")
+        # Optuna's sampler goes on from draw to draw; one for each proposal is the same after a restart.
+        sampler = self._optuna.samplers.TPESampler(seed=seed, n_startup_trials=self._startup, multivariate=True)
+        copy = self._optuna.create_study(direction=self._direction, sampler=sampler)
+        copy.add_trials(self._study.get_trials(deepcopy=False))
+        attempts = 0
+        while True:
+            if attempts == _ATTEMPTS:
+                copy.sampler = self._optuna.samplers.RandomSampler(seed=seed)
+            drawn = copy.ask(self._distributions()).params
+            settings = {name: axis.text(drawn[name]) for name, axis in self._axes.items()}
+            if settings not in self._proposed:
+                return settings
+            attempts += 1
+
+    def _distributions(self) -> dict[str, Any]:
+        return {name: axis.distribution for name, axis in self._axes.items()}
+
+    @contextmanager
+    def _quiet(self) -> Iterator[None]:
+        """Keeps Optuna's notes of each trial from a sweep's table."""
+        logging = self._optuna.logging
+        verbosity = logging.get_verbosity()
+        logging.set_verbosity(logging.ERROR)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                yield
+        finally:
+            logging.set_verbosity(verbosity)
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """A setting as Optuna has it.
+
+    Attributes:
+        distribution: Optuna's.
+        size: How many values there are.
+        text: What an experiment file writes for a value of Optuna's.
+        value: The other way round.
+    """
+
+    distribution: Any
+    size: float
+    text: Callable[[Any], str]
+    value: Callable[[str], Any]
+
+
+def _axis(name: str, axis: ganlab.Choices | ganlab.Range, distributions: Any) -> _Axis:
+    if isinstance(axis, ganlab.Choices):
+        choices = tuple(dict.fromkeys(axis.values))
+        return _Axis(distributions.CategoricalDistribution(choices), len(choices), str, str)
+    try:
+        if axis.integer:
+            low, high = math.ceil(axis.low), math.floor(axis.high)
+            return _Axis(distributions.IntDistribution(low, high, log=axis.log), high - low + 1, str, int)
+        distribution = distributions.FloatDistribution(axis.low, axis.high, log=axis.log)
+    except ValueError as error:
+        raise ganlab.ConfigError(
+            f"searches.optuna cannot search {name} from {axis.low} to {axis.high}: {error}"
+        ) from None
+
+    def text(value: float) -> str:
+        # Six digits are plenty, and short enough for the name of a folder.
+        return repr(min(max(float(f"{value:.6g}"), axis.low), axis.high))
+
+    return _Axis(distribution, math.inf, text, float)
