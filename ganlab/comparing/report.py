@@ -16,6 +16,11 @@ from ganlab.comparing.markup import Child, document, element
 from ganlab.comparing.origins import origins
 from ganlab.runs.run import write_atomically
 
+_NO_DIRECTION = (
+    "Of none of these metrics it is known which values are better. Say so to see which configuration is better and "
+    "how surely: --metric 'TAG:min' or --metric 'TAG:max'."
+)
+
 
 def write_report(comparison: Comparison, path: Path) -> None:
     """Writes a comparison's report; a crash leaves the file that was there, or the whole report.
@@ -75,8 +80,8 @@ def _sections(comparison: Comparison) -> Iterator[tuple[str, str, ET.Element]]:
     """Each section's name, its heading and itself, in order; those that would be empty are left out."""
     yield _section("compared", "What is compared", *_compared(comparison), page=False)
     yield _section("results", "Results", report_tables.results(comparison), page=False)
-    improvements = report_tables.improvements(comparison)
-    if improvements is not None:
+    if len(comparison.configurations) > 1:
+        improvements = report_tables.improvements(comparison) or element("p", _NO_DIRECTION)
         yield _section("improvement", "Probability of improvement", improvements, page=False)
     yield _section("problems", "Problems", _problems(comparison), page=False)
     over_steps = list(_charts(comparison, replicas=False))
@@ -106,7 +111,7 @@ def _section(name: str, heading: str, *inside: Child, page: bool = True) -> tupl
 
 def _title(comparison: Comparison) -> str:
     runs = sum(len(row.runs) for row in comparison.configurations)
-    return f"{_count(len(comparison.configurations), 'configuration')}, {_count(runs, 'run')}"
+    return f"Comparison: {_count(len(comparison.configurations), 'configuration')}, {_count(runs, 'run')}"
 
 
 def _compared(comparison: Comparison) -> Iterator[ET.Element]:
@@ -128,7 +133,7 @@ def _problems(comparison: Comparison) -> ET.Element:
 def _about_curves(comparison: Comparison) -> ET.Element:
     about = "Lines are means over a configuration's runs. "
     if len(comparison.configurations) <= report_figures.MOST_BANDS:
-        about += "Bands are 95% intervals of them, where there is more than one run. "
+        about += "Bands reach from the smallest to the largest run. "
     else:
         about += f"Bands are not drawn: {len(comparison.configurations)} of them would hide each other. "
     return element("p", about + "A click on a name in a legend hides its line in all charts.", class_="note")

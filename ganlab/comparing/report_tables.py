@@ -105,8 +105,9 @@ def results(comparison: Comparison) -> ET.Element:
         for number, (row, row_cells) in enumerate(zip(comparison.configurations, cells, strict=True))
     ]
     return table(
-        "The mean of the last values over the runs, its 95% interval in brackets, and n where not all runs have it; then the same of each run's "
-        "best value. Bold: the best mean. Bars show means and intervals on one scale a column.",
+        "The mean of the last values over the runs, its 95% interval in brackets, and n where not all runs have it"
+        + ("; then the same of each run's best value. Bold: the best mean" if comparison.best else "")
+        + ". Bars: means and intervals, on one scale a column.",
         columns,
         rows,
         wide=len(comparison.metrics) > _MOST_ON_PAPER,
@@ -178,28 +179,38 @@ def _metric_cells(comparison: Comparison, metric: Metric) -> list[list[Child]]:
             leads = estimate.mean == leading and len(there) > 1
             cell = [
                 _figure(estimate.mean, row, "last.mean", metric.tag, class_="leading" if leads else None),
-                *_details(estimate, row, "last", metric.tag),
+                element("small", *_details(estimate, row, "last", metric.tag)),
+                _middle(estimate, row, metric.tag),
                 interval(estimate.mean, low, high, scale),
             ]
         best = comparison.best.get((row.label, metric.tag))
         if best:
             mean = _figure(best.mean, row, "best.mean", metric.tag)
-            cell.append(element("small", "best ", mean, *_details(best, row, "best", metric.tag, small=False)))
+            cell.append(element("small", "best ", mean, " ", *_details(best, row, "best", metric.tag)))
         cells.append(cell)
     return cells
 
 
-def _details(estimate: Estimate, row: Configuration, which: str, tag: str, *, small: bool = True) -> list[Child]:
-    """An estimate's interval, number of runs and interquartile mean, where it has them."""
-    parts: list[Child] = []
-    if estimate.low is not None and estimate.high is not None:
-        low, high = _figure(estimate.low, row, f"{which}.low", tag), _figure(estimate.high, row, f"{which}.high", tag)
-        parts += ["[", low, ", ", high, "] "]
+def _details(estimate: Estimate, row: Configuration, which: str, tag: str) -> list[Child]:
+    """An estimate's interval, and its number of runs where that is not all of them."""
+    found = _bounds(estimate.low, estimate.high, row, f"{which}.", tag)
     if estimate.n != len(row.runs):
-        parts += ["n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}", _figure(estimate.n, row, f"{which}.n", tag)]
-    if small and estimate.iqm is not None:
-        parts += [", interquartile mean ", _figure(estimate.iqm, row, f"{which}.iqm", tag)]
-    return ([element("small", *parts)] if parts else []) if small else [" ", *parts]
+        found += [" n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}", _figure(estimate.n, row, f"{which}.n", tag)]
+    return found
+
+
+def _middle(estimate: Estimate, row: Configuration, tag: str) -> ET.Element | None:
+    """The interquartile mean with its interval; None where there are too few runs for one."""
+    if estimate.iqm is None:
+        return None
+    bounds = _bounds(estimate.iqm_low, estimate.iqm_high, row, "last.iqm_", tag)
+    return element("small", "interquartile mean ", _figure(estimate.iqm, row, "last.iqm", tag), " ", *bounds)
+
+
+def _bounds(low: float | None, high: float | None, row: Configuration, which: str, tag: str) -> list[Child]:
+    if low is None or high is None:
+        return []
+    return ["[", _figure(low, row, f"{which}low", tag), ", ", _figure(high, row, f"{which}high", tag), "]"]
 
 
 def _improvement_cell(comparison: Comparison, row: Configuration, tag: str) -> list[Child]:
@@ -215,9 +226,8 @@ def _improvement_interval(found: Improvement, row: Configuration, tag: str) -> C
     if found.low is None or found.high is None:
         return None
     low = _figure(found.low, row, "improvement.low", tag, text=_percent(found.low))
-    return element(
-        "small", "[", low, ", ", _figure(found.high, row, "improvement.high", tag, text=_percent(found.high)), "]"
-    )
+    high = _figure(found.high, row, "improvement.high", tag, text=_percent(found.high))
+    return element("small", "[", low, ", ", high, "]")
 
 
 def _improvement_bar(found: Improvement) -> ET.Element:
