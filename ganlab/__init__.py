@@ -46,6 +46,7 @@ from ganlab.roles import (
 
 if TYPE_CHECKING:
     from ganlab import functional, layers, lipschitz, transport
+    from ganlab.comparing import compare
     from ganlab.composition import Experiment, experiment
     from ganlab.runs import Run
     from ganlab.training import train
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _LAZY = {
+    "compare": "ganlab.comparing",
     "Experiment": "ganlab.composition",
     "experiment": "ganlab.composition",
     "Run": "ganlab.runs",
@@ -103,6 +105,7 @@ __all__ = [
     "RunError",
     "Search",
     "TrainingFailedError",
+    "compare",
     "component",
     "experiment",
     "functional",

@@ -18,6 +18,7 @@ COMMANDS = {
     "plugins": "ganlab.cli.plugins",
     "config": "ganlab.cli.config",
     "tensorboard": "ganlab.cli.tensorboard",
+    "compare": "ganlab.cli.compare",
     "doctor": "ganlab.cli.doctor",
     "verify": "ganlab.cli.verify",
 }

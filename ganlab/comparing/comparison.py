@@ -68,10 +68,7 @@ def compare(
     """
     runs, problems = read_runs(paths)
     runs, reruns = without_reruns(runs)
-    if metrics:
-        chosen, unshown = named_metrics(metrics, runs), []
-    else:
-        chosen, unshown = default_metrics(runs)
+    chosen, unshown = (named_metrics(metrics, runs), ()) if metrics else default_metrics(runs)
     runs, unreadable = _with_rows(runs, chosen)
     found, columns = configurations(runs, by)
     wanted = None if against is None else reference(against, found)

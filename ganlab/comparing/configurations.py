@@ -15,6 +15,9 @@ from ganlab.runs.naming import SEED, Scalar, described, differing, setting
 # Of a label, which legends and rows begin with.
 _LONGEST = 80
 
+# At the end of one that would be longer.
+CUT = "…"
+
 
 @dataclass(frozen=True)
 class Configuration:
@@ -120,7 +123,7 @@ def _labels(settings: Sequence[dict[str, Scalar]], columns: Sequence[str]) -> li
     labels: list[str] = []
     for values in settings:
         said = described(values, columns) or " ".join(f"no {short[name]}" for name in columns) or "all runs"
-        said = said if len(said) <= _LONGEST else said[:_LONGEST].rpartition(" ")[0] + " …"
+        said = said if len(said) <= _LONGEST else said[:_LONGEST].rpartition(" ")[0] + f" {CUT}"
         label = next(text for text in _numbered(said) if text not in labels)
         labels.append(label)
     return labels
@@ -128,7 +131,7 @@ def _labels(settings: Sequence[dict[str, Scalar]], columns: Sequence[str]) -> li
 
 def _numbered(text: str) -> Iterator[str]:
     yield text
-    yield from (f"{text} ({number})" for number in itertools.count(2))
+    yield from (f"({number}) {text}" for number in itertools.count(2))
 
 
 def _values(run: RunSummary, columns: Sequence[str]) -> dict[str, Scalar]:

@@ -49,7 +49,7 @@ class Metric:
     direction: Direction | None
 
 
-def default_metrics(runs: Iterable[RunSummary]) -> tuple[tuple[Metric, ...], list[str]]:
+def default_metrics(runs: Iterable[RunSummary]) -> tuple[tuple[Metric, ...], tuple[str, ...]]:
     """The evaluators' figures and the critic's estimate, six at most.
 
     Args:
@@ -63,7 +63,7 @@ def default_metrics(runs: Iterable[RunSummary]) -> tuple[tuple[Metric, ...], lis
     estimate = [_ESTIMATE] if _ESTIMATE in tags else []
     room = _COLUMNS - len(estimate)
     chosen = figures[:room] + estimate or [tag for tag in tags if "/" in tag][:_COLUMNS]
-    return tuple(Metric(tag, direction(tag)) for tag in chosen), figures[room:]
+    return tuple(Metric(tag, direction(tag)) for tag in chosen), tuple(figures[room:])
 
 
 def named_metrics(asked: Sequence[str], runs: Sequence[RunSummary]) -> tuple[Metric, ...]:

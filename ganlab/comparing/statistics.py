@@ -65,14 +65,14 @@ class Improvement:
 
     Attributes:
         probability: P(better) + P(equal) / 2 over all pairs of runs.
-        low: The 95% interval's lower end; None where one side has a single run.
-        high: The interval's upper end; None where one side has a single run.
+        low: The 95% interval's lower end.
+        high: The interval's upper end.
         against: The other configuration's label.
     """
 
     probability: float
-    low: float | None
-    high: float | None
+    low: float
+    high: float
     against: str
 
 
@@ -148,18 +148,16 @@ def improvement(mine: Sequence[float], theirs: Sequence[float], direction: str, 
         against: The other configuration's label.
 
     Returns:
-        The probability, the statistic of Mann and Whitney over the number of pairs; None where a side has no run. Its
-        interval is Newcombe's.
+        The probability, the statistic of Mann and Whitney over the number of pairs, with Newcombe's interval; None
+        where a side has fewer than two runs, of which it could only be 0, 1/2 or 1.
     """
-    if not mine or not theirs:
+    if min(len(mine), len(theirs)) < 2:
         return None
     ours, others = (
         np.array([_rank(value, direction) for value in side], np.float64)[:, None] for side in (mine, theirs)
     )
     wins = (ours > others.T) + 0.5 * (ours == others.T)
     probability = float(wins.mean())
-    if min(len(mine), len(theirs)) == 1:
-        return Improvement(probability, None, None, against)
     return Improvement(probability, *newcombe_interval(probability, len(mine), len(theirs)), against)
 
 

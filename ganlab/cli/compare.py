@@ -1,0 +1,93 @@
+"""`ganlab compare`: runs side by side, with what the seeds say of the noise."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import click
+
+from ganlab.errors import RunError
+
+# Where there is no terminal to ask.
+_WIDTH = 100
+
+
+@click.command("compare")
+@click.argument("runs", metavar="RUN|FOLDER|GLOB...", nargs=-1, required=True)
+@click.option(
+    "--by",
+    metavar="SETTING",
+    multiple=True,
+    help="Rows are groups by this setting alone; others are pooled. In full or in short: weight. May be given several "
+    "times.",
+)
+@click.option(
+    "--metric",
+    "metrics",
+    metavar="TAG",
+    multiple=True,
+    help="What to compare, such as critic/loss or modes; TAG:max or TAG:min says which values are better. By default "
+    "the evaluators' figures and critic/wasserstein. May be given several times.",
+)
+@click.option(
+    "--against",
+    metavar="CONFIGURATION",
+    help="What improvement is measured over; by default each metric's best configuration.",
+)
+@click.option("--csv", "csv_file", metavar="FILE", type=click.Path(path_type=Path), help="Write a CSV file too.")
+@click.option("--html", "html_file", metavar="FILE", type=click.Path(path_type=Path), help="Write a report too.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON instead of tables.")
+def compare(
+    runs: tuple[str, ...],
+    by: tuple[str, ...],
+    metrics: tuple[str, ...],
+    against: str | None,
+    csv_file: Path | None,
+    html_file: Path | None,
+    as_json: bool,
+) -> None:
+    """Compares runs: one row a configuration, that is, runs whose settings are equal but for the seed.
+
+    Shows the settings that differ, each metric's mean over the seeds with its 95% interval, the best values, times,
+    and how probable it is that one configuration is better than another. Runs may be in progress.
+
+    \b
+    ganlab compare runs/my-sweep
+    ganlab compare runs/quickstart --by constraints --metric mode_coverage/modes
+    ganlab compare 'runs/*/baseline-*' --metric critic/wasserstein:min --html report.html
+    """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
+    from ganlab.comparing import compare as compared
+    from ganlab.comparing.writing import as_data, to_csv
+
+    comparison = compared(runs, by=by, metrics=metrics, against=against)
+    if csv_file is not None:
+        _write(csv_file, to_csv(comparison))
+    if html_file is not None:
+        from ganlab.comparing.report import report
+
+        _write(html_file, report(comparison))
+    if as_json:
+        click.echo(json.dumps(as_data(comparison), indent=2, allow_nan=False))
+        return
+    from rich.console import Console
+
+    from ganlab.comparing.table import print_tables
+
+    console = Console(highlight=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _WIDTH
+    print_tables(comparison, console)
+    for path in (csv_file, html_file):
+        if path is not None:
+            click.echo(f"Wrote {path}")
+
+
+def _write(path: Path, text: str) -> None:
+    from ganlab.runs.run import write_atomically
+
+    try:
+        write_atomically(path, text)
+    except OSError as error:
+        raise RunError(f"{path} cannot be written: {error.strerror}. Choose another file.") from None

@@ -1,0 +1,194 @@
+"""A comparison on a screen: tables as wide as there is room for, and what there is to know in sentences below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ganlab.comparing.comparison import Comparison
+from ganlab.comparing.configurations import CUT, Configuration
+from ganlab.comparing.naming import shortened
+from ganlab.comparing.states import diverged, unfinished
+from ganlab.comparing.statistics import Estimate
+from ganlab.runs.naming import Scalar
+
+_GAP = 2
+
+# The part of the width that the settings may take; where they need more, one column tells them all.
+_SETTINGS = 0.45
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One column: its heading and a cell a configuration, lines of both separated by line ends."""
+
+    heading: str
+    cells: tuple[str, ...]
+    right: bool = True
+
+    @property
+    def width(self) -> int:
+        return max(len(line) for text in (self.heading, *self.cells) for line in text.split("\n"))
+
+
+def print_tables(comparison: Comparison, console: Console) -> None:
+    """Prints a comparison.
+
+    Args:
+        comparison: What to print.
+        console: Where; its width decides how many columns stand side by side.
+    """
+    leading = _leading(comparison, console.width)
+    for number, columns in enumerate(_side_by_side(leading, list(_columns(comparison)), console.width)):
+        if number:
+            console.print()
+        console.print(_table([*leading, *columns]))
+    better = list(_improvements(comparison))
+    for columns in _side_by_side(leading, better, console.width) if better else ():
+        console.print("\nProbability that a run is better than a run of the reference, [95% interval]:")
+        console.print(_table([*leading, *columns]))
+    console.print()
+    for sentence in (*_reading(comparison), *comparison.problems):
+        console.print(_safe(sentence), markup=False)
+
+
+def text_of(value: Scalar | None) -> str:
+    """A setting's value as tables and labels show it; a dash where there is none."""
+    if value is None:
+        return "-"
+    return f"{value:.6g}" if isinstance(value, float) else _safe(str(value))
+
+
+def duration(seconds: float | None) -> str:
+    """A time in words: `8.4 s`, `3 min 20 s`, `2 h 5 min`."""
+    if seconds is None:
+        return "-"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def number(value: float) -> str:
+    """A figure with four digits."""
+    return f"{value:.4g}"
+
+
+def _leading(comparison: Comparison, width: int) -> list[_Column]:
+    """The columns that tell configurations apart, which every table begins with."""
+    rows, short = comparison.configurations, shortened(comparison.differing)
+    columns = [
+        _Column(short[name], tuple(text_of(one.settings.get(name)) for one in rows), right=_all_numbers(rows, name))
+        for name in comparison.differing
+    ]
+    if columns and sum(column.width + _GAP for column in columns) <= _SETTINGS * width:
+        return columns
+    return [_Column("configuration", tuple(_safe(one.label) for one in rows), right=False)]
+
+
+def _columns(comparison: Comparison) -> Iterator[_Column]:
+    rows = comparison.configurations
+    yield _Column("runs", tuple(_runs(one) for one in rows))
+    for metric in comparison.metrics:
+        heading = _heading(metric.tag)
+        lasts = [comparison.estimates.get((one.label, metric.tag)) for one in rows]
+        yield _Column(f"{heading}\nlast", tuple(map(_estimate, lasts, (len(one.runs) for one in rows))))
+        if metric.direction:
+            bests = [comparison.best.get((one.label, metric.tag)) for one in rows]
+            cells = tuple(map(_estimate, bests, (len(one.runs) for one in rows)))
+            yield _Column(f"{heading}\nbest ({metric.direction})", cells)
+    yield _Column("time", tuple(duration(one.wall_seconds) for one in rows))
+    speeds = [one.steps_per_second for one in rows]
+    yield _Column("steps/s", tuple("-" if speed is None else f"{speed:.3g}" for speed in speeds))
+
+
+def _improvements(comparison: Comparison) -> Iterator[_Column]:
+    for metric in comparison.metrics:
+        found = [comparison.improvement.get((one.label, metric.tag)) for one in comparison.configurations]
+        reference = next((one.against for one in found if one is not None), None)
+        if reference is None:
+            continue
+        cells = tuple(
+            f"{better.probability:.2f} [{better.low:.2f}, {better.high:.2f}]"
+            if better is not None
+            else "reference"
+            if one.label == reference
+            else "-"
+            for one, better in zip(comparison.configurations, found, strict=True)
+        )
+        yield _Column(f"{_heading(metric.tag)}\n({metric.direction})", cells)
+
+
+def _side_by_side(leading: Sequence[_Column], columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
+    """The columns in groups that fit beside the leading ones; a group has one at least."""
+    room = width - min(sum(column.width + _GAP for column in leading), int(_SETTINGS * width))
+    group: list[_Column] = []
+    used = 0
+    for column in columns:
+        if group and used + column.width + _GAP > room:
+            yield group
+            group, used = [], 0
+        group.append(column)
+        used += column.width + _GAP
+    yield group
+
+
+def _table(columns: Sequence[_Column]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False)
+    for column in columns:
+        # Figures stay whole; of the others the words may go to the next line.
+        table.add_column(Text(column.heading), justify="right" if column.right else "left", no_wrap=column.right)
+    for cells in zip(*(column.cells for column in columns), strict=True):
+        table.add_row(*map(Text, cells))
+    return table
+
+
+def _heading(tag: str) -> str:
+    return _safe(tag.removeprefix("evaluation/").replace("/", "\n"))
+
+
+def _runs(one: Configuration) -> str:
+    lines = [str(len(one.runs))]
+    lines += [f"{len(unfinished(one))} unfinished"] if unfinished(one) else []
+    lines += [f"{len(diverged(one))} diverged"] if diverged(one) else []
+    return "\n".join(lines)
+
+
+def _estimate(found: Estimate | None, runs: int) -> str:
+    if found is None:
+        return "-"
+    lines = [number(found.mean)]
+    if found.low is not None and found.high is not None:
+        lines.append(f"[{number(found.low)}, {number(found.high)}]")
+    if found.iqm is not None:
+        lines.append(f"iqm {number(found.iqm)}")
+    if found.n < runs:
+        lines.append(f"of {found.n}")
+    return "\n".join(lines)
+
+
+def _reading(comparison: Comparison) -> Iterator[str]:
+    """How the tables are to be read."""
+    found = comparison.estimates.values()
+    if any(one.n > 1 for one in found):
+        middle = ", interquartile mean" if any(one.iqm is not None for one in found) else ""
+        yield f"Figures: mean over runs, [95% interval]{middle}. docs/comparing.md says how they are made."
+    elif found:
+        yield "One run each: nothing tells how much of a difference is chance. Train more seeds: ganlab run --seed N."
+    if any(one.label.endswith(CUT) for one in comparison.configurations):
+        yield "More settings differ than fit: --csv and --html show all of them, --by groups by some."
+
+
+def _all_numbers(rows: Sequence[Configuration], name: str) -> bool:
+    return not any(isinstance(one.settings.get(name), str) for one in rows)
+
+
+def _safe(text: str) -> str:
+    """A run's text without what a terminal would obey."""
+    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)

@@ -1,0 +1,83 @@
+"""A comparison as data for JSON, and as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from ganlab.comparing.comparison import Comparison
+from ganlab.comparing.configurations import Configuration
+from ganlab.comparing.states import diverged, unfinished
+from ganlab.telemetry.jsonl import to_json
+
+
+def as_data(comparison: Comparison) -> dict[str, Any]:
+    """Everything, as plain values for `json.dumps`: what is not finite is a string, as in metrics.jsonl."""
+    data: dict[str, Any] = to_json(
+        {
+            "differing": comparison.differing,
+            "common": comparison.common,
+            "metrics": [asdict(metric) for metric in comparison.metrics],
+            "configurations": [_row(comparison, one) for one in comparison.configurations],
+            "problems": comparison.problems,
+        }
+    )
+    return data
+
+
+def to_csv(comparison: Comparison) -> str:
+    """A line a configuration, plain numbers; what is not known is empty.
+
+    Returns:
+        The label, the settings that differ, the counts of runs, time and speed, and for each metric `<tag> last` with
+        its interval, number of runs and interquartile mean, `<tag> best` with its interval, and `<tag> improvement`
+        with its interval.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    rows = [list(_cells(comparison, one)) for one in comparison.configurations]
+    writer.writerow([name for name, _ in rows[0]])
+    writer.writerows([["" if value is None else value for _, value in row] for row in rows])
+    return text.getvalue()
+
+
+def _row(comparison: Comparison, one: Configuration) -> dict[str, Any]:
+    tags = [metric.tag for metric in comparison.metrics]
+    found: dict[str, Mapping[tuple[str, str], Any]] = {
+        "last": comparison.estimates,
+        "best": comparison.best,
+        "improvement": comparison.improvement,
+    }
+    return {
+        "label": one.label,
+        "settings": one.settings,
+        "wall_seconds": one.wall_seconds,
+        "steps_per_second": one.steps_per_second,
+        **{
+            title: {tag: asdict(values[one.label, tag]) for tag in tags if (one.label, tag) in values}
+            for title, values in found.items()
+        },
+        "runs": [{**asdict(run), "steps_per_second": run.steps_per_second} for run in one.runs],
+    }
+
+
+def _cells(comparison: Comparison, one: Configuration) -> Sequence[tuple[str, Any]]:
+    cells: list[tuple[str, Any]] = [("configuration", one.label)]
+    cells += [(name, one.settings.get(name)) for name in comparison.differing]
+    cells += [("runs", len(one.runs)), ("unfinished", len(unfinished(one))), ("diverged", len(diverged(one)))]
+    cells += [("wall_seconds", one.wall_seconds), ("steps_per_second", one.steps_per_second)]
+    for metric in comparison.metrics:
+        key = (one.label, metric.tag)
+        last = comparison.estimates.get(key)
+        for name in ("mean", "low", "high", "n", "iqm"):
+            cells.append((f"{metric.tag} last {name}", getattr(last, name, None)))
+        if metric.direction:
+            best, better = comparison.best.get(key), comparison.improvement.get(key)
+            for name in ("mean", "low", "high", "n"):
+                cells.append((f"{metric.tag} best {name}", getattr(best, name, None)))
+            for name in ("probability", "low", "high", "against"):
+                cells.append((f"{metric.tag} improvement {name}", getattr(better, name, None)))
+    return cells
