@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from ganlab.lazy import require
 from ganlab_launchers.children import CANNOT_START, Child
 
 _KILLED, _TERMINATED = 137, 143
-_WAIT_SECONDS = 0.2
+_WAIT_SECONDS, _CONNECT_SECONDS = 0.2, 10.0
 
 # Nothing of a trial passes through Ray but its command and its exit status. The least that Ray takes is 75 MB.
 _OBJECT_STORE_BYTES = 80 * 2**20
@@ -88,11 +89,12 @@ class OnRay(ganlab.Launcher):
             if self._address is None:
                 settings |= {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES}
             try:
+                _check_listening(self._address)
                 ray.init(address=self._address or "local", **settings)
-            except (ConnectionError, RuntimeError, ValueError) as error:
+            except (OSError, RuntimeError, ValueError) as error:
                 raise ganlab.ConfigError(
-                    f"launchers.ray.address = {self._address!r} cannot be used: {error} Leave it out for a Ray on this "
-                    "machine alone."
+                    f"launchers.ray.address = {self._address!r} cannot be used: {str(error).rstrip('.')}. Leave it out "
+                    "for a Ray on this machine alone."
                 ) from error
             self._own = True
         if self._own and self._address is None:
@@ -170,6 +172,13 @@ class _Command:
     def stop(self) -> None:
         """Has the command save and end."""
         self._told.set()
+
+
+def _check_listening(address: str | None) -> None:
+    """Raises OSError where nobody listens at an address, for which Ray would wait minutes and then end the process."""
+    host, colon, port = (address or "").rpartition("//")[2].rpartition(":")
+    if colon and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS).close()
 
 
 def _is_of_devices(name: str) -> bool:

@@ -45,7 +45,7 @@ class Optuna(ganlab.Search):
             pruner: What gives configurations up on the way: "median" those whose best so far is worse than the median
                 of the others' at the same step, "hyperband" by successive halving, in brackets of different patience
                 (Li et al., 2018, "Hyperband: a novel bandit-based approach to hyperparameter optimization").
-            pruner_startup: How many configurations end before "median" gives up any.
+            pruner_startup: How many configurations are trained to the end before "median" gives up any.
             warmup_steps: Objectives before this step count for nothing: early ones of GANs say little.
 
         Raises:
@@ -82,7 +82,7 @@ class Optuna(ganlab.Search):
             budget: How many configurations there may be.
             seed: Of all draws.
             direction: Whether small or large objectives are good.
-            history: The configurations of an earlier process. What those that had not ended reported is not kept.
+            history: The configurations of an earlier process.
 
         Raises:
             ConfigError: There is no budget, or a range is empty or has logarithms of numbers that have none.
@@ -100,6 +100,10 @@ class Optuna(ganlab.Search):
             self._study = self._optuna.create_study(study_name="ganlab", direction=direction, pruner=self._pruner())
             for number, proposal in enumerate(history):
                 self._begin(dict(proposal.settings))
+                for step, value in proposal.reports:
+                    self._note(number, step, value)
+                if proposal.given_up:
+                    self._given_up.add(number)
                 if proposal.ended:
                     self.finish(number, proposal.value)
 
@@ -115,12 +119,8 @@ class Optuna(ganlab.Search):
 
     def report(self, number: int, step: int, value: float) -> bool:
         """Hands an objective on the way to the pruner; True where that gives the configuration up."""
-        if step < self._warmup_steps or not math.isfinite(value):
-            return False
-        trial = self._trials[number]
         with self._quiet():
-            trial.report(value, step)
-            if trial.should_prune():
+            if self._note(number, step, value) and self._trials[number].should_prune():
                 self._given_up.add(number)
         return number in self._given_up
 
@@ -134,6 +134,13 @@ class Optuna(ganlab.Search):
                 self._study.tell(self._trials[number], state=states.FAIL)
             else:
                 self._study.tell(self._trials[number], value)
+
+    def _note(self, number: int, step: int, value: float) -> bool:
+        """Tells Optuna an objective on the way, if it counts."""
+        counts = step >= self._warmup_steps and math.isfinite(value)
+        if counts:
+            self._trials[number].report(value, step)
+        return counts
 
     def _begin(self, settings: dict[str, str]) -> None:
         """Makes the trial of a proposal; its number is the proposal's."""

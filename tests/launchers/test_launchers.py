@@ -1,0 +1,139 @@
+"""What every launcher promises: environment, folder, log, exit statuses as shells count them, and signals."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from jobs import status
+
+import ganlab
+
+# Says what it was given, and ends as it is told.
+GIVEN = """
+import os, sys
+print(os.environ["COLOUR"], os.environ["OMP_NUM_THREADS"], os.environ["FROM_THE_SWEEP"], os.getcwd(), flush=True)
+print("an error", file=sys.stderr)
+sys.exit(int(os.environ["STATUS"]))
+"""
+
+# Trains, so to speak: saves when it is asked to.
+SAVING = """
+import os, signal, sys, time
+def save(number, frame):
+    print("saved", flush=True)
+    sys.exit(143)
+signal.signal(signal.SIGTERM, save)
+print("process", os.getpid(), "is training", flush=True)
+time.sleep(60)
+"""
+
+LAUNCHERS = ["local", "submitit", "slurm", pytest.param("ray", marks=pytest.mark.slow)]
+
+
+@pytest.fixture(params=LAUNCHERS)
+def launcher(request, monkeypatch):
+    monkeypatch.setenv("FROM_THE_SWEEP", "yes")
+    if request.param == "ray":
+        return request.getfixturevalue("ray_launcher")
+    if request.param == "slurm":
+        request.getfixturevalue("slurm")
+        return ganlab.component("launchers", "submitit")()
+    return ganlab.component("launchers", request.param)(**({"cluster": "local"} if request.param == "submitit" else {}))
+
+
+def test_it_hands_on_environment_folder_and_status_and_adds_to_the_log(launcher, tried, told, tmp_path):
+    (tmp_path / "log.txt").write_text("what was there\n")
+    jobs = [tried(launcher, GIVEN, COLOUR="red", OMP_NUM_THREADS="3", STATUS=str(n)) for n in (0, 3)]
+    assert [status(job) for job in jobs] == [0, 3]
+    assert [job.poll() for job in jobs] == [0, 3]  # and so it stays
+    lines = told("error").splitlines()
+    assert lines[0] == "what was there"
+    assert sorted(lines[1:]) == sorted([f"red 3 yes {tmp_path}", "an error"] * 2)
+
+
+def test_what_a_signal_ended_has_128_and_its_number(launcher, tried):
+    assert status(tried(launcher, "import os; os.kill(os.getpid(), 9)")) == 137
+
+
+def test_a_job_that_is_stopped_saves_first(launcher, tried, told):
+    job = tried(launcher, SAVING)
+    told("is training")
+    assert job.poll() is None
+    job.stop()
+    job.stop()
+    assert status(job) == 143
+    assert told("saved").count("saved") == 1
+    job.stop()  # one that has ended is left alone
+
+
+def test_a_job_that_is_stopped_at_once_ends_as_if_it_had_begun(launcher, tried):
+    job = tried(launcher, "import time; time.sleep(60)")
+    job.stop()
+    assert status(job) == 143
+
+
+def test_a_command_that_is_not_there_is_told_in_the_log(launcher, tmp_path, told):
+    job = launcher.start(["/no/such/python"], environment={}, folder=tmp_path, log=tmp_path / "log.txt")
+    assert status(job) == 127
+    assert told("cannot be started") == "/no/such/python cannot be started: No such file or directory.\n"
+
+
+SWEEP = """
+import pathlib, sys, time
+import ganlab
+name, arguments, child = {name!r}, {arguments!r}, {child!r}
+launcher = ganlab.component("launchers", name)(**arguments)
+here = pathlib.Path.cwd()
+job = launcher.start([sys.executable, "-c", child], environment={{}}, folder=here, log=here / "log.txt")
+while job.poll() is None:
+    time.sleep(0.1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("local", {}),
+        ("submitit", {"cluster": "local", "orphan_seconds": 3}),
+        pytest.param("ray", {}, marks=pytest.mark.slow),
+    ],
+)
+def test_no_job_outlives_a_sweep_that_was_killed(name, arguments, tmp_path, told):
+    if name == "ray":
+        pytest.importorskip("ray", reason="Ray is of the extra [ray], which is too large for every test environment")
+    sweep = subprocess.Popen(
+        [sys.executable, "-c", SWEEP.format(name=name, arguments=arguments, child=SAVING)], cwd=tmp_path
+    )
+    process = int(told("is training").split()[1])
+    sweep.kill()
+    sweep.wait()
+    begun = time.monotonic()
+    while alive(process):
+        assert time.monotonic() - begun < 20, "It trains on."
+        time.sleep(0.05)
+    if name != "ray":  # which kills the processes of an actor outright
+        assert "saved" in (tmp_path / "log.txt").read_text()
+
+
+def alive(process):
+    try:
+        with open(f"/proc/{process}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_ctrl_c_at_the_terminal_is_for_the_sweep(tmp_path, told):
+    # As a terminal does it: SIGINT to everybody in the sweep's process group.
+    code = SWEEP.format(name="submitit", arguments={"cluster": "local"}, child=SAVING)
+    code = f"import signal; signal.signal(signal.SIGINT, lambda *_: job.stop())\n{code}\nprint(job.poll())"
+    sweep = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=tmp_path, start_new_session=True, stdout=subprocess.PIPE, text=True
+    )
+    told("is training")
+    os.killpg(sweep.pid, signal.SIGINT)
+    assert sweep.communicate(timeout=30)[0] == "143\n"
+    assert "saved" in (tmp_path / "log.txt").read_text()

@@ -1,0 +1,93 @@
+"""Ray: what of a cluster a trial gets, waiting for it, and losing it."""
+
+import os
+import signal
+import sys
+import time
+
+import pytest
+from jobs import status
+
+import ganlab
+
+SLEEPS = "import os, time; print('process', os.getpid(), os.getppid(), 'is training', flush=True); time.sleep(60)"
+
+
+def on_ray(**arguments):
+    return ganlab.component("launchers", "ray")(**arguments)
+
+
+@pytest.fixture
+def ray():
+    """Ray, which ends with the test."""
+    ray = pytest.importorskip("ray", reason="Ray is of the extra [ray], which is too large for every test environment")
+    yield ray
+    ray.shutdown()
+
+
+@pytest.mark.slow
+def test_a_trial_has_the_gpus_that_ray_gave_it_and_a_cluster_that_was_there_stays(ray, tried, tmp_path):
+    ray.init(num_cpus=2, num_gpus=2, include_dashboard=False, log_to_driver=False)
+    launcher = on_ray(num_cpus=0, num_gpus=1)
+    code = "import os, time; time.sleep(1); print(os.environ['CUDA_VISIBLE_DEVICES'])"
+    jobs = [tried(launcher, code, CUDA_VISIBLE_DEVICES="7") for _ in range(2)]
+    assert [status(job) for job in jobs] == [0, 0]
+    assert sorted((tmp_path / "log.txt").read_text().split()) == ["0", "1"]
+    launcher.close()
+    assert ray.is_initialized()
+
+
+@pytest.mark.slow
+def test_trials_wait_for_cores_and_leave_the_queue_when_stopped(ray, tried, told):
+    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
+    launcher = on_ray(num_cpus=1)
+    first = tried(launcher, SLEEPS)
+    told("is training")
+    second, third = tried(launcher, "print('second')"), tried(launcher, "print('third')")
+    time.sleep(1)
+    assert [job.poll() for job in (first, second, third)] == [None] * 3
+    second.stop()
+    assert status(second) == 143
+    first.stop()
+    assert [status(job) for job in (first, third)] == [143, 0]
+    assert told("third").splitlines()[1:] == ["third"]
+
+
+@pytest.mark.slow
+def test_a_trial_that_lost_its_actor_has_failed_and_its_process_ends(ray, tried, told):
+    launcher = on_ray()
+    job = tried(launcher, SLEEPS)
+    process, actor = map(int, told("is training").split()[1:3])
+    os.kill(actor, signal.SIGKILL)
+    assert status(job) == 137
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            break
+        time.sleep(0.05)
+    else:
+        raise AssertionError("It trains on.")
+    launcher.close()
+    assert not ray.is_initialized()
+
+
+@pytest.mark.slow
+def test_what_this_machine_can_never_give_is_refused(ray, tried):
+    with pytest.raises(ganlab.ConfigError, match=r"a trial asks for 9999 CPU, and this machine has \d+\. Ask for less"):
+        tried(on_ray(num_cpus=9999), "")
+
+
+@pytest.mark.slow
+def test_a_cluster_that_is_not_there_is_named(ray, tried):
+    with pytest.raises(ganlab.ConfigError, match=r"launchers.ray.address = 'auto' cannot be used: "):
+        tried(on_ray(address="auto"), "")
+    with pytest.raises(ganlab.ConfigError, match=r"'127.0.0.1:9' cannot be used: .*Connection refused\. Leave it out"):
+        tried(on_ray(address="127.0.0.1:9"), "")
+
+
+def test_without_ray_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ganlab.MissingDependencyError, match=r"pip install 'ganlab\[ray\]'"):
+        on_ray()

@@ -1,0 +1,154 @@
+"""Slurm through submitit, on a cluster that is made of scripts: what is asked of it, and what becomes of jobs."""
+
+import json
+import os
+import signal
+import sys
+import time
+
+import ganlab_launchers.slurm
+import pytest
+from jobs import status
+
+import ganlab
+
+SLEEPS = "import time; print('is training', flush=True); time.sleep(60)"
+
+
+def submitit(**arguments):
+    return ganlab.component("launchers", "submitit")(**arguments)
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Slurm is asked more often about jobs that were stopped."""
+    monkeypatch.setattr(ganlab_launchers.slurm, "_FORCE_SECONDS", 0.1)
+
+
+def options(cluster):
+    """What the only job asked sbatch for."""
+    lines = (cluster / "1001" / "script").read_text().splitlines()
+    return dict(line.removeprefix("#SBATCH --").partition("=")[::2] for line in lines if line.startswith("#SBATCH"))
+
+
+def test_it_asks_for_what_it_was_given(slurm, tried):
+    launcher = submitit(
+        partition="gpu",
+        time_minutes=90,
+        mem_gb=1.5,
+        cpus_per_task=4,
+        gpus_per_node=2,
+        save_seconds=300,
+        slurm={"qos": "low", "exclusive": True},
+    )
+    assert status(tried(launcher, "")) == 0
+    asked = options(slurm)
+    assert asked.pop("output").endswith("_0_log.out")
+    assert asked.pop("error").endswith("_0_log.err")
+    assert asked == {
+        "partition": "gpu",
+        "time": "90",
+        "mem": "1536MB",
+        "cpus-per-task": "4",
+        "gpus-per-node": "2",
+        "nodes": "1",
+        "ntasks-per-node": "1",
+        "signal": "USR2@300",
+        "qos": "low",
+        "exclusive": "",
+        "no-requeue": "",
+        "job-name": "log",
+        "open-mode": "append",
+        "wckey": "submitit",
+    }
+
+
+def test_what_is_not_given_is_left_to_the_cluster(slurm, tried):
+    assert status(tried(submitit(), "")) == 0
+    assert not {"partition", "time", "mem", "cpus-per-task", "gpus-per-node"} & set(options(slurm))
+
+
+def test_what_submitit_writes_lies_beside_the_log(slurm, tried, tmp_path):
+    assert status(tried(submitit(), "")) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cluster", "log.txt", "submitit"]
+    (own,) = (tmp_path / "submitit").iterdir()
+    assert own.name.startswith("log-")
+    assert (own / "1001_submitted.pkl").is_file()
+
+
+@pytest.mark.parametrize("number", [signal.SIGUSR2, signal.SIGTERM])
+def test_near_the_time_limit_and_when_preempted_a_trial_saves(slurm, tried, told, number):
+    saving = "import signal, sys\nsignal.signal(15, lambda *_: (print('saved', flush=True), sys.exit(143)))\n" + SLEEPS
+    job = tried(submitit(), saving.replace("; ", "\n"))
+    told("is training")
+    os.kill(int((slurm / "1001" / "task-0").read_text()), number)
+    assert status(job) == 143
+    assert told("saved").count("saved") == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"), [("TIMEOUT", 124), ("OUT_OF_MEMORY", 137), ("NODE_FAIL", 137), ("PREEMPTED", 143)]
+)
+def test_a_job_that_ended_without_a_word_ended_as_slurm_says(slurm, tried, told, state, expected):
+    (slurm / "hold").touch()
+    job = tried(submitit(), "")
+    assert job.poll() is None
+    (slurm / "1001" / "state").write_text(state)
+    assert status(job) == expected
+    assert f"The job 1001 ended without a result: {state}." in told("ended")
+
+
+def test_a_job_that_waits_leaves_the_queue(slurm, tried, impatient):
+    (slurm / "hold").touch()
+    job = tried(submitit(), "")
+    assert job.poll() is None
+    job.stop()
+    assert status(job) == 143
+    assert (slurm / "1001" / "state").read_text() == "CANCELLED by 1000\n"
+
+
+def test_a_job_that_leaves_the_queue_after_its_sweep_died_ends(slurm, tried, told):
+    job = tried(submitit(orphan_seconds=2), SLEEPS)
+    told("is training")
+    # Nobody polls, so it hears nothing more.
+    (own,) = (slurm.parent / "submitit").iterdir()
+    for _ in range(100):
+        if (own / "1001_0_result.pkl").exists():
+            break
+        time.sleep(0.1)
+    assert job.poll() == 143
+
+
+def test_on_several_nodes_each_has_its_part_of_one_cluster(slurm, tried, tmp_path):
+    code = "import os; print(os.environ['TF_CONFIG']); raise SystemExit(int(os.environ['SLURM_PROCID']) * 5)"
+    assert status(tried(submitit(nodes=2), code)) == 5
+    configurations = [json.loads((tmp_path / name).read_text()) for name in ("log.txt", "log-1.txt")]
+    workers = ["node1:21001", "node2:21001"]
+    assert configurations == [
+        {"cluster": {"worker": workers}, "task": {"type": "worker", "index": index}} for index in (0, 1)
+    ]
+
+
+def test_what_slurm_refuses_is_said_in_its_words(slurm, tried):
+    with pytest.raises(ganlab.ConfigError, match=r"takes no job .*sbatch: error: invalid partition specified: nowhere"):
+        tried(submitit(partition="nowhere"), "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"cluster": "slurm"}, "launchers.submitit.cluster = 'slurm' needs srun on PATH"),
+        ({"nodes": 2}, "launchers.submitit.nodes = 2 must be 1 without Slurm"),
+        ({"time_minutes": 0}, "launchers.submitit.time_minutes = 0 must be above 0"),
+        ({"gpus_per_node": -1}, "launchers.submitit.gpus_per_node = -1 must be 0 or more"),
+    ],
+)
+def test_what_cannot_be_is_refused(arguments, message):
+    with pytest.raises(ganlab.ConfigError, match=message):
+        submitit(**arguments)
+
+
+def test_without_submitit_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "submitit", None)
+    with pytest.raises(ganlab.MissingDependencyError, match=r"pip install 'ganlab\[slurm\]'"):
+        submitit()
