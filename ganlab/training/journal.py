@@ -21,7 +21,14 @@ class Journal:
     """The written side of one `train` call."""
 
     def __init__(
-        self, experiment: Experiment, tags: Sequence[str], run: Run, screen: Console, *, keep: int | None
+        self,
+        experiment: Experiment,
+        tags: Sequence[str],
+        run: Run,
+        screen: Console,
+        *,
+        keep: int | None,
+        figures: Sequence[str] = (),
     ) -> None:
         """Opens the run's files.
 
@@ -32,6 +39,7 @@ class Journal:
             screen: What the user looks at.
             keep: The last step of an earlier `train` of this run whose rows stay, since later ones are written again;
                 None for a new run.
+            figures: Tags of what evaluations find of the run as a whole.
 
         Raises:
             OSError: A file cannot be read or written.
@@ -54,7 +62,7 @@ class Journal:
             writers = [self._tensorboard, JsonLinesWriter(run.path / "metrics.jsonl", truncate_after=keep)]
         self._writers = MultiWriter([*writers, screen])
         if self._tensorboard and keep is None:
-            self._tensorboard.layout(tags)
+            self._tensorboard.layout(tags, figures)
             self._tensorboard.hparams(config.flatten(experiment.recipe))
             self._tensorboard.text(0, "experiment", f"```\n{run.operative}```")
 

@@ -73,13 +73,13 @@ def train(
         trainer = Trainer(experiment)
         trainer.trace()
         evaluation, looks = Evaluation(experiment, trainer.state), Looks(experiment, trainer.state)
-        tags = [metric.tag for metric in trainer.metrics]
+        tags, figures = [metric.tag for metric in trainer.metrics], []
         checkpoint = None
         if before is not None:
             checkpoint = go_back(before, experiment, trainer, screen.warning, allow_changes=allow_changes, mend=chief)
         elif chief:
             # What cannot be evaluated or looked at is known before anything is written.
-            evaluation(0, None)
+            figures = [record.tag for record in evaluation(0, None).records]
             tags += [record.tag for record in looks.check().records if record.replicas]
         if not chief:
             # The other workers go through the same motions in a folder of their own, which goes with the run.
@@ -100,7 +100,7 @@ def train(
         owed = checkpoint.owed if checkpoint else None
         keep = trainer.state.step - (owed is not None) if before is not None and chief else None
         try:
-            journal = Journal(experiment, tags, run, screen, keep=keep)
+            journal = Journal(experiment, tags, run, screen, keep=keep, figures=figures)
         except BaseException as error:
             run.update(status="failed")
             if isinstance(error, OSError):
