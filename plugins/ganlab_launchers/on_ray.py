@@ -55,7 +55,7 @@ class OnRay(ganlab.Launcher):
             if amount < 0:
                 raise ganlab.ConfigError(f"launchers.ray: {name} = {amount!r} must be 0 or more.")
         self._address, self._own = address, False
-        self._options = {"num_cpus": num_cpus, "num_gpus": num_gpus, "resources": resources}
+        self._options: dict[str, Any] = {"num_cpus": num_cpus, "num_gpus": num_gpus, "resources": resources}
 
     def start(self, command: Sequence[str], *, environment: Mapping[str, str], folder: Path, log: Path) -> ganlab.Job:
         """Makes an actor for one command; it waits until a machine has room.

@@ -45,12 +45,12 @@ def test_it_finds_the_minimum_better_than_random_draws_on_the_same_budget():
         for name in ("optuna", "random")
     }
     assert all(learned < drawn for learned, drawn in zip(best["optuna"], best["random"], strict=True)), best
-    assert max(best["optuna"]) < 0.1
+    assert max(best["optuna"]) < 0.2
 
 
 def test_it_climbs_where_large_is_good():
     tried = proposals(begun(direction="maximize"), lambda settings: -bowl(settings))
-    assert max(p.value for p in tried) > -0.1
+    assert max(p.value for p in tried) > -0.2
 
 
 def test_proposals_are_of_the_space_and_as_experiment_files_write_them():
