@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import io
 import signal
 import sys
 import threading
@@ -118,10 +119,15 @@ def launch(folder: Path, port: int | None, host: str | None, *, title: str) -> s
     plugins = [ComparingHParams if plugin is HParamsPlugin else plugin for plugin in default.get_plugins()]
     server = program.TensorBoard(plugins=plugins)
     server.configure(argv=arguments)
+    said = io.StringIO()
     try:
-        return str(server.launch())
+        with contextlib.redirect_stderr(said):
+            return str(server.launch())
     except program.TensorBoardServerException as error:
         raise RunError(f"TensorBoard cannot serve on {host or 'localhost'}, port {port}: {error}") from None
+    finally:
+        # All but the advice on how it reads files, by an option that this command does not have.
+        sys.stderr.write(said.getvalue().replace(getattr(program, "_DATA_SERVER_ADVISORY_MESSAGE", ""), ""))
 
 
 def _follow(folder: LogFolder) -> None:

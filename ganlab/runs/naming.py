@@ -20,8 +20,8 @@ _UNNAMED = re.compile(r"\d{8}-\d{6}-s(\d+)-([0-9a-f]{4})")
 # Parts whose value alone says what it is; an `adam` could be the critic's or the generator's.
 _PLAIN = (_CONSTRAINTS, "dataset", "architecture", "loss", "strategy")
 
-# A name is a folder's name, and lists of runs are narrow.
-_LONGEST = 80
+# Lists of runs are narrow, and a folder's name must be shorter than 256 bytes.
+_LONGEST, _LONGEST_BYTES = 80, 200
 
 
 def differing(settings: Iterable[Settings]) -> list[str]:
@@ -105,7 +105,8 @@ def run_names(runs: Mapping[Path, Settings], taken: Mapping[Path, str] | None = 
         if _UNNAMED.fullmatch(path.name):
             said = described(settings, told[path.parent]) or ("" if where else path.parent.name)
             last = [said[: _LONGEST - 1] + "…" if len(said) > _LONGEST else said, _seed(path, settings)]
-        wanted[path] = " ".join(part for part in (*where, *last) if part)
+        name = " ".join(part for part in (*where, *last) if part)
+        wanted[path] = name.encode()[:_LONGEST_BYTES].decode(errors="ignore")
     often, used = Counter(wanted.values()), set(given.values())
     for path in sorted(runs.keys() - given.keys()):
         name = wanted[path]

@@ -21,6 +21,7 @@ from tensorboard.plugins.custom_scalar import layout_pb2
 from tensorboard.plugins.hparams import metadata as hparams_metadata
 
 from ganlab.telemetry import Record
+from ganlab.telemetry.layout import layout
 from ganlab.telemetry.pictures import image_grid, scatter
 from ganlab.telemetry.tensorboard import TensorBoardWriter, png_size
 
@@ -98,18 +99,46 @@ def test_texts_come_back(tmp_path):
     assert events.Tensors("config")[0].tensor_proto.string_val[0].decode() == "# Größe\n\n    experiment.steps = 3"
 
 
-def test_the_layout_draws_a_metric_and_its_replicas_and_nothing_else(tmp_path):
+def test_the_layout_compares_runs_and_then_draws_each_metric_with_its_replicas(tmp_path):
     writer = TensorBoardWriter(tmp_path)
-    writer.layout([*TAGS, "zeta", "critic/loss"])
+    writer.layout([*TAGS, "critic/wasserstein", "critic/penalty", "critic/loss"], ["evaluation/fid/distance"])
     writer.close()
     tensor = read(tmp_path).Tensors("custom_scalars__config__")[0].tensor_proto
-    layout = layout_pb2.Layout.FromString(tensor.string_val[0])
-    assert [category.title for category in layout.category] == ["critic", "generator", "constraints", "zeta"]
-    (chart,) = layout.category[0].chart
+    read_back = layout_pb2.Layout.FromString(tensor.string_val[0])
+    charts = {category.title: [chart.title for chart in category.chart] for category in read_back.category}
+    assert list(charts.items()) == [
+        ("losses", ["critic/loss", "generator/loss"]),
+        ("Wasserstein estimate", ["critic/wasserstein"]),
+        ("penalty", ["critic/penalty"]),
+        ("slopes", []),
+        ("constraints", [TAGS[2]]),
+        ("evaluation", ["evaluation/fid/distance"]),
+        ("diagnostics", []),
+        ("replicas", ["critic/loss", "critic/penalty", "critic/wasserstein", "generator/loss", TAGS[2]]),
+    ]
     tags = ["critic/loss", "critic/loss2", "my/critic/loss", "replica/0/critic/loss", "replica/12/critic/loss"]
     tags += ["replica/1/critic/loss_scaled", "replica/x/critic/loss", "critic.loss"]
-    drawn = [tag for tag in tags if any(re.match(line, tag) for line in chart.multiline.tag)]
-    assert drawn == ["critic/loss", "replica/0/critic/loss", "replica/12/critic/loss"]
+    assert drawn(read_back, "losses", "critic/loss", tags) == ["critic/loss"]
+    assert drawn(read_back, "replicas", "critic/loss", tags) == [tags[0], tags[3], tags[4]]
+
+
+def test_runs_under_different_constraints_share_a_chart_of_what_means_the_same():
+    tags = [f"constraints/{name}/{metric}" for name in ("r1", "dragan") for metric in ("slope", "target")]
+    figures = ["constraints/bjorck/lipschitz_bound", "diagnostics/slopes/real/mean", "diagnostics/units/dead/a"]
+    charts = layout([*tags, "diagnostics/units/dead/b"], figures)
+    titles = {category.title: [chart.title for chart in category.chart] for category in charts.category}
+    assert titles["slopes"] == ["diagnostics/slopes/real/mean", "lipschitz_bound", "slope"]
+    assert titles["constraints"] == ["constraints/dragan/target", "constraints/r1/target"]
+    assert titles["diagnostics"] == ["diagnostics/units/dead/a", "diagnostics/units/dead/b"]
+    assert drawn(charts, "slopes", "slope", [*tags, "replica/0/constraints/r1/slope"]) == [tags[0], tags[2]]
+    assert drawn(charts, "slopes", "lipschitz_bound", figures) == [figures[0]]
+
+
+def drawn(charts, category: str, title: str, tags: list[str]) -> list[str]:
+    """The tags that a chart draws."""
+    parts = [part for part in charts.category if part.title == category]
+    (chart,) = [chart for part in parts for chart in part.chart if chart.title == title]
+    return [tag for tag in tags if any(re.match(line, tag) for line in chart.multiline.tag)]
 
 
 def test_hyperparameters_are_typed_and_what_cannot_be_written_is_left_out(tmp_path):
@@ -130,7 +159,7 @@ def test_hyperparameters_are_typed_and_what_cannot_be_written_is_left_out(tmp_pa
     start = hparams_metadata.parse_session_start_info_plugin_data(content)
     assert {name: getattr(value, value.WhichOneof("kind")) for name, value in start.hparams.items()} == written
     assert start.hparams["jit"].WhichOneof("kind") == "bool_value"
-    assert start.group_name == f"{run.parent.name}/{run.name}"
+    assert start.group_name == ""  # which would make one row of two runs
     content = events.SummaryMetadata(hparams_metadata.SESSION_END_INFO_TAG).plugin_data.content
     assert hparams_metadata.parse_session_end_info_plugin_data(content).status == 1  # STATUS_SUCCESS
 
@@ -151,11 +180,15 @@ def test_logging_every_step_of_two_replicas_is_cheap(tmp_path):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """The address of a real TensorBoard server on two runs of different replica counts and constraints."""
+    """The address of a real TensorBoard server on three runs of different replica counts and constraints."""
     runs = tmp_path_factory.mktemp("runs")
-    for name, replicas, weight in (("a", (0.25, 0.75), {"gp.weight": 10.0}), ("b", (0.5,), {"clip.limit": 0.01})):
+    for name, replicas, weight, tags in (
+        ("a", (0.25, 0.75), {"gp.weight": 10.0}, []),
+        ("b", (0.5,), {"clip.limit": 0.01}, ["critic/penalty", "constraints/r1/slope"]),
+        ("c", (0.5,), {"clip.limit": 0.02}, ["constraints/r1/target", "constraints/dragan/slope"]),
+    ):
         writer = TensorBoardWriter(runs / name)
-        writer.layout(TAGS)
+        writer.layout([*TAGS, *tags])
         writer.hparams({"batch_size": 64, **weight})
         for step in (1, 2):
             writer.scalars([Record(step, tag, 0.5, replicas) for tag in TAGS])
@@ -170,7 +203,7 @@ def server(tmp_path_factory):
     )
     try:
         address = f"http://127.0.0.1:{port}/data"
-        wait_for(lambda: set(get(f"{address}/plugin/scalars/tags")) == {"a", "b"}, process)
+        wait_for(lambda: set(get(f"{address}/plugin/scalars/tags")) == {"a", "b", "c"}, process)
         yield address
     finally:
         process.terminate()
@@ -198,12 +231,24 @@ def wait_for(ready, process, seconds=60) -> None:
 
 
 def test_the_server_draws_the_replicas_in_one_chart_for_all_runs(server):
-    layout = get(f"{server}/plugin/custom_scalars/layout")
-    charts = {category["title"]: [chart["title"] for chart in category["chart"]] for category in layout["category"]}
-    # Two runs of different replica counts share one chart a metric.
-    assert charts == {"critic": ["critic/loss"], "generator": ["generator/loss"], "constraints": [TAGS[2]]}
+    merged = get(f"{server}/plugin/custom_scalars/layout")
+    charts = {part["title"]: [chart["title"] for chart in part.get("chart", [])] for part in merged["category"]}
+    # Runs of different replica counts share one chart a metric, and what only the third has is there too.
+    assert charts == {
+        "losses": ["critic/loss", "generator/loss"],
+        "Wasserstein estimate": [],
+        "penalty": ["critic/penalty"],
+        "slopes": ["slope"],
+        "constraints": [TAGS[2], "constraints/r1/target"],
+        "evaluation": [],
+        "diagnostics": [],
+        "replicas": [
+            *("critic/loss", "generator/loss", TAGS[2], "critic/penalty", "constraints/r1/slope"),
+            *("constraints/dragan/slope", "constraints/r1/target"),
+        ],
+    }
     lines = {}
-    for pattern in layout["category"][0]["chart"][0]["multiline"]["tag"]:
+    for pattern in merged["category"][-1]["chart"][0]["multiline"]["tag"]:
         answer = get(f"{server}/plugin/custom_scalars/scalars?run=a&tag={urllib.parse.quote(pattern)}")
         assert answer["regex_valid"]
         lines.update({tag: [event[1:] for event in curve] for tag, curve in answer["tag_to_events"].items()})
@@ -234,4 +279,5 @@ def test_the_server_shows_the_hyperparameters_of_every_run_in_one_table(server):
     assert {group["name"].split("/")[-1]: group["hparams"] for group in groups} == {
         "a": {"batch_size": 64.0, "gp.weight": 10.0},
         "b": {"batch_size": 64.0, "clip.limit": 0.01},
+        "c": {"batch_size": 64.0, "clip.limit": 0.02},
     }

@@ -1,0 +1,107 @@
+"""Names of runs say what differs, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ganlab.runs.naming import described, differing, run_names, setting, short
+
+GP = {"constraints": "gradient_penalty", "constraints.gradient_penalty.weight": 10.0, "experiment.batch_size": 64}
+SN = {"constraints": "spectral_norm", "constraints.spectral_norm.power_iterations": 1, "experiment.batch_size": 64}
+
+
+def seeded(settings, seed):
+    return {**settings, "experiment.seed": seed}
+
+
+@pytest.mark.parametrize(
+    ("tables", "names"),
+    [
+        ([seeded(GP, 0), seeded(GP, 1)], []),
+        # The weight differs between no two runs that have one.
+        ([GP, SN], ["constraints"]),
+        ([GP, {**GP, "constraints.gradient_penalty.weight": 1.0}, SN], ["constraints", [*GP][1]]),
+        ([{**GP, "experiment.batch_size": 32}, SN], ["constraints", "experiment.batch_size"]),
+        # A part that both have, and a parameter of it that one leaves at None.
+        ([{**GP, "constraints.gradient_penalty.limit": 2.0}, GP], ["constraints.gradient_penalty.limit"]),
+        ([{"experiment.batch_size": 64}, GP], ["constraints"]),
+        ([{}, GP], []),  # nothing is known of the first
+        ([{"experiment.jit": True}, {"experiment.jit": 1}], ["experiment.jit"]),
+        ([{"experiment.steps": 10}, {"experiment.steps": 10.0}], []),
+    ],
+)
+def test_settings_differ_between_runs_that_can_have_them(tables, names):
+    assert differing(tables) == names
+
+
+def test_optimizers_that_are_alike_in_one_run_are_held_against_those_that_are_not_in_another():
+    alike = {"critic_optimizer": "adam", "generator_optimizer": "adam", "optimizers.adam.learning_rate": 1e-4}
+    apart = {"critic_optimizer": "adam", "generator_optimizer": "adam"}
+    rates = {f"{role}/optimizers.adam.learning_rate": rate for role, rate in (("critic", 1e-4), ("generator", 5e-5))}
+    assert differing([alike, apart | rates]) == ["generator/optimizers.adam.learning_rate"]
+    assert setting(alike, "generator/optimizers.adam.learning_rate") == 1e-4
+    assert setting(apart | rates, "optimizers.adam.learning_rate") is None
+    names = ["generator/optimizers.adam.learning_rate"]
+    assert described(alike, names) == "generator.adam.learning_rate=0.0001"
+
+
+def test_settings_in_short():
+    assert short("constraints.gradient_penalty.weight") == "gradient_penalty.weight"
+    assert short("critic/optimizers.adam.beta_1") == "critic.adam.beta_1"
+    assert short("experiment.batch_size") == "batch_size"
+    assert short("constraints") == "constraints"
+
+
+def test_descriptions_leave_out_what_goes_without_saying():
+    names = ["constraints", "constraints.gradient_penalty.weight", "critic_optimizer", "experiment.batch_size"]
+    assert described(GP, names) == "gradient_penalty.weight=10 batch_size=64"
+    assert described({**SN, "critic_optimizer": "adam"}, names) == "spectral_norm critic_optimizer=adam batch_size=64"
+    assert described({"experiment.batch_size": 64}, names[:1]) == "unconstrained"
+    assert described({"constraints": "r1, spectral_norm"}, names) == "r1+spectral_norm"
+    assert described({}, names) == ""
+
+
+def unnamed(folder, seed, digits, time="120000"):
+    return Path(f"/runs/{folder}/20260801-{time}-s{seed}-{digits}")
+
+
+def test_runs_that_nobody_named_are_called_by_what_differs_in_their_folder():
+    runs = {
+        unnamed("digits", 0, "aaaa"): seeded(GP, 0),
+        unnamed("digits", 1, "bbbb"): seeded(GP, 1),
+        unnamed("digits", 0, "cccc"): seeded(SN, 0),
+        unnamed("ring", 0, "dddd"): seeded({**GP, "dataset": "gaussian_ring"}, 0),
+        Path("/runs/ring/lazy"): seeded(GP, 0),
+    }
+    names = ["digits gradient_penalty s0", "digits gradient_penalty s1", "digits spectral_norm s0", "ring s0"]
+    assert set(run_names(runs).values()) == {*names, "ring lazy"}
+    # What all share is not said.
+    digits = {path: settings for path, settings in runs.items() if path.parent.name == "digits"}
+    assert set(run_names(digits).values()) == {"gradient_penalty s0", "gradient_penalty s1", "spectral_norm s0"}
+    alone = unnamed("digits", 3, "aaaa")
+    assert run_names({alone: {}}) == {alone: "digits s3"}
+    assert run_names({}) == {}
+
+
+def test_the_trials_of_a_sweep_are_called_by_its_folders():
+    runs = {Path(f"/runs/sweep/gradient_penalty.weight={w}/s{s}"): seeded(GP, s) for w in (1, 10) for s in (0, 1)}
+    assert sorted(run_names(runs).values()) == [f"gradient_penalty.weight={w} s{s}" for w in (1, 10) for s in (0, 1)]
+
+
+def test_names_are_unique_stay_as_given_and_fit_a_folder():
+    first, second = unnamed("digits", 0, "aaaa"), unnamed("digits", 0, "bbbb", "130000")
+    assert run_names({first: GP, second: GP}) == {first: "digits s0 aaaa", second: "digits s0 bbbb"}
+    given = run_names({first: GP})
+    assert run_names({first: GP, second: GP}, given) == {first: "digits s0", second: "digits s0 bbbb"}
+    assert run_names({second: SN}, given) == {second: "digits s0"}
+    deep = [Path("/", "ä" * 100, *("b" * 100,) * 3, end) for end in ("s0", "s1")]
+    names = run_names(dict.fromkeys([*deep, Path("/c/s0")], GP))
+    assert len(set(names.values())) == 3
+    assert max(len(name.encode()) for name in names.values()) < 256
+    loud = {**GP, **{f"experiment.name_{i}": "x/" * 10 for i in range(9)}}
+    quiet = {**GP, **{f"experiment.name_{i}": "y" for i in range(9)}}
+    for name in run_names({first: loud, second: quiet}).values():
+        assert "/" not in name
+        assert len(name) <= 80 + len(" s0")

@@ -1,0 +1,52 @@
+"""The folder that TensorBoard reads keeps in step with the runs there are."""
+
+from __future__ import annotations
+
+import shutil
+
+from ganlab.runs import create_run, find_runs
+from ganlab.telemetry.logfolder import LogFolder
+
+
+def make(folder, name, constraint):
+    path = folder / "digits" / f"20260801-{name}"
+    create_run(path, config="", operative="", info={"settings": {"constraints": constraint, "experiment.seed": 0}})
+    return path
+
+
+def links(folder):
+    return {path.name: path.resolve() for path in folder.path.iterdir()}
+
+
+def test_runs_come_go_and_keep_their_names(tmp_path):
+    runs = tmp_path / "runs"
+    first = make(runs, "120000-s0-aaaa", "r1")
+    folder = LogFolder(lambda: find_runs(runs))
+    folder.refresh()
+    assert links(folder) == {"digits s0": first}
+    second = make(runs, "130000-s0-bbbb", "dragan")
+    folder.refresh()
+    folder.refresh()
+    assert links(folder) == {"digits s0": first, "dragan s0": second}
+    # What a run writes, and a file that it begins later, is there at once.
+    (second / "events.out.tfevents.2").write_text("more")
+    assert (folder.path / "dragan s0" / "events.out.tfevents.2").read_text() == "more"
+    shutil.rmtree(first)
+    folder.refresh()
+    assert links(folder) == {"dragan s0": second}
+    folder.close()
+    assert not folder.path.exists()
+    assert (second / "events.out.tfevents.2").read_text() == "more"
+
+
+def test_a_run_whose_file_is_damaged_or_older_is_shown_all_the_same(tmp_path):
+    for name, text in (("120000-s0-aaaa", "{"), ("130000-s1-bbbb", '{"status": "completed"}')):
+        path = tmp_path / "digits" / f"20260801-{name}"
+        path.mkdir(parents=True)
+        (path / "run.json").write_text(text)
+    make(tmp_path, "140000-s2-cccc", "r1")
+    folder = LogFolder(lambda: find_runs(tmp_path))
+    folder.refresh()
+    # The third's seed is 0 by its settings.
+    assert set(links(folder)) == {"digits s0 aaaa", "digits s1", "digits s0 cccc"}
+    folder.close()
