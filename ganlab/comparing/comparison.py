@@ -101,7 +101,7 @@ def _with_rows(runs: Sequence[RunSummary], metrics: Sequence[Metric]) -> tuple[l
         try:
             read.append(with_rows(run, directions))
         except RunError as error:
-            problems.append(f"{run.path} is left out: {error}")
+            problems.append(f"Left out: {error}")
     if not read:
         raise RunError("\n".join(problems))
     return read, problems

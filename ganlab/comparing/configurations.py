@@ -100,7 +100,7 @@ def reference(text: str, found: Sequence[Configuration]) -> str:
     """The label of the configuration that a text means.
 
     Args:
-        text: The label, or words of it that no other label has.
+        text: The label, or words of it that no other label has: `weight=10`.
         found: The configurations.
 
     Raises:
@@ -109,13 +109,17 @@ def reference(text: str, found: Sequence[Configuration]) -> str:
     labels = [one.label for one in found]
     if text in labels:
         return text
-    having = [label for label in labels if set(text.split()) <= set(label.split())]
+    having = [label for label in labels if all(_says(label, word) for word in text.split())]
     if len(having) == 1:
         return having[0]
     if having:
         raise ConfigError(f"The reference {text!r} may be {' or '.join(map(repr, having))}: say more of it.")
     near = nearest(text, labels) or f" There are: {listed([repr(label) for label in labels], 12)}."
     raise ConfigError(f"There is no configuration {text!r} to compare with.{near}")
+
+
+def _says(label: str, word: str) -> bool:
+    return any(said == word or said.endswith(f".{word}") for said in label.split())
 
 
 def _labels(settings: Sequence[dict[str, Scalar]], columns: Sequence[str]) -> list[str]:

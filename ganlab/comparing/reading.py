@@ -75,7 +75,7 @@ def read_runs(paths: Sequence[str | Path]) -> tuple[list[RunSummary], list[str]]
         try:
             runs.append(read_run(path))
         except GanlabError as error:
-            problems.append(f"{path} is left out: {error}")
+            problems.append(f"Left out: {error}")
     if not runs:
         told = "".join(f"\n{problem}" for problem in problems)
         where = ", ".join(map(str, paths)) or "nothing"
@@ -201,9 +201,11 @@ def _settings(run: Run, info: dict[str, Any]) -> dict[str, Scalar]:
         try:
             return dict(config.flatten(run.recipe()))
         except GanlabError as error:
-            raise RunError(f"its {INFO} is from before settings were written there, and its file: {error}") from None
+            raise RunError(
+                f"{run.path / INFO} has no settings, as those of older versions, and its file cannot be used: {error}"
+            ) from None
     if not isinstance(settings, dict) or not all(isinstance(value, Scalar) for value in settings.values()):
-        raise RunError(f"the settings in its {INFO} are no table of numbers and texts.")
+        raise RunError(f"The settings in {run.path / INFO} are no table of numbers and texts.")
     return settings
 
 

@@ -54,7 +54,7 @@ def print_tables(comparison: Comparison, console: Console) -> None:
         console.print(_table([*leading, *columns]))
     console.print()
     for sentence in (*_reading(comparison), *comparison.problems):
-        console.print(_safe(sentence), markup=False)
+        console.print(_safe(f"- {sentence}"), markup=False)
 
 
 def text_of(value: Scalar | None) -> str:
