@@ -22,6 +22,7 @@ _INSTALL = {
     "keras": INSTALL_TENSORFLOW,
     "ot": "pip install 'ganlab[eval]'",
     "tensorflow_datasets": "pip install 'ganlab[tfds]'",
+    "tf2onnx": "pip install 'ganlab[onnx]'",
     "submitit": "pip install 'ganlab[slurm]'",
     "ray": "pip install 'ganlab[ray]'",
     "optuna": "pip install 'ganlab[sweep]'",

@@ -26,6 +26,8 @@ LOCK = "lock.json"
 _BEAT_SECONDS = 5.0
 # How long another machine's lock must stay as it is to be a dead process's: some beats, since clocks are not compared.
 _STILL_SECONDS = 3 * _BEAT_SECONDS
+# How old such a lock may look, where clocks differ, and still be a living process's.
+_LATELY_SECONDS = 60.0
 _NO_FLOCK = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 
 
@@ -51,6 +53,71 @@ def locked(run: Run, say: Callable[[str], None] | None = None) -> Iterator[None]
             yield
     finally:
         os.close(descriptor)
+
+
+def holder(path: Path) -> str | None:
+    """Who holds a run's directory, in words, or None. Looks without writing and without waiting.
+
+    Args:
+        path: The run's directory.
+    """
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _holder(_read(path / LOCK) or {})
+    except OSError:  # a file system without flock
+        pass
+    finally:
+        os.close(descriptor)
+    return _beating_holder(path)
+
+
+@contextlib.contextmanager
+def at_rest(run: Run, *, shared: bool) -> Iterator[None]:
+    """Holds a run's directory while nobody trains it, and writes nothing: the disk may be full, or not one's own.
+
+    Args:
+        run: What to hold.
+        shared: Whether others may hold it so at the same time, for reading.
+
+    Raises:
+        RunError: It is being trained, or held in a way that this one excludes.
+    """
+    descriptor = os.open(run.path, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise _in_use(run.path, _holder(_read(run.path / LOCK) or {})) from None
+        except OSError as error:
+            if error.errno not in _NO_FLOCK:
+                raise
+        beating = _beating_holder(run.path)
+        if beating:
+            raise _in_use(run.path, beating)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _in_use(path: Path, who: str) -> RunError:
+    return RunError(f"{path} is in use: {who} trains it, or reads it. Wait for it, or stop it first.")
+
+
+def _beating_holder(path: Path) -> str | None:
+    """Who says so in lock.json, if that process still lives or, on another machine, wrote there lately."""
+    left = _read(path / LOCK)
+    if left is None:
+        return None
+    if left.get("host") == socket.gethostname():
+        lives = left.get("started") == _started(left.get("pid")) != ""
+    else:
+        try:
+            lives = time.time() - (path / LOCK).stat().st_mtime < _LATELY_SECONDS
+        except OSError:  # let go of since
+            lives = False
+    return _holder(left) if lives else None
 
 
 def _flock(descriptor: int, run: Run) -> None:

@@ -31,6 +31,8 @@ class Trained:
         step: Generator updates done.
         seed: The run's own.
         precision: What its layers compute in, "float32" or "mixed_bfloat16".
+        trained_in: What they computed in while it was trained.
+        averaged: Whether the weights are an average over training.
     """
 
     network: Network
@@ -40,6 +42,8 @@ class Trained:
     step: int
     seed: int
     precision: str
+    trained_in: str
+    averaged: bool
 
 
 def load_generator(run: Run) -> keras.Model:
@@ -121,15 +125,15 @@ def find_checkpoint(run: Run, step: int | None = None) -> Checkpoint:
     return found[-1]
 
 
-def _trained(
-    run: Run, arguments: Mapping[str, Any], checkpoint: Checkpoint, precision: str | None = None
-) -> Trained:
+def _trained(run: Run, arguments: Mapping[str, Any], checkpoint: Checkpoint, precision: str | None = None) -> Trained:
     # Written down since the data may be elsewhere, or large.
     shape = tuple(run.info.get("sample_shape") or make(arguments["dataset"]).sample_shape)
-    precision = precision or str(arguments.get("precision", "float32"))
+    trained_in = str(arguments.get("precision", "float32"))
+    precision = precision or trained_in
     architecture = make(arguments["architecture"])
     generator = build_generator(architecture, shape, precision)
-    group = "average" if arguments.get("ema_decay") else "weights"
+    averaged = bool(arguments.get("ema_decay"))
+    group = "average" if averaged else "weights"
     variables = {f"generator/{group}/{name}": v.value for name, v in generator.weights.items()}
     variables |= {f"generator/buffers/{name}": v.value for name, v in generator.buffers.items()}
     restore(checkpoint, variables, partial=True)
@@ -142,4 +146,6 @@ def _trained(
         step=checkpoint.step,
         seed=int(arguments.get("seed", 0)),
         precision=precision,
+        trained_in=trained_in,
+        averaged=averaged,
     )

@@ -1,0 +1,70 @@
+"""`ganlab export`: the generator of a run, for who has no ganlab."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ganlab.cli.options import plugin_options, use_plugins
+from ganlab.cli.quiet import start_tensorflow
+from ganlab.exporting import FORMATS
+
+
+@click.command("export")
+@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="The folder to make; it must not be there yet, or be empty.",
+)
+@click.option(
+    "--format",
+    type=click.Choice(FORMATS),
+    default=FORMATS[0],
+    show_default=True,
+    help="saved_model for TensorFlow (any generator), keras for a .keras file, onnx for other runtimes.",
+)
+@click.option("--checkpoint", type=click.IntRange(0), metavar="STEP", help="Of this step; by default the newest.")
+@plugin_options
+def export(
+    run: Path,
+    output: Path,
+    format: str,
+    checkpoint: int | None,
+    no_plugin: tuple[str, ...],
+    plugin_file: Path | None,
+) -> None:
+    """Writes the generator of a run for who has no ganlab.
+
+    From a checkpoint, and the averaged generator where the run keeps one; it draws the same samples. Beside the model:
+    README.md, which says how to load it, export.json with its settings and origin, and samples.npz to check it by. What
+    is written is read back and compared before DIR appears.
+
+    \b
+    ganlab export runs/quickstart/20260801-120000-s0-1f2e -o generator
+    ganlab export RUN -o generator --format keras --checkpoint 5000
+    """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
+    from ganlab.lazy import require
+    from ganlab.runs import Run
+    from ganlab.runs.writing import check_free
+
+    check_free(output)
+    exported = Run(run)
+    use_plugins(no_plugin, plugin_file)
+    exported.recipe()  # a mistake in it is told at once
+    start_tensorflow()
+    if format == "onnx":
+        require("tf2onnx")
+    from ganlab import exporting
+
+    told = exporting.export(exported, output, format=format, checkpoint=checkpoint)
+    click.echo(f"Wrote {output}: the generator at step {told['step']}, as {told['model']}.")
+    if told["checked"]:
+        click.echo("Read back, it draws the same samples.")
+    else:
+        click.echo("It was not read back, for want of a runtime: pip install onnxruntime, and see its README.md.")
+    click.echo(f"How to load it: {output / 'README.md'}")

@@ -1,0 +1,22 @@
+"""`ganlab runs`: what runs there are, what one of them says, and where they go."""
+
+from __future__ import annotations
+
+import click
+
+from ganlab.cli.subcommands import Subcommands
+
+
+class _Runs(Subcommands):
+    modules = {  # noqa: RUF012 (typed in the base class)
+        "list": "ganlab.cli.runs_list",
+        "show": "ganlab.cli.runs_show",
+        "rm": "ganlab.cli.runs_rm",
+        "archive": "ganlab.cli.runs_archive",
+        "unarchive": "ganlab.cli.runs_archive",
+    }
+
+
+@click.group("runs", cls=_Runs)
+def runs() -> None:
+    """Lists, shows, removes and archives runs. Nothing in a run is executed."""

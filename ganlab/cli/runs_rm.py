@@ -1,0 +1,45 @@
+"""`ganlab runs rm`: takes runs off the disk."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from ganlab.cli.words import counted, in_bytes
+from ganlab.runs.removing import removable, remove, weight
+
+
+@click.command("rm")
+@click.argument("runs", metavar="RUN...", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
+@click.option("--keep-metrics", is_flag=True, help="Remove checkpoints and sample pictures alone.")
+def rm(runs: tuple[Path, ...], yes: bool, keep_metrics: bool) -> None:
+    """Removes runs, or what takes the room in them.
+
+    All of them are looked at first: if one is no run, or is being trained, none is removed. Links are not followed.
+
+    \b
+    ganlab runs rm runs/quickstart/20260801-120000-s0-1f2e
+    ganlab runs rm --keep-metrics --yes runs/sweep/*/s*
+    """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
+    with removable(runs) as found:
+        size = sum(weight(run, keep_metrics=keep_metrics) for run in found)
+        what = "the checkpoints and sample pictures of " if keep_metrics else ""
+        if not yes:
+            if not _on_a_terminal():
+                raise click.UsageError("There is no terminal to ask on: say --yes to remove without a question.")
+            for run in found:
+                click.echo(f"  {run.path}")
+            question = f"Remove {what}{'this run' if len(found) == 1 else f'these {len(found)} runs'}"
+            if not click.confirm(f"{question}, {in_bytes(size)}?"):
+                click.echo("Nothing was removed.")
+                return
+        for run in found:
+            remove(run, keep_metrics=keep_metrics)
+    click.echo(f"Removed {what}{counted(len(found), 'run')}: {in_bytes(size)}.")
+
+
+def _on_a_terminal() -> bool:
+    return sys.stdin.isatty()

@@ -1,0 +1,123 @@
+"""`ganlab runs show`: what one run says of itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ganlab.cli.words import counted, in_bytes, in_time, plain
+from ganlab.errors import RunError
+from ganlab.runs import Run
+from ganlab.runs.listing import checkpoint_steps, size_on_disk, started_at, status_of
+
+# More figures than a screen has are for --json.
+_MOST = 30
+
+
+@click.command("show")
+@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print all of run.json, and what else is known, as JSON.")
+def show(run: Path, as_json: bool) -> None:
+    """Shows what one run says of itself.
+
+    How far it is, its settings, its last figures, what is wrong, and where it comes from.
+    """
+    shown = Run(run)
+    info = shown.info
+    known = {
+        "path": str(run),
+        "status": status_of(run, info),
+        "bytes": size_on_disk(run),
+        "checkpoints": checkpoint_steps(run),
+    }
+    if as_json:
+        from ganlab.telemetry.jsonl import to_json
+
+        click.echo(json.dumps(to_json({**info, **known}), indent=2))
+        return
+    click.echo("\n".join(map(plain, _lines(shown, info, known))))
+
+
+def _lines(run: Run, info: Mapping[str, Any], known: Mapping[str, Any]) -> Iterator[str]:
+    yield str(run.path)
+    yield f"{known['status']} at step {info.get('step')} of {info.get('steps')}{_after(info)}"
+    yield (
+        f"begun {started_at(run.path, dict(info)):%Y-%m-%d %H:%M} UTC; seed {info.get('seed')}; "
+        f"{info.get('strategy')}, {counted(info.get('replicas') or 1, 'replica')}"
+    )
+    steps = known["checkpoints"]
+    kept = f"checkpoints of step {', '.join(map(str, steps))}" if steps else "no checkpoint"
+    yield f"{in_bytes(known['bytes'])} on disk; {kept}"
+    for title, lines in (
+        ("Settings", list(_settings(run))),
+        ("Last metrics", list(_figures(info.get("metrics")))),
+        ("Last evaluation", list(_figures(info.get("evaluation")))),
+        ("Last diagnostics", list(_figures(info.get("diagnostics")))),
+        ("Health", _said(info.get("health"), "nothing is wrong")),
+        ("Warnings", _said(info.get("warnings"))),
+        ("From", list(_origin(info.get("provenance")))),
+    ):
+        if lines:
+            yield from ("", f"{title}:", *(f"  {line}" for line in lines))
+
+
+def _after(info: Mapping[str, Any]) -> str:
+    seconds = info.get("wall_seconds")
+    return f", after {in_time(seconds)} of training" if isinstance(seconds, (int, float)) and seconds >= 1 else ""
+
+
+def _settings(run: Run) -> Iterator[str]:
+    """What the experiment sets; operative.gin has the defaults too."""
+    try:
+        yield from (line for line in run.config.splitlines() if line.strip())
+    except RunError as error:
+        yield str(error)
+
+
+def _figures(figures: Any) -> Iterator[str]:
+    if not isinstance(figures, dict):
+        return
+    width = max(map(len, figures), default=0)
+    for name, value in list(figures.items())[:_MOST]:
+        yield f"{name:<{width}}  {value:.6g}" if isinstance(value, (int, float)) else f"{name:<{width}}  {value}"
+    if len(figures) > _MOST:
+        yield f"and {len(figures) - _MOST} more: --json"
+
+
+def _said(sentences: Any, none: str = "") -> list[str]:
+    if not isinstance(sentences, list):  # nobody looked
+        return []
+    return [str(sentence) for sentence in sentences] or ([none] if none else [])
+
+
+def _origin(provenance: Any) -> Iterator[str]:
+    if not isinstance(provenance, dict):
+        return
+    git = provenance.get("git")
+    if isinstance(git, dict):
+        yield f"commit   {git.get('commit')}{', with changes' if git.get('dirty') else ''}"
+    for name in ("packages", "plugins"):
+        rows = provenance.get(name)
+        versions = list(_versions(rows)) if isinstance(rows, dict) else []
+        if versions:
+            yield f"{name:<8} {', '.join(versions)}"
+    yield f"python   {provenance.get('python')} on {provenance.get('host')}, {provenance.get('platform')}"
+    devices = provenance.get("devices")
+    if isinstance(devices, list):
+        yield f"devices  {', '.join(str(device).removeprefix('/device:') for device in devices)}"
+    argv = provenance.get("argv")
+    if isinstance(argv, list):
+        yield f"command  {' '.join(map(str, argv))}"
+
+
+def _versions(rows: Mapping[str, Any]) -> Iterator[str]:
+    """Packages with their versions; of plugins those that ganlab does not bring."""
+    for name, row in rows.items():
+        if not isinstance(row, dict):
+            yield f"{name} {row}"
+        elif row.get("distribution") != "ganlab":
+            yield f"{name} {row.get('version') or ''}".strip() + f" ({row.get('distribution')})"

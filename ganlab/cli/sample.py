@@ -1,0 +1,125 @@
+"""`ganlab sample`: draws from the generator of a run that is there already."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ganlab.cli.options import plugin_options, use_plugins
+from ganlab.cli.quiet import start_tensorflow
+
+if TYPE_CHECKING:
+    from ganlab.exporting import Drawn
+
+_ENDINGS = (".png", ".npz")
+# As many as training's own pictures show.
+_IMAGES, _POINTS = 64, 1000
+_ROWS = _COLUMNS = 8
+
+
+@click.command("sample")
+@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("-n", "count", type=click.IntRange(1), help="How many; by default 64, or 1000 points in the plane.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="Where to: a picture (.png) or numbers (.npz).",
+)
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Which samples; by default those of the run's seed.")
+@click.option(
+    "--truncation",
+    type=click.FloatRange(0.01),
+    metavar="T",
+    help="Redraw every entry of a latent vector that is beyond T: less variety, more typical samples.",
+)
+@click.option("--checkpoint", type=click.IntRange(0), metavar="STEP", help="Of this step; by default the newest.")
+@click.option("--interpolate", is_flag=True, help="In each row go from one latent vector to another, spherically.")
+@click.option("--rows", type=click.IntRange(1), help="Rows of the grid, or ways to interpolate (8).")
+@click.option("--columns", type=click.IntRange(1), help="Columns of the grid, or samples of a way, both ends too (8).")
+@plugin_options
+def sample(
+    run: Path,
+    count: int | None,
+    output: Path,
+    seed: int | None,
+    truncation: float | None,
+    checkpoint: int | None,
+    interpolate: bool,
+    rows: int | None,
+    columns: int | None,
+    no_plugin: tuple[str, ...],
+    plugin_file: Path | None,
+) -> None:
+    """Draws samples from the generator of a run, finished or not.
+
+    From a checkpoint of it, on one device, and the averaged generator where the run keeps one. Sample i of a seed is
+    the same however many are drawn, and the one that training drew. A .png is a grid of images, or points beside real
+    ones; a .npz holds `samples` and `latents`.
+
+    \b
+    ganlab sample runs/quickstart/20260801-120000-s0-1f2e -o digits.png
+    ganlab sample RUN -n 10000 --seed 1 --truncation 0.7 -o samples.npz
+    ganlab sample RUN --interpolate --rows 6 --columns 12 -o ways.png
+    """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
+    from ganlab.exporting.pictures import are_points, check_picture, picture
+    from ganlab.runs import Run
+
+    drawing = output.suffix.lower() == ".png"
+    _check_options(output, count, rows, columns, interpolate, drawing)
+    drawn_from = Run(run)
+    shape = drawn_from.info.get("sample_shape")
+    if drawing and shape:
+        check_picture(shape)
+        if are_points(shape) and not interpolate and (rows or columns):
+            raise click.UsageError("--rows and --columns arrange images; points in the plane lie where they are.")
+    use_plugins(no_plugin, plugin_file)
+    drawn_from.recipe()  # a mistake in it is told at once
+    start_tensorflow()
+    from ganlab import exporting
+
+    if interpolate:
+        rows, columns = rows or _ROWS, columns or _COLUMNS
+        drawn = exporting.interpolate(
+            drawn_from, rows, columns, seed=seed, truncation=truncation, checkpoint=checkpoint
+        )
+    else:
+        count = count or (rows * columns if rows and columns else _POINTS if shape and are_points(shape) else _IMAGES)
+        columns = columns or (-(-count // rows) if rows else None)
+        drawn = exporting.draw(drawn_from, count, seed=seed, truncation=truncation, checkpoint=checkpoint)
+    png = picture(drawn_from, drawn, columns=columns, ways=interpolate) if drawing else None
+    _write(output, drawn, png)
+    click.echo(f"Wrote {output}: {len(drawn.samples)} samples of seed {drawn.seed} at step {drawn.step}.")
+
+
+def _check_options(
+    output: Path, count: int | None, rows: int | None, columns: int | None, interpolate: bool, drawing: bool
+) -> None:
+    if output.suffix.lower() not in _ENDINGS:
+        raise click.UsageError(f"-o {output} must end in .png, for a picture, or .npz, for numbers.")
+    if not output.parent.is_dir():
+        raise click.UsageError(f"-o {output}: there is no folder {output.parent}. Make it first.")
+    if interpolate and count:
+        raise click.UsageError("--interpolate draws rows x columns samples: say --rows and --columns, and no -n.")
+    if interpolate and columns == 1:
+        raise click.UsageError("--interpolate needs --columns 2 or more: a way has two ends.")
+    if not interpolate and not drawing and (rows or columns):
+        raise click.UsageError("--rows and --columns arrange a picture; say -n for how many samples to write.")
+    if count and rows and columns and count > rows * columns:
+        raise click.UsageError(f"-n {count} samples do not fit into {rows} rows of {columns}. Leave out one of them.")
+
+
+def _write(output: Path, drawn: Drawn, png: bytes | None) -> None:
+    import numpy as np
+
+    from ganlab.runs.writing import new_file
+
+    with new_file(output) as file:
+        if png is not None:
+            file.write(png)
+        else:
+            np.savez(file, samples=drawn.samples, latents=drawn.latents)

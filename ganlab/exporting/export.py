@@ -1,0 +1,120 @@
+"""A generator for who has no ganlab: in a folder with samples to check it by and a page that says how to load it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+import ganlab
+from ganlab.errors import ConfigError, IncompatibleError, nearest
+from ganlab.exporting.formats import FORMATS, Format
+from ganlab.exporting.latents import Array
+from ganlab.exporting.readme import readme
+from ganlab.runs import Run
+from ganlab.runs.writing import check_free, new_folder
+from ganlab.telemetry.jsonl import to_json
+from ganlab.training.reading import Trained, keep_precision, load_trained
+
+INFO, SAMPLES, README = "export.json", "samples.npz", "README.md"
+_COUNT = 16
+
+# How far a reloaded generator may be off: float32 rounding, with room for a library that adds in another order.
+_TOLERANCE = 1e-5
+
+# What an export tells of where it was made: no names of machines, people or folders.
+_PROVENANCE = ("started", "git", "python", "packages")
+
+
+def export(
+    run: Run, folder: str | os.PathLike[str], *, format: str = "saved_model", checkpoint: int | None = None
+) -> dict[str, Any]:
+    """Writes the generator of a checkpoint, its average where the run keeps one, for use without ganlab.
+
+    The folder is there whole or not at all, and holds the model, `export.json`, `README.md`, and `samples.npz` with 16
+    samples of the run's seed and their latent vectors. What was written is read back and must draw these.
+
+    Args:
+        run: A run with a checkpoint, finished or not.
+        folder: Where to; nothing may be there but an empty folder.
+        format: "saved_model", "keras" or "onnx". An ONNX file computes in float32 whatever the run trained in.
+        checkpoint: A step that has a checkpoint; None for the newest.
+
+    Returns:
+        What export.json says.
+
+    Raises:
+        RunError: There is no such checkpoint, or the folder cannot be written.
+        IncompatibleError: The generator cannot be written in this format.
+        ConfigError: There is no such format.
+        MissingDependencyError: The format needs a package that is not installed.
+    """
+    target = Path(folder)
+    if format not in FORMATS:
+        raise ConfigError(f"There is no format {format!r}: choose from {', '.join(FORMATS)}.{nearest(format, FORMATS)}")
+    chosen = FORMATS[format]
+    check_free(target)
+    trained = load_trained(run, checkpoint=checkpoint, precision=chosen.precision)
+    keep_precision(trained)
+    latents = np.asarray(trained.sample.latents(_COUNT, trained.seed))
+    samples = trained.sample.from_latents(latents)
+    told = _told(run, trained, format, chosen)
+    with new_folder(target) as part:
+        try:
+            chosen.write(trained, part / chosen.file)
+            told["checked"] = _check(chosen, part / chosen.file, latents, samples)
+        except tf.errors.OpError as error:
+            raise OSError(str(error).strip().split("\n")[0]) from error
+        with (part / SAMPLES).open("wb") as file:
+            np.savez(file, samples=samples, latents=latents)
+        (part / INFO).write_text(json.dumps(to_json(told), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        (part / README).write_text(readme(told), encoding="utf-8")
+    return told
+
+
+def _told(run: Run, trained: Trained, format: str, chosen: Format) -> dict[str, Any]:
+    info = run.info
+    provenance = info.get("provenance") or {}
+    plugins = provenance.get("plugins") or {}
+    return {
+        "format": format,
+        "model": chosen.file,
+        "latent_dim": trained.latent_dim,
+        "latent_distribution": "standard normal",
+        "sample_shape": trained.sample_shape,
+        "value_range": [-1.0, 1.0] if len(trained.sample_shape) == 3 else None,
+        "precision": trained.precision,
+        "trained_in": trained.trained_in,
+        "step": trained.step,
+        "steps": info.get("steps"),
+        "averaged": trained.averaged,
+        "samples": {"file": SAMPLES, "count": _COUNT, "seed": trained.seed},
+        "written_with": {"ganlab": ganlab.__version__, "tensorflow": tf.__version__, "keras": keras.__version__},
+        "settings": info.get("settings"),
+        "provenance": {
+            **{name: provenance.get(name) for name in _PROVENANCE},
+            "plugins": {name: row.get("version") for name, row in plugins.items()},
+        },
+        "license": None,
+    }
+
+
+def _check(chosen: Format, path: Path, latents: Array, samples: Array) -> bool:
+    """Reads back what was written; False where that takes a package that is not installed."""
+    generate = chosen.read(path)
+    if generate is None:
+        return False
+    drawn = generate(latents)
+    if not np.allclose(drawn, samples, rtol=_TOLERANCE, atol=_TOLERANCE, equal_nan=True):
+        off = float(np.nanmax(np.abs(drawn - samples)))
+        raise IncompatibleError(
+            f"Read back from {path.name}, the generator draws samples that differ by up to {off:.2g} from its own, so "
+            "the file is not kept: a layer's get_config() or its weights do not say all there is to it. Use --format "
+            "saved_model, which needs neither."
+        )
+    return True

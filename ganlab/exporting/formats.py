@@ -1,0 +1,150 @@
+"""The formats that a generator is exported in: how each is written, and read back to see that it draws the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from ganlab.errors import IncompatibleError, MissingDependencyError
+from ganlab.exporting.latents import Array
+from ganlab.lazy import require
+from ganlab.training import noise
+from ganlab.training.reading import Trained
+
+# Operators that every onnxruntime since 1.12 has.
+_OPSET = 17
+
+
+@dataclass(frozen=True)
+class Format:
+    """How to write a generator, and how to read it.
+
+    Attributes:
+        file: The name of what is written.
+        write: Writes it there.
+        read: Gives samples of latent vectors from what is there, or None where what that takes is not installed.
+        precision: What the layers have to compute in; None for what the run trained in.
+    """
+
+    file: str
+    write: Callable[[Trained, Path], None]
+    read: Callable[[Path], Callable[[Array], Array] | None]
+    precision: str | None = None
+
+
+def _write_saved_model(trained: Trained, path: Path) -> None:
+    tf.saved_model.save(module := _module(trained), str(path), signatures=_signatures(module))
+
+
+def _module(trained: Trained) -> Any:
+    model, length = trained.network.model, trained.latent_dim
+    module = tf.Module(name="generator")
+    module.weights = [variable.value for variable in model.variables]  # TensorFlow saves what it finds here
+
+    @tf.function(input_signature=[tf.TensorSpec([None, length], tf.float32, name="latent")], autograph=False)
+    def generate(latent: tf.Tensor) -> tf.Tensor:
+        return tf.cast(model(latent, training=False), tf.float32)
+
+    scalars = [tf.TensorSpec([], tf.int64, name="n"), tf.TensorSpec([], tf.int64, name="seed")]
+
+    @tf.function(input_signature=scalars, autograph=False)
+    def sample(n: tf.Tensor, seed: tf.Tensor) -> dict[str, tf.Tensor]:
+        latents = noise.latents(n, length, seed)
+        return {"samples": generate(latents), "latents": latents}
+
+    module.__call__ = generate
+    module.sample = sample
+    return module
+
+
+def _signatures(module: Any) -> dict[str, Any]:
+    specification = module.__call__.input_signature
+
+    @tf.function(input_signature=specification, autograph=False)
+    def serving_default(latent: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"samples": module.__call__(latent)}
+
+    return {"serving_default": serving_default, "sample": module.sample}
+
+
+def _read_saved_model(path: Path) -> Callable[[Array], Array]:
+    generator = tf.saved_model.load(str(path))
+    return lambda latents: generator(tf.constant(latents)).numpy()
+
+
+def _write_keras(trained: Trained, path: Path) -> None:
+    model = trained.network.model
+    foreign = sorted(set(_foreign(model)))
+    if foreign:
+        raise IncompatibleError(
+            f"The generator has {', '.join(foreign)}: whoever loads a .keras file needs the code of what is not Keras' "
+            "own, or has to trust code inside the file. Use --format saved_model, which takes any generator."
+        )
+    model.save(path)
+
+
+def _foreign(model: keras.Model) -> list[str]:
+    """What a `.keras` file of a model names that is not Keras' own, or is code."""
+    if not type(model).__module__.startswith("keras."):
+        return [f"its own class {type(model).__name__}"]
+
+    def walk(value: Any) -> list[str]:
+        if isinstance(value, (list, tuple)):
+            return [found for item in value for found in walk(item)]
+        if not isinstance(value, dict):
+            return []
+        inner = [found for item in value.values() for found in walk(item)]
+        name = str(value.get("class_name"))
+        if "module" not in value or "class_name" not in value:
+            return inner
+        if name in ("Lambda", "__lambda__"):
+            return ["a Lambda layer"]
+        own = str(value["module"]).partition(".")[0] in ("keras", "builtins")
+        if own and name != "function":
+            return inner
+        return [f"{value.get('registered_name') or name}" if name != "function" else f"{value.get('config')}", *inner]
+
+    return walk(keras.saving.serialize_keras_object(model))
+
+
+def _read_keras(path: Path) -> Callable[[Array], Array]:
+    generator = keras.saving.load_model(path, compile=False)
+    return lambda latents: np.asarray(generator.predict(latents, verbose=0), np.float32)
+
+
+def _write_onnx(trained: Trained, path: Path) -> None:
+    tf2onnx = require("tf2onnx")
+    module = _module(trained)
+    signature = module.__call__.input_signature
+    named = tf.function(lambda latent: {"samples": module.__call__(latent)}, input_signature=signature, autograph=False)
+    try:
+        model, _ = tf2onnx.convert.from_function(named, signature, opset=_OPSET)
+    except Exception as error:  # tf2onnx raises what it likes
+        reason = str(error).strip().split("\n")[0]
+        raise IncompatibleError(
+            f"tf2onnx cannot convert the generator: {type(error).__name__}: {reason}. Use --format saved_model, which "
+            "takes any generator."
+        ) from error
+    path.write_bytes(model.SerializeToString())
+
+
+def _read_onnx(path: Path) -> Callable[[Array], Array] | None:
+    try:
+        session = require("onnxruntime").InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    except MissingDependencyError:
+        return None
+    return lambda latents: np.asarray(session.run(["samples"], {"latent": latents})[0])
+
+
+# ONNX has no bfloat16 that runtimes compute in, and the weights are float32 whatever the precision.
+FORMATS = {
+    "saved_model": Format("generator", _write_saved_model, _read_saved_model),
+    "keras": Format("generator.keras", _write_keras, _read_keras),
+    "onnx": Format("generator.onnx", _write_onnx, _read_onnx, precision="float32"),
+}

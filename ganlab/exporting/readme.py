@@ -1,0 +1,105 @@
+"""The page beside an exported generator: what it is and how it is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from string import Template
+from typing import Any
+
+_PAGE = Template("""\
+# A generator
+
+It makes samples of shape $sample_shape from latent vectors of $latent_dim standard normal numbers, and was trained by
+ganlab $ganlab to step $step of $steps. `export.json` says with which settings and with which versions of what.
+
+## Load it
+
+$needs In this folder:
+
+```python
+$code
+```
+
+$more## Before you pass it on
+
+`samples.npz` holds $count samples of the seed $seed and their latent vectors, to check a copy by, as above. `license`
+in `export.json` is empty: say there what others may do with the model. Its settings may name folders of yours.
+""")
+
+_NEEDS = {
+    "saved_model": "TensorFlow alone is needed (written with $tensorflow): `pip install tensorflow`.",
+    "keras": "TensorFlow and Keras are needed (written with $tensorflow and $keras): `pip install tensorflow`.",
+    "onnx": "Any ONNX runtime takes it: `pip install onnxruntime`.",
+}
+
+_CODE = {
+    "saved_model": """\
+import numpy as np
+import tensorflow as tf
+
+generator = tf.saved_model.load("generator")
+kept = np.load("samples.npz")
+samples = generator(kept["latents"])
+np.testing.assert_allclose(samples, kept["samples"], rtol=1e-5, atol=1e-5)
+more = generator.sample(64, 1)["samples"]""",
+    "keras": """\
+import keras
+import numpy as np
+
+generator = keras.saving.load_model("generator.keras")
+kept = np.load("samples.npz")
+samples = generator.predict(kept["latents"])
+np.testing.assert_allclose(samples, kept["samples"], rtol=1e-5, atol=1e-5)
+more = generator.predict(np.random.default_rng(1).standard_normal((64, $latent_dim), np.float32))""",
+    "onnx": """\
+import numpy as np
+import onnxruntime
+
+generator = onnxruntime.InferenceSession("generator.onnx")
+kept = np.load("samples.npz")
+(samples,) = generator.run(["samples"], {"latent": kept["latents"]})
+np.testing.assert_allclose(samples, kept["samples"], rtol=1e-5, atol=1e-5)
+latent = np.random.default_rng(1).standard_normal((64, $latent_dim), np.float32)
+(more,) = generator.run(["samples"], {"latent": latent})""",
+}
+
+_MORE = {
+    "saved_model": """\
+`generator.sample(n, seed)` draws what `ganlab sample --seed` does: `samples` and their `latents`. For servers there are
+the signatures `serving_default` (`latent` to `samples`) and `sample` (`n` and `seed`, int64 scalars, to both).
+""",
+    "keras": "",
+    "onnx": "The input `latent` and the output `samples` are float32, for any number of rows.\n",
+}
+
+_IMAGES = """\
+Images range from -1 (black) to 1 (white): `((samples + 1) * 127.5).round().clip(0, 255)` are pixels of 8 bits.
+"""
+
+_BFLOAT16 = {
+    "saved_model": """\
+Layers compute in bfloat16, which has two to three digits; on another kind of processor no more may agree.
+""",
+    "keras": """\
+Layers compute in bfloat16, which has two to three digits; on another kind of processor no more may agree. Nor where it
+is called directly, `generator(latents)`, which rounds after every operation; `predict` does what training did.
+""",
+    "onnx": """\
+It was trained in bfloat16 and computes in float32 here, as for `samples.npz`: two to three digits are the run's own.
+""",
+}
+
+
+def readme(told: Mapping[str, Any]) -> str:
+    """The page for what an export.json says."""
+    name, shape = told["format"], tuple(told["sample_shape"])
+    more = [_MORE[name]] if _MORE[name] else []
+    more += [_IMAGES] if told["value_range"] else []
+    more += [_BFLOAT16[name]] if told["trained_in"] != "float32" else []
+    facts = {**told, **told["written_with"], **told["samples"], "sample_shape": str(shape)}
+    return _PAGE.substitute(
+        facts,
+        needs=Template(_NEEDS[name]).substitute(facts),
+        code=Template(_CODE[name]).substitute(facts),
+        more="".join(f"{text}\n" for text in more),
+    )

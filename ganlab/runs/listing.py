@@ -1,0 +1,122 @@
+"""The runs below a folder at a glance, from what lies there: no TensorFlow, and nothing of theirs is executed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ganlab.errors import RunError
+from ganlab.runs.lock import holder
+from ganlab.runs.run import INFO, Run, find_runs
+
+# What run.json may say, and then what only a look at the run can tell.
+STATUSES = ("running", "completed", "interrupted", "failed", "diverged", "killed", "unreadable")
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One run at a glance.
+
+    Attributes:
+        path: Its directory.
+        status: One of `STATUSES`: "killed" where run.json says "running" and no process does, "unreadable" where there
+            is no reading run.json.
+        step: Generator updates done.
+        steps: Of the whole run.
+        started: When, in ISO 8601 and UTC.
+        bytes: What it takes on disk.
+        dataset: Its name.
+        constraints: Their names, joined by commas; empty for none.
+        seed: The run's.
+        problem: Why it cannot be read, or None.
+    """
+
+    path: Path
+    status: str
+    step: int | None = None
+    steps: int | None = None
+    started: str | None = None
+    bytes: int = 0
+    dataset: str | None = None
+    constraints: str | None = None
+    seed: int | None = None
+    problem: str | None = None
+
+
+def listed(folder: str | os.PathLike[str], status: str | None = None) -> Iterator[Listed]:
+    """The runs at or below a folder, sorted by path.
+
+    Args:
+        folder: Where to look.
+        status: Only those of this status.
+    """
+    for path in find_runs(folder):
+        row = look_at(path)
+        if status in (None, row.status):
+            yield row
+
+
+def look_at(path: Path) -> Listed:
+    """One run at a glance, whatever state its files are in."""
+    try:
+        info = Run(path).info
+    except (RunError, OSError) as error:
+        return Listed(path, "unreadable", bytes=size_on_disk(path), problem=str(error))
+    settings = info.get("settings")
+    known: dict[str, Any] | None = settings if isinstance(settings, dict) else None
+    return Listed(
+        path=path,
+        status=status_of(path, info),
+        step=_whole(info.get("step")),
+        steps=_whole(info.get("steps")),
+        started=started_at(path, info).isoformat(timespec="seconds"),
+        bytes=size_on_disk(path),
+        dataset=None if known is None else str(known.get("dataset", "")),
+        constraints=None if known is None else str(known.get("constraints", "")),
+        seed=_whole(info.get("seed")),
+    )
+
+
+def status_of(path: Path, info: dict[str, Any]) -> str:
+    """What run.json says, but "killed" where that is "running" and no process holds the run."""
+    status = str(info.get("status"))
+    try:
+        return "killed" if status == "running" and holder(path) is None else status
+    except OSError:
+        return status
+
+
+def started_at(path: Path, info: dict[str, Any]) -> datetime:
+    """When a run was begun; where it does not say, when it was last written."""
+    provenance = info.get("provenance")
+    try:
+        assert isinstance(provenance, dict)
+        return datetime.fromisoformat(str(provenance["started"])).astimezone(UTC)
+    except (AssertionError, KeyError, ValueError, OverflowError):
+        return datetime.fromtimestamp((path / INFO).stat().st_mtime, UTC)
+
+
+def size_on_disk(folder: Path) -> int:
+    """Bytes of the files below a folder; links count for themselves."""
+    size = 0
+    for place, _, files in os.walk(folder):
+        for name in files:
+            try:
+                size += os.lstat(os.path.join(place, name)).st_size
+            except OSError:  # gone by now: it may be training
+                continue
+    return size
+
+
+def checkpoint_steps(path: Path) -> list[int]:
+    """The steps of the checkpoints that are whole, ascending."""
+    found = (item.parent.name.removeprefix("step-") for item in path.glob("checkpoints/step-*/manifest.json"))
+    return sorted(int(step) for step in found if step.isdigit())
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
