@@ -14,6 +14,7 @@ from ganlab.errors import GanlabError, TrainingFailedError, nearest
 # Command name to the module that has a click command of that name.
 COMMANDS = {
     "run": "ganlab.cli.run",
+    "sweep": "ganlab.cli.sweep",
     "evaluate": "ganlab.cli.evaluate",
     "sample": "ganlab.cli.sample",
     "export": "ganlab.cli.export",

@@ -1,7 +1,7 @@
 """Experiment files: reading gin into recipes and writing recipes as gin. The only package that knows gin."""
 
 from ganlab.config.files import find_gin_file, shipped_gin_files
-from ganlab.config.loading import Variant, arguments, load, load_variant
+from ganlab.config.loading import Variant, arguments, load, load_variant, takes_fractions
 from ganlab.config.writing import flatten, render
 
 __all__ = [
@@ -13,4 +13,5 @@ __all__ = [
     "load_variant",
     "render",
     "shipped_gin_files",
+    "takes_fractions",
 ]

@@ -110,6 +110,27 @@ def arguments(kind: str, name: str, options: Sequence[str], option: str) -> dict
     return {binding.parameter: resolver.value(binding) for binding in bindings}
 
 
+def takes_fractions(setting: str) -> bool | None:
+    """Whether a setting may be a number that is not whole, by the type that it is annotated with.
+
+    Args:
+        setting: Its name, as on the left of a binding.
+
+    Returns:
+        None where that is not known: of a macro, or without an annotation.
+
+    Raises:
+        ConfigError: There is no such component or parameter.
+    """
+    selector, _, parameter = setting.rpartition("/")[2].rpartition(".")
+    if not selector:
+        return None
+    names = Names(current())
+    (binding,) = names.complete(Statements([Binding((), selector, parameter, 0, setting, 0)]))
+    hint = types.annotation(names.make(binding.selector), parameter)
+    return None if hint is types.UNKNOWN else types.fits(0.5, hint)
+
+
 class _Read:
     """Everything that is read of one experiment, with all but what has no effect checked."""
 

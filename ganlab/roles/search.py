@@ -46,18 +46,26 @@ class Proposal:
         settings: The value of every name of the space, as an experiment file writes it.
         value: Its objective, the mean over seeds, once it is known; None while it is not, and where it failed.
         ended: Whether it has ended, well or not.
+        given_up: Whether it ended because the search gave it up; `value` is then the last one reported.
+        reports: Once it has ended, the steps and values that its runs have to report. Of one that goes on, all are
+            reported again.
     """
 
     settings: Mapping[str, str]
     value: float | None = None
     ended: bool = False
+    given_up: bool = False
+    reports: Sequence[tuple[int, float]] = ()
 
 
 class Search:
     """Chooses configurations, one at a time; number n is the n-th one chosen, counted from 0."""
 
     needs_objective = False
-    """Whether it learns from results, and so needs to be told what to make small or large."""
+    """Whether it learns from results, and so needs to be told what to make small or large.
+
+    One that does not is asked for all of its proposals before the first trial starts, and is told nothing.
+    """
 
     def start(
         self,
@@ -87,8 +95,14 @@ class Search:
         raise NotImplementedError
 
     def report(self, number: int, step: int, value: float) -> bool:
-        """Takes the objective of a configuration under way, the mean over seeds, at a step; True to give it up."""
+        """Takes the objective of a configuration under way at a step; True to give it up.
+
+        The value is the mean over those seeds that have begun, once all of them have it. Steps rise, each comes once.
+        """
         return False
 
     def finish(self, number: int, value: float | None) -> None:
-        """Takes the objective of a configuration that ended; None where it failed."""
+        """Takes the objective of a configuration that ended, the mean over seeds.
+
+        It is None where a seed failed, and the last one reported where the search gave the configuration up.
+        """

@@ -1,0 +1,385 @@
+"""`ganlab sweep`: one experiment many times, with other settings and other seeds."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ganlab import __version__
+from ganlab.cli.options import experiment_options, plugin_options, use_plugins
+from ganlab.errors import ConfigError
+
+if TYPE_CHECKING:
+    from ganlab.roles import Launcher, Search
+    from ganlab.sweeps import Configuration, Sweep, Trial
+
+_INTERRUPTED = {signal.SIGINT: 130, signal.SIGTERM: 143}
+# What describes a sweep, and so cannot be said again when it goes on.
+_DESCRIBING = (
+    "gin_files",
+    "params",
+    "grids",
+    "ranges",
+    "seeds",
+    "search",
+    "search_options",
+    "search_seed",
+    "budget",
+    "objective",
+    "maximize",
+    "threads",
+    "runs",
+    "name",
+    "no_plugin",
+    "plugin_file",
+)
+
+
+@click.command("sweep")
+@experiment_options
+@click.option(
+    "--grid",
+    "grids",
+    metavar="NAME=[VALUE, ...]",
+    multiple=True,
+    help="Values of a setting, as an experiment file writes them. May be given several times.",
+)
+@click.option(
+    "--range",
+    "ranges",
+    metavar="NAME=LOW..HIGH[:log]",
+    multiple=True,
+    help="A setting that takes any number between two, for --search random and the like; ':log' draws factors evenly.",
+)
+@click.option("--seeds", metavar="SEEDS", help="Such as 0..4 or 0,3,7; by default the experiment's own.")
+@click.option("--jobs", type=click.IntRange(1), help="How many trials run at a time; by default one.")
+@click.option(
+    "--threads",
+    type=click.IntRange(1),
+    help="Threads of each trial; by default this machine's cores divided by --jobs. They decide the last bits.",
+)
+@click.option("--launcher", metavar="NAME", help="What starts trials; by default local, as processes here.")
+@click.option(
+    "--launcher-option",
+    "launcher_options",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="A parameter of the launcher. May be given several times.",
+)
+@click.option("--search", metavar="NAME", help="What chooses settings; by default grid, every combination.")
+@click.option(
+    "--search-option",
+    "search_options",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="A parameter of the search. May be given several times.",
+)
+@click.option("--search-seed", type=click.IntRange(0), metavar="N", help="Of what the search draws; by default 0.")
+@click.option("--budget", type=click.IntRange(1), metavar="N", help="How many configurations a search may try.")
+@click.option(
+    "--objective",
+    metavar="METRIC",
+    help="What counts, as metrics.jsonl calls it: 'evaluation/mode_coverage/modes', say. A mean over seeds.",
+)
+@click.option("--maximize", is_flag=True, help="A large objective is good; by default a small one.")
+@click.option(
+    "--runs",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("runs"),
+    show_default=True,
+    help="Folder that the sweep's own folder goes into.",
+)
+@click.option("--name", help="Name of the sweep's folder; by default the experiment file's name and the time.")
+@click.option(
+    "--resume",
+    metavar="SWEEP",
+    type=click.Path(path_type=Path),
+    help="Go on with this sweep's folder: what is finished stays, what was interrupted goes on.",
+)
+@click.option("--retry-failed", is_flag=True, help="With --resume: try trials again that failed or diverged.")
+@click.option("--dry-run", is_flag=True, help="Print the trials, and stop.")
+@click.option("--json", "as_json", is_flag=True, help="Print the trials as JSON at the end.")
+@plugin_options
+@click.pass_context
+def sweep(ctx: click.Context, resume: Path | None, retry_failed: bool, dry_run: bool, as_json: bool, **_: Any) -> None:
+    """Trains an experiment with other settings and other seeds, each a run of its own.
+
+    Every trial is a process with a run directory under the sweep's. Whatever ends the sweep, --resume goes on with it.
+
+    \b
+    ganlab sweep --gin quickstart --grid 'constraints.gradient_penalty.weight=[0.1, 1, 10]' --seeds 0..4 --jobs 2
+    ganlab sweep --gin quickstart --grid 'experiment.constraints=[@constraints.r1(), @constraints.spectral_norm()]'
+    ganlab sweep --gin quickstart --range 'optimizers.adam.learning_rate=1e-5..1e-2:log' --search random --budget 20
+    ganlab sweep --resume runs/quickstart-sweep-20260801-120000
+    """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
+    if resume is not None:
+        if dry_run:
+            raise click.UsageError("--dry-run is for a new sweep; 'ganlab runs list' shows what one has done.")
+        _check_nothing_said_again(ctx)
+        found, launcher, search = _taken_up(resume, ctx.params)
+    else:
+        if retry_failed:
+            raise click.UsageError("--retry-failed is for --resume SWEEP; a new sweep has nothing to try again.")
+        asked, launcher, search = _asked(ctx.params)
+        proposals, configurations = _described(asked, search)
+        threads = ctx.params["threads"] or max(1, _cores() // asked["jobs"])
+        if dry_run:
+            _print_plan(asked, proposals, configurations, threads, as_json=as_json)
+            return
+        found = _created(ctx.params, asked, proposals, configurations, threads)
+    _go(ctx, found, launcher, search if search.needs_objective else None, retry_failed=retry_failed, as_json=as_json)
+
+
+def _asked(params: Mapping[str, Any]) -> tuple[dict[str, Any], Launcher, Search]:
+    """What the command line asks for, as sweep.json keeps it; the launcher and the search, made."""
+    from ganlab.config.files import find_gin_file
+    from ganlab.sweeps import parse_seeds
+
+    if not params["gin_files"]:
+        raise click.UsageError("Say what to run: --gin FILE, such as --gin quickstart, or --resume SWEEP.")
+    use_plugins(params["no_plugin"], params["plugin_file"], params["gin_files"][0])
+    asked = {
+        "gin": [str(find_gin_file(name).resolve()) for name in params["gin_files"]],
+        "params": list(params["params"]),
+        "grid": list(params["grids"]),
+        "range": list(params["ranges"]),
+        "seeds": parse_seeds(params["seeds"]) if params["seeds"] is not None else [],
+        "jobs": params["jobs"] or 1,
+        "launcher": params["launcher"] or "local",
+        "launcher_options": list(params["launcher_options"]),
+        "search": params["search"] or "grid",
+        "search_options": list(params["search_options"]),
+        "search_seed": params["search_seed"] or 0,
+        "budget": params["budget"],
+        "objective": params["objective"],
+        "direction": "maximize" if params["maximize"] else "minimize",
+        "no_plugin": list(params["no_plugin"]),
+        "plugin_file": _plugin_file(),
+    }
+    launcher, search = _made("launcher", asked), _made("search", asked)
+    if search.needs_objective and not asked["objective"]:
+        raise ConfigError(
+            f"searches.{asked['search']} learns from an objective: name a metric, such as --objective critic/loss."
+        )
+    if asked["direction"] == "maximize" and not asked["objective"]:
+        raise ConfigError("--maximize is of an objective: name a metric, such as --objective critic/loss.")
+    return asked, launcher, search
+
+
+def _described(asked: dict[str, Any], search: Search) -> tuple[list[dict[str, Any]], list[Configuration]]:
+    """All proposals and configurations, or none where the search makes them as results come in; all is checked."""
+    from ganlab.config import load_variant
+    from ganlab.sweeps import Configurations, check, check_used, parse_space, plan
+    from ganlab.sweeps.asking import start
+
+    space = parse_space(asked["grid"], asked["range"])
+    if not asked["seeds"]:
+        asked["seeds"] = [load_variant(asked["gin"], asked["params"], {}).recipe.arguments.get("seed", 0)]
+    configurations = Configurations(asked["gin"], asked["params"], list(space), known=())
+    if search.needs_objective:
+        start(search, space, asked, ())  # says what is wrong; it is started anew for the trials
+        check(configurations, space)
+        return [], []
+    proposals = plan(search, space, asked, configurations)
+    check_used(configurations)
+    return proposals, configurations.made
+
+
+def _created(
+    params: Mapping[str, Any],
+    asked: dict[str, Any],
+    proposals: list[dict[str, Any]],
+    configurations: Sequence[Configuration],
+    threads: int,
+) -> Sweep:
+    from ganlab.runs import new_run_path
+    from ganlab.sweeps import Sweep
+
+    now = datetime.now(UTC)
+    name = params["name"] or f"{Path(asked['gin'][0]).stem}-sweep-{now.strftime('%Y%m%d-%H%M%S')}"
+    info = {
+        "ganlab": __version__,
+        "created": now.isoformat(timespec="seconds"),
+        "folder": str(Path.cwd()),
+        "threads": threads,
+        "asked": asked,
+        "proposals": proposals,
+        "trials": {},
+    }
+    return Sweep.create(new_run_path(params["runs"], "", 0, name).resolve(), info, configurations)
+
+
+def _check_nothing_said_again(ctx: click.Context) -> None:
+    for parameter in ctx.command.params:
+        given = ctx.get_parameter_source(parameter.name or "") is not click.core.ParameterSource.DEFAULT
+        if parameter.name in _DESCRIBING and given:
+            raise click.UsageError(
+                f"--resume goes on with a sweep as it is: leave out {parameter.opts[0]}. --jobs, --launcher, "
+                "--launcher-option and --retry-failed may differ."
+            )
+
+
+def _taken_up(path: Path, params: Mapping[str, Any]) -> tuple[Sweep, Launcher, Search]:
+    """A sweep that is there, with what may differ this time."""
+    from ganlab.sweeps import Sweep
+
+    found = Sweep(path.resolve())
+    asked = found.asked
+    use_plugins(asked["no_plugin"], Path(asked["plugin_file"]) if asked["plugin_file"] else None)
+    if params["jobs"]:
+        asked["jobs"] = params["jobs"]
+    if params["launcher"]:
+        asked["launcher"], asked["launcher_options"] = params["launcher"], []
+    if params["launcher_options"]:
+        asked["launcher_options"] = list(params["launcher_options"])
+    return found, _made("launcher", asked), _made("search", asked)
+
+
+def _go(
+    ctx: click.Context, found: Sweep, launcher: Launcher, search: Search | None, *, retry_failed: bool, as_json: bool
+) -> None:
+    """Runs what is left of a sweep, and says how it ended."""
+    from ganlab.sweeps import Engine, take_up
+    from ganlab.sweeps.screen import LiveTable, summary
+
+    with found.locked(), _signals() as received, LiveTable() as screen:
+        trials = take_up(found, retry_failed=retry_failed)
+        asking = _asking(found, search)
+        found.save()
+        opening = f"{_shown(found.path)}: {summary(trials) if trials else 'configurations as results come in'}"
+        click.echo(f"{opening}, {found.asked['jobs']} at a time, threads: {found.info['threads']} each.", err=True)
+        engine = Engine(found, trials, asking, launcher, screen=screen, stopped=lambda: bool(received))
+        engine.run()
+    _print_end(found, engine.trials, interrupted=bool(received), as_json=as_json)
+    if received:
+        ctx.exit(_INTERRUPTED[received[0]])
+    if any(trial.status not in ("completed", "pruned") for trial in engine.trials):
+        ctx.exit(1)
+
+
+def _asking(found: Sweep, search: Search | None) -> Any:
+    from ganlab.sweeps import Asking, Configurations, parse_space
+
+    if search is None:
+        return Asking(found)
+    asked = found.asked
+    space = parse_space(asked["grid"], asked["range"])
+    known = found.configurations()
+    configurations = Configurations(asked["gin"], asked["params"], list(space), known)
+    for configuration in known:
+        if configurations.of(configuration.settings) is not configuration:
+            raise ConfigError(
+                f"{', '.join(asked['gin'])}: the experiment has changed since the sweep began, and "
+                f"{configuration.name} would be another one now. Put the file back, or start a new sweep."
+            )
+    return Asking(found, search, space, configurations)
+
+
+def _print_end(found: Sweep, trials: Sequence[Trial], *, interrupted: bool, as_json: bool) -> None:
+    from ganlab.sweeps.screen import as_data, print_table, summary, table
+    from ganlab.sweeps.trial import COMPLETED, DIVERGED, FAILED, PRUNED
+    from ganlab.telemetry.jsonl import to_json
+
+    failed = [trial for trial in trials if trial.status in (FAILED, DIVERGED)]
+    again = f"ganlab sweep --resume {shlex.quote(_shown(found.path))}"
+    if as_json:
+        data = {"sweep": str(found.path), "trials": [as_data(trial) for trial in trials]}
+        click.echo(json.dumps(to_json(data), indent=2))
+    else:
+        print_table(table(trials))
+        click.echo(f"\n{summary(trials)}. Sweep: {_shown(found.path)}")
+    for trial in trials:
+        if trial.error:
+            click.echo(f"{trial.name} {trial.status}: {trial.error} (log: {_shown(trial.log)})", err=True)
+    if interrupted or any(trial.status not in (COMPLETED, PRUNED, FAILED, DIVERGED) for trial in trials):
+        click.echo(f"Go on with it: {again}", err=True)
+    elif failed:
+        click.echo(f"Try what failed again: {again} --retry-failed", err=True)
+    elif not as_json:
+        click.echo(f"Compare: ganlab compare {shlex.quote(_shown(found.path))}")
+
+
+def _print_plan(
+    asked: Mapping[str, Any],
+    proposals: Sequence[Mapping[str, Any]],
+    configurations: Sequence[Configuration],
+    threads: int,
+    *,
+    as_json: bool,
+) -> None:
+    seeds = asked["seeds"]
+    if as_json:
+        plan = [
+            {"configuration": made.name, "settings": dict(made.settings), "seeds": seeds} for made in configurations
+        ]
+        click.echo(json.dumps({"jobs": asked["jobs"], "threads": threads, "configurations": plan}, indent=2))
+        return
+    for made in configurations:
+        click.echo(made.name)
+    said = ", ".join(map(str, seeds))
+    if not configurations:
+        what = f"up to {asked['budget']} configurations" if asked["budget"] else "configurations"
+        click.echo(f"searches.{asked['search']} chooses {what} as results come in, seeds {said}.")
+        return
+    merged = len(proposals) - len(configurations)
+    same = f" ({merged} combinations come to the same experiment as another)" if merged else ""
+    click.echo(
+        f"\n{len(configurations) * len(seeds)} trials: {len(configurations)} configurations{same}, seeds {said}. "
+        f"{asked['jobs']} at a time, threads: {threads} each."
+    )
+
+
+def _made(role: str, asked: Mapping[str, Any]) -> Any:
+    from ganlab import component
+    from ganlab.config import arguments
+
+    kind, name = {"launcher": "launchers", "search": "searches"}[role], asked[role]
+    return component(kind, name)(**arguments(kind, name, asked[f"{role}_options"], f"--{role}-option"))
+
+
+def _plugin_file() -> str | None:
+    """The plugin in one file that is in use, for trials, beside whose experiment files none lies."""
+    from ganlab.plugins import LOCAL_MODULE, current
+
+    return next((row.distribution for row in current().rows if row.name == LOCAL_MODULE), None)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _shown(path: Path) -> str:
+    from ganlab.config.files import shown
+
+    return shown(path)
+
+
+@contextlib.contextmanager
+def _signals() -> Iterator[list[signal.Signals]]:
+    """Collects SIGINT and SIGTERM, so that trials can save; a second SIGINT interrupts at once."""
+    received: list[signal.Signals] = []
+
+    def receive(number: int, frame: Any) -> None:
+        if received and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        if not received:
+            click.echo("Stopping: trials save. Once more to leave at once.", err=True)
+        received.append(signal.Signals(number))
+
+    before: dict[int, Callable[..., Any] | int | None] = {
+        number: signal.signal(number, receive) for number in _INTERRUPTED
+    }
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

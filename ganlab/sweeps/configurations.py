@@ -1,0 +1,162 @@
+"""The experiments of a sweep: one for each combination of settings that makes a difference."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import math
+import random
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ganlab import config
+from ganlab.errors import ConfigError
+from ganlab.roles import Choices
+from ganlab.runs.naming import short
+from ganlab.sweeps.space import Space
+
+# As long as a folder's name may be to be read in a list.
+_LONGEST = 80
+_DIGITS = 8
+_REFERENCE = re.compile(r"@((?:\w+/)*)(?:\w+\.)*(\w+)(?:\(\s*\))?")
+
+# More combinations than this are not all read before a search begins: some seconds' worth.
+_CHECKED = 256
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One experiment of a sweep, which is trained once for each seed.
+
+    Attributes:
+        name: What differs, in few words that are good for a folder's name.
+        settings: The value of each setting that has an effect in it.
+        text: The whole experiment, as `ganlab.config.render` writes it.
+    """
+
+    name: str
+    settings: Mapping[str, str]
+    text: str
+
+
+class Configurations:
+    """Makes the configurations of one sweep, each once.
+
+    A setting of a part that an experiment does not have, such as the weight of another constraint's penalty, is left
+    out of it; settings that then come to the same experiment are one configuration.
+
+    Attributes:
+        unused: Of all configurations so far: what had an effect in none of them, with what is wrong with that.
+    """
+
+    def __init__(
+        self, sources: Sequence[str | Path], params: Sequence[str], names: Sequence[str], known: Iterable[Configuration]
+    ) -> None:
+        """Takes what all configurations share.
+
+        Args:
+            sources: Experiment files.
+            params: Overrides of these.
+            names: Of the settings that vary.
+            known: Configurations that the sweep has already.
+        """
+        self._sources, self._params = sources, params
+        self._short = _shortened(names)
+        self._made = {configuration.text: configuration for configuration in known}
+        self.unused: dict[str, str] | None = None
+
+    @property
+    def made(self) -> list[Configuration]:
+        """All configurations, those known before first."""
+        return list(self._made.values())
+
+    def of(self, settings: Mapping[str, str]) -> Configuration:
+        """The configuration that settings come to.
+
+        Args:
+            settings: A value for each name, as an experiment file has it.
+
+        Raises:
+            GanlabError: The experiment cannot be so.
+        """
+        variant = config.load_variant(self._sources, self._params, settings)
+        before = variant.unused if self.unused is None else self.unused
+        self.unused = {key: reason for key, reason in before.items() if key in variant.unused}
+        text = config.render(variant.recipe)
+        if text not in self._made:
+            self._made[text] = Configuration(self._name(variant.used), dict(variant.used), text)
+        return self._made[text]
+
+    def _name(self, settings: Mapping[str, str]) -> str:
+        said = [f"{self._short[name]}={_word(value)}" for name, value in settings.items()]
+        name = ",".join(said) or "base"
+        taken = {other.name.casefold() for other in self._made.values()}  # some file systems do not tell case apart
+        if len(name) <= _LONGEST and name.casefold() not in taken:
+            return name
+        digest = hashlib.sha256(json.dumps(sorted(settings.items())).encode()).hexdigest()
+        return f"{name[: _LONGEST - _DIGITS - 1]}~{digest[:_DIGITS]}"
+
+
+def check(configurations: Configurations, space: Space) -> None:
+    """Reads the experiments of a space before any is trained: all, or some hundreds where there are more.
+
+    Of a range the two ends are tried.
+
+    Raises:
+        GanlabError: One cannot be, or something that was asked for has no effect in any of them.
+    """
+    for settings in _combinations(space):
+        configurations.of(settings)
+    check_used(configurations)
+
+
+def check_used(configurations: Configurations) -> None:
+    """Refuses a line that had no effect in any configuration.
+
+    Raises:
+        ConfigError: There is one; the message says what is wrong with it.
+    """
+    for reason in (configurations.unused or {}).values():
+        raise ConfigError(f"In every configuration of the sweep, {reason}")
+
+
+def _combinations(space: Space) -> Iterator[dict[str, str]]:
+    values = [
+        tuple(axis.values)
+        if isinstance(axis, Choices)
+        else tuple(str(int(end)) if axis.integer else repr(end) for end in (axis.low, axis.high))
+        for axis in space.values()
+    ]
+    if math.prod(map(len, values)) <= _CHECKED:
+        drawn: Iterable[tuple[str, ...]] = itertools.product(*values)
+    else:
+        # Each value of each setting at least once, beside others at random; the same ones every time.
+        generator = random.Random(0)
+        rounds = max(_CHECKED, max(map(len, values)))
+        drawn = zip(*(_shuffled(axis, rounds, generator) for axis in values), strict=True)
+    for combination in drawn:
+        yield dict(zip(space, combination, strict=True))
+
+
+def _shuffled(values: Sequence[str], length: int, generator: random.Random) -> list[str]:
+    repeated = [values[number % len(values)] for number in range(length)]
+    generator.shuffle(repeated)
+    return repeated
+
+
+def _shortened(names: Sequence[str]) -> dict[str, str]:
+    said = [short(name) for name in names]
+    return {
+        name: word if said.count(word) == 1 else name.replace("/", ".") for name, word in zip(names, said, strict=True)
+    }
+
+
+def _word(value: str) -> str:
+    """A value as part of a folder's name: `[@constraints.r1(), @constraints.spectral_norm()]` is `r1+spectral_norm`."""
+    text = _REFERENCE.sub(lambda found: found[1].replace("/", ".") + found[2], value)
+    text = re.sub(r"\s*,\s*", "+", text.strip("[]() ").rstrip(", "))
+    text = re.sub(r"[^\w.+=-]+", "-", re.sub(r"['\"]", "", text), flags=re.ASCII)
+    return text or "none"

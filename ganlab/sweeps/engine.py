@@ -1,0 +1,203 @@
+"""Runs a sweep: starts trials as there is room for them, watches them, and goes on until none is left."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from ganlab.blame import plugin_code
+from ganlab.recipes import selector_of
+from ganlab.roles import Launcher
+from ganlab.sweeps.asking import Asking
+from ganlab.sweeps.store import Sweep
+from ganlab.sweeps.trial import (
+    COMPLETED,
+    DIVERGED,
+    ENDED,
+    FAILED,
+    INTERRUPTED,
+    PRUNED,
+    QUEUED,
+    RUNNING,
+    WAITING,
+    Trial,
+    command,
+    environment,
+    trials_of,
+)
+
+_POLL_SECONDS = 0.3
+# How long trials have to save where the sweep ends by an error.
+_PATIENCE_SECONDS = 60.0
+
+
+class Screen(Protocol):
+    """What people look at while a sweep runs."""
+
+    def show(self, trials: Sequence[Trial]) -> None:
+        """Takes all trials as they are now; called often."""
+
+
+class Engine:
+    """One process's work on a sweep."""
+
+    def __init__(
+        self,
+        sweep: Sweep,
+        trials: Sequence[Trial],
+        asking: Asking,
+        launcher: Launcher,
+        *,
+        screen: Screen,
+        stopped: Callable[[], bool] = lambda: False,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Takes the sweep as its folder has it.
+
+        Args:
+            sweep: The sweep, which this process holds.
+            trials: From `take_up`.
+            asking: The search, started.
+            launcher: What starts trials.
+            screen: What is shown.
+            stopped: Whether to stop: trials save then, and the sweep can be gone on with.
+            clock: Seconds, for tests.
+            sleep: Waits for some seconds, for tests.
+        """
+        self._sweep, self._asking, self._launcher, self._screen = sweep, asking, launcher, screen
+        self._stopped, self._clock, self._sleep = stopped, clock, sleep
+        self._jobs, self._threads = sweep.asked["jobs"], sweep.info["threads"]
+        self._stopping = False
+        self.trials = list(trials)
+
+    def run(self) -> None:
+        """Trains everything that is left to train, or as much as there is time for.
+
+        Raises:
+            GanlabError: The launcher or the search failed; trials under way were asked to save.
+        """
+        try:
+            for trial in self.trials:  # an earlier process may have died before it could tell
+                self._told(trial)
+            while self._turn():
+                self._sleep(_POLL_SECONDS)
+        except Exception:
+            self._abandon()
+            raise
+        finally:
+            with plugin_code(selector_of(self._launcher), "close"):
+                self._launcher.close()
+
+    def _turn(self) -> bool:
+        """One look at everything; whether there is more to come."""
+        for trial in self.trials:
+            if trial.status == RUNNING:
+                self._watch(trial)
+            elif trial.status == WAITING and not trial.held():
+                self._let_go(trial)
+        if self._stopped() and not self._stopping:
+            self._stopping = True
+            self._stop(self.trials)
+        if not self._stopping:
+            self._fill()
+        self._screen.show(self.trials)
+        return any(trial.job or (trial.status == WAITING and not self._stopping) for trial in self.trials)
+
+    def _fill(self) -> None:
+        while sum(trial.status in (RUNNING, WAITING) for trial in self.trials) < self._jobs:
+            trial = next((trial for trial in self.trials if trial.status == QUEUED), None)
+            if trial is not None:
+                self._start(trial)
+                continue
+            configuration = self._asking.next()
+            if configuration is None:
+                return
+            self.trials += trials_of(self._sweep, configuration.name)
+
+    def _start(self, trial: Trial) -> None:
+        if trial.held():  # by a process of a sweep that was killed, which saves and ends soon
+            trial.status = WAITING
+            return
+        log_begins = trial.log.stat().st_size if trial.log.exists() else 0
+        with plugin_code(selector_of(self._launcher), "start"):
+            job = self._launcher.start(
+                command(trial), environment=environment(self._threads), folder=self._folder(), log=trial.log
+            )
+        trial.begin(job, self._clock(), log_begins)
+
+    def _watch(self, trial: Trial) -> None:
+        assert trial.job is not None
+        # Asked before its files are read: once it has ended, they are as it left them.
+        with plugin_code(selector_of(self._launcher), "poll"):
+            exit_status = trial.job.poll()
+        trial.follow(self._clock())
+        if exit_status is None:
+            if not self._stopping and self._asking.report(self._with(trial)):
+                self._give_up(trial)
+            return
+        given_up = self._sweep.notes.get(trial.name, {}).get("status") == PRUNED
+        trial.end(exit_status)
+        if given_up and trial.status != COMPLETED:
+            trial.status, trial.error = PRUNED, ""
+        elif trial.status == FAILED and not trial.run.exists():
+            self._write(trial, FAILED)
+        self._told(trial)
+
+    def _let_go(self, trial: Trial) -> None:
+        """Takes a trial up again that an earlier process has let go of."""
+        trial.look()
+        if trial.status == INTERRUPTED:
+            trial.status = QUEUED
+        self._told(trial)
+
+    def _told(self, trial: Trial) -> None:
+        if trial.status in ENDED:
+            self._asking.ended(self._with(trial))
+
+    def _give_up(self, trial: Trial) -> None:
+        """Ends a configuration that the search has given up."""
+        for other in self._with(trial):
+            if other.status not in ENDED:
+                self._write(other, PRUNED)
+            if other.status in (QUEUED, WAITING, INTERRUPTED):
+                other.status = PRUNED
+        self._stop(self._with(trial))
+        self._told(trial)
+
+    def _abandon(self) -> None:
+        """Asks all trials to save and gives them time for it; nothing else may go wrong now."""
+        self._stop(self.trials)
+        until = self._clock() + _PATIENCE_SECONDS
+        while any(trial.job for trial in self.trials) and self._clock() < until:
+            self._sleep(_POLL_SECONDS)
+            for trial in self.trials:
+                exit_status = trial.job.poll() if trial.job else None
+                if exit_status is not None:
+                    trial.end(exit_status)
+
+    def _stop(self, trials: Sequence[Trial]) -> None:
+        for trial in trials:
+            if trial.job is not None:
+                with plugin_code(selector_of(self._launcher), "stop"):
+                    trial.job.stop()
+
+    def _with(self, trial: Trial) -> list[Trial]:
+        return [other for other in self.trials if other.configuration == trial.configuration]
+
+    def _folder(self) -> Path:
+        folder = Path(self._sweep.info["folder"])
+        return folder if folder.is_dir() else Path.cwd()
+
+    def _write(self, trial: Trial, status: str) -> None:
+        self._sweep.notes[trial.name] = {"status": status, "error": trial.error}
+        self._sweep.save()
+
+
+def counts(trials: Sequence[Trial]) -> Mapping[str, int]:
+    """How many trials have each status, in the order of a trial's life."""
+    order = (COMPLETED, RUNNING, WAITING, QUEUED, INTERRUPTED, PRUNED, FAILED, DIVERGED)
+    found = {status: sum(trial.status == status for trial in trials) for status in order}
+    return {status: count for status, count in found.items() if count}

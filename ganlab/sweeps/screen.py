@@ -1,0 +1,153 @@
+"""What people see of a sweep: a live table at a terminal, a line for each change elsewhere, and a table at the end."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TextIO
+
+from ganlab.sweeps.engine import counts
+from ganlab.sweeps.trial import COMPLETED, DIVERGED, FAILED, INTERRUPTED, PRUNED, QUEUED, RUNNING, WAITING, Trial
+
+if TYPE_CHECKING:
+    from rich.live import Live
+    from rich.table import Table
+
+# Where there is no terminal to ask.
+_WIDTH = 120
+_STYLES = {RUNNING: "cyan", WAITING: "yellow", COMPLETED: "green", FAILED: "red", DIVERGED: "red", QUEUED: "dim"}
+# What is worth a place in a live table that is higher than the screen, first to last.
+_WORTH = (RUNNING, WAITING, FAILED, DIVERGED, INTERRUPTED, COMPLETED, PRUNED, QUEUED)
+
+
+class LiveTable:
+    """Shows a sweep on standard error while it runs; used as a context."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        """Takes where to; standard error by default."""
+        self._stream = stream or sys.stderr
+        self._live: Live | None = None
+        self._shown: dict[str, str] = {}
+
+    def __enter__(self) -> LiveTable:
+        if self._stream.isatty():
+            from rich.console import Console
+            from rich.live import Live
+
+            self._live = Live(console=Console(file=self._stream), auto_refresh=False, transient=True)
+            self._live.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._live:
+            self._live.stop()
+
+    def show(self, trials: Sequence[Trial]) -> None:
+        """Takes all trials as they are now."""
+        if self._live:
+            room = max(3, self._live.console.size.height - 4)  # the head, the caption and the prompt
+            self._live.update(table(_worth_seeing(trials, room), caption=summary(trials)), refresh=True)
+            return
+        for trial in trials:
+            if self._shown.get(trial.name, QUEUED) != trial.status:
+                print(_line(trial), file=self._stream, flush=True)
+            self._shown[trial.name] = trial.status
+
+
+def table(trials: Sequence[Trial], *, caption: str | None = None) -> Table:
+    """A row for each trial: configuration, seed, status, step, metric, time."""
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(box=None, header_style="bold", pad_edge=False, caption=caption, caption_justify="left")
+    made.add_column("configuration", overflow="fold", min_width=13)
+    made.add_column("seed", justify="right", no_wrap=True)
+    made.add_column("status", no_wrap=True)
+    made.add_column("step", justify="right", no_wrap=True)
+    made.add_column(trials[0].tag if trials else "metric", justify="right", overflow="fold")
+    made.add_column("time", justify="right", no_wrap=True)
+    before = ""
+    for trial in trials:
+        cells = (
+            "" if trial.configuration == before else trial.configuration,
+            str(trial.seed),
+            trial.status,
+            _step(trial),
+            _value(trial),
+            duration(trial.seconds) if trial.seconds else "",
+        )
+        before = trial.configuration
+        # Text, not markup: names may have brackets.
+        styles = ("", "", _STYLES.get(trial.status, ""), "", "", "")
+        made.add_row(*(Text(cell, style=style) for cell, style in zip(cells, styles, strict=True)))
+    return made
+
+
+def print_table(made: Table) -> None:
+    """Prints a table on standard output, as wide as the terminal, or wide enough where there is none."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _WIDTH
+    console.print(made)
+
+
+def summary(trials: Sequence[Trial]) -> str:
+    """How many trials there are of each status: `2 completed, 1 running, 3 queued of 6 trials`."""
+    total = f"{len(trials)} trial{'' if len(trials) == 1 else 's'}"
+    return f"{', '.join(f'{count} {status}' for status, count in counts(trials).items()) or 'none'} of {total}"
+
+
+def as_data(trial: Trial) -> dict[str, Any]:
+    """A trial as `--json` has it."""
+    return {
+        "configuration": trial.configuration,
+        "seed": trial.seed,
+        "status": trial.status,
+        "step": trial.step,
+        "steps": trial.steps,
+        "metric": trial.tag,
+        "value": trial.value,
+        "seconds": round(trial.seconds, 3),
+        "run": str(trial.run),
+        "log": str(trial.log),
+        "error": trial.error,
+    }
+
+
+def duration(seconds: float) -> str:
+    """A time in short: `12 s`, `3:05`, `1:02:03`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}" if minutes else f"{rest} s"
+
+
+def _line(trial: Trial) -> str:
+    parts = [f"{trial.name}: {trial.status}"]
+    if trial.status not in (QUEUED, RUNNING, WAITING):
+        parts.append(f"at step {_step(trial)}" if trial.steps else "")
+        parts.append(f"in {duration(trial.seconds)}" if trial.seconds else "")
+    said = " ".join(part for part in parts if part)
+    if trial.error:
+        return f"{said}: {trial.error}"
+    return f"{said}, {trial.tag} {_value(trial)}" if trial.status == COMPLETED and trial.value is not None else said
+
+
+def _step(trial: Trial) -> str:
+    if trial.steps is None:
+        return ""
+    return f"{trial.step}/{trial.steps}"
+
+
+def _value(trial: Trial) -> str:
+    return "" if trial.value is None else f"{trial.value:.4g}"
+
+
+def _worth_seeing(trials: Sequence[Trial], room: int) -> list[Trial]:
+    """As many trials as there is room for, in their order: those at work, those with trouble, those that ended."""
+    if len(trials) <= room:
+        return list(trials)
+    chosen = sorted(range(len(trials)), key=lambda number: _WORTH.index(trials[number].status))[:room]
+    return [trials[number] for number in sorted(chosen)]

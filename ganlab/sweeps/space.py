@@ -1,0 +1,123 @@
+"""What a sweep varies, as people type it: lists of values, ranges and seeds."""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from collections.abc import Mapping, Sequence
+
+from ganlab import composition, config
+from ganlab.errors import ConfigError
+from ganlab.roles import Choices, Range
+
+Space = Mapping[str, Choices | Range]
+
+_SEED = "experiment.seed"
+_NAME = re.compile(r"[\w./]+")
+_RANGE = re.compile(r"(?P<low>\S+?)\.\.(?P<high>[^\s:]+)(?P<log>:log)?")
+
+
+def parse_space(grids: Sequence[str], ranges: Sequence[str]) -> dict[str, Choices | Range]:
+    """The settings that a sweep varies.
+
+    Args:
+        grids: `'NAME=[VALUE, VALUE]'`, each value as an experiment file has it. Of a setting that is a list of parts, a
+            single part stands for a list of one.
+        ranges: `'NAME=LOW..HIGH'` or `'NAME=LOW..HIGH:log'`; whole numbers alone where the setting takes no others.
+
+    Returns:
+        What each name may be set to, in the order given.
+
+    Raises:
+        ConfigError: One of them has another form, a name comes twice, or there is no such component.
+    """
+    space: dict[str, Choices | Range] = {}
+    for option, texts, parse in (("--grid", grids, _choices), ("--range", ranges, _range)):
+        for text in texts:
+            name, equals, value = (part.strip() for part in text.partition("="))
+            where = f"{option} {text!r}"
+            if not (equals and value and _NAME.fullmatch(name)):
+                form = "'NAME=[VALUE, VALUE]'" if option == "--grid" else "'NAME=LOW..HIGH'"
+                raise ConfigError(f"{where}: must have the form {form}.")
+            if name in space:
+                raise ConfigError(f"{where}: {name} is varied twice. Give all of its values at once.")
+            if name == _SEED:
+                raise ConfigError(f"{where}: seeds are no setting to choose between. Give them with --seeds.")
+            space[name] = parse(name, value, where)
+    return space
+
+
+def parse_seeds(text: str) -> list[int]:
+    """Seeds: `'0..4'` is 0, 1, 2, 3 and 4, `'0,3,7'` those three, and the two may be mixed.
+
+    Raises:
+        ConfigError: It has another form, a seed comes twice, or one is out of range.
+    """
+    seeds: list[int] = []
+    for part in text.split(","):
+        ends = re.fullmatch(r"\s*(\d+)\s*(?:\.\.\s*(\d+)\s*)?", part)
+        if not ends:
+            raise ConfigError(f"--seeds {text!r}: must be whole numbers, such as 0..4 or 0,3,7.")
+        low, high = int(ends[1]), int(ends[2] or ends[1])
+        if high < low:
+            raise ConfigError(f"--seeds {text!r}: {part.strip()} is empty. Write {high}..{low}.")
+        if high >= 2**31:
+            raise ConfigError(f"--seeds {text!r}: a seed must be below 2147483648.")
+        seeds += range(low, high + 1)
+    if len(set(seeds)) < len(seeds):
+        raise ConfigError(f"--seeds {text!r}: a seed comes twice, and would be the same run.")
+    return seeds
+
+
+def _choices(name: str, value: str, where: str) -> Choices:
+    values = _items(value, where)
+    if name.removeprefix("experiment.") in composition.LISTS and name.startswith("experiment."):
+        values = [text if text[0] in "[(%" else f"[{text}]" for text in values]
+    again = {text for text in values if values.count(text) > 1}
+    if again:
+        raise ConfigError(f"{where}: {min(again)} comes twice.")
+    return Choices(tuple(values))
+
+
+def _items(text: str, where: str) -> list[str]:
+    """The texts of a list's items; what an item means is left to whoever reads experiments."""
+    wrong = ConfigError(f"{where}: must be a list of values, such as [0.1, 1, 10].")
+    if not (text.startswith("[") and text.endswith("]")):
+        raise wrong
+    inner = " ".join(text[1:-1].splitlines()).strip().removesuffix(",")
+    starts, depth = [0], 0
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(inner).readline):
+            depth += (token.string in ("[", "(", "{")) - (token.string in ("]", ")", "}"))
+            if token.string == "," and depth == 0:
+                starts.append(token.end[1])
+            if depth < 0:
+                raise wrong
+    except (tokenize.TokenError, SyntaxError):
+        raise ConfigError(f"{where}: a bracket or a quote is not closed.") from None
+    ends = [start - 1 for start in starts[1:]] + [len(inner)]
+    items = [inner[start:end].strip() for start, end in zip(starts, ends, strict=True)]
+    if not all(items):
+        raise wrong
+    return items
+
+
+def _range(name: str, value: str, where: str) -> Range:
+    found = _RANGE.fullmatch(value)
+    try:
+        low, high = (float(found[end]) for end in ("low", "high")) if found else (0.0, -1.0)
+    except ValueError:
+        found = None
+    if not found:
+        raise ConfigError(f"{where}: must have the form 'NAME=LOW..HIGH' or 'NAME=LOW..HIGH:log', with two numbers.")
+    if not (low < high and high - low < float("inf")):
+        raise ConfigError(f"{where}: the first number must be below the second, and both finite.")
+    if found["log"] and low <= 0:
+        raise ConfigError(f"{where}: on a log scale both numbers must be above 0. Raise {found['low']}.")
+    fractions = config.takes_fractions(name)
+    whole = low.is_integer() and high.is_integer()
+    if fractions is False and not whole:
+        raise ConfigError(f"{where}: {name} takes whole numbers alone.")
+    written_whole = all(re.fullmatch(r"[+-]?\d+", found[end]) for end in ("low", "high"))
+    return Range(low, high, log=bool(found["log"]), integer=written_whole if fractions is None else not fractions)

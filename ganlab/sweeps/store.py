@@ -1,0 +1,167 @@
+"""A sweep's folder: what was asked, what was proposed, and an experiment file for each configuration."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ganlab.errors import RunError
+from ganlab.runs.run import write_atomically
+from ganlab.sweeps.configurations import Configuration
+from ganlab.telemetry.jsonl import to_json
+
+INFO, TRIALS = "sweep.json", "trials"
+
+
+class Sweep:
+    """A sweep on disk.
+
+    Attributes:
+        path: Its folder.
+        info: What sweep.json says; `save` writes it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Reads a sweep.
+
+        Raises:
+            RunError: There is none.
+        """
+        self.path = path
+        self.info = self._read()
+
+    @staticmethod
+    def create(path: Path, info: Mapping[str, Any], configurations: Iterable[Configuration]) -> Sweep:
+        """Makes the folder whole, or not at all.
+
+        Args:
+            path: The folder, which is not there yet.
+            info: What sweep.json is to say; the configurations are added.
+            configurations: Those that are known.
+
+        Raises:
+            RunError: It is there already, or cannot be made.
+        """
+        if path.exists():
+            again = f", or go on with it: ganlab sweep --resume {path}" if (path / INFO).is_file() else ""
+            raise RunError(f"{path} is there already. Choose another --name{again}.")
+        part = None
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+            part.chmod(path.parent.stat().st_mode & 0o777)  # mkdtemp's is for its owner alone
+            (part / TRIALS).mkdir()
+            write_atomically(part / INFO, _text({**info, "configurations": {}}))
+            sweep = Sweep(part)
+            for configuration in configurations:
+                sweep.add(configuration)
+            sweep.save()
+            part.rename(path)
+        except BaseException as error:
+            if part is not None:
+                shutil.rmtree(part, ignore_errors=True)
+            if isinstance(error, OSError):
+                reason = error.strerror or error
+                raise RunError(f"The sweep {path} cannot be made: {reason}. Choose another --runs.") from error
+            raise
+        sweep.path = path
+        return sweep
+
+    def _read(self) -> dict[str, Any]:
+        path = self.path / INFO
+        try:
+            info: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except OSError:
+            raise RunError(
+                f"There is no sweep {self.path}: no {path}. Give the folder that 'ganlab sweep' made."
+            ) from None
+        except ValueError as error:
+            raise RunError(f"{path} is not JSON ({error}). Restore it, or start a new sweep.") from None
+        return info
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What the command line said."""
+        asked: dict[str, Any] = self.info["asked"]
+        return asked
+
+    @property
+    def notes(self) -> dict[str, dict[str, str]]:
+        """What no run directory says, by trial: `pruned`, or `failed` before there was one, with the error."""
+        notes: dict[str, dict[str, str]] = self.info["trials"]
+        return notes
+
+    def gin(self, configuration: str) -> Path:
+        """A configuration's experiment file."""
+        return self.path / TRIALS / f"{configuration}.gin"
+
+    def log(self, configuration: str, seed: int) -> Path:
+        """The file with all that a trial's processes said."""
+        return self.path / TRIALS / f"{configuration}-s{seed}.log"
+
+    def run(self, configuration: str, seed: int) -> Path:
+        """A trial's run directory: where `ganlab run` puts it, given the experiment file and the sweep's folder."""
+        return self.path / configuration / f"s{seed}"
+
+    def configurations(self) -> list[Configuration]:
+        """Those that are known, in order.
+
+        Raises:
+            RunError: An experiment file is gone.
+        """
+        found = []
+        for name, fields in self.info["configurations"].items():
+            try:
+                text = self.gin(name).read_text(encoding="utf-8")
+            except OSError as error:
+                raise RunError(f"{self.gin(name)} cannot be read: {error.strerror}. Restore it.") from None
+            found.append(Configuration(name, fields["settings"], text))
+        return found
+
+    def add(self, configuration: Configuration) -> None:
+        """Takes a new configuration; `save` makes it known."""
+        write_atomically(self.gin(configuration.name), configuration.text)
+        self.info["configurations"][configuration.name] = {"settings": dict(configuration.settings)}
+
+    def save(self) -> None:
+        """Writes sweep.json; a crash leaves the old file or the new one."""
+        write_atomically(self.path / INFO, _text(self.info))
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Holds the sweep until the end of the block, or of the process, however it dies.
+
+        What another process wrote before is read again, all but what was asked.
+
+        Raises:
+            RunError: Another process holds it.
+        """
+        descriptor = os.open(self.path, os.O_RDONLY)
+        try:
+            if not _flock(descriptor):
+                raise RunError(f"Another process is at work on the sweep {self.path}. Wait for it, or stop it first.")
+            self.info = {**self._read(), "asked": self.asked}
+            yield
+        finally:
+            os.close(descriptor)
+
+
+def _flock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without it: better unguarded than not at all
+        return True
+    return True
+
+
+def _text(info: Mapping[str, Any]) -> str:
+    return json.dumps(to_json(dict(info)), indent=2, allow_nan=False, ensure_ascii=False) + "\n"

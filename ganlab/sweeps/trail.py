@@ -1,0 +1,91 @@
+"""One metric of a run while the run is written, and when it has ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ganlab.errors import RunError
+from ganlab.runs.run import METRICS, Run
+
+_STEP = re.compile(rb'\{"step": (\d+)')
+# What run.json keeps apart from the metrics of training, under names without this beginning.
+_APART = ("evaluation", "diagnostics")
+
+
+class Trail:
+    """Follows a metric through metrics.jsonl, reading what is new of it each time.
+
+    Attributes:
+        values: By step, in order.
+        step: The last step of which there is a line.
+    """
+
+    def __init__(self, run: Path, tag: str) -> None:
+        """Takes the run's directory, which need not be there yet, and the metric's name."""
+        self._path, self._tag = run / METRICS, tag
+        self._mark = json.dumps(tag).encode()
+        self._inode, self._end = 0, 0
+        self.values: dict[int, float] = {}
+        self.step = 0
+
+    def follow(self) -> None:
+        """Takes the lines that are new. A resumed run may have cut the file: then it is read from the start."""
+        try:
+            file = self._path.open("rb")
+        except OSError:
+            return
+        with file:
+            status = os.fstat(file.fileno())
+            if status.st_ino != self._inode or status.st_size < self._end:
+                self._inode, self._end, self.step = status.st_ino, 0, 0
+                self.values.clear()
+            file.seek(self._end)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    return
+                self._end += len(line)
+                self._take(line)
+
+    def _take(self, line: bytes) -> None:
+        found = _STEP.match(line)
+        if not found:
+            return
+        self.step = int(found[1])
+        if self._mark in line:
+            try:
+                self.values[self.step] = float(json.loads(line)["metrics"][self._tag]["reduced"])
+            except (ValueError, KeyError, TypeError):  # a line that something else wrote: others will complain
+                return
+
+
+def last_value(run: Path, tag: str, trail: Trail | None = None) -> float | None:
+    """The last value of a metric, as a run has it that ended or was stopped; None where it has none.
+
+    Args:
+        run: The run's directory.
+        tag: The metric's name in metrics.jsonl, such as `evaluation/mode_coverage/modes`.
+        trail: Of this metric, where one was followed.
+    """
+    try:
+        figures = known_values(Run(run).info)
+    except RunError:
+        return None
+    if tag in figures:
+        return figures[tag]
+    if trail is None:
+        trail = Trail(run, tag)
+    trail.follow()
+    return trail.values[max(trail.values)] if trail.values else None
+
+
+def known_values(info: Mapping[str, Any]) -> dict[str, float]:
+    """The last value of each metric that run.json has, by its name in metrics.jsonl."""
+    values: dict[str, float] = dict(info.get("metrics") or {})
+    for kind in _APART:
+        values |= {f"{kind}/{name}": value for name, value in (info.get(kind) or {}).items()}
+    return values

@@ -1,0 +1,212 @@
+"""One run of a sweep: its process, and what is known of it from its directory."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ganlab.errors import RunError
+from ganlab.roles import Job
+from ganlab.runs.lock import holder
+from ganlab.runs.run import Run
+from ganlab.sweeps.store import Sweep
+from ganlab.sweeps.trail import Trail, last_value
+
+QUEUED, WAITING, RUNNING = "queued", "waiting", "running"
+COMPLETED, INTERRUPTED, PRUNED = "completed", "interrupted", "pruned"
+FAILED, DIVERGED = "failed", "diverged"
+# What a sweep has no more work with, unless it is to try what failed again.
+ENDED = (COMPLETED, FAILED, DIVERGED, PRUNED)
+
+# What is shown of a trial where the sweep has no objective.
+_WORTH_A_GLANCE = "critic/loss"
+_LOG_BYTES = 1 << 16
+_ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+@dataclass
+class Trial:
+    """One configuration with one seed.
+
+    Attributes:
+        sweep: The sweep that it is part of.
+        configuration: The configuration's name.
+        seed: The seed.
+        tag: The metric that is followed.
+        status: `queued`, `waiting` (an earlier process still holds the run), `running`, `completed`, `failed`,
+            `diverged`, `interrupted`, or `pruned` where the search gave it up.
+        step: Generator updates done, as far as that is known.
+        steps: Of the whole run; None while that is not known.
+        seconds: That it trained, in all of its processes.
+        value: The last value of the metric.
+        error: Why it failed.
+        job: Its process.
+    """
+
+    sweep: Sweep
+    configuration: str
+    seed: int
+    tag: str
+    status: str = QUEUED
+    step: int = 0
+    steps: int | None = None
+    seconds: float = 0.0
+    value: float | None = None
+    error: str = ""
+    job: Job | None = None
+
+    def __post_init__(self) -> None:
+        self.trail = Trail(self.run, self.tag)
+        self._began, self._before, self._log_begins = 0.0, 0.0, 0
+
+    @property
+    def name(self) -> str:
+        """Where it is in the sweep's folder: `gradient_penalty.weight=10/s0`."""
+        return f"{self.configuration}/s{self.seed}"
+
+    @property
+    def run(self) -> Path:
+        """Its run directory, there or not."""
+        return self.sweep.run(self.configuration, self.seed)
+
+    @property
+    def log(self) -> Path:
+        """What its processes said."""
+        return self.sweep.log(self.configuration, self.seed)
+
+    def held(self) -> bool:
+        """Whether a process trains it, perhaps one that an earlier process of the sweep started."""
+        return self.run.exists() and holder(self.run) is not None
+
+    def begin(self, job: Job, now: float, log_begins: int) -> None:
+        """Notes that a process of it was started.
+
+        Args:
+            job: The process.
+            now: The time in seconds.
+            log_begins: The size that the log had before.
+        """
+        self.job, self.status, self.error = job, RUNNING, ""
+        self._began, self._before, self._log_begins = now, self.seconds, log_begins
+
+    def follow(self, now: float) -> None:
+        """Brings step, value and time of a running trial up to date.
+
+        Args:
+            now: The time in seconds.
+        """
+        self.seconds = self._before + now - self._began
+        self.trail.follow()
+        if self.trail.values:
+            self.value = self.trail.values[max(self.trail.values)]
+        self.step = self.trail.step or self.step
+        if self.steps is None:
+            self.steps = self._info().get("steps")
+
+    def end(self, exit_status: int) -> None:
+        """Takes the end of its process, and what the run directory says of it.
+
+        Args:
+            exit_status: The process's, 128 and the signal's number where one ended it.
+        """
+        self.job = None
+        self.look()
+        if self.status == QUEUED:  # it left no run
+            self.status = INTERRUPTED if exit_status > 128 else FAILED
+        elif self.status == INTERRUPTED and exit_status in (0, 2):  # 2: it would not go on with the run
+            self.status = FAILED
+        if self.status != COMPLETED:
+            self.error = self.last_error() or f"Its process ended with exit status {exit_status}."
+
+    def look(self) -> None:
+        """Takes status, step, time and value from the run directory, where there is one."""
+        info = self._info()
+        if not info:
+            self.status = QUEUED
+            return
+        self.status = {RUNNING: INTERRUPTED}.get(info.get("status", FAILED), info.get("status", FAILED))
+        self.step, self.steps = info.get("step", self.step), info.get("steps", self.steps)
+        self.seconds = info.get("wall_seconds", self.seconds)
+        self.value = last_value(self.run, self.tag, self.trail)
+
+    def _info(self) -> Mapping[str, Any]:
+        try:
+            return Run(self.run).info
+        except RunError:
+            return {}
+
+    def last_error(self) -> str:
+        """The error of its last process: the last line that says so, or else the last one."""
+        try:
+            with self.log.open("rb") as file:
+                size = file.seek(0, 2)
+                file.seek(max(self._log_begins, size - _LOG_BYTES))
+                said = _ESCAPE.sub("", file.read().decode(errors="replace"))
+        except OSError:
+            return ""
+        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        errors = [line.removeprefix("Error: ") for line in lines if line.startswith("Error: ")]
+        return (errors or lines or [""])[-1]
+
+
+def trials_of(sweep: Sweep, configuration: str) -> list[Trial]:
+    """A configuration's trials, one for each seed, with nothing known of them."""
+    tag = sweep.asked["objective"] or _WORTH_A_GLANCE
+    return [Trial(sweep, configuration, seed, tag) for seed in sweep.asked["seeds"]]
+
+
+def take_up(sweep: Sweep, *, retry_failed: bool = False) -> list[Trial]:
+    """All trials of a sweep as earlier processes left them; what is to be trained, on or again, is queued.
+
+    Args:
+        sweep: The sweep. A proposal whose trials are to go on has no longer ended.
+        retry_failed: Whether trials that failed or diverged are to be tried again.
+    """
+    again = (INTERRUPTED, FAILED, DIVERGED) if retry_failed else (INTERRUPTED,)
+    trials = [trial for configuration in sweep.info["configurations"] for trial in trials_of(sweep, configuration)]
+    for trial in trials:
+        trial.look()
+        noted = sweep.notes.get(trial.name)
+        if noted and trial.status != COMPLETED:
+            trial.status, trial.error = noted["status"], noted["error"]
+        elif trial.status in (FAILED, DIVERGED):
+            trial.error = trial.last_error()
+        if trial.status in again:
+            trial.status, trial.error = QUEUED, ""
+            sweep.notes.pop(trial.name, None)
+            for proposal in sweep.info["proposals"]:
+                if proposal["configuration"] == trial.configuration:
+                    proposal |= {"value": None, "ended": False}
+    return trials
+
+
+def command(trial: Trial) -> list[str]:
+    """The command line that trains a trial: from its start, or from where an earlier process left it."""
+    asked = trial.sweep.asked
+    words = [sys.executable, "-P", "-m", "ganlab", "run"]  # -P: the working directory is no place for modules
+    if trial.run.exists():
+        words += ["--resume", str(trial.run)]
+    else:
+        words += ["--gin", str(trial.sweep.gin(trial.configuration)), "--seed", str(trial.seed)]
+        words += ["--runs", str(trial.sweep.path), "--name", f"s{trial.seed}"]
+    for name in asked["no_plugin"]:
+        words += ["--no-plugin", name]
+    if asked["plugin_file"]:
+        words += ["--plugin-file", asked["plugin_file"]]
+    return words
+
+
+def environment(threads: int) -> dict[str, str]:
+    """What bounds the threads of a trial, so that trials side by side do not fight over the cores.
+
+    How a sum is split over threads decides its last bits: with one number everywhere, trials repeat theirs.
+
+    Args:
+        threads: That TensorFlow uses inside an operation, and between operations.
+    """
+    names = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS")
+    return dict.fromkeys(names, str(threads))
