@@ -12,6 +12,8 @@ import numpy.typing as npt
 # Positive values that span this many decades are drawn on a logarithmic axis.
 _DECADES = 2.0
 _MARGIN = 0.04
+# Twice of what is larger would be infinite; no metric is.
+_BEYOND = 1e300
 
 
 @dataclass(frozen=True)
@@ -70,16 +72,16 @@ def scale_of(
     Returns:
         A logarithmic scale where all values are positive and span at least two decades, else a linear one.
     """
-    lines, edges = _finite(values), _finite(bands)
+    lines, edges = _drawable(values), _drawable(bands)
     if not len(lines):
         return Scale(0.0, 1.0, start, end)
     low, high = float(lines.min()), float(lines.max())
-    logarithmic = not tight and low > 0 and math.log10(high / low) >= _DECADES
+    logarithmic = not tight and low > 1 / _BEYOND and math.log10(high) - math.log10(low) >= _DECADES
     if logarithmic:
         edges = edges[edges > low / 10]
     low, high = min([low, *edges]), max([high, *edges])
     if logarithmic:
-        room = _MARGIN * math.log10(high / low)
+        room = _MARGIN * (math.log10(high) - math.log10(low))
         return Scale(low / 10**room, high * 10**room, start, end, True)
     if high - low <= 1e-12 * max(abs(low), abs(high)):
         half = 0.5 * abs(low) or 0.5
@@ -88,9 +90,9 @@ def scale_of(
     return Scale(low - room, high + room, start, end)
 
 
-def _finite(values: npt.ArrayLike) -> np.ndarray:
+def _drawable(values: npt.ArrayLike) -> np.ndarray:
     array = np.asarray(values, np.float64).ravel()
-    return array[np.isfinite(array)]
+    return array[np.abs(array) < _BEYOND]
 
 
 def _linear_ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
@@ -106,8 +108,8 @@ def _texts(numbers: Iterable[int], step: float) -> list[str]:
     largest = max(map(abs, values), default=0.0)
     if largest >= 1e9 or largest < 1e-3:
         return [f"{value:.3g}" for value in values]
-    for unit, letter in ((1e6, "M"), (1e3, "k")):
-        if step >= unit / 10 and largest >= 10 * unit:
+    for unit, letter, smallest in ((1e6, "M", 1e6), (1e3, "k", 1e4)):
+        if step >= unit / 10 and largest >= smallest:
             return [f"{value / unit:g}{letter if value else ''}" for value in values]
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
     return [f"{value:.{decimals}f}" for value in values]

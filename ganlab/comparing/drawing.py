@@ -25,10 +25,10 @@ _MARKERS = (
     "M0,3.6L3.4,-2.5H-3.4z",
 )
 
-# In units of the drawing, of which text is 11 high.
-_WIDTH, _HEIGHT = 420, 250
-_TOP, _RIGHT, _BOTTOM = 24, 12, 40
-_CHARACTER = 6.2
+# In units of the drawing. There is room for text of 12.5, which it is on phones; on wider screens it is smaller.
+_WIDTH, _HEIGHT = 400, 250
+_TOP, _RIGHT, _BOTTOM = 26, 18, 42
+_CHARACTER = 7.0
 _MARKED = 5
 
 
@@ -68,7 +68,7 @@ def chart(
         description: What can be seen in it, likewise.
         across: The horizontal axis' label, with its unit.
         up: The vertical axis' label, with its unit.
-        bands: Whether bands are drawn.
+        bands: Whether bands are drawn; without them there are many lines, and they are thinner.
 
     Returns:
         The `svg`. The vertical axis is logarithmic, and says so, where positive values span decades.
@@ -93,7 +93,7 @@ def chart(
         viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
         role="img",
         aria_labelledby=f"{name}-title {name}-desc",
-        class_="chart",
+        class_="chart" if bands else "chart crowded",
     )
     # All bands first: none may hide a line.
     if bands:
@@ -133,7 +133,7 @@ def _grid(horizontal: Scale, vertical: Scale, marks: list[tuple[float, str]]) ->
     for value, text in horizontal.ticks():
         x = float(horizontal.place(value))
         yield element("path", d=f"M{x:.1f},{vertical.start:.1f}v4", class_="axis")
-        yield element("text", text, x=f"{x:.1f}", y=f"{vertical.start + 16:.1f}", class_="tick middle")
+        yield element("text", text, x=f"{x:.1f}", y=f"{vertical.start + 17:.1f}", class_="tick middle")
     yield element("path", d=f"M{left:.1f},{vertical.start:.1f}H{right:.1f}", class_="axis")
 
 

@@ -44,7 +44,7 @@ def breakable(text: str) -> ET.Element:
 
 def parts_of(name: str) -> list[str]:
     """A name's parts, each with the separator behind it."""
-    return re.split(r"(?<=[/._=])(?=\w)", name)
+    return re.split(r"(?<=[/._=])(?=\w{3})", name)
 
 
 def clean(text: str) -> str:

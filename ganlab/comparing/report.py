@@ -6,7 +6,6 @@ import base64
 import hashlib
 from collections.abc import Iterator
 from importlib import resources
-from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from ganlab.comparing import report_figures, report_tables
@@ -14,26 +13,11 @@ from ganlab.comparing.comparison import Comparison
 from ganlab.comparing.curves import curves
 from ganlab.comparing.markup import Child, document, element
 from ganlab.comparing.origins import origins
-from ganlab.runs.run import write_atomically
 
 _NO_DIRECTION = (
     "Of none of these metrics it is known which values are better. Say so to see which configuration is better and "
     "how surely: --metric 'TAG:min' or --metric 'TAG:max'."
 )
-
-
-def write_report(comparison: Comparison, path: Path) -> None:
-    """Writes a comparison's report; a crash leaves the file that was there, or the whole report.
-
-    Args:
-        comparison: What is reported.
-        path: The file.
-
-    Raises:
-        OSError: It cannot be written there.
-        RunError: A run's metrics cannot be read.
-    """
-    write_atomically(path, report(comparison))
 
 
 def report(comparison: Comparison) -> str:

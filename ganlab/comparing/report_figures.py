@@ -11,11 +11,13 @@ from ganlab.comparing.comparison import Comparison
 from ganlab.comparing.curves import Curve
 from ganlab.comparing.drawing import Line, chart, key
 from ganlab.comparing.markup import breakable, element
-from ganlab.comparing.report_tables import named, number_text
+from ganlab.comparing.report_tables import named
 from ganlab.comparing.samples import embedded, newest, step_of
+from ganlab.comparing.table import number as number_text
 
 # More bands than these hide each other, and a longer legend the chart.
 MOST_BANDS, _LONG_LEGEND = 8, 12
+_MANY_PICTURES = 24
 
 
 def switches(labels: Sequence[str]) -> ET.Element:
@@ -27,7 +29,7 @@ def switches(labels: Sequence[str]) -> ET.Element:
                 "label",
                 element("input", type="checkbox", checked=True, id=f"show-{number}", aria_label=label),
                 key(number),
-                element("span", label),
+                breakable(label),
             ),
         )
         for number, label in enumerate(labels)
@@ -86,7 +88,7 @@ def curve_figure(comparison: Comparison, tag: str, curves: Sequence[Curve], *, n
             element(
                 "label",
                 key(number),
-                element("span", label if label in drawn else f"{label} (no values)"),
+                breakable(label if label in drawn else f"{label} (no values)"),
                 for_=f"show-{number}",
                 class_=f"l{number}",
             ),
@@ -116,7 +118,8 @@ def sample_figures(comparison: Comparison) -> Iterator[ET.Element]:
             image = element("img", src=address, alt=f"Samples of {run.name}, {row.label}, {caption}")
             figures.append(element("figure", image, element("figcaption", caption)))
         if figures:
-            yield element("div", element("h3", named(number, row.label)), element("div", *figures, class_="samples"))
+            classes = "samples many" if count > _MANY_PICTURES else "samples"
+            yield element("div", element("h3", named(number, row.label)), element("div", *figures, class_=classes))
 
 
 def _in_words(curve: Curve) -> str:

@@ -14,14 +14,16 @@ from ganlab.comparing.comparison import Comparison, Metric
 from ganlab.comparing.configurations import Configuration
 from ganlab.comparing.drawing import interval, key
 from ganlab.comparing.markup import Child, breakable, element, parts_of
-from ganlab.comparing.reading import Scalar
 from ganlab.comparing.statistics import Estimate, Improvement
+from ganlab.comparing.table import duration, text_of
+from ganlab.comparing.table import number as number_text
+from ganlab.runs.naming import Scalar
 
 # More metrics than these are wider than a printed page: the table prints as cards.
 _MOST_ON_PAPER = 3
 # Tables of no more rows stay on one page.
 _SHORT = 8
-_BAR = (4.0, 116.0)
+_BAR = (3.0, 117.0)
 
 
 @dataclass(frozen=True)
@@ -56,13 +58,9 @@ def table(
             row.append(element("td", *inside, data_label="\N{ZERO WIDTH SPACE}".join(parts_of(column.title))))
         body.append(row)
     classes = ["wide"] * wide + ["short"] * (len(body) <= _SHORT)
-    return element(
-        "table",
-        element("caption", caption),
-        element("thead", element("tr", *heads)),
-        body,
-        class_=" ".join(classes) or None,
-    )
+    head = element("thead", element("tr", *heads))
+    made = element("table", element("caption", caption), head, body, class_=" ".join(classes) or None)
+    return element("div", made, class_="table")
 
 
 def named(number: int, label: str) -> ET.Element:
@@ -99,7 +97,8 @@ def results(comparison: Comparison) -> ET.Element:
             row_cells.append(cell)
     for row_cells, row in zip(cells, comparison.configurations, strict=True):
         row_cells.append([_figure(row.wall_seconds, row, "wall_seconds", text=duration(row.wall_seconds))])
-        row_cells.append([_figure(row.steps_per_second, row, "steps_per_second")])
+        speed = row.steps_per_second
+        row_cells.append([_figure(speed, row, "steps_per_second", text=None if speed is None else f"{speed:.3g}")])
     rows = [
         (named(number, row.label), row_cells)
         for number, (row, row_cells) in enumerate(zip(comparison.configurations, cells, strict=True))
@@ -128,7 +127,7 @@ def improvements(comparison: Comparison) -> ET.Element | None:
         rows.append((named(number, row.label), cells))
     return table(
         "How probably a run of a configuration is better than a run of the reference, over all pairs of runs, with the "
-        "95% interval. 50%: no difference to be seen.",
+        "95% interval. 0.5: no difference to be seen.",
         columns,
         rows,
         wide=len(known) > _MOST_ON_PAPER,
@@ -146,21 +145,6 @@ def runs(comparison: Comparison) -> ET.Element:
             cells: list[list[Child]] = [[seed], [run.status], [step], [duration(run.wall_seconds)]]
             rows.append((run.name, [[named(number, row.label)], *cells]))
     return table("All runs that are counted.", columns, rows)
-
-
-def number_text(value: float) -> str:
-    """A figure as it is printed."""
-    return f"{value:.4g}"
-
-
-def duration(seconds: float | None) -> str:
-    """A time in the largest units that fit."""
-    if seconds is None:
-        return "-"
-    if seconds < 100:
-        return f"{seconds:.3g} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def _metric_cells(comparison: Comparison, metric: Metric) -> list[list[Child]]:
@@ -218,15 +202,15 @@ def _improvement_cell(comparison: Comparison, row: Configuration, tag: str) -> l
     if found is None or found.against == row.label:
         reference = _reference(comparison, tag) == row.label
         return [element("span", "reference" if reference else "-", class_="none")]
-    text = _figure(found.probability, row, "improvement.probability", tag, text=_percent(found.probability))
+    text = _figure(found.probability, row, "improvement.probability", tag, text=f"{found.probability:.2f}")
     return [text, _improvement_interval(found, row, tag), _improvement_bar(found)]
 
 
 def _improvement_interval(found: Improvement, row: Configuration, tag: str) -> Child:
     if found.low is None or found.high is None:
         return None
-    low = _figure(found.low, row, "improvement.low", tag, text=_percent(found.low))
-    high = _figure(found.high, row, "improvement.high", tag, text=_percent(found.high))
+    low = _figure(found.low, row, "improvement.low", tag, text=f"{found.low:.2f}")
+    high = _figure(found.high, row, "improvement.high", tag, text=f"{found.high:.2f}")
     return element("small", "[", low, ", ", high, "]")
 
 
@@ -261,10 +245,6 @@ def _reference(comparison: Comparison, tag: str) -> str:
     return next(found.against for (_, of), found in comparison.improvement.items() if of == tag)
 
 
-def _percent(probability: float) -> str:
-    return f"{100 * probability:.3g}%"
-
-
 def _direction(metric: Metric) -> str | None:
     return {"max": "higher is better", "min": "lower is better"}[metric.direction] if metric.direction else None
 
@@ -274,7 +254,7 @@ def _name(setting: str) -> ET.Element:
 
 
 def _setting(value: Scalar) -> ET.Element:
-    return element("code", str(value))
+    return element("code", text_of(value))
 
 
 def _statuses(row: Configuration) -> str:

@@ -1,0 +1,132 @@
+"""A report in a real browser, offline: it asks nothing of a network, fits a phone, and follows the reader's theme."""
+
+import html
+import http.server
+import json
+import re
+import shutil
+import subprocess
+import threading
+
+import pytest
+from synthetic import SETTINGS, write_run
+from test_report import write_runs
+
+from ganlab.comparing import compare
+from ganlab.comparing.report import report
+
+CHROMIUM = next((path for path in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if path), None)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+
+# The report is put into a frame of a phone's width, whose document the page around it looks into.
+_FRAME = """<!DOCTYPE html><body><iframe srcdoc="{report}" style="width: {width}px; height: 800px; border: 0"></iframe>
+<script>
+addEventListener("load", () => {{
+  const seen = frames[0].document, root = seen.documentElement, wide = [];
+  for (const element of seen.body.querySelectorAll("*")) {{
+    const box = element.getBoundingClientRect();
+    if (box.width && (box.right > root.clientWidth + 0.5 || box.left < -0.5)) wide.push(element.outerHTML.slice(0, 90));
+  }}
+  const hidden = () => frames[0].getComputedStyle(seen.querySelector("g.series.c1")).display;
+  const before = hidden();
+  const label = seen.querySelector("figcaption label.l1");
+  if (label) label.click();
+  const result = {{
+    width: root.clientWidth, overflow: root.scrollWidth - root.clientWidth, wide, before, after: hidden(),
+    requests: frames[0].performance.getEntriesByType("resource").map((entry) => entry.name),
+    pictures: [...seen.images].map((image) => image.naturalWidth),
+    colour: frames[0].getComputedStyle(seen.querySelector("g.series .line")).stroke,
+    text: Math.min(...[...seen.querySelectorAll(".chart text")].map((text) => text.getBoundingClientRect().height)),
+  }};
+  document.body.innerHTML = "<pre id=result></pre>";
+  document.getElementById("result").textContent = JSON.stringify(result);
+}});
+</script></body>"""
+
+
+def look(folder, page, *, width=360, flags=()):
+    """What the browser makes of a page in a frame of a width."""
+    (folder / "frame.html").write_text(_FRAME.format(report=html.escape(page), width=width), encoding="utf-8")
+    dumped = chromium(folder, "--dump-dom", *flags, (folder / "frame.html").as_uri())
+    return json.loads(html.unescape(re.search(r'<pre id="result">(.*?)</pre>', dumped, re.DOTALL)[1]))
+
+
+def chromium(folder, *arguments):
+    # --no-sandbox: root has none, as in containers.
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    command = [CHROMIUM, *flags, f"--user-data-dir={folder / 'profile'}", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    runs = write_runs(tmp_path_factory.mktemp("runs"), weights=(0.001, 1.0, 123456.75), seeds=3)
+    return report(compare([runs]))
+
+
+@pytest.fixture
+def server():
+    """A local server that counts what is asked of it."""
+    asked = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            self.send_error(404)
+
+        def log_message(self, *arguments):
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as serving:
+        threading.Thread(target=serving.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{serving.server_port}", asked
+        serving.shutdown()
+
+
+def test_on_a_phone_nothing_is_wider_than_the_screen_and_names_in_legends_hide_lines(page, tmp_path):
+    seen = look(tmp_path, page)
+
+    assert 340 <= seen["width"] <= 360  # a bar to scroll with may take some
+    assert seen["overflow"] == 0
+    assert seen["wide"] == []
+    assert seen["requests"] == []
+    assert len(seen["pictures"]) == 9
+    assert all(seen["pictures"])
+    assert (seen["before"], seen["after"]) == ("inline", "none")  # the style sheet is let in by the page's own policy
+    assert seen["text"] > 9.0
+
+
+def test_long_names_do_not_widen_a_phones_page_either(tmp_path):
+    long = "x" * 150
+    for number in range(2):
+        metrics = {f"constraints/{long}/slope": (1.0, 2.0), "critic/loss": (1e-9, -1.23456e-12)}
+        settings = {**SETTINGS, "dataset": long + str(number), long: long + str(number)}
+        write_run(tmp_path / "runs" / f"{long}{number}", metrics=metrics, settings=settings)
+    metrics = ["slope:min", "critic/loss:max"]
+
+    seen = look(tmp_path, report(compare([tmp_path / "runs"], metrics=metrics)))
+
+    assert seen["overflow"] == 0
+    assert seen["wide"] == []
+
+
+def test_what_a_page_would_load_is_stopped_by_its_policy(page, server, tmp_path):
+    address, asked = server
+    stray = f'<img src="{address}/stray.png"><script src="{address}/stray.js"></script>'
+
+    look(tmp_path, page.replace("<main>", f"<main>{stray}"))
+    assert asked == []
+
+    # The test can fail: without the policy both are asked for.
+    unguarded = re.sub(r"<meta http-equiv[^>]*>", "", page)
+    look(tmp_path, unguarded.replace("<main>", f"<main>{stray}"))
+    assert sorted(asked) == ["/stray.js", "/stray.png"]
+
+
+def test_colours_follow_the_readers_theme(page, tmp_path):
+    light, dark = (
+        look(tmp_path, page, flags=[f"--blink-settings=preferredColorScheme={scheme}"])["colour"] for scheme in (1, 0)
+    )
+
+    assert light == "rgb(6, 78, 214)"
+    assert dark == "rgb(91, 150, 255)"
