@@ -5,6 +5,8 @@ import io
 import json
 import math
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -431,3 +433,14 @@ def test_a_report_that_cannot_be_written_is_one_message(runs, tmp_path):
     assert "cannot be written" in result.output
     assert "Traceback" not in result.output
     assert [path.name for path in Path(tmp_path).iterdir()] == ["file"]
+
+
+def test_a_report_needs_neither_tensorflow_nor_what_draws_pictures(runs):
+    code = (
+        "import sys; from ganlab.comparing import compare; from ganlab.comparing.report import report\n"
+        f"report(compare([{str(runs)!r}]))\n"
+        "print(sorted({'tensorflow', 'keras', 'scipy', 'sklearn', 'matplotlib', 'PIL'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "[]\n"
