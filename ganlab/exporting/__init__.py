@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ganlab.exporting.drawing import Drawn, draw, interpolate
-    from ganlab.exporting.export import export
+    from ganlab.exporting.exported import export
 
 # Loaded when first used, since they import TensorFlow.
 _LAZY = {
     "Drawn": "ganlab.exporting.drawing",
     "draw": "ganlab.exporting.drawing",
-    "export": "ganlab.exporting.export",
+    "export": "ganlab.exporting.exported",
     "interpolate": "ganlab.exporting.drawing",
 }
 FORMATS = ("saved_model", "keras", "onnx")

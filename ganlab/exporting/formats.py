@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,37 +80,39 @@ def _read_saved_model(path: Path) -> Callable[[Array], Array]:
 
 def _write_keras(trained: Trained, path: Path) -> None:
     model = trained.network.model
-    foreign = sorted(set(_foreign(model)))
-    if foreign:
+    unknown = foreign(model)
+    if unknown:
         raise IncompatibleError(
-            f"The generator has {', '.join(foreign)}: whoever loads a .keras file needs the code of what is not Keras' "
+            f"The generator has {', '.join(unknown)}: whoever loads a .keras file needs the code of what is not Keras' "
             "own, or has to trust code inside the file. Use --format saved_model, which takes any generator."
         )
     model.save(path)
 
 
-def _foreign(model: keras.Model) -> list[str]:
-    """What a `.keras` file of a model names that is not Keras' own, or is code."""
+def foreign(model: keras.Model) -> list[str]:
+    """What a `.keras` file of a model would name that is not Keras' own, or that is code; each once, sorted."""
     if not type(model).__module__.startswith("keras."):
         return [f"its own class {type(model).__name__}"]
+    return sorted(set(_foreign(keras.saving.serialize_keras_object(model))))
 
-    def walk(value: Any) -> list[str]:
-        if isinstance(value, (list, tuple)):
-            return [found for item in value for found in walk(item)]
-        if not isinstance(value, dict):
-            return []
-        inner = [found for item in value.values() for found in walk(item)]
-        name = str(value.get("class_name"))
-        if "module" not in value or "class_name" not in value:
-            return inner
-        if name in ("Lambda", "__lambda__"):
-            return ["a Lambda layer"]
-        own = str(value["module"]).partition(".")[0] in ("keras", "builtins")
-        if own and name != "function":
-            return inner
-        return [f"{value.get('registered_name') or name}" if name != "function" else f"{value.get('config')}", *inner]
 
-    return walk(keras.saving.serialize_keras_object(model))
+def _foreign(value: Any) -> Iterator[str]:
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _foreign(item)
+    elif isinstance(value, dict):
+        inner = (found for item in value.values() for found in _foreign(item))
+        name = value.get("class_name")
+        if name is None or "module" not in value:
+            yield from inner
+        elif name in ("Lambda", "__lambda__"):
+            yield "a Lambda layer"
+        elif name == "function":
+            yield str(value.get("config"))
+        elif str(value["module"]).partition(".")[0] in ("keras", "builtins"):
+            yield from inner
+        else:
+            yield str(value.get("registered_name") or name)
 
 
 def _read_keras(path: Path) -> Callable[[Array], Array]:

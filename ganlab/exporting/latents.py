@@ -54,7 +54,7 @@ def spherical(starts: Array, ends: Array, steps: int) -> Array:
         steps: How many vectors a row has, both ends among them; at least 2.
 
     Returns:
-        `(rows, steps, latent_dim)` float32. Where two vectors have one direction, or opposite ones, a straight line.
+        `(rows, steps, latent_dim)` float32; a straight line where the directions are the same, opposite or none.
     """
     a, b = (np.asarray(end, np.float64)[:, None, :] for end in (starts, ends))
     t = np.linspace(0.0, 1.0, steps)[None, :, None]
@@ -62,7 +62,7 @@ def spherical(starts: Array, ends: Array, steps: int) -> Array:
     cosine = (a * b).sum(axis=-1, keepdims=True) / np.maximum(norms, np.finfo(np.float64).tiny)
     angle = np.arccos(cosine.clip(-1.0, 1.0))
     sine = np.sin(angle)
-    straight = sine < 1e-6
+    straight = (sine < 1e-6) | (norms == 0)
     safe = np.where(straight, 1.0, sine)
     from_a = np.where(straight, 1.0 - t, np.sin((1.0 - t) * angle) / safe)
     from_b = np.where(straight, t, np.sin(t * angle) / safe)

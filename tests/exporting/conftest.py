@@ -1,0 +1,58 @@
+"""Runs that are short, and a Python that has TensorFlow and no ganlab."""
+
+import pytest
+from click.testing import CliRunner
+from short_runs import DIGITS, POINTS
+
+from ganlab import plugins
+from ganlab.cli import cli
+
+# For the interpreter's start: what another machine lacks, this one's environment does too.
+BLOCKED = """
+import sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0].startswith("ganlab"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Blocked())
+"""
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory, cpus):
+    """Trains a run: `trained(text, *arguments)` gives its folder, which is to be left as it is."""
+
+    def trained(text, *arguments):
+        folder = tmp_path_factory.mktemp("trained")
+        (folder / "exp.gin").write_text(text)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(plugins, "_current", None)
+            command = ["run", "--gin", folder / "exp.gin", "--runs", folder / "runs", "--name", "one", *arguments]
+            result = CliRunner().invoke(cli, [str(word) for word in command])
+        assert result.exit_code == 0, result.output
+        return folder / "runs" / "exp" / "one"
+
+    return trained
+
+
+@pytest.fixture(scope="session")
+def points(trained):
+    """A run of an MLP on points in the plane, with checkpoints of steps 2 and 4."""
+    return trained(POINTS)
+
+
+@pytest.fixture(scope="session")
+def digits(trained):
+    """A run of convolutions with batch normalization and an average, on two replicas."""
+    return trained(DIGITS)
+
+
+@pytest.fixture
+def without_ganlab(environment):
+    """A new environment, as `environment`, in which neither ganlab nor its plugins can be imported."""
+    own = environment("-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
+    environment("-c", f"open({own + '/_blocked.py'!r}, 'w').write({BLOCKED!r})")
+    environment("-c", f"open({own + '/_blocked.pth'!r}, 'w').write('import _blocked')")
+    return environment

@@ -1,0 +1,92 @@
+"""Samples drawn after training are those that training drew."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import ganlab as lab
+from ganlab.errors import ConfigError, RunError
+from ganlab.exporting import draw, interpolate
+from ganlab.training import noise
+
+
+class Recorder(lab.Evaluator):
+    """Keeps what it is given to measure."""
+
+    def __init__(self):
+        self.seen = []
+
+    def evaluate(self, sample, dataset, run):
+        self.seen.append((sample(40, 3), sample(5, 8)))
+        return {}
+
+
+def test_they_are_the_ones_that_an_evaluator_saw(tmp_path, cpus):
+    recorder = Recorder()
+    part = lab.component
+    experiment = lab.experiment(
+        strategy=part("strategies", "mirrored")(virtual_replicas=2),
+        dataset=part("datasets", "gaussian_ring")(),
+        architecture=part("architectures", "mlp")(width=8),
+        loss=part("losses", "wasserstein")(),
+        critic_optimizer=part("optimizers", "adam")(learning_rate=0.01),
+        generator_optimizer=part("optimizers", "adam")(learning_rate=0.01),
+        evaluators=[recorder],
+        batch_size=8,
+        critic_steps=1,
+        steps=3,
+        ema_decay=0.9,
+    )
+    run = lab.train(experiment, tmp_path / "run")
+    drawn = draw(run, 40, seed=3)
+    np.testing.assert_array_equal(drawn.samples, recorder.seen[-1][0])
+    np.testing.assert_array_equal(draw(run, 5, seed=8).samples, recorder.seen[-1][1])
+    assert not np.array_equal(recorder.seen[0][0], recorder.seen[-1][0])  # before training they were others
+    assert (drawn.latents.shape, drawn.latents.dtype, drawn.step, drawn.seed) == ((40, 2), np.float32, 3, 3)
+
+
+def test_a_sample_is_the_same_however_many_are_drawn(points):
+    few, many = draw(lab.Run(points), 5), draw(lab.Run(points), 1203)
+    np.testing.assert_array_equal(few.latents, many.latents[:5])
+    np.testing.assert_allclose(few.samples, many.samples[:5], rtol=1e-6, atol=1e-6)
+    assert few.seed == 3  # the run's own
+
+
+def test_a_graph_that_learns_the_number_and_the_seed_late_draws_the_same_latents():
+    drawn = tf.function(lambda n, seed: noise.latents(n, 3, seed))
+    for n, seed in ((1, 0), (4, 7), (21, 2**31 - 1)):
+        expected = noise.whole("normal", (n, 3), seed=seed, stream=noise.LATENT)
+        np.testing.assert_array_equal(drawn(tf.constant(n), tf.constant(seed, tf.int64)), expected)
+
+
+def test_truncation_changes_what_is_beyond_it_alone(points):
+    run = lab.Run(points)
+    free, cut = draw(run, 200), draw(run, 200, truncation=0.5)
+    within = np.abs(free.latents) <= 0.5
+    assert 0.3 < within.mean() < 0.46  # of a normal distribution 38%
+    np.testing.assert_array_equal(cut.latents[within], free.latents[within])
+    assert np.abs(cut.latents).max() <= 0.5
+    assert len(np.unique(cut.latents)) == cut.latents.size
+    np.testing.assert_array_equal(draw(run, 7, truncation=0.5).latents, cut.latents[:7])
+    np.testing.assert_array_equal(draw(run, 200, truncation=100.0).samples, free.samples)
+    with pytest.raises(ConfigError, match=r"truncation = 0\.001 must be at least 0\.01"):
+        draw(run, 7, truncation=0.001)
+
+
+def test_a_way_goes_from_one_sample_to_the_next(points):
+    run = lab.Run(points)
+    ends, ways = draw(run, 6), interpolate(run, 3, 4)
+    assert ways.samples.shape == (12, 2)
+    np.testing.assert_array_equal(ways.latents[[0, 3, 4, 7, 8, 11]], ends.latents)
+    np.testing.assert_allclose(ways.samples[[0, 3, 4, 7, 8, 11]], ends.samples, rtol=1e-6, atol=1e-6)
+    assert np.abs(interpolate(run, 3, 2, truncation=0.5).latents).max() <= 0.5
+
+
+def test_a_checkpoint_may_be_chosen(points):
+    run = lab.Run(points)
+    early, late = draw(run, 4, checkpoint=2), draw(run, 4)
+    assert (early.step, late.step) == (2, 4)
+    np.testing.assert_array_equal(early.latents, late.latents)
+    assert not np.allclose(early.samples, late.samples, atol=1e-3)
+    with pytest.raises(RunError, match="those that are kept are of 2, 4"):
+        draw(run, 4, checkpoint=3)
