@@ -16,7 +16,7 @@ from ganlab.comparing.configurations import (
 )
 from ganlab.comparing.metrics import Metric, default_metrics, left_out, named_metrics
 from ganlab.comparing.reading import RunSummary, read_runs, with_rows, without_reruns
-from ganlab.comparing.states import last_value, states
+from ganlab.comparing.states import diverged, last_value, states
 from ganlab.comparing.statistics import Estimate, Improvement, estimate, improvement
 from ganlab.errors import RunError
 from ganlab.runs.naming import Scalar
@@ -125,15 +125,22 @@ def _improvements(
 ) -> Iterator[tuple[tuple[str, str], Improvement]]:
     for metric in metrics:
         way, tag = str(metric.direction), metric.tag
-        means = {one.label: estimates[one.label, tag].mean for one in found if (one.label, tag) in estimates}
-        if not means:
+        against = wanted or _best(found, tag, way, estimates)
+        if against is None:
             continue
-        against = wanted or (max if way == "max" else min)(means, key=lambda label: means[label])
         values = {one.label: _known(last_value(run, tag) for run in one.runs) for one in found}
         for label, mine in values.items():
             made = improvement(mine, values[against], way, against) if label != against else None
             if made is not None:
                 yield (label, tag), made
+
+
+def _best(found: Sequence[Configuration], tag: str, way: str, estimates: dict[tuple[str, str], Estimate]) -> str | None:
+    """The configuration with the best mean. One that lost runs has a mean of survivors, and is it only if all have."""
+    known = [one for one in found if (one.label, tag) in estimates]
+    whole = [one for one in known if not diverged(one)]
+    means = {one.label: estimates[one.label, tag].mean for one in whole or known}
+    return (max if way == "max" else min)(means, key=lambda label: means[label]) if means else None
 
 
 def _known(values: Iterable[float | None]) -> list[float]:

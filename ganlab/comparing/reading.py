@@ -214,7 +214,7 @@ def _table(value: Any) -> dict[str, Any]:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, float) or (type(value) is int and abs(value) < 10**300)
 
 
 def _whole(value: Any, default: int | None = None) -> int | None:

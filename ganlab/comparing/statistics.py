@@ -86,7 +86,9 @@ def estimate(values: Sequence[float]) -> Estimate | None:
         The estimate; None where no value is finite.
     """
     finite = np.array([value for value in values if math.isfinite(value)], np.float64)
-    n, mean = len(finite), float(finite.mean()) if len(finite) else math.nan
+    n = len(finite)
+    with np.errstate(over="ignore"):
+        mean = float(finite.mean()) if n else math.nan
     if not math.isfinite(mean):  # none, or numbers whose sum is beyond float64
         return None
     if n == 1:

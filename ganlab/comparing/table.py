@@ -17,7 +17,8 @@ from ganlab.comparing.states import diverged, unfinished
 from ganlab.comparing.statistics import Estimate
 from ganlab.runs.naming import Scalar
 
-_GAP = 2
+# Between columns, as rich draws them.
+_GAP = 3
 
 # The part of the width that the settings may take; where they need more, one column tells them all.
 _SETTINGS = 0.45

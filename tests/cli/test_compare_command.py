@@ -1,0 +1,189 @@
+"""`ganlab compare`: its tables, what it writes, its messages, and how long it takes."""
+
+import csv
+import io
+import json
+import math
+import re
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from ganlab.cli import cli
+from ganlab.comparing import compare
+
+sys.path.append(str(Path(__file__).parents[1] / "comparing"))
+from synthetic import SETTINGS, write_run
+
+WEIGHT = "constraints.gradient_penalty.weight"
+MODES, W1 = "evaluation/mode_coverage/modes", "evaluation/exact_w1/distance"
+
+
+def ganlab(*arguments, code=0, width=100):
+    """Runs a command line; an expected exit code of 0 gives its output, another its message."""
+    result = CliRunner().invoke(cli, ["compare", *map(str, arguments)], env={"COLUMNS": str(width)})
+    assert result.exit_code == code, result.output
+    return result.stdout if code == 0 else result.stderr
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Two weights of two seeds, and one whose second run diverged."""
+    root = tmp_path_factory.mktemp("sweep")
+    for weight, figures in {0.1: (6.0, 7.0), 1.0: (7.0, 8.0), 10.0: (5.0, math.nan)}.items():
+        for seed, modes in enumerate(figures):
+            write_run(
+                root / f"gradient_penalty.weight={weight:g}" / f"s{seed}",
+                seed=seed,
+                settings={**SETTINGS, WEIGHT: weight},
+                evaluation={"mode_coverage/modes": (8.0, modes), "exact_w1/distance": (0.5, modes / 100)},
+                status="completed" if math.isfinite(modes) else "diverged",
+                wall_seconds=10.0 + seed,
+            )
+    return root
+
+
+def test_the_table(runs):
+    table, better, notes = ganlab(runs, width=140).split("\n\n")
+    lines = [line.rstrip() for line in table.splitlines()]
+    assert lines[0].split() == ["mode_coverage", "mode_coverage", "exact_w1", "exact_w1", "critic"]
+    heads = re.findall(r"\S+(?: \S+)?", lines[2])
+    assert heads == ["weight", "runs", "last", "best (max)", "last", "best (min)", "last", "time", "steps/s"]
+    # Mean 6.5, deviation 0.7071, t 12.7062: 6.5 -+ 6.353.
+    assert lines[4].split() == ["0.1", "2", "6.5", "8", "0.065", "0.065", "1", "10.5", "s", "3.82"]
+    assert "[0.1469, 12.85]" in lines[5]
+    assert [line.split()[0] for line in lines if re.match(r" *[\d.]+ +2 ", line)] == ["0.1", "1", "10"]
+    assert "1 diverged" in table
+    assert better.splitlines()[0].startswith("Probability that a run is better than a run of the reference")
+    # (6, 7) over (7, 8): one tie of four, and the distances, a hundredth of them, the other way round. Weight 10 has
+    # the smallest distance, 0.05, but of one run, as the other diverged: it is no reference.
+    rows = [re.findall(r"reference|0\.\d\d \[", line) for line in better.splitlines()[-3:]]
+    assert rows == [["0.12 [", "reference"], ["reference", "0.12 ["], ["0.00 [", "0.50 ["]]
+    assert "- 1 of 2 runs of gradient_penalty.weight=10 diverged: gradient_penalty.weight=10/s1 at step 40." in (
+        " ".join(notes.split())
+    )
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
+def test_no_line_is_wider_than_the_screen_and_no_figure_is_cut(runs, width):
+    text = ganlab(runs, width=width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+    for figure in ("[0.1469, 12.85]", "10.5 s", "3.82", "exact_w1"):
+        assert figure in text
+
+
+def test_a_pipe_gets_no_colours(runs):
+    done = subprocess.run([sys.executable, "-m", "ganlab", "compare", runs], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\x1b" not in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 100
+
+
+def test_json_is_the_whole_comparison(runs):
+    data, found = json.loads(ganlab(runs, "--json")), compare([runs])
+    assert list(data) == ["differing", "common", "metrics", "configurations", "problems"]
+    assert data["differing"] == [WEIGHT]
+    assert data["metrics"][0] == {"tag": MODES, "direction": "max"}
+    assert [row["label"] for row in data["configurations"]] == [one.label for one in found.configurations]
+    for row in data["configurations"]:
+        for title, known in (("last", found.estimates), ("best", found.best), ("improvement", found.improvement)):
+            expected = {tag: vars(value) for (label, tag), value in known.items() if label == row["label"]}
+            assert row[title] == expected
+    bad = data["configurations"][2]["runs"][1]
+    assert (bad["status"], bad["last"][MODES], bad["best"][MODES]) == ("diverged", "NaN", 8.0)
+    assert data["problems"] == list(found.problems)
+
+
+def test_csv_is_plain_numbers(runs, tmp_path):
+    assert f"Wrote {tmp_path / 'table.csv'}" in ganlab(runs, "--csv", tmp_path / "table.csv")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "table.csv").read_text())))
+    found = compare([runs])
+    assert [float(row[WEIGHT]) for row in rows] == [0.1, 1.0, 10.0]
+    assert [(row["runs"], row["unfinished"], row["diverged"]) for row in rows] == [("2", "0", "0")] * 2 + [
+        ("2", "0", "1")
+    ]
+    for row in rows:
+        estimate = found.estimates[row["configuration"], MODES]
+        assert float(row[f"{MODES} last mean"]) == estimate.mean
+        assert row[f"{MODES} last low"] == ("" if estimate.low is None else repr(estimate.low))
+        assert float(row[f"{W1} best mean"]) == found.best[row["configuration"], W1].mean
+    assert [row[f"{MODES} improvement probability"] for row in rows] == ["0.125", "", "0.0"]
+    assert rows[2][f"{MODES} last n"] == "1"
+    assert rows[2][f"{MODES} last low"] == ""
+
+
+def test_with_json_nothing_else_is_printed(runs, tmp_path):
+    text = ganlab(runs, "--json", "--csv", tmp_path / "a.csv", "--html", tmp_path / "a.html")
+    assert json.loads(text)["differing"] == [WEIGHT]
+    assert (tmp_path / "a.html").read_text().startswith("<!")
+
+
+def test_by_metric_and_against(runs):
+    text = ganlab(runs, "--by", "weight", "--metric", "modes:min", "--metric", "wasserstein", "--against", "weight=0.1")
+    assert "best (min)" in text
+    assert re.search(r"\n +0\.1 +reference", text)
+    assert "exact_w1" not in text
+
+
+def test_single_runs_are_said_to_be_single(tmp_path):
+    write_run(tmp_path / "a")
+    assert "One run each: nothing tells how much of a difference is chance." in ganlab(tmp_path)
+
+
+def test_text_of_a_run_cannot_steer_the_terminal(tmp_path):
+    for number, name in enumerate(("\x1b[2Jred[bold]", "plain")):
+        write_run(tmp_path / str(number), settings={**SETTINGS, "dataset": name}, metrics={"a/\x1b[31mb": (1.0,)})
+    text = ganlab(tmp_path)
+    assert "\x1b" not in text
+    assert "red[bold]" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "Missing argument"),
+        (["nowhere"], "There is no run nowhere: no such directory."),
+        (["{runs}", "--by", "wieght"], "The runs have no setting 'wieght'. Did you mean 'weight'?"),
+        (["{runs}", "--metric", "mode"], "The runs have no metric 'mode'. Did you mean 'modes'?"),
+        (["{runs}", "--against", "weight=7"], "There is no configuration 'weight=7' to compare with."),
+        (["{runs}", "--csv", "/nowhere/a.csv"], "/nowhere/a.csv cannot be written: No such file or directory."),
+    ],
+)
+def test_mistakes_are_one_message(runs, arguments, message):
+    told = ganlab(*(argument.format(runs=runs) for argument in arguments), code=2)
+    assert message in told
+    assert "Traceback" not in told
+
+
+def test_two_hundred_runs_take_less_than_two_seconds_and_no_tensorflow(tmp_path):
+    rng = np.random.default_rng(0)
+    tags = ["critic/wasserstein", "critic/loss", "critic/penalty", "generator/loss"]
+    for number in range(20):
+        for seed in range(10):
+            write_run(
+                tmp_path / f"c{number}" / f"s{seed}",
+                seed=seed,
+                settings={**SETTINGS, WEIGHT: float(number)},
+                metrics=dict(zip(tags, rng.normal(size=(len(tags), 100)), strict=True)),
+                evaluation={"mode_coverage/modes": rng.uniform(size=10), "exact_w1/distance": rng.uniform(size=10)},
+            )
+    code = f"""
+import sys
+from ganlab.cli import cli
+cli.main(["compare", {str(tmp_path)!r}], standalone_mode=False)
+heavy = ("tensorflow", "keras", "scipy", "sklearn", "matplotlib", "tensorboard", "gin")
+print([name for name in heavy if name in sys.modules])
+"""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert sum(line.split()[1:2] == ["10"] for line in done.stdout.splitlines()) == 20
+    # Of the processor, not of the clock: the machine may be busy with other tests.
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 2

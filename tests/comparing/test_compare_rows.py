@@ -1,0 +1,99 @@
+"""metrics.jsonl read quickly, against the reader that parses all of it."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ganlab.comparing import rows
+from ganlab.comparing.rows import logged_tags, read_series
+from ganlab.errors import RunError
+from ganlab.telemetry import JsonLinesWriter, Record
+from ganlab.telemetry.jsonl import read_metrics
+
+TAGS = ["critic/loss", "loss", 'a "critic/loss', "critic/loss/é", "rare", "nowhere"]
+
+
+def write(path, steps=50):
+    rng, writer = np.random.default_rng(0), JsonLinesWriter(path)
+    for step in range(10, 10 * steps + 1, 10):
+        records = [
+            Record(step, tag, rng.normal() * 10.0 ** rng.integers(-9, 9), tuple(rng.normal(size=3))) for tag in TAGS[:4]
+        ]
+        if step % 100 == 0:
+            records.append(Record(step, "rare", rng.normal()))
+        if step == 70:
+            records[0] = Record(step, TAGS[0], float("nan"), (1.0, float("inf"), 2.0))
+        if step == 80:
+            records[0] = Record(step, TAGS[0], float("-inf"), (5.0, 2.0))
+        writer.scalars(records)
+    writer.close()
+    return path
+
+
+def parsed(path):
+    found = {}
+    for record in read_metrics(path):
+        spread = max(record.replicas) - min(record.replicas) if len(record.replicas) > 1 else np.nan
+        found.setdefault(record.tag, []).append((record.step, record.reduced, spread))
+    return found
+
+
+def check(found, expected):
+    assert set(found) == set(expected) & set(TAGS)
+    for tag, series in found.items():
+        steps, values, spreads = (np.array(column) for column in zip(*expected[tag], strict=True))
+        np.testing.assert_array_equal(series.steps, steps)
+        np.testing.assert_array_equal(series.values, values)
+        np.testing.assert_array_equal(series.spreads, spreads)
+
+
+def test_what_is_scanned_is_what_is_parsed(tmp_path, monkeypatch):
+    path = write(tmp_path / "metrics.jsonl")
+    monkeypatch.setattr(rows, "_parse", None)  # not needed
+    check(read_series(path, TAGS), parsed(path))
+    assert logged_tags(path) == set(TAGS) - {"nowhere"}
+
+
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
+def test_a_file_laid_out_otherwise_is_parsed(tmp_path, separators):
+    path = write(tmp_path / "metrics.jsonl")
+    expected = parsed(path)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    turned = [
+        {"metrics": {t: dict(reversed(e.items())) for t, e in line["metrics"].items()}, "step": line["step"]}
+        for line in lines
+    ]
+    path.write_text("".join(json.dumps(line, separators=separators) + "\n" for line in turned))
+    check(read_series(path, TAGS), expected)
+
+
+def test_a_later_line_laid_out_otherwise_is_noticed(tmp_path):
+    path = write(tmp_path / "metrics.jsonl")
+    lines = path.read_text().splitlines(keepends=True)
+    lines[20] = json.dumps(json.loads(lines[20]), separators=(",", ":")) + "\n"
+    path.write_text("".join(lines))
+    check(read_series(path, TAGS), parsed(path))
+
+
+def test_a_torn_last_line_is_left_out(tmp_path):
+    path = write(tmp_path / "metrics.jsonl")
+    whole = parsed(path)
+    with path.open("a") as file:
+        file.write('{"step": 510, "metrics": {"critic/loss": {"reduced": 1.0, "rep')
+    check(read_series(path, TAGS), whole)
+
+
+@pytest.mark.parametrize("content", [None, "", '{"step": 1'])
+def test_no_rows(tmp_path, content):
+    if content is not None:
+        (tmp_path / "metrics.jsonl").write_text(content)
+    assert read_series(tmp_path / "metrics.jsonl", TAGS) == {}
+
+
+def test_a_line_that_is_none_of_metrics_is_named(tmp_path):
+    path = write(tmp_path / "metrics.jsonl", steps=2)
+    with path.open("a") as file:
+        file.write("hello\n")
+    with pytest.raises(RunError, match=r"line 3: 'hello' is not a line of metrics"):
+        read_series(path, TAGS)
