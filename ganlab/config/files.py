@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from pathlib import Path
 
@@ -37,14 +38,17 @@ def find_gin_file(name: str | Path) -> Path:
     Raises:
         ConfigError: There is no such file.
     """
-    path = Path(name).expanduser()
-    if path.is_file():
+    path = _expanded(name)
+    if _is_file(path):
         return path
     shipped = _shipped(str(name))
     if shipped is not None:
         return shipped
-    if path.is_dir():
+    if os.path.isdir(path):
         raise ConfigError(f"{name} is a folder; give the gin file itself.{_alternatives(path / path.name)}")
+    if os.path.lexists(path):
+        what = "a link that leads nowhere" if path.is_symlink() else "no regular file"
+        raise ConfigError(f"{name} is {what}; give a gin file.")
     raise ConfigError(f"There is no gin file {str(name)!r}.{_alternatives(path)}")
 
 
@@ -55,12 +59,12 @@ def find_included(name: str, including: Path | None) -> Path:
         ConfigError: There is no such file.
     """
     beside = including.parent / name if including is not None else Path(name)
-    if beside.is_file():
+    if _is_file(beside):
         return beside
     shipped = _shipped(name)
     if shipped is not None:
         return shipped
-    if Path(name).is_file():
+    if _is_file(Path(name)):
         return Path(name)
     raise ConfigError(
         f"include {name!r}: there is no such file beside {including}, among the shipped ones or in the "
@@ -74,6 +78,18 @@ def shown(path: Path) -> str:
     return str(path) if relative.startswith("..") else relative
 
 
+def _expanded(name: str | Path) -> Path:
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:  # "~nobody"
+        return Path(name)
+
+
+def _is_file(path: Path) -> bool:
+    """Whether there is a file; a name that can be no file's, such as one too long, is none."""
+    return os.path.isfile(path)
+
+
 def _shipped(name: str) -> Path | None:
     folder = shipped_folder()
     if folder is None or Path(name).is_absolute():
@@ -81,7 +97,7 @@ def _shipped(name: str) -> Path | None:
     short = name.removeprefix("gin/")
     for candidate in (folder / short, folder / f"{short}.gin"):
         # A name does not lead out of the folder: '../secret' is a path, and was looked up as one.
-        if candidate.is_file() and candidate.resolve().is_relative_to(folder.resolve()):
+        if _is_file(candidate) and candidate.resolve().is_relative_to(folder.resolve()):
             return candidate
     return None
 
@@ -89,9 +105,9 @@ def _shipped(name: str) -> Path | None:
 def _alternatives(path: Path) -> str:
     folder = shipped_folder()
     names = [file.relative_to(folder).as_posix() for file in shipped_gin_files()] if folder else []
-    beside = sorted(file.name for file in path.parent.glob("*.gin")) if path.parent.is_dir() else []
-    near = nearest(path.name, beside)
+    beside = sorted(file.name for file in path.parent.glob("*.gin")) if os.path.isdir(path.parent) else []
+    near = difflib.get_close_matches(path.name, beside, n=1)
     if near:
-        return near.replace(f"'{near.split(chr(39))[1]}'", repr(str(path.parent / near.split("'")[1])))
+        return f" Did you mean {str(path.parent / near[0])!r}?"
     listed = f" Shipped files: {', '.join(names)}." if names else ""
     return nearest(path.name, [*names, *(name.removesuffix(".gin") for name in names)]) + listed

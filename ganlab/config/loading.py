@@ -11,7 +11,7 @@ from ganlab import composition
 from ganlab.config import types, unused
 from ganlab.config.files import shown
 from ganlab.config.names import EXPERIMENT, LISTS, Names, example, required, walk
-from ganlab.config.resolving import Resolver
+from ganlab.config.resolving import Resolver, check_keys
 from ganlab.config.statements import Binding, Macro, Reference, Statements, Unquoted, read, read_param
 from ganlab.errors import ConfigError
 from ganlab.plugins import current
@@ -45,7 +45,7 @@ class Variant:
     Attributes:
         recipe: The experiment.
         used: Those of the settings that have an effect in it.
-        unused: What has none, settings too: for each such line, what is wrong with that.
+        unused: What has none: for each such line, and for each such setting by its name, what is wrong with that.
     """
 
     recipe: Recipe
@@ -68,13 +68,13 @@ def load_variant(sources: Sequence[str | Path], params: Sequence[str], settings:
         PluginError: A plugin is broken or clashes with another, and `GANLAB_STRICT_PLUGINS` is set.
     """
     whole = _Read(sources, params, [f"{name}={value}" for name, value in settings.items()])
+    effective = {binding.source for binding in whole.resolver.used}
+    numbered = dict(enumerate(settings, len(whole.files) - len(settings)))
     complaints = {
-        f"{binding.where}: {binding.name}": f"{binding.where}: {reason}"
+        numbered.get(binding.source, f"{binding.where}: {binding.name}"): f"{binding.where}: {reason}"
         for binding, reason in unused.found(whole.files, whole.bindings, whole.resolver)
     }
-    effective = {binding.source for binding in whole.resolver.used}
-    first = len(whole.files) - len(settings)
-    used = {name: value for number, (name, value) in enumerate(settings.items(), first) if number in effective}
+    used = {name: settings[name] for number, name in numbered.items() if number in effective}
     return Variant(whole.recipe, used, complaints)
 
 
@@ -99,7 +99,8 @@ def arguments(kind: str, name: str, options: Sequence[str], option: str) -> dict
     statements = Statements()
     for text in options:
         where = f"{option} {text!r}"
-        if not text.partition("=")[0].strip().isidentifier():
+        parameter, _, value = (part.strip() for part in text.partition("="))
+        if not (parameter.isidentifier() and value):
             raise ConfigError(f"{where}: must have the form NAME=VALUE.")
         statements.files.append(None)
         statements.bindings.append(read_param(f"{kind}.{component.name}.{text}", where, 0, names.known))
@@ -235,6 +236,8 @@ def _named(kind: str, value: Any, names: Names) -> str:
 
 
 def _without_macros(value: Any, where: str, resolver: Resolver, within: tuple[str, ...]) -> Any:
+    if within:
+        resolver.count(len(within), where)
     if isinstance(value, Macro):
         definition = resolver.macro(value.name, where)
         if value.name in within:
@@ -243,10 +246,8 @@ def _without_macros(value: Any, where: str, resolver: Resolver, within: tuple[st
     if isinstance(value, (list, tuple)):
         return type(value)(_without_macros(item, where, resolver, within) for item in value)
     if isinstance(value, dict):
-        return {
-            _without_macros(key, where, resolver, within): _without_macros(item, where, resolver, within)
-            for key, item in value.items()
-        }
+        keys = check_keys([_without_macros(key, where, resolver, within) for key in value], where)
+        return dict(zip(keys, [_without_macros(i, where, resolver, within) for i in value.values()], strict=True))
     return value
 
 

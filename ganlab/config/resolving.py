@@ -17,6 +17,11 @@ from ganlab.recipes import Recipe
 
 Scope = tuple[str, ...]
 
+# Macros of macros can stand for more values than there is memory, and components for a chain without a useful end.
+_DEEPEST, _MOST_VALUES = 32, 100_000
+
+_PLAIN = (str, bytes, int, float, type(None))
+
 
 class Resolver:
     """Resolves one list of bindings.
@@ -45,6 +50,7 @@ class Resolver:
         self.arguments: dict[str, Binding] = {}
         self._strict = strict
         self._making: list[tuple[str, Scope]] = []
+        self._counted = 0
 
     def experiment(self) -> Recipe:
         """The recipe of the experiment.
@@ -74,6 +80,24 @@ class Resolver:
             )
         return found
 
+    def count(self, depth: int, where: str) -> None:
+        """Counts one value that a macro or a component brings.
+
+        Args:
+            depth: How many of them lead to it.
+            where: For the message.
+
+        Raises:
+            ConfigError: There are too many, or they are too deep; strict or not, since both are without use.
+        """
+        self._counted += 1
+        if depth > _DEEPEST:
+            raise ConfigError(f"{where}: macros or components lead to each other more than {_DEEPEST} deep. Join some.")
+        if self._counted > _MOST_VALUES:
+            raise ConfigError(
+                f"{where}: macros and components come to more than {_MOST_VALUES} values. Use them less often."
+            )
+
     def _standing(self, selector: str, scope: Scope) -> dict[str, Binding]:
         standing: dict[str, Binding] = {}
         for depth in range(len(scope) + 1):
@@ -97,6 +121,8 @@ class Resolver:
                 raise ConfigError(f"{where}: {selector} needs {name}. Add a line {selector}.{name} = ...")
 
     def _value(self, value: Any, scope: Scope, where: str) -> Any:
+        if self._making:
+            self.count(len(self._making), where)
         if isinstance(value, Reference):
             return self._guarded(value.selector, value.scope or scope, where)
         if isinstance(value, Macro):
@@ -104,7 +130,8 @@ class Resolver:
         if isinstance(value, (list, tuple)):
             return type(value)(self._value(item, scope, where) for item in value)
         if isinstance(value, dict):
-            return {self._value(key, scope, where): self._value(item, scope, where) for key, item in value.items()}
+            keys = check_keys([self._value(key, scope, where) for key in value], where)
+            return dict(zip(keys, [self._value(item, scope, where) for item in value.values()], strict=True))
         return value
 
     def _guarded(self, selector: str, scope: Scope, where: str) -> Recipe | None:
@@ -139,3 +166,15 @@ class Resolver:
             return self._value(binding.value, scope, binding.where)
         finally:
             self._making.pop()
+
+
+def check_keys(keys: list[Any], where: str) -> list[Any]:
+    """The keys of a dict, macros resolved, each of which must be plain.
+
+    Raises:
+        ConfigError: One is a component, a list or a dict.
+    """
+    for key in keys:
+        if not all(isinstance(part, _PLAIN) for part in (key if isinstance(key, tuple) else (key,))):
+            raise ConfigError(f"{where}: {key!r} cannot be a key of a dict. Write text or a number.")
+    return keys

@@ -13,7 +13,11 @@ from typing import Any
 from gin import config_parser
 
 from ganlab.config.files import find_gin_file, find_included, shown
+from ganlab.config.sources import check_inside, read_source, run_folder
 from ganlab.errors import ConfigError
+
+# An experiment is a handful of files, a few deep; what is beyond these bounds was made to take for ever.
+_MOST_FILES, _DEEPEST = 256, 32
 
 _WORDS = {
     "true": "Write True.",
@@ -135,13 +139,15 @@ def read(
     """Reads files with their includes, then `--param` strings, then settings written as those are.
 
     Raises:
-        ConfigError: A file is missing, includes itself or is not gin.
+        ConfigError: A file is missing, includes itself, is not gin or too much of it; or a file in a run's folder
+            includes one elsewhere.
     """
     found = Statements()
+    reader = _Reader(found, is_component)
     for source in sources:
         path = find_gin_file(source)
         found.files.append(path)
-        _read_file(path, found, [], is_component)
+        reader.file(path, (), None)
     for said, text in [*(("--param", param) for param in params), *(("setting", setting) for setting in settings)]:
         found.files.append(None)
         found.bindings.append(read_param(text, f"{said} {text!r}", len(found.files) - 1, is_component))
@@ -151,56 +157,98 @@ def read(
 def read_text(text: str, where: str) -> Statements:
     """Reads gin text as if it were a file that nothing includes."""
     found = Statements(files=[None])
-    _read_statements(text, where, None, found, [], lambda name: False)
+    _Reader(found, lambda name: False).text(text, where, (), None)
     return found
 
 
-def _read_file(path: Path, found: Statements, including: list[Path], is_component: IsComponent) -> None:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{shown(path)} cannot be read: {error}.") from None
-    _read_statements(text, shown(path), path, found, including, is_component)
+class _Reader:
+    """Follows includes and gathers statements."""
 
+    def __init__(self, found: Statements, is_component: IsComponent) -> None:
+        self._found, self._is_component, self._opened = found, is_component, 0
 
-def _read_statements(
-    text: str, name: str, path: Path | None, found: Statements, including: list[Path], is_component: IsComponent
-) -> None:
-    source = len(found.files) - 1
-    for statement in _parse(text, name, is_component):
-        where = f"{name}:{statement.location.line_num}"
-        if isinstance(statement, config_parser.BindingStatement):
-            key = _key(statement.scope, statement.selector, statement.arg_name)
-            found.bindings.append(Binding(*key, statement.value, where, source, included=bool(including)))
-        elif isinstance(statement, config_parser.BlockDeclaration):
-            found.blocks.append((statement.selector, where))
-        elif isinstance(statement, config_parser.IncludeStatement):
-            try:
-                target = find_included(statement.filename, path)
-            except ConfigError as error:
-                raise ConfigError(f"{where}: {error}") from None
-            chain = [*including, *([path] if path else [])]
-            if target.resolve() in [file.resolve() for file in chain]:
-                way = " -> ".join(shown(file) for file in [*chain, target])
-                raise ConfigError(f"{where}: include {statement.filename!r} goes round in a circle: {way}.")
-            _read_file(target, found, chain, is_component)
-        else:
+    def file(self, path: Path, including: tuple[Path, ...], home: Path | None) -> None:
+        """Takes a file.
+
+        Args:
+            path: The file.
+            including: Those that lead to it.
+            home: The run's folder that it must lie in, or None.
+        """
+        home = home or run_folder(path)
+        self._opened += 1
+        if self._opened > _MOST_FILES:
             raise ConfigError(
-                f"{where}: '{statement.format()}' imports nothing here, because experiment files are data. Plugins are "
-                "found by themselves: install one with pip, or put a ganlab_plugins.py beside the file."
+                f"{shown((*including, path)[0])} includes more than {_MOST_FILES} files, counting one that is included "
+                "twice as two. Include each from one place."
             )
+        self.text(read_source(path, home), shown(path), (*including, path), home)
+
+    def text(self, text: str, name: str, files: tuple[Path, ...], home: Path | None) -> None:
+        """Takes a text: of the last of `files`, which the others lead to."""
+        source = len(self._found.files) - 1
+        for statement in _parse(text, name, self._is_component):
+            where = f"{name}:{statement.location.line_num}"
+            if isinstance(statement, config_parser.BindingStatement):
+                key = _key(statement.scope, statement.selector, statement.arg_name)
+                binding = Binding(*key, statement.value, where, source, included=len(files) > 1)
+                self._found.bindings.append(binding)
+            elif isinstance(statement, config_parser.BlockDeclaration):
+                self._found.blocks.append((statement.selector, where))
+            elif isinstance(statement, config_parser.IncludeStatement):
+                self._include(statement.filename, where, files, home)
+            else:
+                raise ConfigError(
+                    f"{where}: '{statement.format()}' imports nothing here, because experiment files are data. Plugins "
+                    "are found by themselves: install one with pip, or put a ganlab_plugins.py beside the file."
+                )
+
+    def _include(self, name: str, where: str, files: tuple[Path, ...], home: Path | None) -> None:
+        if home is not None and files:
+            check_inside(files[-1].parent / name, home, f"{where}: include {name!r}")
+        try:
+            target = find_included(name, files[-1] if files else None)
+        except ConfigError as error:
+            raise ConfigError(f"{where}: {error}") from None
+        if target.resolve() in [file.resolve() for file in files]:
+            way = " -> ".join(shown(file) for file in [*files, target])
+            raise ConfigError(f"{where}: include {name!r} goes round in a circle: {way}.")
+        if len(files) > _DEEPEST:
+            raise ConfigError(f"{where}: include {name!r} is more than {_DEEPEST} includes deep. Include it directly.")
+        self.file(target, files, home)
 
 
 def _parse(text: str, name: str, is_component: IsComponent) -> Iterator[Any]:
     """The statements as gin's grammar has them; its many ways to fail become one line with the file and the line."""
+    parser: Any = None
     try:
-        yield from config_parser.ConfigParser(io.StringIO(text), _Delegate())
+        parser = config_parser.ConfigParser(io.StringIO(text), _Delegate())
+        for statement in parser:
+            if isinstance(statement, config_parser.BindingStatement) and _depth(statement.value) > _DEEPEST:
+                raise RecursionError
+            yield statement
     except tokenize.TokenError as error:
         message, (line, _) = error.args
         raise ConfigError(f"{name}:{line}: it ends too early: {message}. Close every bracket and quote.") from None
     except SyntaxError as error:
-        line = text.splitlines()[(error.lineno or 1) - 1] if text else ""
+        lines = text.split("\n")
+        line = lines[error.lineno - 1] if error.lineno and error.lineno <= len(lines) else ""
+        if "ENDMARKER" in error.msg:  # the line is the empty one after the last
+            raise ConfigError(f"{name}:{error.lineno}: it ends too early: a block has no lines.") from None
         raise ConfigError(f"{name}:{error.lineno}: {_explain(error.msg, line, is_component)}") from None
+    except RecursionError:
+        line = parser.current_token.start[0] if parser else 1
+        raise ConfigError(f"{name}:{line}: brackets in more than {_DEEPEST} brackets. Write a flatter value.") from None
+    except TypeError:
+        line = parser.current_token.start[0] if parser else 1
+        raise ConfigError(
+            f"{name}:{line}: a list or a dict cannot be a key of a dict. Write text or a number."
+        ) from None
+
+
+def _depth(value: Any) -> int:
+    items = value if isinstance(value, (list, tuple)) else [*value, *value.values()] if isinstance(value, dict) else ()
+    return 1 + max(map(_depth, items), default=0) if isinstance(value, (list, tuple, dict)) else 0
 
 
 def _explain(message: str, line: str, is_component: IsComponent) -> str:

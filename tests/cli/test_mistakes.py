@@ -296,9 +296,7 @@ def test_files_that_cannot_be_read(mistake, here, monkeypatch):
     assert mistake("run", "--gin", "ex.gin") == "There is no gin file 'ex.gin'. Did you mean 'exp.gin'?"
     assert mistake("run", "--gin", "nowhere/exp.gin") == "There is no gin file 'nowhere/exp.gin'."
     assert mistake("run", "--gin", str(here)) == f"{here} is a folder; give the gin file itself."
-    assert mistake("run", "--gin", "exp.gin") == (
-        "exp.gin cannot be read: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte."
-    )
+    assert mistake("run", "--gin", "exp.gin") == ("exp.gin:1: the file is UTF-16. Save it as UTF-8.")
 
 
 def test_an_unknown_part_of_a_plugin_that_failed_to_load(mistake, here, minimal):
