@@ -51,6 +51,7 @@ class Journal:
         self._noted = self._started
         self._reached: dict[str, float] = dict(info.get("metrics") or {})
         self._found: dict[str, float] = dict(info.get("diagnostics") or {})
+        self._failures: set[str] = set()
         self._warned: list[str] = list(info.get("warnings") or [])
         self._tensorboard: TensorBoardWriter | None = None
         writers: list[Writer] = []
@@ -148,4 +149,6 @@ class Journal:
 
     def _notify(self, hook: str, **arguments: Any) -> None:
         for failure in self._plugins.notify(hook, **arguments) if self._chief else ():
-            self._screen.warning(failure)
+            if failure not in self._failures:  # else a tracker that is down fills the screen, row by row
+                self._failures.add(failure)
+                self._screen.warning(failure)

@@ -1,0 +1,198 @@
+"""What docs/trackers.md shows works, and what it promises is so."""
+
+import csv
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from pages import blocks
+
+import ganlab
+from ganlab import plugins
+from ganlab.cli import cli
+from ganlab.telemetry import Record
+
+BLOCKS = blocks("docs/trackers.md")
+FILES = {name: text for _, name, text in BLOCKS if "." in name}
+COMMANDS = [line for language, _, text in BLOCKS if language == "sh" for line in text.splitlines()]
+SMALL = {
+    "experiment.steps": 6,
+    "experiment.batch_size": 16,
+    "experiment.log_every": 2,
+    "experiment.evaluate_every": 4,
+    "experiment.checkpoint_every": 4,
+    "architectures.mlp.width": 8,
+    "experiment.architecture": "@architectures.mlp()",
+    "experiment.evaluators": "[]",
+    "experiment.diagnostics": "[]",
+    "experiment.constraints": "[]",
+    "experiment.critic_steps": 1,
+    "experiment.strategy": "@strategies.mirrored()",
+    "strategies.mirrored.virtual_replicas": 2,
+}
+
+# Raises wherever it can.
+BROKEN = """
+import ganlab
+
+@ganlab.hookimpl
+def ganlab_run_start(run):
+    raise ConnectionError("no tracker at the start")
+
+@ganlab.hookimpl
+def ganlab_metrics(run, records):
+    raise ConnectionError("no tracker for a row")
+
+@ganlab.hookimpl
+def ganlab_run_end(run, status):
+    raise ConnectionError("no tracker at the end")
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A working directory with the page's files."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(plugins, "_current", None)
+    for name, text in {**FILES, "broken_tracker.py": BROKEN}.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def arguments(tracker, name, settings=SMALL):
+    params = [word for key, value in settings.items() for word in ("--param", f"{key}={value}")]
+    return ["run", "--gin", "quickstart", "--name", name, "--plugin-file", tracker, *params]
+
+
+def trained(tracker, name):
+    """A run with a tracker, in this process; what went to the screen."""
+    result = CliRunner().invoke(cli, arguments(tracker, name))
+    assert result.exit_code == 0, result.output
+    return ganlab.Run(Path("runs/quickstart") / name), result.stderr
+
+
+def table(run):
+    """What metrics.csv must hold, by metrics.jsonl."""
+    rows = [["step", "metric", "replica", "value"]]
+    for line in (run.path / "metrics.jsonl").read_text().splitlines():
+        line = json.loads(line)
+        for tag, entry in line["metrics"].items():
+            rows.append([str(line["step"]), tag, "", str(entry["reduced"])])
+            rows += [[str(line["step"]), tag, str(i), str(v)] for i, v in enumerate(entry.get("replicas", ()))]
+    return rows
+
+
+def read(run):
+    with (run.path / "metrics.csv").open(newline="") as file:
+        return list(csv.reader(file))
+
+
+def test_the_csv_file_has_what_was_logged_and_a_broken_tracker_changes_nothing(here, cpus):
+    run, _ = trained("csv_tracker.py", "csv")
+    assert read(run) == table(run)
+    assert {row[0] for row in read(run)[1:]} == {"2", "4", "6"}
+    assert {row[2] for row in read(run) if row[1] == "critic/loss"} == {"", "0", "1"}
+
+    broken, said = trained("broken_tracker.py", "broken")
+    assert broken.info["status"] == "completed"
+    assert (broken.path / "metrics.jsonl").read_bytes() == (run.path / "metrics.jsonl").read_bytes()
+    for hook, when in (("run_start", "at the start"), ("metrics", "for a row"), ("run_end", "at the end")):
+        warning = f"Warning: Plugin 'ganlab_plugins' failed in ganlab_{hook}: ConnectionError('no tracker {when}')"
+        assert said.count(warning) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
+def test_after_a_resumed_run_the_csv_file_has_every_row_once(here, ending):
+    # The tracker ends its own process at step 5: by SIGKILL past the checkpoint of step 4; by SIGTERM at the end of the
+    # chunk, step 8, whose evaluation the resumed run makes up for.
+    source = FILES["csv_tracker.py"].replace(
+        "def ganlab_metrics(run, records):",
+        "def ganlab_metrics(run, records):\n"
+        "    import os, pathlib\n    pathlib.Path('told.txt').open('a').write(f'{records[0].step} ')\n"
+        f"    if records[0].step == 5 and 'END' in os.environ:\n        os.kill(os.getpid(), {int(ending)})",
+    )
+    (here / "csv_tracker.py").write_text(source)
+    command = [sys.executable, "-m", "ganlab"]
+    begin = [*command, *arguments("csv_tracker.py", "it", {**SMALL, "experiment.log_every": 1, "experiment.steps": 12})]
+    done = subprocess.run(begin, env={**os.environ, "END": "1"}, capture_output=True, text=True)
+    assert done.returncode == (-9 if ending == signal.SIGKILL else 143), done.stderr
+    resume = [*command, "run", "--resume", "runs/quickstart/it", "--plugin-file", "csv_tracker.py"]
+    done = subprocess.run(resume, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    run = ganlab.Run("runs/quickstart/it")
+    assert read(run) == table(run)
+    assert sorted({int(row[0]) for row in read(run)[1:]}) == list(range(1, 13))
+    told = [int(word) for word in Path("told.txt").read_text().split()]
+    assert told == ([*range(1, 6), *range(5, 13)] if ending == signal.SIGKILL else [*range(1, 9), *range(8, 13)])
+
+
+@pytest.mark.slow
+def test_of_several_workers_the_chief_alone_tells_a_tracker(here):
+    (here / "spy.py").write_text(
+        "import os, ganlab\n"
+        "def tell(what):\n    open(f'told-{os.environ[\"WORKER\"]}', 'a').write(what + ' ')\n"
+        "@ganlab.hookimpl\ndef ganlab_run_start(run):\n    tell('start')\n"
+        "@ganlab.hookimpl\ndef ganlab_metrics(run, records):\n    tell(str(records[0].step))\n"
+        "@ganlab.hookimpl\ndef ganlab_run_end(run, status):\n    tell(status)\n"
+    )
+    settings = {name: value for name, value in SMALL.items() if not name.startswith("strategies")}
+    command = arguments("spy.py", "both", settings={**settings, "experiment.strategy": "@strategies.multi_worker()"})
+    with socket.socket() as first, socket.socket() as second:
+        for one in (first, second):
+            one.bind(("127.0.0.1", 0))
+        cluster = {"worker": [f"127.0.0.1:{one.getsockname()[1]}" for one in (first, second)]}
+    workers = []
+    for index in range(2):
+        configuration = json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}})
+        environment = {**os.environ, "TF_CONFIG": configuration, "WORKER": str(index)}
+        workers.append(subprocess.Popen([sys.executable, "-m", "ganlab", *command], env=environment))
+    try:
+        assert [worker.wait(150) for worker in workers] == [0, 0]
+    finally:
+        for worker in workers:
+            worker.kill()
+    assert [path.name for path in here.glob("told-*")] == ["told-0"]
+    assert Path("told-0").read_text() == "start 2 4 6 completed "
+
+
+def test_the_mlflow_run_has_settings_metrics_and_an_end(here, cpus, monkeypatch):
+    mlflow = pytest.importorskip("mlflow", reason="MLflow is no part of any extra: pip install mlflow-skinny")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    mlflow.set_tracking_uri(f"file:{here}/mlruns")
+    run, said = trained("mlflow_tracker.py", "flow")
+    assert "Warning" not in said
+    client = mlflow.MlflowClient()
+    found = client.get_run((run.path / "mlflow_run_id").read_text())
+    assert (found.info.status, found.info.run_name) == ("FINISHED", "flow")
+    assert found.data.params["experiment.batch_size"] == "16"
+    for tag in ("critic/loss", "replica/1/critic/loss"):
+        history = [(metric.step, metric.value) for metric in client.get_metric_history(found.info.run_id, tag)]
+        place = (lambda r: r.reduced) if tag == "critic/loss" else (lambda r: r.replicas[1])
+        assert history == [(r.step, place(r)) for r in run.metrics() if r.tag == "critic/loss"]
+    assert client.list_artifacts(found.info.run_id)[0].path == "config.gin"
+
+    # Told again of steps that it has, as after a kill, it leaves them out, but takes what is new.
+    tracker = plugins.current()
+    assert tracker.notify("ganlab_run_start", run=run) == []
+    for step in (2, 4, 6):
+        records = [record for record in run.metrics() if record.step == step]
+        more = [*records, Record(step, "evaluation/late", 1.5)]
+        assert tracker.notify("ganlab_metrics", run=run, records=more) == []
+    assert tracker.notify("ganlab_run_end", run=run, status="interrupted") == []
+    assert len(client.get_metric_history(found.info.run_id, "critic/loss")) == 3
+    assert len(client.get_metric_history(found.info.run_id, "evaluation/late")) == 3
+    assert client.get_run(found.info.run_id).info.status == "KILLED"
+
+
+def test_the_pages_commands_are_of_its_files():
+    assert set(FILES) == {"csv_tracker.py", "mlflow_tracker.py"}
+    assert [line for line in COMMANDS if line.startswith("ganlab ")] == [
+        f"ganlab run --gin quickstart --plugin-file {name}" for name in FILES
+    ]
