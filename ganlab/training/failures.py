@@ -18,6 +18,14 @@ from ganlab.recipes import selector_of
 _LINE = re.compile(r'File "(.+?)", line (\d+), in (\w+)')
 
 
+# What the collectives of the remaining workers end with when the connection to one breaks, or its heartbeat stops.
+_LOST = ("Collective ops is aborted", "Connection reset", "Connection refused", "Socket closed", "heartbeat")
+
+
+class WorkerLostError(TrainingFailedError):
+    """Another worker of several is gone, and this one cannot go on alone."""
+
+
 @contextlib.contextmanager
 def said_plainly(experiment: Experiment, step: int) -> Iterator[None]:
     """Inside, the errors of TensorFlow's operations become a `TrainingFailedError`.
@@ -28,6 +36,7 @@ def said_plainly(experiment: Experiment, step: int) -> Iterator[None]:
 
     Raises:
         TrainingFailedError: The message names the dataset where the data is at fault.
+        WorkerLostError: Another worker is gone.
     """
     try:
         yield
@@ -39,9 +48,19 @@ def said_plainly(experiment: Experiment, step: int) -> Iterator[None]:
             "batch over more devices."
         ) from error
     except tf.errors.OpError as error:
+        if _worker_lost(experiment, error):
+            raise WorkerLostError(
+                f"Training stopped after step {step}: another worker is gone ({_said(error)}). Start every worker "
+                "again with --resume RUN: they go on from the newest checkpoint."
+            ) from error
         selector, said = selector_of(experiment.dataset), _said(error)
         whose = f"{selector}: " if _from_data(error) and not said.startswith(f"{selector}:") else ""
         raise TrainingFailedError(f"Training failed after step {step}: {whose}{said}{_where(error)}") from error
+
+
+def _worker_lost(experiment: Experiment, error: tf.errors.OpError) -> bool:
+    of_several = experiment.strategy.cluster_resolver is not None
+    return of_several and any(words in str(error) for words in _LOST)
 
 
 def _said(error: tf.errors.OpError) -> str:

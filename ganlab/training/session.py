@@ -24,6 +24,7 @@ from ganlab.runs.resuming import check_resumable, take_changes
 from ganlab.telemetry import Console, Record
 from ganlab.training.checkpoints import Checkpoint, Checkpoints
 from ganlab.training.evaluation import Evaluation
+from ganlab.training.failures import WorkerLostError
 from ganlab.training.guards import DivergedError, Warnings, check_finite, check_replicas, diverged
 from ganlab.training.journal import Journal
 from ganlab.training.looking import Looks
@@ -129,6 +130,7 @@ class _Session:
         self._checkpoints = Checkpoints(run.path / "checkpoints")
         self._rows = Rows(trainer.metrics, experiment.log_every, experiment.replicas, experiment.critic_steps)
         self._warnings = Warnings(trainer.state.stack, trainer.metrics)
+        self._signal: str | None = None
         self._saved_at = -1
 
     def train(self, checkpoint: Checkpoint | None) -> None:
@@ -156,9 +158,12 @@ class _Session:
                     self._do_what_is_due(checkpoint.owed)
             status = self._iterate()
             if status == "interrupted":
-                fields["signal"] = self._received[0].name if self._received else None
+                fields["signal"] = self._signal
         except DivergedError:
             status = "diverged"
+            raise
+        except WorkerLostError:
+            status = "interrupted"
             raise
         except KeyboardInterrupt:
             status, fields["signal"] = "interrupted", "SIGINT"
@@ -176,9 +181,10 @@ class _Session:
             values = trainer.train(length)
             row = self._take(step, values)
             # Every process must take the same turns, so the slowest one's time and anybody's signal count for all.
-            seconds, stop = trainer.agree([time.monotonic() - begun, float(bool(self._received))])
+            seconds, stop = trainer.agree([time.monotonic() - begun, float(self._received[0] if self._received else 0)])
             length = max(1, min(2 * length, int(length * _CHUNK_SECONDS / max(seconds, 1e-6))))
             if stop and trainer.state.step < experiment.steps:
+                self._signal = signal.Signals(int(stop)).name
                 # An evaluation may take longer than whoever stops the run will wait: the resumed run does it.
                 self._leave(row)
                 return "interrupted"

@@ -2,66 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import os
-import socket
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
+import workers
 
 import ganlab
 
-_EXPERIMENT = """
-experiment.dataset = @datasets.digits()
-experiment.architecture = @architectures.mlp()
-experiment.loss = @losses.wasserstein()
-experiment.constraints = [@constraints.spectral_norm(), @constraints.gradient_penalty()]
-experiment.critic_optimizer = @optimizers.sgd()
-experiment.generator_optimizer = @optimizers.sgd()
-experiment.batch_size = 16
-experiment.critic_steps = 2
-experiment.steps = 12
-experiment.log_every = 3
-experiment.ema_decay = 0.9
-experiment.evaluate_every = 5
-architectures.mlp.width = 16
-optimizers.sgd.learning_rate = 0.01
-"""
-
-
-def _start(folder: Path, strategy: str, **environment: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "ganlab", "run", "--gin", "experiment.gin", "--name", strategy]
-    command += ["--param", f"experiment.strategy=@strategies.{strategy}()"]
-    return subprocess.Popen(
-        command,
-        cwd=folder,
-        env={**os.environ, **environment},
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
-
 
 def test_two_workers_log_what_one_process_logs(tmp_path):
-    (tmp_path / "experiment.gin").write_text(_EXPERIMENT)
-    workers = [f"127.0.0.1:{port}" for port in _free_ports(2)]
-    processes = [_start(tmp_path, "one_device")]
-    for index in range(2):
-        cluster = {"cluster": {"worker": workers}, "task": {"type": "worker", "index": index}}
-        processes.append(_start(tmp_path, "multi_worker", TF_CONFIG=json.dumps(cluster)))
+    experiment = workers.EXPERIMENT.format(optimizer="sgd")
+    (tmp_path / "experiment.gin").write_text(experiment + "experiment.steps = 12\nexperiment.evaluate_every = 5\n")
+
+    def arguments(strategy):
+        return "--gin", "experiment.gin", "--name", strategy, "--param", f"experiment.strategy=@strategies.{strategy}()"
+
+    processes = [workers.start(tmp_path, *arguments("one_device"))]
+    processes += workers.start_two(tmp_path, *arguments("multi_worker"))
     try:
         outputs = [process.communicate(timeout=150)[0] for process in processes]
     finally:

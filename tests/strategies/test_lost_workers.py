@@ -1,0 +1,86 @@
+"""Two workers, of which one is told to stop or killed, again and again, end as two that were left in peace."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import workers
+
+import ganlab
+from ganlab.training.checkpoints import Checkpoints
+
+_EXPERIMENT = workers.EXPERIMENT.format(optimizer="adam") + (
+    "experiment.strategy = @strategies.multi_worker()\n"
+    "experiment.steps = 700\nexperiment.evaluate_every = 175\nexperiment.checkpoint_every = 10\n"
+)
+_PATIENCE = 150
+
+
+def wait_for_checkpoints(run, count, processes):
+    """Waits until so many more checkpoints were written."""
+    seen, deadline = set(), time.monotonic() + _PATIENCE
+    before = {path.name for path in (run / "checkpoints").glob("step-*")}
+    while len(seen) < count:
+        assert time.monotonic() < deadline
+        assert all(process.poll() is None for process in processes), [p.communicate()[0] for p in processes]
+        seen |= {path.name for path in (run / "checkpoints").glob("step-*")} - before
+        time.sleep(0.02)
+
+
+def outcome(processes):
+    try:
+        outputs = [process.communicate(timeout=_PATIENCE)[0] for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    return [process.returncode for process in processes], outputs
+
+
+def numbers(run):
+    checkpoint = Checkpoints(run.path / "checkpoints").latest()
+    reader = tf.train.load_checkpoint(checkpoint.prefix)
+    names = [name for name in reader.get_variable_to_shape_map() if "OBJECT_GRAPH" not in name]
+    return checkpoint.step, {name: reader.get_tensor(name) for name in names}
+
+
+@pytest.mark.slow
+def test_workers_that_lose_one_another_go_on_bit_for_bit(tmp_path):
+    (tmp_path / "experiment.gin").write_text(_EXPERIMENT)
+    runs = tmp_path / "runs" / "experiment"
+    codes, outputs = outcome(workers.start_two(tmp_path, "--gin", "experiment.gin", "--name", "whole"))
+    assert codes == [0, 0], "\n".join(outputs)
+
+    arguments = ["--gin", "experiment.gin", "--name", "killed"]
+    for sent, whom in ((signal.SIGTERM, 1), (signal.SIGKILL, 0), (signal.SIGKILL, 1), (signal.SIGTERM, 0)):
+        processes = workers.start_two(tmp_path, *arguments)
+        wait_for_checkpoints(runs / "killed", 2, processes)
+        os.kill(processes[whom].pid, sent)
+        codes, outputs = outcome(processes)
+        if sent is signal.SIGTERM:
+            assert codes == [143, 143], "\n".join(outputs)
+        else:
+            assert codes[whom] == -signal.SIGKILL
+            assert codes[1 - whom] == 1, "\n".join(outputs)
+            assert "another worker is gone" in outputs[1 - whom]
+            assert "Traceback" not in outputs[1 - whom]
+        info = ganlab.Run(runs / "killed").info
+        # A chief that was killed could not say so.
+        assert info["status"] == ("running" if (sent, whom) == (signal.SIGKILL, 0) else "interrupted")
+        assert info["step"] < 700
+        arguments = ["--resume", str(runs / "killed")]
+    codes, outputs = outcome(workers.start_two(tmp_path, *arguments))
+    assert codes == [0, 0], "\n".join(outputs)
+
+    whole, killed = ganlab.Run(runs / "whole"), ganlab.Run(runs / "killed")
+    assert len(killed.info["resumed"]) == 4
+    assert (whole.path / "metrics.jsonl").read_bytes() == (killed.path / "metrics.jsonl").read_bytes()
+    (step, one), (other_step, other) = numbers(whole), numbers(killed)
+    assert step == other_step == 700
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        np.testing.assert_array_equal(other[name], value, err_msg=name)

@@ -1,0 +1,55 @@
+"""Worker processes on this machine, and what they train."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+EXPERIMENT = """
+experiment.dataset = @datasets.digits()
+experiment.architecture = @architectures.mlp()
+experiment.loss = @losses.wasserstein()
+experiment.constraints = [@constraints.spectral_norm(), @constraints.gradient_penalty()]
+experiment.critic_optimizer = @optimizers.{optimizer}()
+experiment.generator_optimizer = @optimizers.{optimizer}()
+experiment.batch_size = 16
+experiment.critic_steps = 2
+experiment.log_every = 3
+experiment.ema_decay = 0.9
+architectures.mlp.width = 16
+optimizers.{optimizer}.learning_rate = 0.01
+"""
+
+
+def start(folder: Path, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+    """One `ganlab run`."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "ganlab", "run", *arguments],
+        cwd=folder,
+        env={**os.environ, **environment},
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+
+
+def start_two(folder: Path, *arguments: str) -> list[subprocess.Popen[str]]:
+    """Two workers that train one run."""
+    workers = [f"127.0.0.1:{port}" for port in _free_ports(2)]
+    clusters = [{"cluster": {"worker": workers}, "task": {"type": "worker", "index": index}} for index in range(2)]
+    return [start(folder, *arguments, TF_CONFIG=json.dumps(cluster)) for cluster in clusters]
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
