@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import click
 
 from ganlab.cli.options import experiment_options, plugin_options, read_experiment, use_plugins
+from ganlab.telemetry.jsonl import to_json
 
 
 @click.group("config")
@@ -20,22 +22,32 @@ def config() -> None:
 @config.command("show")
 @experiment_options
 @plugin_options
+@click.option("--json", "as_json", is_flag=True, help="Print the settings as JSON, as a run's run.json has them.")
 def show(
-    gin_files: tuple[str, ...], params: tuple[str, ...], no_plugin: tuple[str, ...], plugin_file: Path | None
+    gin_files: tuple[str, ...],
+    params: tuple[str, ...],
+    no_plugin: tuple[str, ...],
+    plugin_file: Path | None,
+    as_json: bool,
 ) -> None:
     """Prints the whole resolved experiment, every default included, as a gin file."""
     if not gin_files:
         raise click.UsageError("Say what to show: --gin FILE, such as --gin quickstart.")
-    from ganlab.config import render
+    from ganlab.config import flatten, render
 
     use_plugins(no_plugin, plugin_file, gin_files[0])
-    click.echo(render(read_experiment(gin_files, params), defaults=True), nl=False)
+    recipe = read_experiment(gin_files, params)
+    if as_json:
+        click.echo(json.dumps(to_json(flatten(recipe)), indent=2))
+    else:
+        click.echo(render(recipe, defaults=True), nl=False)
 
 
 @config.command("explain")
 @click.argument("name")
 @plugin_options
-def explain(name: str, no_plugin: tuple[str, ...], plugin_file: Path | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead.")
+def explain(name: str, no_plugin: tuple[str, ...], plugin_file: Path | None, as_json: bool) -> None:
     """Explains NAME: its parameters with types and defaults, and its documentation.
 
     NAME is `experiment`, a component such as `constraints.gradient_penalty`, or its last part where that is unique.
@@ -52,18 +64,34 @@ def explain(name: str, no_plugin: tuple[str, ...], plugin_file: Path | None) -> 
         plugin = found.component(kind, last).plugin
         origin = f" ({plugin.distribution} {plugin.version}".rstrip() + ")"
     make = names.make(selector)
+    if as_json:
+        settings = [_as_data(parameter) for parameter in names.parameters(selector).values()]
+        data = {"name": selector, "origin": origin.strip(" ()"), "parameters": settings}
+        # A default may be anything; what JSON has no word for is said as Python says it.
+        click.echo(json.dumps({**to_json(data), "documentation": _documentation(make)}, indent=2, default=repr))
+        return
     lines = [f"{selector}{origin}", ""]
     lines += [_setting(selector, parameter) for parameter in names.parameters(selector).values()]
     click.echo("\n".join([*lines, "", _documentation(make)]).rstrip())
 
 
 def _setting(selector: str, parameter: inspect.Parameter) -> str:
-    kind = ""
-    if parameter.annotation is not inspect.Parameter.empty:
-        hint = parameter.annotation
-        kind = f": {hint if isinstance(hint, str) else inspect.formatannotation(hint)}"
+    kind = f": {hint}" if (hint := _hint(parameter)) else ""
     default = "(required)" if parameter.default is inspect.Parameter.empty else f"= {parameter.default!r}"
     return f"  {selector}.{parameter.name}{kind} {default}"
+
+
+def _as_data(parameter: inspect.Parameter) -> dict[str, Any]:
+    required = parameter.default is inspect.Parameter.empty
+    default = {} if required else {"default": parameter.default}
+    return {"name": parameter.name, "type": _hint(parameter), "required": required, **default}
+
+
+def _hint(parameter: inspect.Parameter) -> str:
+    hint = parameter.annotation
+    if hint is inspect.Parameter.empty:
+        return ""
+    return hint if isinstance(hint, str) else inspect.formatannotation(hint)
 
 
 def _documentation(make: Callable[..., Any]) -> str:

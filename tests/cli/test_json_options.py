@@ -1,0 +1,75 @@
+"""What a command prints as a table it prints as JSON too."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+import pytest
+
+from ganlab.cli import COMMANDS, cli
+
+# They do something, and say what in a few lines; completion prints a script.
+WITHOUT_TABLES = {
+    "run",
+    "sample",
+    "export",
+    "runs rm",
+    "runs archive",
+    "runs unarchive",
+    "plugins new",
+    "tensorboard",
+    "completion",
+}
+
+
+def commands(group=cli, names=COMMANDS):
+    """Every command of ganlab's own by its words."""
+    for name in names:
+        command = group.get_command(click.Context(group), name)
+        if isinstance(command, click.Group):
+            inner = command.list_commands(click.Context(command))
+            yield from ((f"{name} {words}", sub) for words, sub in commands(command, inner))
+        if not isinstance(command, click.Group) or command.invoke_without_command:
+            yield name, command
+
+
+def test_every_command_that_prints_a_table_has_json():
+    without = {name for name, command in commands() if not any("--json" in option.opts for option in command.params)}
+    assert without <= WITHOUT_TABLES
+
+
+def test_config_show_as_json_is_what_a_run_has_as_settings(ganlab, here, minimal):
+    (here / "exp.gin").write_text(minimal)
+    result = ganlab("config", "show", "--gin", "exp.gin", "--param", "experiment.batch_size=32", "--json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    settings = json.loads(result.stdout)
+    assert settings["dataset"] == "points"
+    assert settings["experiment.batch_size"] == 32
+    assert settings["optimizers.adam.beta"] == 0.9  # a default
+
+
+def test_config_explain_as_json(ganlab):
+    told = json.loads(ganlab("config", "explain", "penalty", "--json").stdout)
+    assert told == {
+        "name": "constraints.penalty",
+        "origin": str(Path("ganlab_plugins.py").resolve()),
+        "parameters": [
+            {"name": "weight", "type": "float", "required": False, "default": 10.0},
+            {"name": "sides", "type": "Literal['one', 'two']", "required": False, "default": "two"},
+        ],
+        "documentation": "Keeps gradients small.\n\nArgs:\n    weight: How strongly.\n    sides: Which slopes count.",
+    }
+    (path,) = json.loads(ganlab("config", "explain", "datasets.table", "--json").stdout)["parameters"]
+    assert path == {"name": "path", "type": "str", "required": True}
+
+
+@pytest.mark.parametrize("name", ["penalty", "experiment", "adam"])
+def test_config_explain_as_json_names_what_it_explains_in_words(ganlab, name):
+    told = json.loads(ganlab("config", "explain", name, "--json").stdout)
+    lines = ganlab("config", "explain", name).stdout.splitlines()
+    assert lines[0].startswith(told["name"])
+    assert [line.split()[0].rstrip(":") for line in lines if line.startswith(f"  {told['name']}.")] == [
+        f"{told['name']}.{parameter['name']}" for parameter in told["parameters"]
+    ]
