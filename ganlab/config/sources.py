@@ -72,8 +72,8 @@ def check_inside(path: Path, home: Path, called: str) -> None:
         inside = False
     if not inside:
         raise ConfigError(
-            f"{called} leads out of the run's folder {shown(home)}. A run is data, and nothing else is read for it: copy "
-            "the file that you trust to another folder, and name that with --gin."
+            f"{called} leads out of the run's folder {shown(home)}. A run is data, and nothing else is read for it: "
+            "copy the file that you trust to another folder, and name that with --gin."
         )
 
 

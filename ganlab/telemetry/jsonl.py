@@ -20,6 +20,12 @@ from ganlab.telemetry.records import Record
 # Lines wait for each other up to this size, so that logging every step is not a system call every step.
 _PENDING_BYTES = 1 << 16
 
+# Bytes of a line, which is in memory whole: those of thousands of replicas are a hundredth of it.
+_LONGEST = 1 << 26
+
+# What `to_json` writes in place of floats that JSON has no word for.
+NON_FINITE = ("NaN", "Infinity", "-Infinity")
+
 
 class JsonLinesWriter:
     """Writes metrics.jsonl. Readers only ever see whole lines, but for what a crash of the machine tears."""
@@ -84,10 +90,8 @@ def read_metrics(path: Path) -> Iterator[Record]:
     Raises:
         RunError: A line is no metrics line; the message has its number.
     """
-    for _, line in _lines(path):
-        for tag, entry in line["metrics"].items():
-            replicas = tuple(float(value) for value in entry.get("replicas", ()))
-            yield Record(line["step"], tag, float(entry["reduced"]), replicas)
+    for _, _, records in _lines(path):
+        yield from records
 
 
 def mend(path: Path, *, truncate_after: int | None = None) -> None:
@@ -103,8 +107,8 @@ def mend(path: Path, *, truncate_after: int | None = None) -> None:
     if not path.exists():
         return
     keep = 0
-    for end, line in _lines(path):
-        if truncate_after is not None and line["step"] > truncate_after:
+    for end, step, _ in _lines(path):
+        if truncate_after is not None and step > truncate_after:
             break
         keep = end
     if keep == path.stat().st_size:
@@ -140,29 +144,42 @@ def _entry(record: Record) -> dict[str, Any]:
     return {"reduced": to_json(float(record.reduced)), "replicas": replicas}
 
 
-def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each whole line with the byte where it ends."""
+def _lines(path: Path) -> Iterator[tuple[int, int, list[Record]]]:
+    """Each whole line: the byte where it ends, its step, its metrics."""
     if not path.exists():
         return
     end = 0
     with path.open("rb") as file:
-        for number, text in enumerate(file, start=1):
-            if not text.endswith(b"\n"):
+        for number, text in enumerate(iter(lambda: file.readline(_LONGEST + 1), b""), start=1):
+            if not text.endswith(b"\n") and len(text) <= _LONGEST:
                 return
             end += len(text)
-            yield end, _parse(text, path, number)
+            try:
+                yield end, *_parse(text)
+            except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
+                shown = text[:60].decode(errors="replace").strip()
+                raise RunError(
+                    f'{path}, line {number}: {shown!r} is not a line of metrics, {{"step": .., "metrics": {{..}}}}. '
+                    "Something else wrote to this file; remove the line to read the rest."
+                ) from None
 
 
-def _parse(text: bytes, path: Path, number: int) -> dict[str, Any]:
-    try:
-        line = json.loads(text)
-        entries = line["metrics"].values()
-        if isinstance(line["step"], int) and all(isinstance(entry, dict) and "reduced" in entry for entry in entries):
-            return line
-    except (ValueError, KeyError, TypeError, AttributeError):
-        pass
-    shown = text[:60].decode(errors="replace").strip()
-    raise RunError(
-        f'{path}, line {number}: {shown!r} is not a line of metrics, {{"step": .., "metrics": {{..}}}}. '
-        "Something else wrote to this file; remove the line to read the rest."
-    )
+def _parse(text: bytes) -> tuple[int, list[Record]]:
+    line = json.loads(text)
+    step = line["step"]
+    if not _is_number(step, int) or not 0 <= step < 2**63 or len(text) > _LONGEST:
+        raise ValueError
+    return step, [
+        Record(step, tag, _value(entry["reduced"]), tuple(_value(value) for value in entry.get("replicas", ())))
+        for tag, entry in line["metrics"].items()
+    ]
+
+
+def _value(value: Any) -> float:
+    if _is_number(value, (int, float)) or value in NON_FINITE:
+        return float(value)
+    raise TypeError
+
+
+def _is_number(value: Any, kind: Any) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
