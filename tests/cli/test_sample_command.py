@@ -1,0 +1,188 @@
+"""`ganlab sample`: pictures and numbers, the ones of training, and what it refuses."""
+
+import errno
+import os
+import shutil
+import subprocess
+import sys
+import zlib
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import ganlab as lab
+from ganlab import plugins
+from ganlab.cli import cli
+
+EXPERIMENT = """
+include 'base/wgan_gp.gin'
+experiment.dataset = @datasets.{dataset}()
+experiment.architecture = @architectures.mlp()
+experiment.steps = 4
+experiment.critic_steps = 1
+experiment.batch_size = 16
+experiment.checkpoint_every = 2
+experiment.evaluate_every = 2
+experiment.seed = 5
+architectures.mlp.width = 8
+strategies.mirrored.virtual_replicas = 2
+"""
+
+
+@pytest.fixture(autouse=True)
+def _found_anew(monkeypatch):
+    monkeypatch.setattr(plugins, "_current", None)
+
+
+@pytest.fixture
+def ganlab(tmp_path, monkeypatch):
+    """Runs a command line in an empty folder; gives what it prints, or its message where it must fail with a code."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments, code=0):
+        result = CliRunner().invoke(cli, [str(argument) for argument in arguments])
+        assert result.exit_code == code, result.output
+        return result.stdout if code == 0 else result.stderr
+
+    return run
+
+
+def _train(folder, dataset):
+    (folder / "exp.gin").write_text(EXPERIMENT.format(dataset=dataset))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plugins, "_current", None)
+        command = ["run", "--gin", folder / "exp.gin", "--runs", folder / "runs", "--name", "one"]
+        result = CliRunner().invoke(cli, [str(argument) for argument in command])
+    assert result.exit_code == 0, result.output
+    return folder / "runs" / "exp" / "one"
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory, cpus):
+    return _train(tmp_path_factory.mktemp("digits"), "digits")
+
+
+@pytest.fixture(scope="module")
+def points(tmp_path_factory, cpus):
+    return _train(tmp_path_factory.mktemp("points"), "gaussian_ring")
+
+
+def pixels(png):
+    """A grey picture as `image_grid` writes it: a header of 33 bytes, one chunk of data."""
+    width, height = (int.from_bytes(png[i : i + 4], "big") for i in (16, 20))
+    length = int.from_bytes(png[33:37], "big")
+    rows = np.frombuffer(zlib.decompress(png[41 : 41 + length]), np.uint8).reshape(height, width + 1)
+    return rows[:, 1:]
+
+
+def test_a_picture_is_the_one_of_training(ganlab, digits, tmp_path):
+    said = ganlab("sample", digits, "-o", "grid.png")
+    assert said == "Wrote grid.png: 64 samples of seed 5 at step 4.\n"
+    assert (tmp_path / "grid.png").read_bytes() == (digits / "samples" / "step-00000004.png").read_bytes()
+    assert ganlab("sample", digits, "-o", "grid.png", "--checkpoint", 2, "-n", 64, "--seed", 5).endswith("step 2.\n")
+    assert (tmp_path / "grid.png").read_bytes() == (digits / "samples" / "step-00000002.png").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["grid.png"]
+
+
+def test_rows_and_columns_arrange_it(ganlab, digits, tmp_path):
+    # A tile is 8 pixels, enlarged 8 times, with a gap of 2 around.
+    for arguments, rows, columns, tiles in (
+        (("--rows", 2, "--columns", 5), 2, 5, 10),
+        (("--columns", 5, "-n", 7), 2, 5, 7),
+        (("--rows", 3, "-n", 7), 3, 3, 7),
+    ):
+        ganlab("sample", digits, "-o", "grid.png", *arguments)
+        drawn = pixels((tmp_path / "grid.png").read_bytes())
+        assert drawn.shape == (rows * 66 + 2, columns * 66 + 2)
+        firsts = drawn[2::66, 2::66][:rows, :columns].ravel()
+        assert (firsts[tiles:] == 128).all()
+
+
+def test_numbers_are_samples_and_latents_without_pickles(ganlab, digits, tmp_path):
+    ganlab("sample", digits, "-o", "s.npz", "-n", 10, "--seed", 1, "--truncation", 0.7)
+    with np.load(tmp_path / "s.npz", allow_pickle=False) as kept:
+        assert set(kept) == {"samples", "latents"}
+        assert (kept["samples"].shape, kept["latents"].shape) == ((10, 8, 8, 1), (10, 2))
+        assert kept["samples"].dtype == kept["latents"].dtype == np.float32
+        assert np.abs(kept["latents"]).max() <= 0.7
+        generated = lab.Run(digits).generator()(kept["latents"])
+        np.testing.assert_allclose(generated, kept["samples"], rtol=1e-5, atol=1e-5)
+
+
+def test_points_are_drawn_in_the_plane_and_ways_through_it(ganlab, points, tmp_path):
+    assert "1000 samples" in ganlab("sample", points, "-o", "points.png")
+    assert "40 samples" in ganlab("sample", points, "-o", "ways.PNG", "--interpolate", "--rows", 5)
+    pictures = [(tmp_path / name).read_bytes() for name in ("points.png", "ways.PNG")]
+    for png in pictures:
+        assert png.startswith(b"\x89PNG")
+        assert [int.from_bytes(png[i : i + 4], "big") for i in (16, 20)] == [600, 600]
+    assert pictures[0] != pictures[1]
+
+
+def test_interpolated_numbers_go_row_by_row(ganlab, points, tmp_path):
+    ganlab("sample", points, "-o", "ways.npz", "--interpolate", "--rows", 2, "--columns", 3)
+    ganlab("sample", points, "-o", "ends.npz", "-n", 4)
+    with np.load(tmp_path / "ways.npz") as ways, np.load(tmp_path / "ends.npz") as ends:
+        np.testing.assert_array_equal(ways["latents"][[0, 2, 3, 5]], ends["latents"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("-o", "grid.jpg"), "-o grid.jpg must end in .png, for a picture, or .npz, for numbers."),
+        (("-o", "grid"), "must end in .png"),
+        (("-o", "nowhere/grid.png"), "there is no folder nowhere"),
+        (("-o", "x.png", "--interpolate", "-n", 5), "say --rows and --columns, and no -n"),
+        (("-o", "x.png", "--interpolate", "--columns", 1), "needs --columns 2 or more"),
+        (("-o", "x.npz", "--rows", 2), "arrange a picture"),
+        (("-o", "x.png", "-n", 9, "--rows", 2, "--columns", 4), "-n 9 samples do not fit into 2 rows of 4"),
+        (("-o", "x.png", "--truncation", 0), "0.0 is not in the range x>=0.01"),
+        (("-o", "x.png", "--rows", 2), "arrange images"),
+        (("-o", "x.png", "--checkpoint", 3), "those that are kept are of 2, 4"),
+    ],
+)
+def test_mistakes_are_one_message_and_leave_nothing(ganlab, points, tmp_path, arguments, message):
+    said = ganlab("sample", points, *arguments, code=2)
+    assert message in said
+    assert said.splitlines()[-1].startswith("Error: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_run_or_a_checkpoint_or_a_picture_it_says_so(ganlab, points, tmp_path):
+    assert "Did you mean 'one'?" in ganlab("sample", points.with_name("oen"), "-o", "x.png", code=2)
+    copy = lab.Run(shutil.copytree(points, tmp_path / "copy"))
+    copy.update(sample_shape=[5])
+    assert "Samples of shape (5,) have no picture" in ganlab("sample", copy.path, "-o", "x.png", code=2)
+    copy.update(sample_shape=[2])
+    shutil.rmtree(copy.path / "checkpoints")
+    assert "has no checkpoint yet" in ganlab("sample", copy.path, "-o", "x.npz", code=2)
+
+
+@pytest.mark.parametrize("ending", ["png", "npz"])
+def test_a_disk_that_fills_up_leaves_what_was_there(ganlab, points, tmp_path, monkeypatch, ending):
+    target = tmp_path / f"old.{ending}"
+    target.write_text("older")
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("os.fsync", full)
+    said = ganlab("sample", points, "-o", target, "-n", 3, code=2)
+    assert f"{target} cannot be written: No space left on device" in said
+    assert target.read_text() == "older"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.parametrize("command", ["sample", "export"])
+def test_help_and_first_mistakes_need_no_tensorflow(command, tmp_path):
+    code = f"""
+import sys
+from click.testing import CliRunner
+from ganlab.cli import cli
+for arguments, code in ((["--help"], 0), (["nowhere", "-o", "x.png"], 2)):
+    assert CliRunner().invoke(cli, [{command!r}, *arguments]).exit_code == code
+print({{"tensorflow", "keras", "matplotlib", "scipy", "sklearn"}} & set(sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("set()\n", "")
