@@ -201,11 +201,12 @@ def _created(
     configurations: Sequence[Configuration],
     threads: int,
 ) -> Sweep:
-    from ganlab.runs import new_run_path
     from ganlab.sweeps import Sweep
 
     now = datetime.now(UTC)
     name = params["name"] or f"{Path(asked['gin'][0]).stem}-sweep-{now.strftime('%Y%m%d-%H%M%S')}"
+    if Path(name).name != name or name == "..":
+        raise ConfigError(f"--name {name!r} cannot name a folder. Use a word such as 'weights'.")
     info = {
         "ganlab": __version__,
         "created": now.isoformat(timespec="seconds"),
@@ -215,7 +216,7 @@ def _created(
         "proposals": proposals,
         "trials": {},
     }
-    return Sweep.create(new_run_path(params["runs"], "", 0, name).resolve(), info, configurations)
+    return Sweep.create(params["runs"].resolve() / name, info, configurations)
 
 
 def _check_nothing_said_again(ctx: click.Context) -> None:
@@ -331,7 +332,8 @@ def _print_plan(
         click.echo(f"searches.{asked['search']} chooses {what} as results come in, seeds {said}.")
         return
     merged = len(proposals) - len(configurations)
-    same = f" ({merged} combinations come to the same experiment as another)" if merged else ""
+    come = "combination comes" if merged == 1 else "combinations come"
+    same = f" ({merged} {come} to the same experiment as another)" if merged else ""
     click.echo(
         f"\n{len(configurations) * len(seeds)} trials: {len(configurations)} configurations{same}, seeds {said}. "
         f"{asked['jobs']} at a time, threads: {threads} each."

@@ -142,6 +142,8 @@ class Engine:
         trial.end(exit_status)
         if given_up and trial.status != COMPLETED:
             trial.status, trial.error = PRUNED, ""
+        elif trial.status == INTERRUPTED and self._stopping:
+            trial.error = ""
         elif trial.status == FAILED and not trial.run.exists():
             self._write(trial, FAILED)
         self._told(trial)

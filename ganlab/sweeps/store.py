@@ -18,6 +18,7 @@ from ganlab.sweeps.configurations import Configuration
 from ganlab.telemetry.jsonl import to_json
 
 INFO, TRIALS = "sweep.json", "trials"
+_FIELDS = ("asked", "configurations", "proposals", "trials")
 
 
 class Sweep:
@@ -50,8 +51,8 @@ class Sweep:
             RunError: It is there already, or cannot be made.
         """
         if path.exists():
-            again = f", or go on with it: ganlab sweep --resume {path}" if (path / INFO).is_file() else ""
-            raise RunError(f"{path} is there already. Choose another --name{again}.")
+            again = f", or go on with it: ganlab sweep --resume {path}" if (path / INFO).is_file() else "."
+            raise RunError(f"{path} is there already. Choose another --name{again}")
         part = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -84,6 +85,9 @@ class Sweep:
             ) from None
         except ValueError as error:
             raise RunError(f"{path} is not JSON ({error}). Restore it, or start a new sweep.") from None
+        missing = [name for name in _FIELDS if not isinstance(info, dict) or name not in info]
+        if missing:
+            raise RunError(f"{path} is no sweep of this ganlab: it lacks {', '.join(missing)}. Start a new sweep.")
         return info
 
     @property

@@ -25,6 +25,8 @@ ENDED = (COMPLETED, FAILED, DIVERGED, PRUNED)
 # What is shown of a trial where the sweep has no objective.
 _WORTH_A_GLANCE = "critic/loss"
 _LOG_BYTES = 1 << 16
+# As the command line begins every one.
+_ERROR = "Error: "
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -120,7 +122,7 @@ class Trial:
         elif self.status == INTERRUPTED and exit_status in (0, 2):  # 2: it would not go on with the run
             self.status = FAILED
         if self.status != COMPLETED:
-            self.error = self.last_error() or f"Its process ended with exit status {exit_status}."
+            self.error = self.last_error() or f"its process ended with exit status {exit_status}"
 
     def look(self) -> None:
         """Takes status, step, time and value from the run directory, where there is one."""
@@ -140,7 +142,7 @@ class Trial:
             return {}
 
     def last_error(self) -> str:
-        """The error of its last process: the last line that says so, or else the last one."""
+        """The last error that its last process told, without the word; empty where it told none."""
         try:
             with self.log.open("rb") as file:
                 size = file.seek(0, 2)
@@ -149,8 +151,9 @@ class Trial:
         except OSError:
             return ""
         lines = [line.strip() for line in said.splitlines() if line.strip()]
-        errors = [line.removeprefix("Error: ") for line in lines if line.startswith("Error: ")]
-        return (errors or lines or [""])[-1]
+        errors = [line.removeprefix(_ERROR) for line in lines if line.startswith(_ERROR)]
+        # What died without such a line says most in its last one, such as that of a traceback.
+        return errors[-1] if errors else lines[-1] if lines and self.status == FAILED else ""
 
 
 def trials_of(sweep: Sweep, configuration: str) -> list[Trial]:

@@ -1,0 +1,327 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from ganlab import plugins
+from ganlab.cli import cli
+from ganlab.sweeps import Sweep
+
+WEIGHT = "constraints.gradient_penalty.weight"
+CONSTRAINTS = "experiment.constraints"
+
+# Trains nothing, in no time; a weight of 666 fails, and of 777 is never done.
+PRETEND = '''
+import itertools
+import json
+import re
+from pathlib import Path
+
+import ganlab
+from ganlab.runs import Run, create_run
+
+
+class Pretend(ganlab.Launcher):
+    """Writes what a run would leave."""
+
+    def __init__(self, *, value: float = 1.0):
+        """Takes the last value of the critic's loss."""
+        self.value = value
+
+    def start(self, command, *, environment, folder, log):
+        said = dict(itertools.pairwise(command))
+        log.write_text(json.dumps([command, environment]) + "\\n")
+        if "--resume" in said:
+            return Done(Run(said["--resume"]), self.value, "completed", 0)
+        gin = Path(said["--gin"])
+        weight = re.search(r"gradient_penalty.weight = (\\S+)", gin.read_text())
+        status, code = {"666": ("failed", 1), "777": ("interrupted", 143)}.get(weight and weight[1], ("completed", 0))
+        info = {"status": "running", "steps": 10, "step": 0, "metrics": {}}
+        run = create_run(Path(said["--runs"]) / gin.stem / said["--name"], config="", operative="", info=info)
+        return Done(run, self.value, status, code)
+
+
+class Done(ganlab.Job):
+    def __init__(self, run, value, status, code):
+        run.update(status=status, step=10, metrics={"critic/loss": value}, wall_seconds=2.0)
+        self.code = code
+
+    def poll(self):
+        return self.code
+
+    def stop(self):
+        pass
+
+
+class Learner(ganlab.Search):
+    """Tries what it is told to, and half of the best."""
+
+    needs_objective = True
+
+    def start(self, space, *, budget, seed, direction, history=()):
+        ((self.name, _),) = space.items()
+        self.next = ["8", "4", "2"][len(history):]
+
+    def propose(self):
+        return {self.name: self.next.pop(0)} if self.next else None
+
+
+@ganlab.hookimpl
+def ganlab_launchers():
+    return {"pretend": Pretend}
+
+
+@ganlab.hookimpl
+def ganlab_searches():
+    return {"learner": Learner}
+'''
+
+
+@pytest.fixture
+def ganlab(tmp_path, monkeypatch):
+    """Runs a command line in a folder with b.gin and the pretended launcher: `ganlab("sweep", ...)`."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(plugins, "_current", None)
+    monkeypatch.setattr("ganlab.sweeps.engine._POLL_SECONDS", 0.001)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    (tmp_path / "ganlab_plugins.py").write_text(PRETEND)
+    (tmp_path / "b.gin").write_text("include 'quickstart'\n")
+    return lambda *arguments: CliRunner().invoke(cli, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def sweep(ganlab):
+    """`ganlab sweep --gin b.gin --launcher pretend --name s ...`."""
+    return lambda *arguments: ganlab("sweep", "--gin", "b.gin", "--launcher", "pretend", "--name", "s", *arguments)
+
+
+@pytest.fixture
+def mistake(ganlab, tmp_path):
+    """The message of a command line that is a mistake: one line, exit code 2, and nothing new on disk."""
+
+    def mistake(*arguments):
+        before = sorted(path for path in tmp_path.rglob("*") if "__pycache__" not in path.parts)
+        result = ganlab("sweep", *arguments)
+        assert result.exit_code == 2, result.output
+        assert sorted(path for path in tmp_path.rglob("*") if "__pycache__" not in path.parts) == before
+        return result.stderr.rpartition("Error: ")[2].strip()
+
+    return mistake
+
+
+def test_a_sweep_ends_with_a_table_of_its_trials(sweep):
+    result = sweep("--grid", f"{WEIGHT}=[0.1, 10]", "--seeds", "0..1")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0].split() == ["configuration", "seed", "status", "step", "critic/loss", "time"]
+    assert [line.split() for line in lines[1:5]] == [
+        ["gradient_penalty.weight=0.1", "0", "completed", "10/10", "1", "2", "s"],
+        ["1", "completed", "10/10", "1", "2", "s"],
+        ["gradient_penalty.weight=10", "0", "completed", "10/10", "1", "2", "s"],
+        ["1", "completed", "10/10", "1", "2", "s"],
+    ]
+    assert lines[6] == "4 completed of 4 trials. Sweep: runs/s"
+    assert "gradient_penalty.weight=10/s1: completed at step 10/10 in 2 s, critic/loss 1" in result.stderr
+
+
+def test_trials_get_the_plugins_and_the_threads_of_the_sweep(sweep, tmp_path, monkeypatch):
+    monkeypatch.setattr("ganlab.cli.sweep._cores", lambda: 8)
+    assert sweep("--jobs", "3", "--no-plugin", "ganlab_features").exit_code == 0
+    log = (tmp_path / "runs" / "s" / "trials" / "base-s0.log").read_text()
+    command, environment = json.loads(log)
+    assert command[-4:] == ["--no-plugin", "ganlab_features", "--plugin-file", str(tmp_path / "ganlab_plugins.py")]
+    assert set(environment.values()) == {"2"}
+    # Started again with other jobs, or by another launcher, they keep them.
+    sweep_json = Sweep(tmp_path / "runs" / "s")
+    assert sweep_json.info["threads"] == 2
+
+
+def test_json_has_the_trials_and_nothing_else(sweep, tmp_path):
+    result = sweep("--grid", f"{WEIGHT}=[0.1, 666]", "--json", "--launcher-option", "value=2")
+    assert result.exit_code == 1
+    data = json.loads(result.stdout)
+    assert data["sweep"] == str(tmp_path / "runs" / "s")
+    good, bad = data["trials"]
+    assert good == {
+        "configuration": "gradient_penalty.weight=0.1",
+        "seed": 0,
+        "status": "completed",
+        "step": 10,
+        "steps": 10,
+        "metric": "critic/loss",
+        "value": 2.0,
+        "seconds": 2.0,
+        "run": str(tmp_path / "runs" / "s" / "gradient_penalty.weight=0.1" / "s0"),
+        "log": str(tmp_path / "runs" / "s" / "trials" / "gradient_penalty.weight=0.1-s0.log"),
+        "error": "",
+    }
+    assert bad["status"] == "failed"
+
+
+def test_what_failed_is_named_with_its_log_and_the_next_command(sweep, ganlab):
+    result = sweep("--grid", f"{WEIGHT}=[666, 1]")
+    assert result.exit_code == 1
+    *_, told, again = result.stderr.splitlines()
+    assert told.startswith("gradient_penalty.weight=666/s0 failed: ")
+    assert told.endswith("(log: runs/s/trials/gradient_penalty.weight=666-s0.log)")
+    assert again == "Try what failed again: ganlab sweep --resume runs/s --retry-failed"
+    assert ganlab("sweep", "--resume", "runs/s").exit_code == 1
+    retried = ganlab("sweep", "--resume", "runs/s", "--retry-failed")
+    assert retried.exit_code == 0
+    assert "2 completed of 2 trials" in retried.stdout
+
+
+def test_what_was_interrupted_goes_on_as_it_was(sweep, ganlab, tmp_path):
+    result = sweep("--grid", f"{WEIGHT}=[777]", "--seeds", "4")
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[-1] == "Go on with it: ganlab sweep --resume runs/s"
+    (tmp_path / "b.gin").write_text("this is gin no more")  # every experiment was written down
+    again = ganlab("sweep", "--resume", "runs/s", "--jobs", "4")
+    assert again.exit_code == 0, again.output
+    assert "gradient_penalty.weight=777     4  completed" in again.stdout
+    assert Sweep(tmp_path / "runs" / "s").asked["jobs"] == 4
+
+
+def test_a_search_that_learns_is_asked_as_results_come_in(sweep, ganlab, tmp_path):
+    arguments = ["--grid", f"{WEIGHT}=[2, 4, 8]", "--search", "learner", "--objective", "critic/loss", "--budget", "2"]
+    assert sweep(*arguments).exit_code == 0
+    found = Sweep(tmp_path / "runs" / "s").info["proposals"]
+    assert [(each["configuration"], each["value"]) for each in found] == [
+        ("gradient_penalty.weight=8", 1.0),
+        ("gradient_penalty.weight=4", 1.0),
+    ]
+    # It would go on with the file as it is now, so the file must still say the same.
+    (tmp_path / "b.gin").write_text("include 'quickstart'\nexperiment.steps = 7\n")
+    changed = ganlab("sweep", "--resume", "runs/s")
+    assert changed.exit_code == 2
+    assert "the experiment has changed since the sweep began" in changed.stderr
+
+
+def test_a_dry_run_lists_the_configurations_and_leaves_nothing(sweep, tmp_path):
+    constraints = f"{CONSTRAINTS}=[@constraints.gradient_penalty(), @constraints.spectral_norm()]"
+    arguments = [
+        "--grid",
+        constraints,
+        "--grid",
+        f"{WEIGHT}=[1, 10]",
+        "--seeds",
+        "0,5",
+        "--jobs",
+        "2",
+        "--threads",
+        "3",
+    ]
+    result = sweep(*arguments, "--dry-run")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines() == [
+        "constraints=gradient_penalty,gradient_penalty.weight=1",
+        "constraints=gradient_penalty,gradient_penalty.weight=10",
+        "constraints=spectral_norm",
+        "",
+        "6 trials: 3 configurations (1 combination comes to the same experiment as another), seeds 0, 5. 2 at a time, "
+        "threads: 3 each.",
+    ]
+    data = json.loads(sweep(*arguments, "--dry-run", "--json").stdout)
+    assert data["configurations"][2] == {
+        "configuration": "constraints=spectral_norm",
+        "settings": {CONSTRAINTS: "[@constraints.spectral_norm()]"},
+        "seeds": [0, 5],
+    }
+    assert not (tmp_path / "runs").exists()
+
+
+def test_the_seed_is_the_experiments_own_where_none_is_given(sweep):
+    assert json.loads(sweep("--param", "experiment.seed=9", "--json").stdout)["trials"][0]["seed"] == 9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "Say what to run: --gin FILE, such as --gin quickstart, or --resume SWEEP."),
+        (
+            ("--gin", "b.gin", "--grid", f"{WEIGHT}=1"),
+            f"--grid '{WEIGHT}=1': must be a list of values, such as [0.1, 1, 10].",
+        ),
+        (
+            ("--gin", "b.gin", "--grid", f"{WEIGHT}=[1, x]"),
+            f"setting '{WEIGHT}=x': {WEIGHT} = x must be float, not str.",
+        ),
+        (
+            ("--gin", "b.gin", "--grid", "constraints.gradient_penalty.wait=[1]"),
+            "setting 'constraints.gradient_penalty.wait=1': constraints.gradient_penalty has no parameter 'wait'. Did "
+            "you mean 'weight'?",
+        ),
+        (
+            ("--gin", "b.gin", "--launcher", "pretent"),
+            "There is no launchers.pretent. Did you mean 'launchers.pretend'?",
+        ),
+        (
+            ("--gin", "b.gin", "--launcher", "pretend", "--launcher-option", "value=x"),
+            "--launcher-option 'value=x': launchers.pretend.value = x must be float, not str.",
+        ),
+        (
+            ("--gin", "b.gin", "--launcher", "pretend", "--launcher-option", "values=1"),
+            "--launcher-option 'values=1': launchers.pretend has no parameter 'values'. Did you mean 'value'?",
+        ),
+        (("--gin", "b.gin", "--launcher-option", "value"), "--launcher-option 'value': must have the form NAME=VALUE."),
+        (
+            ("--gin", "b.gin", "--search", "learner"),
+            "searches.learner learns from an objective: name a metric, such as ",
+        ),
+        (("--gin", "b.gin", "--maximize"), "--maximize is of an objective: name a metric, such as "),
+        (("--gin", "b.gin", "--search", "random"), "searches.random draws without end: say how many configurations, "),
+        (("--gin", "b.gin", "--name", "a/b"), "--name 'a/b' cannot name a folder. Use a word such as 'weights'."),
+        (("--gin", "b.gin", "--retry-failed"), "--retry-failed is for --resume SWEEP; a new sweep has nothing to try "),
+        (("--resume", "s", "--gin", "b.gin"), "--resume goes on with a sweep as it is: leave out --gin. --jobs, "),
+        (("--resume", "s", "--seeds", "1"), "--resume goes on with a sweep as it is: leave out --seeds. --jobs, "),
+        (("--resume", "s"), "There is no sweep "),
+    ],
+)
+def test_a_mistake_is_one_message_and_leaves_nothing(mistake, arguments, message):
+    assert mistake(*arguments).startswith(message)
+
+
+def test_a_name_that_is_taken_is_that_of_a_sweep_to_go_on_with(sweep, tmp_path):
+    assert sweep().exit_code == 0
+    again = sweep("--seeds", "3")
+    assert again.exit_code == 2
+    assert again.stderr == (
+        f"Error: {tmp_path / 'runs' / 's'} is there already. Choose another --name, or go on with it: "
+        f"ganlab sweep --resume {tmp_path / 'runs' / 's'}\n"
+    )
+
+
+@pytest.mark.parametrize(("number", "exit_status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_end_it_after_its_trials_saved(sweep, tmp_path, number, exit_status):
+    plugin = tmp_path / "ganlab_plugins.py"
+    # A job that runs until it is stopped, and has the signal sent to the sweep meanwhile.
+    plugin.write_text(
+        plugin.read_text()
+        .replace("        return self.code\n", f"        os.kill(os.getpid(), {int(number)})\n")
+        .replace("class Done", "import os\n\n\nclass Done")
+        .replace("        pass\n", "        Done.poll = lambda self: 143\n")
+    )
+    result = sweep("--grid", f"{WEIGHT}=[777, 778]")
+    assert result.exit_code == exit_status, result.output
+    assert "1 queued, 1 interrupted of 2 trials" in result.stdout
+    assert result.stderr.splitlines()[-1] == "Go on with it: ganlab sweep --resume runs/s"
+
+
+def test_help_and_planning_start_no_tensorflow(tmp_path):
+    code = (
+        "import sys; from ganlab.cli import cli\n"
+        "cli(sys.argv[1:], standalone_mode=False)\n"
+        "heavy = {'tensorflow', 'keras', 'scipy', 'sklearn', 'matplotlib'} & set(sys.modules)\n"
+        "sys.exit(f'imported {heavy}' if heavy else 0)\n"
+    )
+    grid = ["--grid", f"{WEIGHT}=[1, 10]"]
+    for arguments in (["sweep", "--help"], ["sweep", "--gin", "quickstart", *grid, "--dry-run"]):
+        environment = {**os.environ, "PYTHONPATH": ""}
+        done = subprocess.run(
+            [sys.executable, "-c", code, *arguments], capture_output=True, text=True, env=environment, cwd=tmp_path
+        )
+        assert done.returncode == 0, done.stderr

@@ -1,0 +1,106 @@
+"""A sweep that is killed and started again comes to what one that was left alone comes to, bit for bit."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from ganlab.runs.lock import holder
+
+GIN = """
+include 'eight_gaussians'
+experiment.steps = 240
+experiment.batch_size = 32
+experiment.log_every = 5
+experiment.checkpoint_every = 40
+experiment.evaluate_every = 0
+experiment.strategy = @strategies.one_device()
+architectures.mlp.width = 8
+"""
+CONSTRAINTS = "experiment.constraints=[@constraints.weight_clipping(), @constraints.gradient_penalty()]"
+RUNS = [f"constraints={name}/s{seed}" for name in ("weight_clipping", "gradient_penalty") for seed in (0, 1)]
+LAST = RUNS[-2:]
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    """Starts `ganlab sweep` in a process of its own."""
+    (tmp_path / "toy.gin").write_text(GIN)
+
+    def sweep(*arguments):
+        command = [sys.executable, "-P", "-m", "ganlab", "sweep", *arguments]
+        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+        return subprocess.Popen(
+            command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+
+    return sweep
+
+
+def begin(sweep, name):
+    return sweep("--gin", "toy.gin", "--grid", CONSTRAINTS, "--seeds", "0..1", "--jobs", "2", "--name", name)
+
+
+def status(run):
+    try:
+        info = json.loads((run / "run.json").read_text())
+    except FileNotFoundError:
+        return "", 0
+    return info["status"], info["step"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing tells a trial that its sweep was killed")
+def test_a_killed_sweep_loses_nothing_and_repeats_nothing(sweep, tmp_path):
+    whole = begin(sweep, "whole")
+    said, _ = whole.communicate(timeout=300)
+    assert whole.returncode == 0, said
+
+    killed, folder = begin(sweep, "killed"), tmp_path / "runs" / "killed"
+    deadline = time.monotonic() + 200
+    # Half-way: the first two are finished, and one of the others has rows but not all of them.
+    while not any(status(folder / name)[0] == "running" and 40 <= status(folder / name)[1] < 240 for name in LAST):
+        assert killed.poll() is None, killed.communicate()[0]
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    files = [folder / name / file for name in RUNS[:2] for file in ("run.json", "metrics.jsonl")]
+    finished = {file: (file.read_bytes(), file.stat().st_mtime_ns) for file in files}
+    assert [status(folder / name)[0] for name in RUNS[:2]] == ["completed", "completed"]
+
+    again = sweep("--resume", str(folder), "--json")
+    said, _ = again.communicate(timeout=300)
+    assert again.returncode == 0, said
+    assert [status(folder / name) for name in RUNS] == [("completed", 240)] * 4
+    assert {file: (file.read_bytes(), file.stat().st_mtime_ns) for file in files} == finished
+    resumed = [len(json.loads((folder / name / "run.json").read_text()).get("resumed", [])) for name in RUNS]
+    assert resumed[:2] == [0, 0]
+    assert max(resumed[2:]) == 1
+    for name in RUNS:
+        there = (tmp_path / "runs" / "whole" / name / "metrics.jsonl").read_bytes()
+        assert (folder / name / "metrics.jsonl").read_bytes() == there, name
+        assert there.count(b"\n") == 48
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing tells a trial that its sweep was killed")
+def test_the_trials_of_a_killed_sweep_save_and_end(sweep, tmp_path):
+    killed, run = begin(sweep, "s"), tmp_path / "runs" / "s" / RUNS[0]
+    deadline = time.monotonic() + 200
+    while status(run)[1] == 0:
+        assert killed.poll() is None, killed.communicate()[0]
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    killed.send_signal(signal.SIGKILL)
+    while holder(run) is not None:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    # It was told, rather than killed: its last step is in a checkpoint.
+    state, step = status(run)
+    assert state == "interrupted"
+    assert (run / "checkpoints" / f"step-{step:08d}").is_dir()

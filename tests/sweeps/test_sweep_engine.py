@@ -1,0 +1,364 @@
+import json
+import sys
+from contextlib import contextmanager
+
+import pytest
+from pretended import End, PretendLauncher, Train
+
+import ganlab
+from ganlab import Choices, ConfigError, PluginError, RunError, plugins
+from ganlab.runs import Run
+from ganlab.sweeps import Asking, Configurations, Engine, Sweep, take_up
+from ganlab.sweeps.configurations import Configuration
+
+WEIGHT = "constraints.gradient_penalty.weight"
+SPACE = {WEIGHT: Choices(("1", "2", "3", "4"))}
+
+
+@pytest.fixture(autouse=True)
+def in_use(monkeypatch):
+    monkeypatch.setattr(plugins, "_current", None)
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    """Makes a sweep of the configurations a and b, or of none yet: `sweep(seeds=[0], objective="critic/loss")`."""
+
+    def sweep(configurations=("a", "b"), **asked):
+        defaults = {"seeds": [0, 1], "jobs": 2, "objective": None, "budget": None, "direction": "minimize"}
+        others = {"no_plugin": [], "plugin_file": None, "search_seed": 0}
+        made = [Configuration(name, {"x": name}, f"# {name}\n") for name in configurations]
+        proposals = [
+            {"settings": {"x": name}, "configuration": name, "value": None, "ended": False} for name in configurations
+        ]
+        info = {"folder": str(tmp_path), "threads": 3, "trials": {}, "proposals": proposals}
+        return Sweep.create(tmp_path / "runs" / "s", {**info, "asked": {**defaults, **others, **asked}}, made)
+
+    return sweep
+
+
+class Seen:
+    """A screen that remembers every change of status."""
+
+    def __init__(self):
+        self.changes = []
+
+    def show(self, trials):
+        now = {trial.name: trial.status for trial in trials}
+        if not self.changes or self.changes[-1] != now:
+            self.changes.append(now)
+
+
+class World:
+    """One process's work on a sweep, in a time that passes only while it sleeps."""
+
+    def __init__(self, sweep, launcher, *, search=None, retry_failed=False, stop_at=None, during=None):
+        self.now, self.screen, self.launcher = 0.0, Seen(), launcher
+        self._stop_at, self._during = stop_at, during
+        trials = take_up(sweep, retry_failed=retry_failed)
+        configurations = Configurations(["quickstart"], [], list(SPACE), sweep.configurations())
+        self.engine = Engine(
+            sweep,
+            trials,
+            Asking(sweep, search, SPACE, configurations) if search else Asking(sweep),
+            launcher,
+            screen=self.screen,
+            stopped=lambda: self._stop_at is not None and self.now >= self._stop_at,
+            clock=lambda: self.now,
+            sleep=self._sleep,
+        )
+
+    def _sleep(self, seconds):
+        self.now += seconds
+        assert self.now < 1000, "it never ends"
+        if self._during:
+            self._during(self)
+
+    def run(self):
+        self.engine.run()
+        return {trial.name: trial.status for trial in self.engine.trials}
+
+
+def statuses(status, *names):
+    return dict.fromkeys(names or ("a/s0", "a/s1", "b/s0", "b/s1"), status)
+
+
+def test_every_trial_is_trained_once_and_no_more_than_jobs_at_a_time(sweep):
+    launcher = PretendLauncher({})
+    world = World(sweep(), launcher)
+    assert world.run() == statuses("completed")
+    assert launcher.started == ["a/s0", "a/s1", "b/s0", "b/s1"]
+    assert launcher.most == 2
+    assert launcher.closed == 1
+    assert launcher.resumed == []
+
+
+def test_a_trial_is_a_command_line_of_ganlab_run(sweep, tmp_path):
+    launcher = PretendLauncher({})
+    made = sweep(no_plugin=["other"], plugin_file="/there/ganlab_plugins.py")
+    World(made, launcher).run()
+    call = launcher.calls["b/s1"]
+    assert call["command"] == [
+        *(sys.executable, "-P", "-m", "ganlab", "run", "--gin", str(made.path / "trials" / "b.gin"), "--seed", "1"),
+        *("--runs", str(made.path), "--name", "s1"),
+        *("--no-plugin", "other", "--plugin-file", "/there/ganlab_plugins.py"),
+    ]
+    assert call["environment"] == {
+        "TF_NUM_INTRAOP_THREADS": "3",
+        "TF_NUM_INTEROP_THREADS": "3",
+        "OMP_NUM_THREADS": "3",
+    }
+    assert call["folder"] == tmp_path
+    assert call["log"] == made.path / "trials" / "b-s1.log"
+
+
+def test_one_that_fails_does_not_end_the_others_and_its_error_is_told(sweep):
+    traceback = "Traceback (most recent call last):\n  ...\nSegfaultError: it was mine"
+    launcher = PretendLauncher(
+        {
+            "a/s0": [[End(2, None, said="Warning: x\nError: There is no data.")]],
+            "a/s1": [[End(1, None, said=traceback)]],
+            "b/s0": [[Train(3), End(1, "diverged", said="Error: critic/loss is not finite.\n")]],
+        }
+    )
+    world = World(sweep(), launcher)
+    assert world.run() == {"a/s0": "failed", "a/s1": "failed", "b/s0": "diverged", "b/s1": "completed"}
+    assert [trial.error for trial in world.engine.trials] == [
+        "There is no data.",
+        "SegfaultError: it was mine",
+        "critic/loss is not finite.",
+        "",
+    ]
+
+
+def test_a_sweep_that_is_started_again_trains_what_is_left_and_nothing_twice(sweep):
+    made = sweep()
+    scripts = {
+        "a/s0": [[Train(10), End()]],
+        "a/s1": [[Train(5), End(137, "running")]],  # killed: run.json could not say so
+        "b/s0": [[Train(5), End(1, "failed")]],
+        "b/s1": [[End(2, None, said="Error: no.")]],
+    }
+    assert World(made, PretendLauncher(scripts)).run() == {
+        "a/s0": "completed",
+        "a/s1": "interrupted",
+        "b/s0": "failed",
+        "b/s1": "failed",
+    }
+    finished = (made.run("a", 0) / "run.json").stat().st_mtime_ns
+    again = PretendLauncher({})
+    world = World(Sweep(made.path), again)
+    assert world.run() == {"a/s0": "completed", "a/s1": "completed", "b/s0": "failed", "b/s1": "failed"}
+    assert again.started == again.resumed == ["a/s1"]
+    assert [trial.error for trial in world.engine.trials][-1] == "no."
+    assert (made.run("a", 0) / "run.json").stat().st_mtime_ns == finished
+    retry = PretendLauncher({})
+    assert World(Sweep(made.path), retry, retry_failed=True).run() == statuses("completed")
+    assert retry.started == ["b/s0", "b/s1"]
+    assert retry.resumed == ["b/s0"]  # the other left no run
+    assert World(Sweep(made.path), nothing := PretendLauncher({})).run() == statuses("completed")
+    assert nothing.started == []
+
+
+def test_told_to_stop_it_asks_all_jobs_to_save_and_starts_no_more(sweep):
+    made = sweep()
+    # At its fourth look, after 0.9 s.
+    launcher = PretendLauncher({}, default=[Train(step) for step in range(1, 100)])
+    world = World(made, launcher, stop_at=0.9)
+    assert world.run() == {
+        **statuses("interrupted", "a/s0", "a/s1"),
+        **statuses("queued", "b/s0", "b/s1"),
+    }
+    assert launcher.started == ["a/s0", "a/s1"]
+    assert [trial.error for trial in world.engine.trials] == [""] * 4
+    assert Run(made.run("a", 0)).info["status"] == "interrupted"
+
+
+def test_a_run_that_an_earlier_process_still_trains_is_waited_for(sweep):
+    made = sweep(configurations=["a"], jobs=1)
+    World(made, PretendLauncher({"a/s0": [[Train(5), End(143, "interrupted")]]})).run()
+    with contextmanager(_holding)(made.run("a", 0)) as let_go:
+
+        def during(world):
+            if world.now > 3:
+                let_go()
+
+        launcher = PretendLauncher({})
+        world = World(Sweep(made.path), launcher, during=during)
+        assert world.run() == statuses("completed", "a/s0", "a/s1")
+    assert world.screen.changes[0] == {"a/s0": "waiting", "a/s1": "completed"}
+    assert launcher.started == ["a/s0"]
+
+
+def test_a_run_that_an_earlier_process_finishes_is_not_started(sweep):
+    made = sweep(configurations=["a"], seeds=[0], jobs=1)
+    World(made, PretendLauncher({"a/s0": [[Train(5), End(143, "interrupted")]]})).run()
+    with contextmanager(_holding)(made.run("a", 0)) as let_go:
+
+        def during(world):
+            Run(made.run("a", 0)).update(status="completed")
+            let_go()
+
+        launcher = PretendLauncher({})
+        assert World(Sweep(made.path), launcher, during=during).run() == {"a/s0": "completed"}
+    assert launcher.started == []
+
+
+def _holding(folder):
+    import fcntl
+    import os
+
+    descriptor = os.open(folder, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    yield lambda: fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)
+
+
+def test_a_launcher_that_fails_ends_the_sweep_after_the_others_saved(sweep):
+    class Full(PretendLauncher):
+        def start(self, command, **arguments):
+            if len(self.started) == 2:
+                raise ValueError("no room")
+            return super().start(command, **arguments)
+
+    made = sweep()
+    launcher = Full({"a/s0": [[Train(step) for step in range(1, 100)]]})
+    world = World(made, launcher)
+    with pytest.raises(PluginError, match="Full failed in start: ValueError: no room"):
+        world.run()
+    assert Run(made.run("a", 0)).info["status"] == "interrupted"
+    assert launcher.closed == 1
+
+
+class Listed(ganlab.Search):
+    """Proposes a list, and remembers what it was told."""
+
+    needs_objective = True
+
+    def __init__(self, weights, give_up=lambda number, step, value: False):
+        self.weights, self.give_up, self.told = list(weights), give_up, []
+
+    def start(self, space, *, budget, seed, direction, history=()):
+        self.history = list(history)
+        self.weights = self.weights[len(history) :]
+
+    def propose(self):
+        return {WEIGHT: self.weights.pop(0)} if self.weights else None
+
+    def report(self, number, step, value):
+        self.told.append((number, step, value))
+        return self.give_up(number, step, value)
+
+    def finish(self, number, value):
+        self.told.append((number, "end", value))
+
+
+def name(weight, seed):
+    return f"gradient_penalty.weight={weight}/s{seed}"
+
+
+def test_a_search_is_asked_when_there_is_room_and_told_the_mean_over_seeds(sweep):
+    made = sweep([], objective="critic/loss")
+    search = Listed("12")
+    launcher = PretendLauncher(
+        {
+            name(1, 0): [[Train(5, critic_loss=4.0), Train(10, critic_loss=1.0), End()]],
+            name(1, 1): [[Train(5, critic_loss=2.0), Train(10, critic_loss=2.0), End()]],
+            name(2, 0): [[Train(5, critic_loss=8.0), End(1, "diverged")]],
+            name(2, 1): [[Train(5, critic_loss=6.0), Train(10, critic_loss=1.0), End()]],
+        }
+    )
+    World(made, launcher, search=search).run()
+    assert launcher.most == 2
+    assert search.told == [
+        (0, 5, 3.0),
+        (0, 10, 1.5),
+        (0, "end", 1.5),
+        (1, 5, 7.0),
+        (1, "end", None),
+    ]
+    assert [proposal["value"] for proposal in made.info["proposals"]] == [1.5, None]
+    assert json.loads((made.path / "sweep.json").read_text())["proposals"] == made.info["proposals"]
+
+
+def test_what_a_search_gives_up_is_stopped_and_stays_so(sweep):
+    made = sweep([], objective="critic/loss", jobs=1)
+    search = Listed("12", give_up=lambda number, step, value: value > 5)
+    scripts = {name(1, 0): [[Train(5, critic_loss=4.0), Train(6, critic_loss=9.0), Train(7, critic_loss=1.0), End()]]}
+    launcher = PretendLauncher(scripts, default=[Train(10, critic_loss=1.0), End()])
+    ended = World(made, launcher, search=search).run()
+    assert ended == {
+        name(1, 0): "pruned",
+        name(1, 1): "pruned",  # never started
+        name(2, 0): "completed",
+        name(2, 1): "completed",
+    }
+    assert Run(made.run("gradient_penalty.weight=1", 0)).info["status"] == "interrupted"
+    assert search.told[:3] == [(0, 5, 4.0), (0, 6, 9.0), (0, "end", 9.0)]
+    again = PretendLauncher({})
+    search = Listed("12")
+    assert World(Sweep(made.path), again, search=search, retry_failed=True).run() == ended
+    assert again.started == []
+    one, two = search.history
+    assert (one.value, one.ended, one.given_up, one.reports) == (9.0, True, True, [(5, 4.0), (6, 9.0)])
+    assert (two.value, two.ended, two.given_up, two.reports) == (1.0, True, False, [(10, 1.0)])
+
+
+def test_a_search_goes_on_where_it_was(sweep):
+    made = sweep([], objective="critic/loss", seeds=[0], budget=3)
+    launcher = PretendLauncher({name(2, 0): [[Train(5, critic_loss=5.0), End(137, "running")]]})
+    World(made, launcher, search=Listed("1234")).run()
+    assert launcher.started == [name(1, 0), name(2, 0), name(3, 0)]  # and the budget's end
+    search, again = Listed("1234"), PretendLauncher({})
+    World(Sweep(made.path), again, search=search).run()
+    assert [(each.settings[WEIGHT], each.value, each.ended) for each in search.history] == [
+        ("1", 1.0, True),
+        ("2", None, False),
+        ("3", 1.0, True),
+    ]
+    assert again.resumed == again.started == [name(2, 0)]
+    assert search.told[-1] == (1, "end", 1.0)
+
+
+def test_proposals_that_come_to_one_experiment_share_its_runs(sweep):
+    made = sweep([], objective="critic/loss", seeds=[0], budget=5)
+    search, launcher = Listed(["1", "1", "2", "1"]), PretendLauncher({})
+    World(made, launcher, search=search).run()
+    assert launcher.started == [name(1, 0), name(2, 0)]
+    assert {told for told in search.told if told[1] == "end"} == {(number, "end", 1.0) for number in range(4)}
+    assert [each["configuration"] for each in made.info["proposals"]] == [
+        f"gradient_penalty.weight={weight}" for weight in "1121"
+    ]
+
+
+def test_a_proposal_that_cannot_be_an_experiment_has_failed(sweep):
+    made = sweep([], objective="critic/loss", seeds=[0])
+    search, launcher = Listed(["many", "2"]), PretendLauncher({})
+    World(made, launcher, search=search).run()
+    assert launcher.started == [name(2, 0)]
+    assert search.told[0] == (0, "end", None)
+    assert "must be float" in made.info["proposals"][0]["error"]
+
+
+def test_an_objective_that_no_run_has_ends_a_search(sweep):
+    made = sweep([], objective="critic/los", seeds=[0])
+    with pytest.raises(RunError, match=r"has no metric 'critic/los'. Did you mean 'critic/loss'\?"):
+        World(made, PretendLauncher({}), search=Listed("1")).run()
+
+
+def test_a_search_that_fails_is_named(sweep):
+    class Broken(Listed):
+        def propose(self):
+            raise KeyError("x")
+
+    with pytest.raises(PluginError, match=r"Broken failed in propose: KeyError: 'x'"):
+        World(sweep([]), PretendLauncher({}), search=Broken("")).run()
+
+
+def test_refusals_of_a_search_pass_as_they_are(sweep):
+    class Choosy(Listed):
+        def start(self, space, **others):
+            raise ConfigError("not so")
+
+    with pytest.raises(ConfigError, match=r"^not so$"):
+        World(sweep([]), PretendLauncher({}), search=Choosy(""))

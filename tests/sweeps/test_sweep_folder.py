@@ -1,0 +1,61 @@
+import pytest
+
+from ganlab import RunError
+from ganlab.sweeps import Configuration, Sweep
+
+INFO = {"asked": {"seeds": [0]}, "proposals": [], "trials": {}}
+TWO = [Configuration("a=1", {"x.a": "1"}, "# one\n"), Configuration("a=2", {"x.a": "2"}, "# two\n")]
+
+
+def test_what_is_made_is_read_back(tmp_path):
+    made = Sweep.create(tmp_path / "runs" / "s", INFO, TWO)
+    read = Sweep(tmp_path / "runs" / "s")
+    assert read.info == made.info
+    assert read.configurations() == TWO
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["s"]
+    assert read.gin("a=1").read_text() == "# one\n"
+    assert read.run("a=1", 3) == read.path / "a=1" / "s3"
+
+
+def test_one_that_is_there_is_not_made_again(tmp_path):
+    Sweep.create(tmp_path / "s", INFO, [])
+    with pytest.raises(RunError) as raised:
+        Sweep.create(tmp_path / "s", INFO, TWO)
+    assert str(raised.value) == (
+        f"{tmp_path / 's'} is there already. Choose another --name, or go on with it: ganlab sweep --resume "
+        f"{tmp_path / 's'}"
+    )
+    assert Sweep(tmp_path / "s").configurations() == []
+
+
+def test_one_that_cannot_be_made_leaves_nothing(tmp_path):
+    with pytest.raises(TypeError):
+        Sweep.create(tmp_path / "s", {**INFO, "no json": object()}, TWO)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match=r"cannot be made: (Not a directory|File exists)\. Choose another --runs\."):
+        Sweep.create(tmp_path / "file" / "s", INFO, TWO)
+
+
+def test_one_process_at_a_time_and_it_knows_what_the_one_before_wrote(tmp_path):
+    first = Sweep.create(tmp_path / "s", INFO, [])
+    second = Sweep(tmp_path / "s")
+    second.asked["seeds"] = [7]
+    with first.locked():
+        with pytest.raises(RunError, match="Another process is at work on the sweep"), second.locked():
+            pass
+        first.add(TWO[0])
+        first.save()
+    with second.locked():
+        assert second.configurations() == TWO[:1]
+        assert second.asked == {"seeds": [7]}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), [(None, "There is no sweep"), ("{", "is not JSON"), ("{}", "is no sweep of this ganlab")]
+)
+def test_what_is_no_sweep(tmp_path, text, message):
+    if text is not None:
+        (tmp_path / "sweep.json").write_text(text)
+    with pytest.raises(RunError, match=message):
+        Sweep(tmp_path)

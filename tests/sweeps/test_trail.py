@@ -1,0 +1,77 @@
+import json
+import math
+import shutil
+
+import pytest
+
+from ganlab.runs import create_run
+from ganlab.sweeps.trail import Trail, last_value
+from ganlab.telemetry.jsonl import JsonLinesWriter
+from ganlab.telemetry.records import Record
+
+
+def row(step, **values):
+    metrics = {name: {"reduced": value, "replicas": [value]} for name, value in values.items()}
+    return json.dumps({"step": step, "metrics": metrics}) + "\n"
+
+
+def test_it_reads_what_is_new_and_leaves_a_line_that_is_not_finished(tmp_path):
+    trail = Trail(tmp_path, "a")
+    trail.follow()
+    assert (trail.values, trail.step) == ({}, 0)
+    path = tmp_path / "metrics.jsonl"
+    with path.open("a") as file:
+        file.write(row(1, a=0.5) + row(2, b=1.0) + row(3, a=0.25)[:-5])
+        file.flush()
+        trail.follow()
+        assert (trail.values, trail.step) == ({1: 0.5}, 2)
+        file.write(row(3, a=0.25)[-5:])
+    trail.follow()
+    assert (trail.values, trail.step) == ({1: 0.5, 3: 0.25}, 3)
+
+
+def test_it_reads_each_line_once(tmp_path, monkeypatch):
+    path, trail, parsed = tmp_path / "metrics.jsonl", Trail(tmp_path, "a"), []
+    loads = json.loads
+    monkeypatch.setattr("ganlab.sweeps.trail.json.loads", lambda line: parsed.append(line) or loads(line))
+    for step in range(1, 4):
+        with path.open("a") as file:
+            file.write(row(step, a=1.0) + row(step, b=1.0))
+        trail.follow()
+    assert len(parsed) == 3
+
+
+def test_it_starts_over_where_a_resumed_run_cut_the_file(tmp_path):
+    path, trail = tmp_path / "metrics.jsonl", Trail(tmp_path, "a")
+    path.write_text("".join(row(step, a=float(step)) for step in (1, 2, 3)))
+    trail.follow()
+    JsonLinesWriter(path, truncate_after=1).close()
+    with path.open("a") as file:
+        file.write(row(2, a=20.0))
+    trail.follow()
+    assert (trail.values, trail.step) == ({1: 1.0, 2: 20.0}, 2)
+
+
+def test_it_understands_what_the_writer_of_runs_writes(tmp_path):
+    writer = JsonLinesWriter(tmp_path / "metrics.jsonl")
+    for step, value in ((5, 1.5), (10, math.inf)):
+        writer.scalars([Record(step, "critic/loss", value, (value,)), Record(step, "evaluation/x/y", 2.0)])
+    writer.close()
+    trail = Trail(tmp_path, "critic/loss")
+    trail.follow()
+    assert trail.values == {5: 1.5, 10: math.inf}
+
+
+@pytest.mark.parametrize(
+    ("tag", "expected"),
+    [("critic/loss", 3.0), ("evaluation/modes/count", 8.0), ("diagnostics/d/x", 5.0), ("constraints/c/bound", 7.0)],
+)
+def test_the_last_value_is_that_of_run_json_or_else_of_the_last_row_that_has_one(tmp_path, tag, expected):
+    figures = {"evaluation": {"modes/count": 8.0}, "diagnostics": {"d/x": 5.0}}
+    create_run(tmp_path / "r", config="", operative="", info={"metrics": {"critic/loss": 3.0}, **figures})
+    rows = [row(1, **{"constraints/c/bound": 6.0}), row(2, **{"constraints/c/bound": 7.0}), row(3, x=1.0)]
+    (tmp_path / "r" / "metrics.jsonl").write_text("".join(rows))
+    assert last_value(tmp_path / "r", tag) == expected
+    assert last_value(tmp_path / "r", "critic/lossy") is None
+    shutil.rmtree(tmp_path / "r")
+    assert last_value(tmp_path / "r", tag) is None
