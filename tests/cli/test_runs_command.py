@@ -1,0 +1,270 @@
+"""`ganlab runs`: what its tables say, what it asks, and what it refuses."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+import pytest
+from click.testing import CliRunner
+
+from ganlab.cli import cli
+from ganlab.cli.words import in_bytes, in_time, plain
+from ganlab.runs import Run, create_run
+from ganlab.runs.lock import locked
+
+INFO = {
+    "status": "completed",
+    "step": 40,
+    "steps": 40,
+    "seed": 3,
+    "replicas": 2,
+    "strategy": "MirroredStrategy",
+    "settings": {"dataset": "digits", "constraints": "gradient_penalty"},
+    "metrics": {"critic/loss": -1.5, "critic/wasserstein": float("inf")},
+    "evaluation": {"kid/distance": 0.25},
+    "health": [],
+    "warnings": ["slopes are large"],
+    "wall_seconds": 125.0,
+    "provenance": {
+        "started": "2026-08-01T12:00:00+00:00",
+        "argv": ["ganlab", "run", "--gin", "x"],
+        "git": {"commit": "abc123", "dirty": True},
+        "python": "3.11.7",
+        "host": "h",
+        "platform": "Linux",
+        "packages": {"ganlab": "0.1.0", "keras": "3.8"},
+        "plugins": {
+            "ganlab_losses": {"distribution": "ganlab", "version": "0.1.0", "status": "loaded"},
+            "mine": {"distribution": "soft-slope", "version": "2.0", "status": "loaded"},
+        },
+        "devices": ["/device:CPU:0", "/device:CPU:1"],
+    },
+}
+
+
+def make(path, **info):
+    run = create_run(path, config="experiment.steps = 40\n", operative="", info={**INFO, **info})
+    (path / "checkpoints" / "step-00000040").mkdir(parents=True)
+    (path / "checkpoints" / "step-00000040" / "manifest.json").write_text("{}" + " " * 2_000_000)
+    return run
+
+
+@pytest.fixture
+def ganlab(tmp_path, monkeypatch):
+    """Runs a command line in an empty folder; gives what it prints, or its message where it must fail."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+    def run(*arguments, code=0):
+        result = CliRunner().invoke(cli, ["runs", *(str(argument) for argument in arguments)])
+        assert result.exit_code == code, result.output
+        return result.stdout if code == 0 else result.stderr
+
+    return run
+
+
+def test_a_list_has_a_row_a_run(ganlab, tmp_path):
+    make(tmp_path / "runs" / "ring" / "one", provenance={})
+    make(tmp_path / "runs" / "digits" / "two", status="failed", step=7)
+    head, two, one = ganlab("list").splitlines()
+    assert head.split() == ["run", "status", "step", "age", "size", "dataset", "constraints"]
+    assert one.split() == ["runs/ring/one", "completed", "40/40", "0", "s", "2.0", "MB", "digits", "gradient_penalty"]
+    days = (time.time() - 1785585600) // 86400
+    assert two.split()[:5] == ["runs/digits/two", "failed", "7/40", f"{days:.0f}", "d"]
+    (only,) = ganlab("list", "--status", "failed").splitlines()[1:]
+    assert only.split() == two.split()
+    assert ganlab("list", "--status", "diverged") == "No run at or below runs is diverged.\n"
+
+
+def test_a_long_path_is_never_cut(ganlab, tmp_path):
+    name = "gradient_penalty.weight=10 spectral_norm.power_iterations=5 " + "x" * 80
+    make(tmp_path / "runs" / name)
+    joined = "".join(line[:60].split("  ")[0].strip() for line in ganlab("list").splitlines()[1:])
+    assert name.replace(" ", "") in joined.replace(" ", "")
+    assert max(map(len, ganlab("list").splitlines())) <= 120
+
+
+def test_a_list_as_json(ganlab, tmp_path):
+    make(tmp_path / "runs" / "one")
+    (row,) = json.loads(ganlab("list", "runs", "--json"))
+    assert row.pop("bytes") > 2_000_000
+    assert row == {
+        "path": "runs/one",
+        "status": "completed",
+        "step": 40,
+        "steps": 40,
+        "started": "2026-08-01T12:00:00+00:00",
+        "dataset": "digits",
+        "constraints": "gradient_penalty",
+        "seed": 3,
+        "problem": None,
+    }
+    assert json.loads(ganlab("list", "--json", "--status", "killed")) == []
+
+
+def test_a_run_shows_what_it_says_of_itself(ganlab, tmp_path):
+    make(tmp_path / "one")
+    assert ganlab("show", "one") == (
+        "one\n"
+        "completed at step 40 of 40, after 2 min of training\n"
+        "begun 2026-08-01 12:00 UTC; seed 3; MirroredStrategy, 2 replicas\n"
+        "2.0 MB on disk; checkpoints of step 40\n"
+        "\n"
+        "Settings:\n"
+        "  experiment.steps = 40\n"
+        "\n"
+        "Last metrics:\n"
+        "  critic/loss         -1.5\n"
+        "  critic/wasserstein  inf\n"
+        "\n"
+        "Last evaluation:\n"
+        "  kid/distance  0.25\n"
+        "\n"
+        "Health:\n"
+        "  nothing is wrong\n"
+        "\n"
+        "Warnings:\n"
+        "  slopes are large\n"
+        "\n"
+        "From:\n"
+        "  commit   abc123, with changes\n"
+        "  packages ganlab 0.1.0, keras 3.8\n"
+        "  plugins  mine 2.0 (soft-slope)\n"
+        "  python   3.11.7 on h, Linux\n"
+        "  devices  CPU:0, CPU:1\n"
+        "  command  ganlab run --gin x\n"
+    )
+
+
+def test_a_run_as_json_has_all_of_its_file_and_what_is_known_besides(ganlab, tmp_path):
+    make(tmp_path / "one", status="running")
+    shown = json.loads(ganlab("show", "one", "--json"))
+    assert shown.pop("bytes") > 2_000_000
+    assert shown == {
+        **INFO,
+        "metrics": {"critic/loss": -1.5, "critic/wasserstein": "Infinity"},
+        "path": "one",
+        "status": "killed",
+        "checkpoints": [40],
+    }
+
+
+def test_what_a_stranger_wrote_moves_no_cursor(ganlab, tmp_path):
+    evil = "a\x1b[2Jb\rc\x07"
+    make(tmp_path / "runs" / "one", settings={"dataset": evil}, warnings=[evil], metrics={evil: 1.0})
+    (tmp_path / "runs" / "one" / "config.gin").write_text(f"# {evil}\n")
+    for output in (ganlab("list"), ganlab("show", "runs/one")):
+        assert not re.search(r"[\x00-\x09\x0b-\x1f]", output)
+        assert "a\N{REPLACEMENT CHARACTER}[2Jb" in output
+
+
+def test_without_a_terminal_nothing_is_removed_unasked(ganlab, tmp_path):
+    make(tmp_path / "one")
+    make(tmp_path / "two")
+    assert "say --yes to remove without a question" in ganlab("rm", "one", code=2)
+    assert (tmp_path / "one" / "run.json").is_file()
+    assert ganlab("rm", "one", "two", "--yes") == "Removed 2 runs: 4.0 MB.\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("answer", "gone"), [("y", True), ("n", False), ("", False)])
+def test_on_a_terminal_it_asks(ganlab, tmp_path, monkeypatch, answer, gone):
+    make(tmp_path / "one")
+    monkeypatch.setattr("ganlab.cli.runs_rm._on_a_terminal", lambda: True)
+    result = CliRunner().invoke(cli, ["runs", "rm", "one"], input=f"{answer}\n")
+    assert result.exit_code == 0
+    assert "Remove this run, 2.0 MB? [y/N]" in result.stdout
+    assert result.stdout.endswith("Removed 1 run: 2.0 MB.\n" if gone else "Nothing was removed.\n")
+    assert (tmp_path / "one").exists() != gone
+
+
+def test_metrics_may_stay(ganlab, tmp_path):
+    make(tmp_path / "one")
+    said = ganlab("rm", "one", "--yes", "--keep-metrics")
+    assert said == "Removed the checkpoints and sample pictures of 1 run: 2.0 MB.\n"
+    assert sorted(path.name for path in (tmp_path / "one").iterdir()) == ["config.gin", "operative.gin", "run.json"]
+    assert "no checkpoint" in ganlab("show", "one")
+
+
+def test_there_and_back_in_an_archive(ganlab, tmp_path):
+    make(tmp_path / "runs" / "ring" / "one")
+    make(tmp_path / "runs" / "digits" / "two")
+    (tmp_path / "runs" / "ring" / "one" / "link").symlink_to(tmp_path)
+    arguments = ["runs", "archive", "runs/ring/one", "runs/digits/two", "-o", "a.tar.gz", "--no-checkpoints"]
+    result = CliRunner().invoke(cli, arguments)
+    assert re.fullmatch(r"Wrote a\.tar\.gz: 2 runs, [\d.]+ k?B\.\n", result.stdout)
+    assert re.fullmatch(r"Warning: .*/one/link is a link and was left out\.\n", result.stderr)
+    assert ganlab("unarchive", "a.tar.gz", "-o", "new") == "new/digits/two\nnew/ring/one\n"
+    assert Run(tmp_path / "new" / "ring" / "one").info == Run(tmp_path / "runs" / "ring" / "one").info
+    assert "runs/digits/two is there already" in ganlab("unarchive", "a.tar.gz", code=2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["list", "nowhere"], "There is no folder nowhere of runs here."),
+        (["list", "--status", "done"], "'done' is not one of 'running'"),
+        (["show", "noe"], "There is no run noe: no such directory. Did you mean 'one'?"),
+        (["rm", "--yes", "noe"], "There is no run noe"),
+        (["rm", "--yes", "."], "is no run but holds 1 of them"),
+        (["archive", "one", "-o", "a.zip"], "a.zip must end in .tar.gz or .tgz"),
+        (["unarchive", "a.tgz"], "a.tgz cannot be read: No such file or directory"),
+        (["remove"], "No such command 'remove'."),
+        (["lst"], "No such command 'lst'. Did you mean 'list'?"),
+    ],
+)
+def test_mistakes_are_one_message_and_change_nothing(ganlab, tmp_path, arguments, message):
+    make(tmp_path / "one")
+    before = sorted(tmp_path.rglob("*"))
+    said = ganlab(*arguments, code=2)
+    assert message in said
+    assert said.splitlines()[-1].startswith("Error: ")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_run_that_is_trained_is_neither_removed_nor_archived(ganlab, tmp_path):
+    run = make(tmp_path / "one", status="running")
+    with locked(run):
+        assert "running" in ganlab("list", ".")
+        for arguments in (["rm", "--yes", "one"], ["archive", "one", "-o", "a.tgz"]):
+            assert f"one is in use: process {os.getpid()} on " in ganlab(*arguments, code=2)
+    assert "killed" in ganlab("list", ".")
+    assert not (tmp_path / "a.tgz").exists()
+
+
+def test_none_of_it_needs_tensorflow(tmp_path):
+    make(tmp_path / "one")
+    code = """
+import sys
+from click.testing import CliRunner
+from ganlab.cli import cli
+lines = ["--help", "list .", "list . --json", "show one", "show one --json", "archive one -o a.tgz", "rm --yes one"]
+for line in [*lines, "unarchive a.tgz -o .", "show one"]:
+    result = CliRunner().invoke(cli, ["runs", *line.split()])
+    assert result.exit_code == 0, result.output
+print({"tensorflow", "keras", "matplotlib", "scipy", "sklearn", "numpy"} & set(sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("set()\n", "")
+
+
+def test_quantities_in_words():
+    sizes = [0, 999, 1000, 1949, 9_940, 9_960, 999_400, 999_600, 3_400_000_000, 5 * 10**15]
+    assert [in_bytes(size) for size in sizes] == [
+        "0 B",
+        "999 B",
+        "1.0 kB",
+        "1.9 kB",
+        "9.9 kB",
+        "10 kB",
+        "999 kB",
+        "1.0 MB",
+        "3.4 GB",
+        "5000 TB",
+    ]
+    times = [-3, 0.4, 59.9, 60, 3599, 3600, 86399, 86400 * 12.5]
+    assert [in_time(seconds) for seconds in times] == ["0 s", "0 s", "59 s", "1 min", "59 min", "1 h", "23 h", "12 d"]
+    assert plain("Größe \t1\n") == "Größe \N{REPLACEMENT CHARACTER}1\N{REPLACEMENT CHARACTER}"

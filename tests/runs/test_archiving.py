@@ -1,0 +1,180 @@
+"""Archives of runs: the same bytes for the same runs, and nothing of a stranger's is written where it must not be."""
+
+import errno
+import gzip
+import io
+import json
+import os
+import shutil
+import socket
+import tarfile
+import time
+from pathlib import Path
+
+import pytest
+from resting_runs import contents, make
+
+from ganlab.errors import RunError
+from ganlab.runs import Run
+from ganlab.runs.archiving import archive, unarchive
+from ganlab.runs.lock import locked
+
+
+def names(path):
+    with tarfile.open(path) as packed:
+        return packed.getnames()
+
+
+def test_an_archive_comes_back_as_it_was(tmp_path):
+    for name in ("ring/one", "ring/two", "digits/one"):
+        make(tmp_path / "runs" / name)
+    (tmp_path / "runs" / "ring" / "one" / ".run.json.tmp").write_text("half")
+    (tmp_path / "runs" / "ring" / "one" / "lock.json").write_text(json.dumps({"host": socket.gethostname(), "pid": -1}))
+    paths = [tmp_path / "runs" / name for name in ("ring/one", "digits/one", "ring/one")]
+    done = archive(paths, tmp_path / "a.tar.gz")
+    assert sorted(done.names) == ["digits/one", "ring/one"]
+    assert done.bytes == (tmp_path / "a.tar.gz").stat().st_size
+    found = unarchive(tmp_path / "a.tar.gz", tmp_path / "new" / "runs")
+    assert found == [tmp_path / "new" / "runs" / name for name in ("digits/one", "ring/one")]
+    assert contents(found[0]) == contents(tmp_path / "runs" / "digits" / "one")
+    whole = contents(tmp_path / "runs" / "ring" / "one")
+    assert set(whole) - set(contents(found[1])) == {".run.json.tmp", "lock.json"}
+    assert Run(found[1]).info == Run(paths[0]).info
+    assert sorted(path.name for path in (tmp_path / "new" / "runs").iterdir()) == ["digits", "ring"]
+
+
+def test_the_same_files_make_the_same_bytes(tmp_path):
+    make(tmp_path / "here" / "b")
+    make(tmp_path / "here" / "a")
+    # Elsewhere, at another time, made in another order, with other permissions.
+    shutil.copytree(tmp_path / "here" / "a", tmp_path / "there" / "a", copy_function=shutil.copyfile)
+    shutil.copytree(tmp_path / "here" / "b", tmp_path / "there" / "b", copy_function=shutil.copyfile)
+    for path in (tmp_path / "there").rglob("*"):
+        os.utime(path, (time.time() - 10_000,) * 2)
+        path.chmod(0o700)
+    for place, order in (("here", "ab"), ("there", "ba")):
+        archive([tmp_path / place / name for name in order], tmp_path / f"{place}.tgz")
+    assert (tmp_path / "here.tgz").read_bytes() == (tmp_path / "there.tgz").read_bytes()
+    with tarfile.open(tmp_path / "here.tgz") as packed:
+        members = packed.getmembers()
+    assert {(m.uid, m.gid, m.uname, m.mode) for m in members} == {(0, 0, "", 0o755), (0, 0, "", 0o644)}
+    assert {m.mtime for m in members} == {1785585600}  # 2026-08-01 12:00 UTC, when they began
+    assert [m.name for m in members][:2] == ["a", "a/checkpoints"]
+
+
+def test_one_run_is_called_by_its_own_name_and_checkpoints_may_stay(tmp_path, monkeypatch):
+    make(tmp_path / "runs" / "one")
+    monkeypatch.chdir(tmp_path / "runs" / "one")
+    archive([Path(".")], tmp_path / "a.tgz", checkpoints=False)
+    assert names(tmp_path / "a.tgz") == [
+        "one",
+        "one/samples",
+        "one/config.gin",
+        "one/metrics.jsonl",
+        "one/operative.gin",
+        "one/run.json",
+        "one/samples/step-00000040.png",
+    ]
+
+
+def test_links_are_left_out_and_told(tmp_path):
+    path = make(tmp_path / "one").path
+    (tmp_path / "secret").write_text("s")
+    (path / "notes").symlink_to(tmp_path / "secret")
+    (path / "elsewhere").symlink_to(tmp_path)
+    done = archive([path], tmp_path / "a.tgz")
+    assert done.left_out == [path / "elsewhere", path / "notes"]
+    assert not [name for name in names(tmp_path / "a.tgz") if "secret" in name or "notes" in name]
+
+
+def test_a_run_that_is_trained_is_not_archived_and_one_that_is_archived_not_changed(tmp_path):
+    run = make(tmp_path / "one")
+    before = contents(run.path)
+    archive([run.path], tmp_path / "a.tgz")
+    assert contents(run.path) == before
+    kept = (tmp_path / "a.tgz").read_bytes()
+    with locked(run), pytest.raises(RunError, match=rf"one is in use: process {os.getpid()} on .* trains it"):
+        archive([run.path], tmp_path / "a.tgz")
+    assert (tmp_path / "a.tgz").read_bytes() == kept
+
+
+def test_a_disk_that_fills_up_leaves_the_older_archive(tmp_path, monkeypatch):
+    run = make(tmp_path / "one")
+    (tmp_path / "a.tgz").write_text("older")
+
+    def full(self, data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(gzip.GzipFile, "write", full)
+    with pytest.raises(RunError, match=r"a\.tgz cannot be written: No space left on device"):
+        archive([run.path], tmp_path / "a.tgz")
+    assert (tmp_path / "a.tgz").read_text() == "older"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.tgz", "one"]
+
+
+def test_what_is_no_archives_name_or_lies_in_the_run_is_refused(tmp_path):
+    run = make(tmp_path / "one")
+    with pytest.raises(RunError, match=r"a\.zip must end in \.tar\.gz or \.tgz"):
+        archive([run.path], tmp_path / "a.zip")
+    with pytest.raises(RunError, match="would be part of the run"):
+        archive([run.path], run.path / "a.tgz")
+    with pytest.raises(RunError, match="There is no run"):
+        archive([run.path, tmp_path / "two"], tmp_path / "a.tgz")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one"]
+
+
+def strangers(path, *members):
+    """An archive of these: (name, text), or (name, type, target of the link)."""
+    with tarfile.open(path, "w:gz") as packed:
+        for name, *rest in members:
+            info = tarfile.TarInfo(name)
+            if len(rest) == 1:
+                info.size = len(rest[0])
+                packed.addfile(info, io.BytesIO(rest[0].encode()))
+            else:
+                info.type, info.linkname = rest
+                packed.addfile(info)
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ([("one/run.json", "{}"), ("../out", "x")], r"is not unpacked: '\.\./out' would be extracted"),
+        ([("one/run.json", "{}"), ("one/../../../out", "x")], "is not unpacked"),
+        ([("one/run.json", "{}"), ("one/link", tarfile.SYMTYPE, "/etc")], "holds 'one/link', neither a file nor"),
+        ([("one/run.json", "{}"), ("one/link", tarfile.LNKTYPE, "/etc/passwd")], "neither a file nor"),
+        ([("one/run.json", "{}"), ("one/pipe", tarfile.FIFOTYPE, "")], "neither a file nor"),
+        ([("one/run.json", "{}"), ("stray.py", "x")], "holds 'stray.py', which is part of no run"),
+        ([("run.json", "{}")], "is no archive of runs"),
+        ([("one/notes", "x")], "is no archive of runs"),
+        ([("one/run.json", "{}"), ("there/run.json", "{}")], "there is there already"),
+    ],
+)
+def test_a_strangers_archive_writes_nothing_elsewhere(tmp_path, members, message):
+    make(tmp_path / "runs" / "there")
+    before = contents(tmp_path)
+    archive_path = tmp_path / "strange.tgz"
+    strangers(archive_path, *members)
+    packed = archive_path.read_bytes()
+    with pytest.raises(RunError, match=message):
+        unarchive(archive_path, tmp_path / "runs")
+    assert contents(tmp_path) == {**before, "strange.tgz": packed}
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["there"]
+
+
+def test_an_absolute_name_stays_inside(tmp_path):
+    strangers(tmp_path / "s.tgz", ("/one/run.json", "{}"))
+    assert unarchive(tmp_path / "s.tgz", tmp_path / "runs") == [tmp_path / "runs" / "one"]
+
+
+def test_what_is_damaged_or_missing_is_told_and_leaves_nothing(tmp_path):
+    make(tmp_path / "one")
+    archive([tmp_path / "one"], tmp_path / "a.tgz")
+    whole = (tmp_path / "a.tgz").read_bytes()
+    for name, text in (("text.tgz", b"text"), ("short.tgz", whole[:-200]), ("empty.tgz", b"")):
+        (tmp_path / name).write_bytes(text)
+        with pytest.raises(RunError, match=f"{name} is damaged, or is no archive"):
+            unarchive(tmp_path / name, tmp_path / "runs")
+    with pytest.raises(RunError, match=r"none\.tgz cannot be read: No such file"):
+        unarchive(tmp_path / "none.tgz", tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()

@@ -1,0 +1,108 @@
+"""Runs are removed whole, and nothing else is."""
+
+import os
+import shutil
+
+import pytest
+from resting_runs import contents, make
+
+from ganlab.errors import RunError
+from ganlab.runs import find_runs
+from ganlab.runs.lock import locked
+from ganlab.runs.removing import removable, remove, weight
+
+
+def removed(*paths, keep_metrics=False):
+    with removable(paths) as runs:
+        sizes = [weight(run, keep_metrics=keep_metrics) for run in runs]
+        for run in runs:
+            remove(run, keep_metrics=keep_metrics)
+    return sizes
+
+
+def test_all_of_a_run_goes_and_its_neighbours_stay(tmp_path):
+    one, two = make(tmp_path / "one").path, make(tmp_path / "two").path
+    before = contents(two)
+    size = sum(map(len, contents(one).values()))
+    assert removed(one, tmp_path / "." / "one") == [size]
+    assert [path.name for path in tmp_path.iterdir()] == ["two"]
+    assert contents(two) == before
+
+
+def test_metrics_may_stay(tmp_path):
+    one = make(tmp_path / "one").path
+    (one / "diagnostics").mkdir()
+    (one / "diagnostics" / "x.png").write_text("")
+    before = contents(one)
+    assert removed(one, keep_metrics=True) == [1010]  # 998 and 2 of the checkpoint, 10 of the picture
+    heavy = {name for name in before if name.startswith(("checkpoints/", "samples/"))}
+    assert len(heavy) == 3
+    assert contents(one) == {name: text for name, text in before.items() if name not in heavy}
+    assert sorted(path.name for path in one.iterdir() if path.is_dir()) == ["diagnostics"]
+    assert removed(one, keep_metrics=True) == [0]
+
+
+@pytest.mark.parametrize("keep_metrics", [True, False])
+def test_links_are_not_followed(tmp_path, keep_metrics):
+    one = make(tmp_path / "one").path
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "precious").write_text("x")
+    shutil.rmtree(one / "checkpoints")
+    (one / "checkpoints").symlink_to(other)
+    (one / "samples" / "more").symlink_to(other)
+    removed(one, keep_metrics=keep_metrics)
+    assert not os.path.lexists(one / "checkpoints")
+    assert contents(other) == {"precious": b"x"}
+    assert one.exists() == keep_metrics
+
+
+def test_one_that_cannot_go_keeps_all(tmp_path):
+    one, two = make(tmp_path / "one"), make(tmp_path / "two").path
+    (tmp_path / "link").symlink_to(two)
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "run.json").write_text("{}")
+    make(tmp_path / "outer")
+    make(tmp_path / "outer" / "runs" / "inner")
+    before = contents(tmp_path)
+    for name, message in (
+        ("on", "There is no run .*Did you mean 'one'"),
+        (".", "is no run but holds"),
+        ("link", f"is a link to {two}"),
+        ("package", r"was not made by ganlab: its run\.json has no status"),
+        ("outer", "has another run in it, .*outer/runs/inner"),
+    ):
+        with pytest.raises(RunError, match=message):
+            removed(two, tmp_path / name)
+    with locked(one):
+        held = contents(tmp_path)
+        with pytest.raises(RunError, match=rf"one is in use: process {os.getpid()} on "):
+            removed(two, one.path)
+        assert contents(tmp_path) == held
+    assert set(contents(tmp_path)) == set(before)
+
+
+def test_a_disk_that_is_full_is_when_runs_are_removed(tmp_path, monkeypatch):
+    one = make(tmp_path / "one").path
+
+    def full(self, *arguments, **options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.open", full)
+    monkeypatch.setattr("pathlib.Path.write_text", full)
+    monkeypatch.setattr("ganlab.runs.run.Run.info", {"status": "completed"})
+    removed(one)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_half_a_run_is_never_taken_for_one(tmp_path, monkeypatch):
+    one = make(tmp_path / "one").path
+
+    def stopped(path):
+        (path / "run.json").touch()
+        raise OSError(1, "Operation not permitted", str(path / "config.gin"))
+
+    monkeypatch.setattr("shutil.rmtree", stopped)
+    with pytest.raises(RunError, match=r"config\.gin cannot be removed: Operation not permitted"):
+        removed(one)
+    assert list(find_runs(tmp_path)) == []

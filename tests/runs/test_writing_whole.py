@@ -1,0 +1,69 @@
+"""Files and folders that are there whole or not at all."""
+
+import errno
+
+import pytest
+
+from ganlab.errors import RunError
+from ganlab.runs.writing import new_file, new_folder
+
+
+def test_a_file_takes_its_place_at_the_end_and_replaces_the_older_one(tmp_path):
+    (tmp_path / "a").write_text("older")
+    with new_file(tmp_path / "a") as file:
+        file.write(b"newer")
+        assert (tmp_path / "a").read_text() == "older"
+    assert (tmp_path / "a").read_text() == "newer"
+    assert list(tmp_path.iterdir()) == [tmp_path / "a"]
+
+
+def half_a_file(path, error):
+    with new_file(path) as file:
+        file.write(b"half")
+        raise error
+
+
+def half_a_folder(path, error):
+    with new_folder(path) as folder:
+        (folder / "half").write_text("")
+        raise error
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt(), ValueError()])
+def test_what_stops_the_writing_leaves_what_was_there(tmp_path, error):
+    (tmp_path / "a").write_text("older")
+    (tmp_path / "empty").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    expected = RunError if isinstance(error, OSError) else type(error)
+    for write, name in ((half_a_file, "a"), (half_a_folder, "empty"), (half_a_folder, "deep/er/new")):
+        with pytest.raises(expected) as raised:
+            write(tmp_path / name, error)
+        if expected is RunError:
+            told = f"{tmp_path / name} cannot be written: No space left on device. Nothing of it was left."
+            assert str(raised.value) == told
+    assert sorted(tmp_path.rglob("*")) == before
+    assert (tmp_path / "a").read_text() == "older"
+
+
+def test_a_file_that_cannot_be_read_meanwhile_is_named(tmp_path):
+    with pytest.raises(RunError, match=r"a cannot be written: .*other: No such file"), new_file(tmp_path / "a"):
+        (tmp_path / "other").read_text()
+
+
+def test_a_folder_appears_when_it_is_full(tmp_path):
+    for name in ("new", "deep/er/new"):
+        with new_folder(tmp_path / name) as folder:
+            (folder / "file").write_text("x")
+            assert not (tmp_path / name).exists()
+        assert [path.name for path in (tmp_path / name).iterdir()] == ["file"]
+        assert [path for path in (tmp_path / name).parent.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_folder_is_made_over_nothing_but_an_empty_one(tmp_path):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "x").write_text("")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    for name in ("file", "full", "dangling"):
+        with pytest.raises(RunError, match="already"), new_folder(tmp_path / name):
+            pytest.fail("entered")
