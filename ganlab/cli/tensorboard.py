@@ -108,16 +108,17 @@ def launch(folder: Path, port: int | None, host: str | None, *, title: str) -> s
     # tells it not to.
     sys.modules.setdefault("tensorboard.compat.notf", types.ModuleType("tensorboard.compat.notf"))
     from tensorboard import default, program
+    from tensorboard.plugins.custom_scalar.custom_scalars_plugin import CustomScalarsPlugin
     from tensorboard.plugins.hparams.hparams_plugin import HParamsPlugin
 
-    from ganlab.telemetry.hparams import ComparingHParams
+    from ganlab.telemetry.tabs import ComparingHParams, MarkedCustomScalars
 
+    ours = {HParamsPlugin: ComparingHParams, CustomScalarsPlugin: MarkedCustomScalars}
     arguments = ["tensorboard", "--logdir", str(folder), "--samples_per_plugin", f"images={_IMAGES}"]
     arguments += ["--window_title", f"ganlab: {title}", "--reload_interval", str(_LOOK_SECONDS)]
     arguments += ["--port", str(port)] if port is not None else []
     arguments += ["--host", host] if host else []
-    plugins = [ComparingHParams if plugin is HParamsPlugin else plugin for plugin in default.get_plugins()]
-    server = program.TensorBoard(plugins=plugins)
+    server = program.TensorBoard(plugins=[ours.get(plugin, plugin) for plugin in default.get_plugins()])
     server.configure(argv=arguments)
     said = io.StringIO()
     try:

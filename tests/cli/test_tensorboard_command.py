@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.parse
 import urllib.request
 from pathlib import Path
 
@@ -110,6 +111,7 @@ def table(address: str):
 
 
 NAMES = {"gradient_penalty s0", "gradient_penalty s1", "spectral_norm s0"}
+LINES = ["critic/loss", "replica/0/critic/loss", "replica/1/critic/loss"]
 RESULTS = ["critic/wasserstein", "evaluation/exact_w1/distance", "critic/loss"]
 
 
@@ -139,6 +141,9 @@ def test_runs_are_compared_by_what_differs_also_one_that_starts_later(runs, serv
             **common,
         }
         assert rows.keys() == NAMES
+        for name in NAMES:
+            chart = f"data/plugin/custom_scalars/scalars?tag=.*critic/loss&run={urllib.parse.quote(name)}"
+            assert list(get(address + chart)["tag_to_events"]) == LINES
 
         weight = {"constraints.gradient_penalty.weight": 1.0, "constraints.gradient_penalty.target": 1.0}
         make_run(runs / "digits" / "20260801-130000-s0-cccc", 0, "gradient_penalty", **weight)

@@ -1,9 +1,14 @@
-"""TensorBoard's HParams tab with the columns that compare: what differs between runs, and what they came to."""
+"""Two of TensorBoard's tabs as `ganlab tensorboard` serves them.
+
+Both are TensorBoard's own plugins but for one thing: HParams has the columns that compare, what differs between runs
+and what they came to; Custom Scalars has one mark for the reduced line, whichever run it is of.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+from tensorboard.plugins.custom_scalar import custom_scalars_plugin
 from tensorboard.plugins.hparams import backend_context, hparams_plugin, metadata, plugin_data_pb2
 
 from ganlab.runs.naming import SEED, differing, short
@@ -24,6 +29,25 @@ class ComparingHParams(hparams_plugin.HParamsPlugin):
         """Takes the server's context, as every plugin of TensorBoard does."""
         super().__init__(context)
         self._context = _Columns(context)
+
+
+class MarkedCustomScalars(custom_scalars_plugin.CustomScalarsPlugin):
+    """TensorBoard's own plugin, with the lines of a chart in order: reduced, replica 0, replica 1, ...
+
+    Marks are given out in the order of lines, and without it that differs from run to run.
+    """
+
+    def scalars_impl(self, *args: Any, **kwargs: Any) -> Any:
+        """The points of a chart's lines, by tag."""
+        answer = super().scalars_impl(*args, **kwargs)
+        lines = answer["tag_to_events"]
+        return {**answer, "tag_to_events": {tag: lines[tag] for tag in sorted(lines, key=_line_order)}}
+
+
+def _line_order(tag: str) -> tuple[int, str]:
+    head, _, rest = tag.partition("/")
+    index, _, metric = rest.partition("/")
+    return (int(index), metric) if head == "replica" and index.isdecimal() else (-1, tag)
 
 
 class _Columns(backend_context.Context):
