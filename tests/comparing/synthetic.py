@@ -44,7 +44,7 @@ def write_run(
         seed: Of the experiment; overrides the setting.
         settings: In place of `SETTINGS`; a setting that is None is left out, as in real runs.
         metrics: Values by tag, one a logged row: rows are `every` steps apart, the first at step `every`.
-        evaluation: The same of `evaluation/<tag>`, which have no replicas; fewer values than rows come in the last ones.
+        evaluation: The same of `evaluation/<tag>`, which have no replicas; fewer values than rows are in the last ones.
         spread: How far the replicas of a metric are apart, the largest less the smallest.
         replicas: How many.
         status: Of run.json.
