@@ -1,0 +1,113 @@
+"""Runs at a glance, and who holds them."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+from resting_runs import contents, make
+
+from ganlab.errors import RunError
+from ganlab.runs import Run
+from ganlab.runs.listing import checkpoint_steps, listed, look_at
+from ganlab.runs.lock import at_rest, holder, locked
+
+
+def test_what_a_row_says(tmp_path):
+    path = make(tmp_path / "one").path
+    row = look_at(path)
+    assert (row.status, row.step, row.steps, row.seed) == ("completed", 40, 40, 3)
+    assert (row.dataset, row.constraints) == ("digits", "gradient_penalty, r1")
+    assert row.started == "2026-08-01T12:00:00+00:00"
+    assert row.bytes == sum(map(len, contents(path).values()))
+    assert row.problem is None
+    assert checkpoint_steps(path) == [40]
+
+
+def test_runs_of_a_folder_by_path_and_by_status(tmp_path):
+    make(tmp_path / "b" / "two", status="failed")
+    make(tmp_path / "a" / "one")
+    assert [(row.path.name, row.status) for row in listed(tmp_path)] == [("one", "completed"), ("two", "failed")]
+    assert [row.path.name for row in listed(tmp_path, "failed")] == ["two"]
+
+
+def test_files_of_any_kind_do_not_stop_a_list(tmp_path):
+    make(tmp_path / "a", settings=None, provenance=None, step="x")
+    make(tmp_path / "b", settings=[], provenance={"started": "yesterday"}, seed=None)
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "run.json").write_text("{")
+    rows = {row.path.name: row for row in listed(tmp_path)}
+    assert [rows[name].status for name in "abc"] == ["completed", "completed", "unreadable"]
+    assert (rows["a"].step, rows["a"].dataset, rows["b"].constraints) == (None, None, None)
+    assert "is not JSON" in rows["c"].problem
+
+
+def test_links_count_for_themselves(tmp_path):
+    path = make(tmp_path / "one").path
+    before = look_at(path).bytes
+    (tmp_path / "large").write_bytes(b"x" * 100_000)
+    (path / "link").symlink_to(tmp_path / "large")
+    (path / "up").symlink_to(tmp_path)
+    assert look_at(path).bytes - before < 1000
+
+
+def test_running_is_running_only_while_a_process_does_it(tmp_path):
+    run = make(tmp_path / "one", status="running")
+    assert look_at(run.path).status == "killed"
+    assert holder(run.path) is None
+    with locked(run):
+        assert look_at(run.path).status == "running"
+        assert holder(run.path) == f"process {os.getpid()} on {socket.gethostname()}"
+    assert look_at(run.path).status == "killed"
+
+
+def test_a_process_that_was_killed_holds_nothing(tmp_path):
+    run = make(tmp_path / "one", status="running")
+    code = """
+import sys, time
+from ganlab.runs import Run
+from ganlab.runs.lock import locked
+with locked(Run(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+    process = subprocess.Popen([sys.executable, "-c", code, str(run.path)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
+    assert holder(run.path) == f"process {process.pid} on {socket.gethostname()}"
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    assert (run.path / "lock.json").exists()
+    assert holder(run.path) is None
+    assert look_at(run.path).status == "killed"
+
+
+def test_another_machines_lock_counts_while_it_is_fresh(tmp_path):
+    run = make(tmp_path / "one", status="running")
+    lock = run.path / "lock.json"
+    lock.write_text(json.dumps({"host": "elsewhere", "pid": 7, "started": "1", "beat": 3}))
+    assert holder(run.path) == "process 7 on elsewhere"
+    assert look_at(run.path).status == "running"
+    with pytest.raises(RunError, match="is in use: process 7 on elsewhere"), at_rest(run, shared=True):
+        pass
+    old = time.time() - 3600
+    os.utime(lock, (old, old))
+    assert holder(run.path) is None
+    assert look_at(run.path).status == "killed"
+
+
+def test_readers_share_a_run_and_keep_others_out(tmp_path):
+    run = make(tmp_path / "one")
+    before = contents(run.path)
+    with at_rest(run, shared=True), at_rest(Run(run.path), shared=True):
+        with pytest.raises(RunError, match="is in use"), at_rest(run, shared=False):
+            pass
+        with pytest.raises(RunError, match="is being trained"), locked(run):
+            pass
+    assert contents(run.path) == before
+    with at_rest(run, shared=False):
+        pass
