@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _IMAGES = 200
 
 # As often as TensorBoard looks for more data.
-_LOOK_SECONDS = 5.0
+_LOOK_SECONDS = 3.0
 
 
 @click.command("tensorboard")

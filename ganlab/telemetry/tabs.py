@@ -13,9 +13,9 @@ from tensorboard.plugins.hparams import backend_context, hparams_plugin, metadat
 
 from ganlab.runs.naming import SEED, differing, short
 
-# TensorBoard shows the first five metrics until others are ticked: these, and then the evaluators' figures.
-_FIRST = ("critic/wasserstein",)
-_LAST = ("critic/penalty", "critic/loss", "generator/loss")
+# TensorBoard shows the first five metrics until others are ticked: the evaluators' figures, which can be compared
+# whatever the constraint, and then these, which cannot.
+_TRAINED = ("critic/wasserstein", "critic/penalty", "critic/loss", "generator/loss")
 
 
 class ComparingHParams(hparams_plugin.HParamsPlugin):
@@ -95,9 +95,9 @@ def _value(value: Any) -> Any:
 
 def _is_result(info: Any) -> bool:
     tag = info.name.tag
-    return not info.name.group and (tag in _FIRST + _LAST or tag.startswith("evaluation/"))
+    return not info.name.group and (tag in _TRAINED or tag.startswith("evaluation/"))
 
 
 def _order(info: Any) -> tuple[int, str]:
     tag = info.name.tag
-    return (-1 if tag in _FIRST else 1 + _LAST.index(tag) if tag in _LAST else 0, tag)
+    return (_TRAINED.index(tag) if tag in _TRAINED else -1, tag)

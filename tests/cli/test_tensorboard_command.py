@@ -112,7 +112,7 @@ def table(address: str):
 
 NAMES = {"gradient_penalty s0", "gradient_penalty s1", "spectral_norm s0"}
 LINES = ["critic/loss", "replica/0/critic/loss", "replica/1/critic/loss"]
-RESULTS = ["critic/wasserstein", "evaluation/exact_w1/distance", "critic/loss"]
+RESULTS = ["evaluation/exact_w1/distance", "critic/wasserstein", "critic/loss"]
 
 
 # TensorBoard reads with a server of its own, and in Python where there is none for the machine.
