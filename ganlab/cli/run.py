@@ -75,9 +75,10 @@ def run(
         click.echo(render(experiment, defaults=True), nl=False)
         return
     if path is None:
-        from ganlab.runs import new_run_path
+        from ganlab.runs import check_place, new_run_path
 
         path = new_run_path(runs, Path(gin_files[0]).stem, experiment.arguments.get("seed", 0), name)
+        check_place(path)  # before TensorFlow, which takes seconds
     finished = _train(experiment, path, resume=resume is not None, allow_changes=allow_changes)
     info = finished.info
     click.echo(last_screen(finished) if info.get("chief", True) else "Worker done; the run is where the chief's is.")

@@ -22,10 +22,12 @@ def check_resumable(run: Run, recipe: Recipe, *, allow_changes: bool) -> list[st
         What differs, a line for each setting.
 
     Raises:
-        RunError: The run is completed, or the experiment has changed and that is not allowed.
+        RunError: The run is completed, its folder is not what ganlab wrote, or the experiment has changed and that is
+            not allowed.
     """
     from ganlab import config
 
+    run.check()
     info = run.info
     differing = _differences(info.get("settings"), config.flatten(recipe))
     if differing and not allow_changes:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import math
 import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ganlab.errors import RunError, nearest
-from ganlab.telemetry.jsonl import read_metrics, to_json
+from ganlab.runs.confining import check_links, inside
+from ganlab.telemetry.jsonl import NON_FINITE, read_metrics, to_json
 from ganlab.telemetry.records import Record
 
 if TYPE_CHECKING:
@@ -27,7 +30,40 @@ INFO, CONFIG, OPERATIVE, METRICS = "run.json", "config.gin", "operative.gin", "m
 # The parts of run.json that hold measured numbers. JSON has no word for non-finite ones, so they are written as the
 # strings "NaN", "Infinity" and "-Infinity", as in metrics.jsonl, and are floats again when read.
 _MEASURED = ("metrics", "evaluation", "diagnostics")
-_NON_FINITE = ("NaN", "Infinity", "-Infinity")
+
+# Letters of a name that a run is given: of up to four bytes each, and with a suffix beside it, below 255 bytes.
+_LONGEST_NAME = 60
+
+# Bytes that must fit where a run is to go: below this, not even its first files would.
+_LEAST_ROOM = 1 << 16
+
+# A run.json of thousands of settings is a hundredth of this.
+_LARGEST = 1 << 24
+
+
+def _is_whole(value: Any, least: int = 0) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value < 2**63
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < math.inf
+
+
+def _is_shape(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(_is_whole(size, 1) for size in value)
+
+
+# What whoever acts on a run counts on, of fields that are there.
+_FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    **dict.fromkeys(("step", "steps", "seed", "replicas"), ("a whole number of at least 0", _is_whole)),
+    **dict.fromkeys(
+        (*_MEASURED, "settings", "provenance"), ("an object of fields", lambda value: isinstance(value, dict))
+    ),
+    **dict.fromkeys(("warnings", "health", "resumed"), ("a list", lambda value: isinstance(value, list))),
+    "status": ("a word", lambda value: isinstance(value, str)),
+    "wall_seconds": ("a number of seconds", _is_time),
+    "sample_shape": ("a list of whole numbers of at least 1", _is_shape),
+}
 
 
 class Run:
@@ -44,7 +80,7 @@ class Run:
             RunError: There is no run; the message says what is there instead.
         """
         self._path, self._keeps = Path(path), keeps
-        if not (self._path / INFO).is_file():
+        if not os.path.isfile(self._path / INFO):
             raise RunError(_no_run(self._path))
 
     def __repr__(self) -> str:
@@ -60,15 +96,19 @@ class Run:
         """What run.json says now: `status`, `step`, `metrics`, `provenance`, ... Change it with `update`.
 
         Raises:
-            RunError: The file is gone or is not JSON.
+            RunError: The file is gone, is not JSON, or is no object.
         """
+        path, text = self._path / INFO, self._read(INFO)
         try:
-            info = json.loads(self._read(INFO))
-        except ValueError as error:
-            raise RunError(f"{self._path / INFO} is not JSON ({error}). Restore it, or remove the run.") from None
+            info = json.loads(text)
+            if isinstance(info, dict):
+                info = {name: _numbers(value) if name in _MEASURED else value for name, value in info.items()}
+        except (ValueError, RecursionError) as error:
+            reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
+            raise RunError(f"{path} is not JSON ({reason}). Restore it, or remove the run.") from None
         if not isinstance(info, dict):
-            raise RunError(f"{self._path / INFO} holds a {type(info).__name__}; it must hold an object of fields.")
-        return {name: _numbers(value) if name in _MEASURED else value for name, value in info.items()}
+            raise RunError(f"{path} holds a {type(info).__name__}; it must hold an object of fields.")
+        return info
 
     @property
     def config(self) -> str:
@@ -79,6 +119,19 @@ class Run:
     def operative(self) -> str:
         """The text of operative.gin: every parameter that was in use, defaults too."""
         return self._read(OPERATIVE)
+
+    def check(self) -> None:
+        """Makes sure that a run's folder can be acted on, by resuming or evaluating it: it may be a stranger's.
+
+        Raises:
+            RunError: A field of run.json cannot be, or something in the folder is a link that leads out of it.
+        """
+        info = self.info
+        for name, (rule, holds) in _FIELDS.items():
+            if name in info and not holds(info[name]):
+                shown = f"{self._path / INFO}: {name} = {info[name]!r:.60}"
+                raise RunError(f"{shown} must be {rule}. Restore the file, or remove the run.")
+        check_links(self._path)
 
     def recipe(self, params: Sequence[str] = ()) -> Recipe:
         """The experiment that config.gin describes, with nothing made yet.
@@ -102,7 +155,7 @@ class Run:
         Raises:
             RunError: The file has a line that is no metrics line.
         """
-        return read_metrics(self._path / METRICS)
+        return read_metrics(inside(self._path, METRICS))
 
     def metrics(self) -> list[Record]:
         """Every metric of every logged step, in order.
@@ -148,10 +201,18 @@ class Run:
         write_atomically(self._path / INFO, _to_text({**self.info, **fields}))
 
     def _read(self, name: str) -> str:
+        path = inside(self._path, name)
         try:
-            return (self._path / name).read_text(encoding="utf-8")
+            with path.open("rb") as file:
+                data = file.read(_LARGEST + 1)
         except OSError as error:
-            raise RunError(f"{self._path / name} cannot be read: {error.strerror}.") from None
+            raise RunError(f"{path} cannot be read: {error.strerror}.") from None
+        if len(data) > _LARGEST:
+            raise RunError(f"{path} is larger than {_LARGEST >> 20} MiB: ganlab did not write it. Restore it.")
+        try:
+            return data.decode()
+        except UnicodeDecodeError as error:
+            raise RunError(f"{path} is not text in UTF-8 (at byte {error.start}). Restore it.") from None
 
 
 def new_run_path(root: str | os.PathLike[str], stem: str, seed: int, name: str | None = None) -> Path:
@@ -173,14 +234,36 @@ def new_run_path(root: str | os.PathLike[str], stem: str, seed: int, name: str |
     if name is None:
         time = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
         return folder / f"{time}-s{seed}-{secrets.token_hex(2)}"
-    if name in ("", ".", "..") or "/" in name or os.sep in name or "\0" in name:
-        raise RunError(f"The run name {name!r} cannot name a folder. Use a word such as 'baseline-2'.")
-    if (folder / name).exists():
+    if name in ("", ".", "..") or "/" in name or os.sep in name or not name.isprintable() or len(name) > _LONGEST_NAME:
+        raise RunError(
+            f"The run name {name!r:.60} cannot name a folder: at most {_LONGEST_NAME} plain letters, none of them '/'. "
+            "Use a word such as 'baseline-2'."
+        )
+    if os.path.lexists(folder / name):
         raise RunError(
             f"There is a run {name!r} in {folder} already. "
             f"Choose another name, or go on with it: --resume {folder / name}"
         )
     return folder / name
+
+
+def check_place(path: Path) -> None:
+    """Makes sure, without making anything, that a new run's directory can be made.
+
+    Args:
+        path: The directory, from `new_run_path`.
+
+    Raises:
+        RunError: Something else is in its way, or nothing can be written there.
+    """
+    above = next(parent for parent in path.parents if os.path.lexists(parent))
+    try:
+        if not above.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, f"{above} is no folder")
+        with tempfile.TemporaryFile(dir=above, buffering=0) as file:
+            file.write(bytes(_LEAST_ROOM))
+    except OSError as error:
+        raise _cannot_be_made(path, error) from error
 
 
 def create_run(path: str | os.PathLike[str], *, config: str, operative: str, info: Mapping[str, Any]) -> Run:
@@ -201,7 +284,7 @@ def create_run(path: str | os.PathLike[str], *, config: str, operative: str, inf
     """
     path = Path(path)
     files = {CONFIG: config, OPERATIVE: operative, INFO: _to_text(info)}
-    if path.exists():
+    if os.path.lexists(path):
         raise RunError(f"{path} is there already; a new run needs a directory of its own. Choose another name.")
     made = [parent for parent in path.parents if not parent.exists()]
     part: Path | None = None
@@ -221,10 +304,13 @@ def create_run(path: str | os.PathLike[str], *, config: str, operative: str, inf
             except OSError:  # never made, or another run is in it by now
                 break
         if isinstance(error, OSError):
-            reason = error.strerror or error
-            raise RunError(f"The run's directory {path} cannot be made: {reason}. Choose another --runs.") from error
+            raise _cannot_be_made(path, error) from error
         raise
     return Run(path)
+
+
+def _cannot_be_made(path: Path, error: OSError) -> RunError:
+    return RunError(f"The run's directory {path} cannot be made: {error.strerror or error}. Choose another --runs.")
 
 
 def find_runs(root: str | os.PathLike[str]) -> Iterator[Path]:
@@ -240,6 +326,7 @@ def write_atomically(path: Path, text: str) -> None:
     """Replaces a file's text; a crash leaves the old file or the new one."""
     part = path.with_name(f".{path.name}.tmp")
     try:
+        part.unlink(missing_ok=True)  # by a process that was killed; or a stranger's link, which would be followed
         _write(part, text)
         part.replace(path)
     except BaseException:
@@ -248,7 +335,8 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
+    # Names of files need not be text. In JSON, a byte that is none is then an escape, which reads back as it was.
+    with path.open("x", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
@@ -261,7 +349,7 @@ def _to_text(info: Mapping[str, Any]) -> str:
 def _numbers(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _numbers(item) for name, item in value.items()}
-    return float(value) if value in _NON_FINITE else value
+    return float(value) if value in NON_FINITE else value
 
 
 def _umask() -> int:
@@ -271,8 +359,8 @@ def _umask() -> int:
 
 
 def _no_run(path: Path) -> str:
-    if not path.exists():
-        siblings = [item.name for item in path.parent.iterdir()] if path.parent.is_dir() else []
+    if not os.path.lexists(path):
+        siblings = [item.name for item in path.parent.iterdir()] if os.path.isdir(path.parent) else []
         return f"There is no run {path}: no such directory.{nearest(path.name, siblings)}"
     if not path.is_dir():
         return f"{path} is a file; a run is a directory with a {INFO}."

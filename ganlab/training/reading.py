@@ -111,8 +111,9 @@ def find_checkpoint(run: Run, step: int | None = None) -> Checkpoint:
     """The checkpoint of a step, or the newest.
 
     Raises:
-        RunError: There is none.
+        RunError: There is none, or the run's folder is not what ganlab wrote.
     """
+    run.check()
     found = Checkpoints(run.path / "checkpoints").all()
     if not found:
         raise RunError(f"{run.path} has no checkpoint yet, so there is no generator to load. Train it further first.")
