@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import traceback
 from typing import Any
 
@@ -25,6 +26,7 @@ COMMANDS = {
     "compare": "ganlab.cli.compare",
     "doctor": "ganlab.cli.doctor",
     "verify": "ganlab.cli.verify",
+    "completion": "ganlab.cli.completion",
 }
 USER_ERROR, FAILED, INTERRUPTED = 2, 1, 130
 
@@ -91,4 +93,9 @@ def cli(debug: bool) -> None:
 
 def main() -> None:
     """The entry point `ganlab`."""
+    if "_GANLAB_COMPLETE" in os.environ:  # a shell asks what could come next
+        from ganlab.cli import completing, completion
+
+        completing.install(cli)
+        completion.register()
     cli.main(prog_name="ganlab")

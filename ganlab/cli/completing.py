@@ -1,0 +1,199 @@
+"""What the shell offers on TAB for the parameters of commands: files, runs, and names of all kinds."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import itertools
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from ganlab.plugins import GROUP
+
+Completer = Callable[[click.Context, str], Iterable[CompletionItem | str]]
+
+# People wait for an answer: no more folders than this are looked into, and none deeper.
+_FOLDERS, _DEPTH = 2000, 4
+_RUN, _SWEEP = "run.json", "sweep.json"
+
+
+def gin_files(ctx: click.Context, incomplete: str) -> Iterator[str]:
+    """Experiment files and folders, and the names of shipped experiments."""
+    from ganlab.config.files import shipped_folder, shipped_gin_files
+
+    begin = incomplete.rpartition("/")[0] + "/" if "/" in incomplete else ""
+    for path in sorted(Path(begin or ".").glob("*")):
+        if path.suffix == ".gin":
+            yield begin + path.name
+        elif path.is_dir() and not path.name.startswith("."):
+            yield f"{begin}{path.name}/"
+    folder = shipped_folder() or Path()
+    names = [path.relative_to(folder).with_suffix("").as_posix() for path in shipped_gin_files()]
+    yield from (name for name in names if not name.startswith("base/"))
+
+
+def folders(ctx: click.Context, incomplete: str, *, marker: str = _RUN) -> Iterator[CompletionItem | str]:
+    """Paths of folders, and whole paths of the runs below what is typed; of those below `runs` where nothing is.
+
+    Args:
+        ctx: Not used.
+        incomplete: What is typed.
+        marker: The file that makes a folder one.
+    """
+    yield CompletionItem(incomplete, type="dir")
+    start = Path(incomplete or "runs/")
+    begin = start if not incomplete or incomplete.endswith("/") else start.parent
+    for folder, below, files in itertools.islice(os.walk(begin), _FOLDERS):
+        path = Path(folder)
+        if marker in files and path != begin:
+            yield str(path)
+        if _RUN in files or len(path.relative_to(begin).parts) >= _DEPTH:
+            below.clear()
+        inside = [name for name in below if not name.startswith(".")]
+        below[:] = sorted(name for name in inside if path != begin or str(path / name).startswith(incomplete))
+
+
+def checkpoints(ctx: click.Context, incomplete: str) -> Iterator[str]:
+    """The steps of the run's checkpoints."""
+    for run in _given(ctx):
+        for path in sorted(Path(run, "checkpoints").glob("step-*")):
+            yield str(int(path.name.partition("-")[2]))
+
+
+def metrics(ctx: click.Context, incomplete: str) -> Iterator[str]:
+    """The metrics of a run among those that the command is about, or of the latest."""
+    info = _some_run(ctx)
+    yield from info.get("metrics", {})
+    for kind in ("evaluation", "diagnostics"):
+        yield from (f"{kind}/{name}" for name in info.get(kind, {}))
+
+
+def run_settings(ctx: click.Context, incomplete: str) -> Iterator[str]:
+    """The settings of a run among those that the command is about."""
+    yield from _some_run(ctx).get("settings", {})
+
+
+def settings(ctx: click.Context, incomplete: str) -> Iterator[str]:
+    """Names of settings up to their next dot, and whole ones with `=`."""
+    from ganlab.config.names import EXPERIMENT, Names
+
+    names = Names(_installed())
+    found: dict[str, None] = {}
+    for selector in (EXPERIMENT, *names.selectors):
+        if selector.startswith(incomplete) or incomplete.startswith(f"{selector}."):
+            whole = [f"{selector}.{parameter}=" for parameter in names.parameters(selector)]
+        else:
+            whole = []
+        for name in whole:
+            if name.startswith(incomplete):
+                dot = name.find(".", len(incomplete))
+                found[name if dot < 0 else name[: dot + 1]] = None
+    yield from sorted(found)
+
+
+def components(ctx: click.Context, incomplete: str, *, kind: str | None = None) -> Iterator[CompletionItem]:
+    """Names of components: of one kind as they are, of all with their kinds."""
+    for component in _installed().components.values():
+        if kind is None:
+            yield CompletionItem(f"{component.kind}.{component.name}", help=component.summary)
+        elif component.kind == kind:
+            yield CompletionItem(component.name, help=component.summary)
+
+
+def plugins(ctx: click.Context, incomplete: str) -> Iterator[str]:
+    """Names of plugins that are installed; none is imported."""
+    yield from sorted(point.name for point in importlib.metadata.entry_points(group=GROUP))
+
+
+# By the name of an option, or a command's name and its argument's metavar or name.
+_COMPLETERS: dict[str, Completer] = {
+    "--gin": gin_files,
+    "--param": settings,
+    "--grid": settings,
+    "--range": settings,
+    "--no-plugin": plugins,
+    "--evaluator": functools.partial(components, kind="evaluators"),
+    "--launcher": functools.partial(components, kind="launchers"),
+    "--search": functools.partial(components, kind="searches"),
+    "--checkpoint": checkpoints,
+    "--metric": metrics,
+    "--objective": metrics,
+    "--by": run_settings,
+    "explain NAME": components,
+    "check NAME": components,
+    "RUN": folders,
+    "SWEEP": functools.partial(folders, marker=_SWEEP),
+}
+
+
+def completer(command: click.Command, parameter: click.Parameter) -> Completer | None:
+    """What completes a parameter of a command; None for what click knows by itself."""
+    metavar = (parameter.metavar or parameter.name or "").strip(".[]").upper()
+    for name in (*parameter.opts, f"{command.name} {metavar}", *metavar.split("|")):
+        if name in _COMPLETERS:
+            return _COMPLETERS[name]
+    return None
+
+
+def install(group: click.Group) -> None:
+    """Makes the parameters of a group's commands complete, as those are loaded."""
+    if not isinstance(group.get_command, functools.partial):
+        group.get_command = functools.partial(_loaded, group.get_command)  # type: ignore[method-assign]
+
+
+def _loaded(
+    load: Callable[[click.Context, str], click.Command | None], ctx: click.Context, cmd_name: str
+) -> click.Command | None:
+    command = load(ctx, cmd_name)
+    if isinstance(command, click.Group):
+        install(command)
+    if command is not None:
+        for parameter in command.params:
+            complete = completer(command, parameter)
+            if complete is not None:
+                parameter.shell_complete = functools.partial(_completed, complete)  # type: ignore[method-assign]
+    return command
+
+
+def _completed(complete: Completer, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    """What begins with what is typed. Nobody wants a traceback for TAB."""
+    try:
+        items = [
+            item if isinstance(item, CompletionItem) else CompletionItem(item) for item in complete(ctx, incomplete)
+        ]
+    except Exception:
+        return []
+    return [item for item in items if item.type != "plain" or item.value.startswith(incomplete)]
+
+
+def _installed() -> Any:
+    """The plugins that are installed; a file beside an experiment is not executed for TAB."""
+    from ganlab.plugins import discover
+
+    return discover()
+
+
+def _given(ctx: click.Context) -> list[str]:
+    """The command's arguments; click leaves them unsorted behind an option whose value is not there yet."""
+    sorted_out = ctx.params.get("run") or ctx.params.get("runs") or ()
+    return [str(item) for item in (sorted_out if isinstance(sorted_out, tuple) else [sorted_out])] + ctx.args
+
+
+def _some_run(ctx: click.Context) -> dict[str, Any]:
+    """What run.json says of a run among those that the command is about, or of the latest."""
+    found = [path for root in _given(ctx) or ["runs"] for path in _runs(root)]
+    if not found:
+        return {}
+    info: dict[str, Any] = json.loads(max(found, key=lambda path: path.stat().st_mtime).read_bytes())
+    return info
+
+
+def _runs(root: str) -> list[Path]:
+    below = [str(item) for item in folders(click.Context(click.Command("")), f"{root}/") if isinstance(item, str)]
+    return [path for folder in (root, *below) if (path := Path(folder, _RUN)).is_file()]

@@ -1,0 +1,126 @@
+"""`ganlab completion`: the script by which a shell completes what is typed after `ganlab`."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from typing import ClassVar
+
+import click
+from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete, add_completion_class
+
+PROGRAM, VARIABLE = "ganlab", "_GANLAB_COMPLETE"
+
+# Bash cuts words at "=" and ":", which names of settings and of runs have, so the whole line is handed over, and of an
+# answer what Bash has cut off is left out again. What ends with "=", "." or "/" goes on: no space after it.
+_BASH = """\
+# ganlab on TAB, in Bash. In ~/.bashrc: eval "$(ganlab completion bash)"
+%(complete_func)s() {
+    local line="${COMP_LINE:0:COMP_POINT}" kind value
+    local word="${line##*[[:space:]]}"
+    local cut="${word%%"${word##*[$COMP_WORDBREAKS]}"}"
+    COMPREPLY=()
+    while IFS=, read -r kind value; do
+        case $kind in
+            dir) compopt -o dirnames ;;
+            file) compopt -o default ;;
+            plain)
+                [[ $value == *[=./] ]] && compopt -o nospace
+                printf -v value '%%q' "${value#"$cut"}"
+                COMPREPLY+=("$value")
+                ;;
+        esac
+    done < <(COMP_WORDS="$line" %(complete_var)s=bash_complete "$1" 2>/dev/null)
+}
+complete -o nosort -F %(complete_func)s %(prog_name)s
+"""
+
+_ZSH = """\
+#compdef %(prog_name)s
+# ganlab on TAB, in zsh. In ~/.zshrc, after compinit: eval "$(ganlab completion zsh)"
+%(complete_func)s() {
+    local -a answer explained
+    local kind value help paths
+    answer=("${(@f)$(
+        COMP_WORDS="${words[*]}" COMP_CWORD=$((CURRENT - 1)) %(complete_var)s=zsh_complete $words[1] 2>/dev/null
+    )}")
+    for kind value help in $answer; do
+        case $kind in
+            dir) paths=-/ ;;
+            file) paths=-f ;;
+            plain)
+                if [[ $help != _ ]]; then
+                    explained+=("$value:$help")
+                elif [[ $value == *[=./] ]]; then
+                    compadd -U -S '' -- "$value"
+                else
+                    compadd -U -- "$value"
+                fi
+                ;;
+        esac
+    done
+    (( $#explained )) && _describe 'ganlab' explained -U
+    (( compstate[nmatches] == 0 )) && [[ -n $paths ]] && _path_files $paths
+}
+if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
+    %(complete_func)s "$@"
+else
+    compdef %(complete_func)s %(prog_name)s
+fi
+"""
+
+
+class Bash(BashComplete):
+    """Bash, with words that may have `=` in them."""
+
+    source_template: ClassVar[str] = _BASH
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        """The words before the cursor but for the program's, and the one that it is in."""
+        line = os.environ["COMP_WORDS"]
+        words = _words(line)
+        incomplete = "" if not words or line[-1:].isspace() else words.pop()
+        return words[1:], incomplete
+
+
+class Zsh(ZshComplete):
+    """Zsh, with words that go on."""
+
+    source_template: ClassVar[str] = _ZSH
+
+
+_SHELLS: dict[str, type[ShellComplete]] = {"bash": Bash, "zsh": Zsh, "fish": FishComplete}
+
+
+def register() -> None:
+    """Makes click answer with the classes of this module."""
+    for name, shell in _SHELLS.items():
+        add_completion_class(shell, name)
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(list(_SHELLS)))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Prints a script for the shell, which completes commands, options, runs and names on TAB.
+
+    \b
+    eval "$(ganlab completion bash)"      in ~/.bashrc
+    eval "$(ganlab completion zsh)"       in ~/.zshrc, after compinit
+    ganlab completion fish | source       in ~/.config/fish/config.fish
+    """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
+    root = ctx.find_root().command
+    script = _SHELLS[shell](root, {}, PROGRAM, VARIABLE).source()
+    if shell == "fish":
+        script = f"# ganlab on TAB, in fish. In ~/.config/fish/config.fish: ganlab completion fish | source\n{script}"
+    click.echo(script, nl=not script.endswith("\n"))
+
+
+def _words(line: str) -> list[str]:
+    """The words of a line as shells cut it; a quote may be open at its end."""
+    for closing in ("", '"', "'"):
+        try:
+            return shlex.split(line + closing)
+        except ValueError:
+            continue
+    return line.split()

@@ -1,0 +1,219 @@
+"""What TAB offers: through click, and in real shells."""
+
+import json
+import os
+import pty
+import select
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ganlab.cli import cli, completing, completion
+
+SOME_RUN = {
+    "status": "completed",
+    "metrics": {"critic/loss": 1.0, "critic/wasserstein": 2.0},
+    "evaluation": {"kid/value": 0.5},
+    "settings": {"experiment.batch_size": 64, "constraints": "r1"},
+}
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A working directory with a sweep's run, another run, and an experiment file."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("runs/mine/weight=10/s0", "runs/quickstart/20260801-120000-s0-1f2e"):
+        (tmp_path / name / "checkpoints" / "step-00000400").mkdir(parents=True)
+        (tmp_path / name / "checkpoints" / "step-00012000").mkdir()
+        (tmp_path / name / "run.json").write_text(json.dumps(SOME_RUN))
+    (tmp_path / "runs" / "mine" / "sweep.json").write_text("{}")
+    later = {**SOME_RUN, "metrics": {"generator/loss": 1.0}}
+    (tmp_path / "runs/quickstart/20260801-120000-s0-1f2e/run.json").write_text(json.dumps(later))
+    (tmp_path / "runs" / ".hidden").mkdir()
+    (tmp_path / "ring.gin").touch()
+    (tmp_path / "notes.txt").touch()
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def offered():
+    """`offered("run", "--gin", "qui")`: what completes the last word; items that are no plain text as `<type>`."""
+    completing.install(cli)
+    shell = completion.Bash(cli, {}, "ganlab", completion.VARIABLE)
+
+    def offered(*words):
+        found = shell.get_completions(list(words[:-1]), words[-1])
+        return [item.value if item.type == "plain" else f"<{item.type}>" for item in found]
+
+    return offered
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["comp"], ["compare", "completion"]),
+        (["runs", "un"], ["unarchive"]),
+        (["run", "--dry"], ["--dry-run"]),
+        (["completion", ""], ["bash", "zsh", "fish"]),
+        (["run", "--gin", "qui"], ["quickstart"]),
+        (["run", "--gin", "paper/mode"], ["paper/mode_coverage"]),
+        (["run", "--gin", "ri"], ["ring.gin"]),
+        (["run", "--gin", "ru"], ["runs/"]),
+        (["run", "--gin", "./r"], ["./ring.gin", "./runs/"]),
+        (["run", "--gin", "nowhere/"], []),
+        (["run", "--gin=qui"], ["quickstart"]),
+        (["run", "--param", "exp"], ["experiment."]),
+        (["run", "--param", "experiment.see"], ["experiment.seed="]),
+        (["run", "--param", "optimizers.sg"], ["optimizers.sgd."]),
+        (["run", "--param", "constraints.weight_clipping.l"], ["constraints.weight_clipping.limit="]),
+        (["sweep", "--grid", "constraints.weight_clipping."], ["constraints.weight_clipping.limit="]),
+        (["run", "--no-plugin", "ganlab_la"], ["ganlab_launchers"]),
+        (["evaluate", "--evaluator", "mode"], ["mode_coverage"]),
+        (["sweep", "--launcher", "sub"], ["submitit"]),
+        (["sweep", "--search", ""], ["grid", "optuna", "random"]),
+        (["config", "explain", "losses.hi"], ["losses.hinge"]),
+        (["plugins", "check", "constraints.r"], ["constraints.r1", "constraints.r2"]),
+        (["run", "--resume", "runs/q"], ["<dir>", "runs/quickstart/20260801-120000-s0-1f2e"]),
+        (["sweep", "--resume", ""], ["<dir>", "runs/mine"]),
+        (["evaluate", "runs/mine/weight=1"], ["<dir>", "runs/mine/weight=10/s0"]),
+        (["runs", "show", "run"], ["<dir>", "runs/mine/weight=10/s0", "runs/quickstart/20260801-120000-s0-1f2e"]),
+        (["runs", "rm", "runs/mine/weight=10/s0", "runs/q"], ["<dir>", "runs/quickstart/20260801-120000-s0-1f2e"]),
+        (["evaluate", "runs/mine/weight=10/s0", "--checkpoint", "1"], ["12000"]),
+        (["compare", "runs/mine", "--metric", ""], ["critic/loss", "critic/wasserstein", "evaluation/kid/value"]),
+        (["compare", "runs/mine", "--by", "experiment."], ["experiment.batch_size"]),
+        (["compare", "runs/quickstart", "--metric", "gen"], ["generator/loss"]),
+        (["compare", "--metric", "gen"], ["generator/loss"]),
+        (["sweep", "--objective", "eval"], ["evaluation/kid/value"]),
+    ],
+    ids=" ".join,
+)
+def test_what_completes_a_word(here, offered, words, expected):
+    assert offered(*words) == expected
+
+
+def test_every_parameter_that_names_a_run_or_an_experiment_completes(here, offered):
+    def commands(group):
+        for name in group.list_commands(None):
+            command = group.get_command(None, name)
+            yield command
+            yield from commands(command) if hasattr(command, "list_commands") else ()
+
+    parameters = [(command, parameter) for command in commands(cli) for parameter in command.params]
+    wanted = [(c.name, p.name) for c, p in parameters if p.name in ("run", "runs", "resume", "gin_files", "params")]
+    wanted.remove(("run", "runs"))  # the folder that runs go into
+    wanted.remove(("sweep", "runs"))
+    completed = [(c.name, p.name) for c, p in parameters if completing.completer(c, p)]
+    assert len(wanted) > 12
+    assert [pair for pair in wanted if pair not in completed] == []
+
+
+def test_a_plugin_file_is_not_executed_for_tab(here, offered):
+    (here / "ganlab_plugins.py").write_text("raise SystemExit('executed')")
+    assert offered("run", "--param", "experiment.see") == ["experiment.seed="]
+
+
+def test_what_goes_wrong_completes_nothing(here, offered, monkeypatch):
+    monkeypatch.setenv("GANLAB_PLUGINS", "no-such-plugin")
+    (here / "runs" / "mine" / "weight=10" / "s0" / "run.json").write_text("no JSON")
+    assert offered("run", "--param", "exp") == []
+    assert offered("compare", "runs/mine", "--metric", "") == []
+
+
+def test_many_folders_take_no_time(here, offered):
+    for number in range(3000):
+        (here / "runs" / "wide" / str(number)).mkdir(parents=True)
+    begun = time.monotonic()
+    assert "runs/mine/weight=10/s0" in offered("runs", "show", "runs/")
+    assert time.monotonic() - begun < 0.5
+
+
+@pytest.mark.parametrize("line", ["ganlab run --param experiment.see", "ganlab runs show runs/q"])
+def test_it_is_quick_and_imports_nothing_heavy(here, line):
+    code = "import sys; sys.argv = ['ganlab']; from ganlab.cli import main\ntry: main()\nexcept SystemExit: pass\n"
+    code += "print([m for m in ('tensorflow', 'keras', 'scipy', 'sklearn', 'matplotlib', 'ray') if m in sys.modules])"
+    environment = {**os.environ, "_GANLAB_COMPLETE": "bash_complete", "COMP_WORDS": line}
+    used = []
+    for _ in range(3):
+        before = os.times()
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        after = os.times()
+        used.append(after.children_user + after.children_system - before.children_user - before.children_system)
+    answer, heavy = done.stdout.splitlines()[-2:]
+    assert answer in ("plain,experiment.seed=", "plain,runs/quickstart/20260801-120000-s0-1f2e")
+    assert heavy == "[]"
+    assert min(used) < 0.5  # seconds of a core: others may work here too
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_script_says_where_it_goes_and_is_one_that_the_shell_reads(shell):
+    done = subprocess.run([sys.executable, "-m", "ganlab", "completion", shell], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert f"ganlab completion {shell}" in done.stdout
+    if shutil.which(shell) is None:
+        pytest.skip(f"There is no {shell} here.")
+    subprocess.run([shell, "--no-execute" if shell == "fish" else "-n"], input=done.stdout, text=True, check=True)
+
+
+STARTS = {
+    "bash": ["bash", "--norc", "--noprofile", "-i"],
+    "zsh": ["zsh", "-f", "-i"],
+    "fish": ["fish", "--no-config", "-i"],
+}
+
+
+class Terminal:
+    """A shell at a terminal."""
+
+    def __init__(self, shell):
+        self.process, self._screen = pty.fork()
+        if self.process == 0:
+            environment = {**os.environ, "TERM": "dumb", "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+            os.execvpe(shell, STARTS[shell], environment)
+
+    def type(self, text, until):
+        """What appears after some keys, up to and with some text."""
+        os.write(self._screen, text.encode())
+        seen, end = "", time.monotonic() + 20
+        while until not in seen:
+            assert time.monotonic() < end, seen
+            if select.select([self._screen], [], [], 0.1)[0]:
+                seen += os.read(self._screen, 4096).decode(errors="replace")
+        return seen
+
+    def close(self):
+        os.close(self._screen)
+        os.waitpid(self.process, 0)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_tab_in_a_real_shell(here, shell):
+    if shutil.which(shell) is None:
+        pytest.skip(f"There is no {shell} here.")
+    terminal = Terminal(shell)
+    try:
+        prepare = "autoload -U compinit; compinit -D; " if shell == "zsh" else ""
+        terminal.type(f'{prepare}eval "$(ganlab completion {shell})"; echo re""ady\n', "ready")
+        for typed, completed in {
+            "ganlab tens\t": "ganlab tensorboard",
+            "ganlab run --gin quicks\t": "ganlab run --gin quickstart",
+            "ganlab run --param experiment.see\t5": "ganlab run --param experiment.seed=5",
+            "ganlab runs show runs/mine/weight=1\t": "ganlab runs show runs/mine/weight=10/s0",
+        }.items():
+            # At the beginning of the line that TAB completed, a command that prints it.
+            terminal.type(f"{typed}\x01echo '>' \n", f"> {completed}")
+    finally:
+        terminal.close()
+
+
+def test_tab_in_fish(here):
+    if shutil.which("fish") is None:
+        pytest.skip("There is no fish here.")
+    script = "ganlab completion fish | source; complete -C 'ganlab runs show runs/q'; complete -C 'ganlab tens'"
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(["fish", "--no-config", "-c", script], env=environment, capture_output=True, text=True)
+    assert "runs/quickstart/20260801-120000-s0-1f2e" in done.stdout.split()
+    assert "tensorboard" in done.stdout.split()
