@@ -1,0 +1,37 @@
+"""What docs/exporting.md shows works."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ganlab import plugins
+from ganlab.cli import cli
+
+ROOT = Path(__file__).parents[2]
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", (ROOT / "docs" / "exporting.md").read_text(), re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.slow
+def test_its_commands_and_its_code(tmp_path, monkeypatch, cpus):
+    pytest.importorskip("tf2onnx", reason="the extra onnx is not installed")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(plugins, "_current", None)
+    small = ["--param", "experiment.steps=2", "--param", "experiment.batch_size=16"]
+    train = ["run", "--gin", "quickstart", "--name", "first", *small]
+    commands = [line for language, text in BLOCKS if language == "sh" for line in text.splitlines()]
+    assert len(commands) == 12
+    for words in (train, *(shlex.split(command)[1:] for command in commands)):
+        result = CliRunner().invoke(cli, words)
+        assert result.exit_code == 0, f"{words}\n{result.output}"
+    (code,) = [text for language, text in BLOCKS if language == "python"]
+    values = {}
+    exec(code, values)
+    assert values["drawn"].samples.shape == (64, 8, 8, 1)
+    assert values["ways"].samples.shape == (72, 8, 8, 1)
+
+
+def test_the_page_is_found_from_the_first_one():
+    assert "](docs/exporting.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
