@@ -1,0 +1,77 @@
+"""The command lines of docs/sweeps.md are sweeps, and all that a sweep may be told has a mention there."""
+
+import os
+import re
+import shlex
+import sys
+import time
+
+import pytest
+from click.testing import CliRunner
+from pages import ROOT, blocks
+
+from ganlab import plugins
+from ganlab.cli import cli
+from ganlab.cli.sweep import sweep
+from ganlab.sweeps import trial
+
+PAGE = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
+COMMANDS = [line for language, _, text in blocks("docs/sweeps.md") if language == "sh" for line in text.splitlines()]
+
+
+@pytest.fixture(autouse=True)
+def in_use(monkeypatch, tmp_path):
+    monkeypatch.setattr(plugins, "_current", None)
+    monkeypatch.chdir(tmp_path)
+
+
+def planned(command):
+    if "--search optuna" in command:
+        pytest.importorskip("optuna", reason="the extra 'sweep' is not installed")
+    result = CliRunner().invoke(cli, [*shlex.split(command)[1:], "--dry-run"])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=range(len(COMMANDS)))
+def test_a_command_describes_a_sweep(command):
+    assert planned(command)
+
+
+def test_the_configurations_are_as_many_as_the_page_says():
+    first, single, several, collapsing, *_ = COMMANDS
+    assert "15 trials: 3 configurations, seeds 0, 1, 2, 3, 4." in planned(first)
+    assert planned(single).splitlines()[:2] == ["constraints=r1", "constraints=spectral_norm"]
+    assert planned(several).splitlines()[:2] == ["constraints=r1+spectral_norm", "constraints=none"]
+    assert "3 configurations (1 combination comes to the same experiment as another)" in planned(collapsing)
+
+
+def test_every_status_search_and_launcher_is_explained():
+    statuses = ("waiting", "interrupted", "pruned")
+    assert set(statuses) <= {trial.WAITING, trial.INTERRUPTED, trial.PRUNED}
+    names = [
+        component.name
+        for (kind, _), component in plugins.current().components.items()
+        if kind in ("launchers", "searches")
+    ]
+    assert {"local", "grid", "random"} <= set(names)
+    assert [name for name in (*statuses, *names) if f"`{name}`" not in PAGE] == []
+
+
+def test_the_launcher_of_the_plugins_page_starts_what_it_is_given(tmp_path):
+    (source,) = [text for _, _, text in blocks("docs/plugins.md") if "ganlab.Launcher" in text]
+    (tmp_path / "ganlab_plugins.py").write_text(source)
+    plugins.use_plugin_file(tmp_path / "ganlab_plugins.py")
+    launcher, log = plugins.component("launchers", "polite")(), tmp_path / "log"
+    code = "import os; print(os.environ['TRIAL'], os.nice(0), os.getcwd(), flush=True); os.kill(os.getpid(), 15)"
+    job = launcher.start([sys.executable, "-c", code], environment={"TRIAL": "7"}, folder=tmp_path, log=log)
+    deadline = time.monotonic() + 30
+    while (status := job.poll()) is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert status == 143
+    assert log.read_text() == f"7 {min(os.nice(0) + 10, 19)} {tmp_path}\n"
+
+
+def test_every_option_has_a_mention():
+    options = {parameter.opts[0] for parameter in sweep.params} - {"--gin", "--runs", "--plugin-file", "--no-plugin"}
+    assert [option for option in options if not re.search(rf"`?{option}\b", PAGE)] == []
