@@ -74,7 +74,7 @@ class Submitit(ganlab.Launcher):
             time_minutes: The longest that a trial may take.
             mem_gb: Memory of each node, in GB.
             cpus_per_task: Cores of each node.
-            gpus_per_node: GPUs of each node.
+            gpus_per_node: GPUs of each node. Without Slurm, 0 hides those of this machine.
             nodes: On how many nodes a trial trains, for `strategies.multi_worker`, whose TF_CONFIG is set.
             save_seconds: How long before the time limit a trial is told to save and end.
             orphan_seconds: How long a trial goes on when it hears no more from its sweep, before it saves and ends.
