@@ -15,7 +15,7 @@ from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 from tensorboard.plugins.hparams import metadata as hparams_metadata
 
-_PATTERN = "events.out.tfevents.*"
+from ganlab.telemetry.event_file import PATTERN
 
 
 def cut(directory: Path, *, after: int) -> None:
@@ -23,32 +23,34 @@ def cut(directory: Path, *, after: int) -> None:
 
     Args:
         directory: Whose event files; none in folders below it.
-        after: The last step to keep.
+        after: The last step to keep; -1 for none at all.
 
     Raises:
         OSError: A file cannot be read, or not be replaced.
     """
-    for path in sorted(directory.glob(_PATTERN)):
-        _cut(path, after)
+    for path in sorted(directory.glob(PATTERN)):
+        kept = sum(len(record) for record in _kept(path, after))
+        if not kept:
+            path.unlink()
+        elif kept != path.stat().st_size:  # most files of a long run stay as they are, and are not copied
+            _cut(path, after)
 
 
 def _cut(path: Path, after: int) -> None:
     part = path.with_name(f".{path.name}.tmp")
-    dropped = False
     try:
         with part.open("wb") as target:
-            kept = 0
-            for record, data in _records(path):
-                if _stays(Event.FromString(data), after):
-                    target.write(record)
-                    kept += len(record)
-            dropped = kept != path.stat().st_size
+            for record in _kept(path, after):
+                target.write(record)
             target.flush()
             os.fsync(target.fileno())
-        if dropped:
-            part.replace(path)
+        part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def _kept(path: Path, after: int) -> Iterator[bytes]:
+    return (record for record, data in _records(path) if _stays(Event.FromString(data), after))
 
 
 def _stays(event: Event, after: int) -> bool:

@@ -1,7 +1,7 @@
 """TensorBoard event files: curves of every replica, pictures, texts, a charts layout and hyperparameters.
 
-The records are TensorBoard's own protocol buffers, written by its own file writer. `tf.summary` is not used: inside
-`strategy.run` it writes the first replica alone, and it costs an op a value.
+The records are TensorBoard's own protocol buffers. `tf.summary` is not used: inside `strategy.run` it writes the first
+replica alone, and it costs an op a value.
 """
 
 from __future__ import annotations
@@ -21,15 +21,11 @@ from tensorboard.plugins.histogram import metadata as histogram_metadata
 from tensorboard.plugins.hparams import api_pb2, plugin_data_pb2
 from tensorboard.plugins.hparams import metadata as hparams_metadata
 from tensorboard.plugins.text import metadata as text_metadata
-from tensorboard.summary.writer.event_file_writer import EventFileWriter
 from tensorboard.util import tensor_util
 
+from ganlab.telemetry.event_file import EventFile
 from ganlab.telemetry.layout import layout
 from ganlab.telemetry.records import Record
-
-# Events wait in memory for the writing thread, and on it for the disk: enough of them that training never waits.
-_QUEUE = 1000
-_FLUSH_SECONDS = 10
 
 _BINS = 50
 
@@ -38,7 +34,7 @@ _PNG_CHANNELS = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}
 
 
 class TensorBoardWriter:
-    """Writes one event file. A step's metrics are one event: `critic/loss`, and `replica/<i>/critic/loss` beside it."""
+    """Writes event files. A step's metrics are one event: `critic/loss`, and `replica/<i>/critic/loss` beside it."""
 
     def __init__(self, directory: Path, *, purge_step: int | None = None) -> None:
         """Opens a new event file.
@@ -48,10 +44,10 @@ class TensorBoardWriter:
             purge_step: The first step that a resumed run writes again. TensorBoard then forgets what earlier event
                 files of the directory say from there on. None for a new run.
         """
-        self._file = EventFileWriter(str(directory), max_queue_size=_QUEUE, flush_secs=_FLUSH_SECONDS)
+        self._file = EventFile(directory)
         if purge_step is not None:
             start = SessionLog(status=SessionLog.START)
-            self._file.add_event(Event(step=purge_step, wall_time=time.time(), session_log=start))
+            self._file.add(Event(step=purge_step, wall_time=time.time(), session_log=start))
 
     def scalars(self, records: Sequence[Record]) -> None:
         """Takes the metrics of one step."""
@@ -63,7 +59,7 @@ class TensorBoardWriter:
             add(tag=record.tag, simple_value=record.reduced)
             for index, value in enumerate(record.replicas):
                 add(tag=f"replica/{index}/{record.tag}", simple_value=value)
-        self._file.add_event(event)
+        self._file.add(event)
 
     def image(self, step: int, tag: str, png: bytes) -> None:
         """Takes one picture, an encoded PNG.
@@ -147,7 +143,7 @@ class TensorBoardWriter:
         self._add_hparams(hparams_metadata.SESSION_END_INFO_TAG, data)
 
     def flush(self) -> None:
-        """Waits until everything taken so far is in the file."""
+        """Waits until everything taken so far is on disk."""
         self._file.flush()
 
     def close(self) -> None:
@@ -155,7 +151,7 @@ class TensorBoardWriter:
         self._file.close()
 
     def _add(self, step: int, value: Any) -> None:
-        self._file.add_event(Event(step=step, wall_time=time.time(), summary=Summary(value=[value])))
+        self._file.add(Event(step=step, wall_time=time.time(), summary=Summary(value=[value])))
 
     def _add_hparams(self, tag: str, data: Any) -> None:
         metadata = hparams_metadata.create_summary_metadata(data)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import tensorflow as tf
 
 from ganlab.errors import RunError
 from ganlab.telemetry import Record
+from ganlab.telemetry.durable import sync
 from ganlab.telemetry.jsonl import to_json
 from ganlab.training.replica import Metric
 
@@ -53,6 +53,11 @@ class Checkpoint:
             Record(self.step, tag, float(reduced), tuple(float(value) for value in replicas))
             for tag, reduced, replicas in owed
         ]
+
+    @property
+    def watch(self) -> dict[str, Any]:
+        """What watched over the run had seen by then; empty where the checkpoint does not say."""
+        return dict(self._manifest().get("watch") or {})
 
     def check_fits(self, metrics: Sequence[Metric], replicas: int) -> None:
         """Checks that a run may go on from here.
@@ -163,6 +168,7 @@ class Checkpoints:
         metrics: Sequence[Metric],
         replicas: int,
         owed: Sequence[Record] | None = None,
+        watch: Mapping[str, Any] | None = None,
     ) -> Checkpoint:
         """Writes a checkpoint aside and then moves it into place; older ones beyond the last few are removed.
 
@@ -173,6 +179,7 @@ class Checkpoints:
             metrics: What is logged, in the order of `pending`.
             replicas: How many there are.
             owed: The row of this step, where whoever resumes must write it and evaluate: the run stops before that.
+            watch: What watches over the run has seen, as plain values.
 
         Raises:
             OSError: It cannot be written.
@@ -183,10 +190,13 @@ class Checkpoints:
             "replicas": replicas,
             "metrics": [metric.tag for metric in metrics],
             "owed": None if owed is None else to_json([(r.tag, float(r.reduced), r.replicas) for r in owed]),
+            "watch": to_json(watch or {}),
             "variables": {name: [v.dtype.name, list(v.shape)] for name, v in variables.items()},
         }
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            if not self._folder.exists():
+                self._folder.mkdir(parents=True)
+                sync(self._folder.parent)
             for left in self._folder.glob(".step-*"):  # by a process that was killed
                 shutil.rmtree(left, ignore_errors=True)
             aside = self._folder / f".{target.name}"
@@ -196,7 +206,7 @@ class Checkpoints:
                 if target.exists():  # a resumed run is at a step that it had saved already: the same numbers
                     shutil.rmtree(target)
                 aside.rename(target)
-                _sync(self._folder)
+                sync(self._folder)
             except BaseException:
                 shutil.rmtree(aside, ignore_errors=True)
                 raise
@@ -250,7 +260,7 @@ def _write(
     text = json.dumps({**whole, "checksum": _checksum(whole)}, indent=1)
     (folder / _MANIFEST).write_text(text + "\n", encoding="utf-8")
     for path in [*folder.iterdir(), folder]:
-        _sync(path)
+        sync(path)
 
 
 def _fingerprint(path: Path) -> dict[str, Any]:
@@ -260,11 +270,3 @@ def _fingerprint(path: Path) -> dict[str, Any]:
 
 def _checksum(manifest: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -125,6 +126,24 @@ class Warnings:
     def complaints(self) -> list[str]:
         """What the constraints say is wrong, each in the last row that has its metrics."""
         return [f"{name}: {said}" for name, said in self._complaints.items() if said]
+
+    def state(self) -> dict[str, Any]:
+        """What it remembers, as plain values: part of a checkpoint, so that a resumed run warns of the same."""
+        return {
+            "ill": self._ill,
+            "said": sorted(self._said),
+            "complaints": self._complaints,
+            "rows": self._rows,
+            "largest": self._largest,
+        }
+
+    def go_on(self, state: Mapping[str, Any]) -> None:
+        """Takes what a checkpoint remembered, of the constraints that are still there."""
+        names = self._stack.names
+        self._ill |= {name: count for name, count in state["ill"].items() if name in names}
+        self._complaints |= {name: said for name, said in state["complaints"].items() if name in names}
+        self._said |= set(state["said"])
+        self._rows, self._largest = int(state["rows"]), float(state["largest"])
 
     def row(self, records: Sequence[Record]) -> Iterator[str]:
         """Takes the metrics of one logged row and yields the warnings that are due."""

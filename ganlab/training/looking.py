@@ -66,6 +66,14 @@ class Looks:
         """What the diagnostics say is wrong, each after its last look."""
         return [f"{name}: {said}" for name, said in self._complaints.items() if said]
 
+    def state(self) -> dict[str, str | None]:
+        """What each diagnostic said last: part of a checkpoint, so that a resumed run's health is the same."""
+        return dict(self._complaints)
+
+    def go_on(self, state: Mapping[str, str | None]) -> None:
+        """Takes what the diagnostics said, of those that are still there."""
+        self._complaints |= {name: said for name, said in state.items() if name in self._diagnostics}
+
     def check(self) -> Looked:
         """Lets all look once before training, so that what can never work is known; what they say is not kept."""
         looked, _ = self._look(0, self._diagnostics)

@@ -78,7 +78,7 @@ def train(
         checkpoint = None
         if before is not None:
             checkpoint = go_back(before, experiment, trainer, screen.warning, allow_changes=allow_changes, mend=chief)
-        elif chief:
+        if checkpoint is None and chief:
             # What cannot be evaluated or looked at is known before anything is written.
             figures = [record.tag for record in evaluation(0, None).records]
             tags += [record.tag for record in looks.check().records if record.replicas]
@@ -98,10 +98,10 @@ def train(
             run = _create(experiment, trainer, run_dir)
             held.enter_context(locked(run))
         received = held.enter_context(signals())
-        owed = checkpoint.owed if checkpoint else None
-        keep = trainer.state.step - (owed is not None) if before is not None and chief else None
+        keep = _kept(checkpoint) if before is not None and chief else None
+        warned = _warned(checkpoint) if before is not None and chief else None
         try:
-            journal = Journal(experiment, tags, run, screen, keep=keep, figures=figures)
+            journal = Journal(experiment, tags, run, screen, keep=keep, figures=figures, warned=warned)
         except BaseException as error:
             run.update(status="failed")
             if isinstance(error, OSError):
@@ -154,6 +154,10 @@ class _Session:
             if checkpoint is not None:
                 self._saved_at = checkpoint.step
                 self._rows.go_on(checkpoint.pending())
+                watch = checkpoint.watch
+                if watch:
+                    self._warnings.go_on(watch["warnings"])
+                    self._looks.go_on(watch["diagnostics"])
                 if checkpoint.owed is not None:
                     self._do_what_is_due(checkpoint.owed)
             status = self._iterate()
@@ -264,9 +268,24 @@ class _Session:
             metrics=self._trainer.metrics,
             replicas=self._experiment.replicas,
             owed=owed,
+            watch={
+                "warnings": self._warnings.state(),
+                "diagnostics": self._looks.state(),
+                "warned": self._journal.warned,
+            },
         )
         self._saved_at = state.step
         self._journal.note(state.step)
+
+
+def _kept(checkpoint: Checkpoint | None) -> int:
+    """The last step whose rows stay when a run goes on."""
+    return -1 if checkpoint is None else checkpoint.step - (checkpoint.owed is not None)
+
+
+def _warned(checkpoint: Checkpoint | None) -> dict[str, int] | None:
+    """What a run has warned of when it goes on; None where the checkpoint does not say."""
+    return {} if checkpoint is None else checkpoint.watch.get("warned")
 
 
 def _unwritable(run: Run, error: OSError) -> TrainingFailedError:
