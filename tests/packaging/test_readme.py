@@ -68,7 +68,7 @@ def test_the_commands_do_what_the_page_says(here, cpus):
             path = Path(shlex.split(command)[-1])
             stop_at(path, step=2, of=4)
             assert "Completed at step 4 of 4" in run(command)
-        elif command.startswith("ganlab run"):
+        elif command.startswith("ganlab run "):
             assert "Completed at step 2 of 2" in run(command, *small())
         else:
             assert run(command)
