@@ -125,15 +125,16 @@ class Asking:
         Raises:
             RunError: It is completed and has no such objective.
         """
-        if not all(trial.status in ENDED for trial in trials):
-            return
         name, value = trials[0].configuration, None
+        numbers = self._of(name)
+        if not numbers or not all(trial.status in ENDED for trial in trials):
+            return
         given_up = any(trial.status == PRUNED for trial in trials)
         if given_up:
             _, value = self._reported.get(name, (0, None))
         elif all(trial.status == COMPLETED for trial in trials) and self._sweep.asked["objective"]:
             value = self._mean(trials)
-        for number in self._of(name):
+        for number in numbers:
             self._end(number, value, given_up=given_up)
         self._sweep.save()
 

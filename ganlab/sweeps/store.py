@@ -6,8 +6,8 @@ import contextlib
 import fcntl
 import json
 import os
+import secrets
 import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -56,9 +56,8 @@ class Sweep:
         part = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-            part.chmod(path.parent.stat().st_mode & 0o777)  # mkdtemp's is for its owner alone
-            (part / TRIALS).mkdir()
+            part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+            (part / TRIALS).mkdir(parents=True)
             write_atomically(part / INFO, _text({**info, "configurations": {}}))
             sweep = Sweep(part)
             for configuration in configurations:

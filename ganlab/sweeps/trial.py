@@ -204,7 +204,7 @@ def command(trial: Trial) -> list[str]:
 
 
 def environment(threads: int) -> dict[str, str]:
-    """What bounds the threads of a trial, so that trials side by side do not fight over the cores.
+    """What lets trials live side by side: bounded threads, and of a GPU's memory no more than each needs.
 
     How a sum is split over threads decides its last bits: with one number everywhere, trials repeat theirs.
 
@@ -212,4 +212,4 @@ def environment(threads: int) -> dict[str, str]:
         threads: That TensorFlow uses inside an operation, and between operations.
     """
     names = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS")
-    return dict.fromkeys(names, str(threads))
+    return {**dict.fromkeys(names, str(threads)), "TF_FORCE_GPU_ALLOW_GROWTH": "true"}

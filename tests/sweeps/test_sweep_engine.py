@@ -107,6 +107,7 @@ def test_a_trial_is_a_command_line_of_ganlab_run(sweep, tmp_path):
         "TF_NUM_INTRAOP_THREADS": "3",
         "TF_NUM_INTEROP_THREADS": "3",
         "OMP_NUM_THREADS": "3",
+        "TF_FORCE_GPU_ALLOW_GROWTH": "true",
     }
     assert call["folder"] == tmp_path
     assert call["log"] == made.path / "trials" / "b-s1.log"
