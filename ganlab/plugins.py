@@ -19,6 +19,7 @@ import pluggy
 
 from ganlab import contract, hookspecs
 from ganlab.errors import PluginError, nearest
+from ganlab.importing import watched
 from ganlab.recipes import Factory
 
 GROUP = "ganlab"
@@ -109,8 +110,9 @@ class Plugins:
     def add(self, plugin: Plugin, load: Callable[[], Any]) -> None:
         """Loads one plugin and takes in its components; one that fails in any way becomes a row that says how."""
         try:
-            loaded = load()
-            found = self._register(plugin, loaded)
+            with watched(plugin.name, _origin(plugin)):
+                loaded = load()
+                found = self._register(plugin, loaded)
         except contract.OtherContractError as error:
             self.rows.append(_replace(plugin, status="incompatible", error=str(error)))
             return

@@ -14,6 +14,7 @@ import click
 from ganlab.cli.options import plugin_options, use_plugins
 from ganlab.cli.quiet import start_tensorflow
 from ganlab.errors import ConfigError
+from ganlab.importing import printing_to_stderr
 
 # Where there is no terminal to ask.
 _WIDTH = 100
@@ -72,20 +73,21 @@ def evaluate(
             f"The experiment of {run} has no evaluators. Name some: --evaluator frechet_distance, say; "
             "'ganlab plugins' lists them."
         )
-    start_tensorflow()
-    from ganlab.composition import make
-    from ganlab.training.reading import find_checkpoint
+    with printing_to_stderr() if as_json else contextlib.nullcontext():  # what parts print is no JSON
+        start_tensorflow()
+        from ganlab.composition import make
+        from ganlab.training.reading import find_checkpoint
 
-    step = find_checkpoint(measured, checkpoint).step
-    if save and step != find_checkpoint(measured).step:
-        raise ConfigError(
-            f"--save is for the newest checkpoint, whose figures run.json has, and step {step} is not it. Leave out "
-            "--save or --checkpoint."
-        )
-    with locked(measured) if save else contextlib.nullcontext():
-        figures = measured.evaluate(make(wanted), checkpoint=step)
-        if save:
-            measured.update(evaluation={**measured.info.get("evaluation", {}), **figures})
+        step = find_checkpoint(measured, checkpoint).step
+        if save and step != find_checkpoint(measured).step:
+            raise ConfigError(
+                f"--save is for the newest checkpoint, whose figures run.json has, and step {step} is not it. Leave "
+                "out --save or --checkpoint."
+            )
+        with locked(measured) if save else contextlib.nullcontext():
+            figures = measured.evaluate(make(wanted), checkpoint=step)
+            if save:
+                measured.update(evaluation={**measured.info.get("evaluation", {}), **figures})
     if as_json:
         from ganlab.telemetry.jsonl import to_json
 

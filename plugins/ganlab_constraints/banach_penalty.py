@@ -41,11 +41,15 @@ class BanachPenalty(ganlab.Constraint):
         Raises:
             ConfigError: `ord` or `every` is below 1, the weight negative, or the target not positive.
         """
-        for name, value, least in (("ord", ord, 1), ("weight", weight, 0), ("every", every, 1)):
-            if value is not None and not value >= least:
-                raise ganlab.ConfigError(f"constraints.banach_penalty.{name} = {value!r} must be at least {least}.")
-        if target is not None and not target > 0:
-            raise ganlab.ConfigError(f"constraints.banach_penalty.target = {target!r} must be above 0.")
+        if not ord >= 1:
+            raise ganlab.ConfigError(f"constraints.banach_penalty.ord = {ord!r} must be at least 1.")
+        for name, value, least in (("weight", weight, 0), ("every", every, 1)):
+            if value is not None and not least <= value < math.inf:
+                raise ganlab.ConfigError(
+                    f"constraints.banach_penalty.{name} = {value!r} must be at least {least} and finite."
+                )
+        if target is not None and not 0 < target < math.inf:
+            raise ganlab.ConfigError(f"constraints.banach_penalty.target = {target!r} must be above 0 and finite.")
         self.ord, self.weight, self.target, self.every = ord, weight, target, every
 
     def initial_state(self, weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -36,8 +37,10 @@ class Consistency(ganlab.Constraint):
             ConfigError: The weight or the margin is negative, or `every` below 1.
         """
         for name, value, least in (("weight", weight, 0), ("margin", margin, 0), ("every", every, 1)):
-            if not value >= least:
-                raise ganlab.ConfigError(f"constraints.consistency.{name} = {value!r} must be at least {least}.")
+            if not least <= value < math.inf:
+                raise ganlab.ConfigError(
+                    f"constraints.consistency.{name} = {value!r} must be at least {least} and finite."
+                )
         self.weight, self.margin, self.every = weight, margin, every
 
     def prepare(self, critic: keras.Model) -> None:

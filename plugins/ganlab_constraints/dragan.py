@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import ganlab
@@ -38,8 +39,8 @@ class DRAGAN(ganlab.Constraint):
             ("scale", scale, 0),
             ("every", every, 1),
         ):
-            if not value >= least:
-                raise ganlab.ConfigError(f"constraints.dragan.{name} = {value!r} must be at least {least}.")
+            if not least <= value < math.inf:
+                raise ganlab.ConfigError(f"constraints.dragan.{name} = {value!r} must be at least {least} and finite.")
         self.weight, self.target, self.scale, self.every = weight, target, scale, every
 
     def initial_state(self, weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -31,8 +32,10 @@ class L2Regularization(ganlab.Constraint):
         Raises:
             ConfigError: It is negative.
         """
-        if not weight >= 0:
-            raise ganlab.ConfigError(f"constraints.l2_regularization.weight = {weight!r} must be at least 0.")
+        if not 0 <= weight < math.inf:
+            raise ganlab.ConfigError(
+                f"constraints.l2_regularization.weight = {weight!r} must be at least 0 and finite."
+            )
         self.weight = weight
 
     def prepare(self, critic: keras.Model) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -34,8 +35,8 @@ class LayerNormClipping(ganlab.Constraint):
         Raises:
             ConfigError: It is not positive.
         """
-        if not limit > 0:
-            raise ganlab.ConfigError(f"constraints.layer_norm_clipping.limit = {limit!r} must be above 0.")
+        if not 0 < limit < math.inf:
+            raise ganlab.ConfigError(f"constraints.layer_norm_clipping.limit = {limit!r} must be above 0 and finite.")
         self.limit = limit
 
     def prepare(self, critic: keras.Model) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import ganlab
@@ -31,8 +32,10 @@ class LipschitzPenalty(ganlab.Constraint):
             ConfigError: The weight or the target is negative, or `every` below 1.
         """
         for name, value, least in (("weight", weight, 0), ("target", target, 0), ("every", every, 1)):
-            if not value >= least:
-                raise ganlab.ConfigError(f"constraints.lipschitz_penalty.{name} = {value!r} must be at least {least}.")
+            if not least <= value < math.inf:
+                raise ganlab.ConfigError(
+                    f"constraints.lipschitz_penalty.{name} = {value!r} must be at least {least} and finite."
+                )
         self.weight, self.target, self.every = weight, target, every
 
     def penalty(

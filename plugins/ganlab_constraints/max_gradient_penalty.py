@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import ganlab
@@ -31,8 +32,10 @@ class MaxGradientPenalty(ganlab.Constraint):
         Raises:
             ConfigError: The weight is negative.
         """
-        if not weight >= 0:
-            raise ganlab.ConfigError(f"constraints.max_gradient_penalty.weight = {weight!r} must be at least 0.")
+        if not 0 <= weight < math.inf:
+            raise ganlab.ConfigError(
+                f"constraints.max_gradient_penalty.weight = {weight!r} must be at least 0 and finite."
+            )
         self.weight = weight
 
     def penalty(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -34,8 +35,10 @@ class OrthogonalRegularization(ganlab.Constraint):
         Raises:
             ConfigError: The weight is negative.
         """
-        if not weight >= 0:
-            raise ganlab.ConfigError(f"constraints.orthogonal_regularization.weight = {weight!r} must be at least 0.")
+        if not 0 <= weight < math.inf:
+            raise ganlab.ConfigError(
+                f"constraints.orthogonal_regularization.weight = {weight!r} must be at least 0 and finite."
+            )
         self.weight, self.off_diagonal = weight, off_diagonal
 
     def prepare(self, critic: keras.Model) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import ganlab
@@ -29,8 +30,8 @@ class R1(ganlab.Constraint):
             ConfigError: `gamma` is negative or `every` below 1.
         """
         for name, value, least in (("gamma", gamma, 0), ("every", every, 1)):
-            if not value >= least:
-                raise ganlab.ConfigError(f"constraints.r1.{name} = {value!r} must be at least {least}.")
+            if not least <= value < math.inf:
+                raise ganlab.ConfigError(f"constraints.r1.{name} = {value!r} must be at least {least} and finite.")
         self.gamma, self.every = gamma, every
 
     def penalty(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
@@ -57,8 +58,8 @@ class SpectralNorm(ganlab.Constraint):
             raise ganlab.ConfigError(
                 f"constraints.spectral_norm.power_iterations = {power_iterations!r} must be at least 1."
             )
-        if not target > 0:
-            raise ganlab.ConfigError(f"constraints.spectral_norm.target = {target!r} must be above 0.")
+        if not 0 < target < math.inf:
+            raise ganlab.ConfigError(f"constraints.spectral_norm.target = {target!r} must be above 0 and finite.")
         self.operator, self.power_iterations, self.target = operator, power_iterations, target
 
     def prepare(self, critic: keras.Model) -> None:

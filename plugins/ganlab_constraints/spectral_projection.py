@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
@@ -41,8 +42,8 @@ class SpectralProjection(ganlab.Constraint):
         Raises:
             ConfigError: A value is out of its range.
         """
-        if not limit > 0:
-            raise ganlab.ConfigError(f"constraints.spectral_projection.limit = {limit!r} must be above 0.")
+        if not 0 < limit < math.inf:
+            raise ganlab.ConfigError(f"constraints.spectral_projection.limit = {limit!r} must be above 0 and finite.")
         if operator not in ("convolution", "matrix"):
             raise ganlab.ConfigError(
                 f"constraints.spectral_projection.operator = {operator!r} must be 'convolution' or 'matrix'."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
@@ -40,8 +41,10 @@ class SpectralRegularization(ganlab.Constraint):
         Raises:
             ConfigError: A value is out of its range.
         """
-        if not weight >= 0:
-            raise ganlab.ConfigError(f"constraints.spectral_regularization.weight = {weight!r} must be at least 0.")
+        if not 0 <= weight < math.inf:
+            raise ganlab.ConfigError(
+                f"constraints.spectral_regularization.weight = {weight!r} must be at least 0 and finite."
+            )
         if operator not in ("matrix", "convolution"):
             raise ganlab.ConfigError(
                 f"constraints.spectral_regularization.operator = {operator!r} must be 'matrix' or 'convolution'."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import ganlab
@@ -31,10 +32,14 @@ class WGANDiv(ganlab.Constraint):
             ConfigError: `k` is negative, `p` not above 1, or `every` below 1.
         """
         for name, value, least in (("k", k, 0), ("every", every, 1)):
-            if not value >= least:
-                raise ganlab.ConfigError(f"constraints.wgan_div.{name} = {value!r} must be at least {least}.")
-        if not p > 1:
-            raise ganlab.ConfigError(f"constraints.wgan_div.p = {p!r} must be above 1: there is no divergence at 1.")
+            if not least <= value < math.inf:
+                raise ganlab.ConfigError(
+                    f"constraints.wgan_div.{name} = {value!r} must be at least {least} and finite."
+                )
+        if not 1 < p < math.inf:
+            raise ganlab.ConfigError(
+                f"constraints.wgan_div.p = {p!r} must be finite and above 1: there is no divergence at 1."
+            )
         self.k, self.p, self.every = k, p, every
 
     def penalty(

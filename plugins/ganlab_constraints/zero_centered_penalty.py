@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import ganlab
@@ -29,9 +30,9 @@ class ZeroCenteredPenalty(ganlab.Constraint):
             ConfigError: The weight is negative or `every` below 1.
         """
         for name, value, least in (("weight", weight, 0), ("every", every, 1)):
-            if not value >= least:
+            if not least <= value < math.inf:
                 raise ganlab.ConfigError(
-                    f"constraints.zero_centered_penalty.{name} = {value!r} must be at least {least}."
+                    f"constraints.zero_centered_penalty.{name} = {value!r} must be at least {least} and finite."
                 )
         self.weight, self.every = weight, every
 

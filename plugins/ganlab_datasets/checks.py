@@ -30,7 +30,7 @@ def check_positive(dataset: str, **values: float) -> None:
 
 
 def check_whole(dataset: str, **values: int) -> None:
-    """Checks that numbers are whole and at least 1.
+    """Checks that numbers are whole, at least 1 and below 2**31.
 
     Args:
         dataset: The dataset's name, for the message.
@@ -40,5 +40,5 @@ def check_whole(dataset: str, **values: int) -> None:
         ConfigError: One is not; the message names it.
     """
     for name, value in values.items():
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise refusal(dataset, name, value, "must be a whole number of at least 1.")
+        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < 2**31:
+            raise refusal(dataset, name, value, "must be a whole number of at least 1 (and below 2**31).")

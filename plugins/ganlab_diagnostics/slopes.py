@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -33,8 +34,8 @@ class Slopes(ganlab.Diagnostic):
         Raises:
             ConfigError: The target is not positive.
         """
-        if target is not None and not target > 0:
-            raise ganlab.ConfigError(f"diagnostics.slopes.target = {target!r} must be above 0, or None.")
+        if target is not None and not 0 < target < math.inf:
+            raise ganlab.ConfigError(f"diagnostics.slopes.target = {target!r} must be above 0 and finite, or None.")
         self.every, self.target = every, target
 
     def look(self, critic: ganlab.CriticView) -> ganlab.Findings:

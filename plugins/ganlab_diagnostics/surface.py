@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 import ganlab
@@ -31,8 +33,10 @@ class Surface(ganlab.Diagnostic):
         Raises:
             ConfigError: There would be nothing to draw.
         """
-        if half_width is not None and not half_width > 0:
-            raise ganlab.ConfigError(f"diagnostics.surface.half_width = {half_width!r} must be above 0, or None.")
+        if half_width is not None and not 0 < half_width < math.inf:
+            raise ganlab.ConfigError(
+                f"diagnostics.surface.half_width = {half_width!r} must be above 0 and finite, or None."
+            )
         if points < 1:
             raise ganlab.ConfigError(f"diagnostics.surface.points = {points!r} must be at least 1.")
         self.every, self.half_width, self.points = every, half_width, points

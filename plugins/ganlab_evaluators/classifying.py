@@ -33,6 +33,7 @@ class ClassifierScore(ganlab.Evaluator):
             ConfigError: There would be fewer than two samples.
         """
         check_count("classifier_score.samples", samples, 2)
+        check_count("classifier_score.seed", seed, 0)
         self.samples, self.seed, self.features = samples, seed, features
 
     def evaluate(self, sample: Sample, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:

@@ -115,7 +115,9 @@ def check_count(selector: str, value: int, least: int) -> None:
     """Checks a whole number.
 
     Raises:
-        ConfigError: `evaluators.<selector>` is none, or below `least`.
+        ConfigError: `evaluators.<selector>` is none, or out of its range.
     """
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise ganlab.ConfigError(f"evaluators.{selector} = {value!r} must be a whole number of at least {least}.")
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**31:
+        raise ganlab.ConfigError(
+            f"evaluators.{selector} = {value!r} must be a whole number of at least {least} (and below 2**31)."
+        )

@@ -37,6 +37,7 @@ class FrechetDistance(ganlab.Evaluator):
             ConfigError: There would be fewer than two samples.
         """
         check_count("frechet_distance.samples", samples, 2)
+        check_count("frechet_distance.seed", seed, 0)
         self.samples, self.seed, self.features = samples, seed, features
 
     def evaluate(self, sample: Sample, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:

@@ -38,6 +38,7 @@ class KernelDistance(ganlab.Evaluator):
             ConfigError: A number is too small.
         """
         check_count("kid.samples", samples, 2)
+        check_count("kid.seed", seed, 0)
         check_count("kid.degree", degree, 1)
         self.samples, self.degree, self.seed, self.features = samples, degree, seed, features
 

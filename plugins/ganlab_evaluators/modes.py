@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import ganlab
+from ganlab_evaluators.comparing import check_count
 
 if TYPE_CHECKING:
     from ganlab import Run
@@ -33,8 +34,8 @@ class ModeCoverage(ganlab.Evaluator):
         Raises:
             ConfigError: There would be no sample, or none near a mode.
         """
-        if samples < 1:
-            raise ganlab.ConfigError(f"evaluators.mode_coverage.samples = {samples!r} must be a whole number above 0.")
+        check_count("mode_coverage.samples", samples, 1)
+        check_count("mode_coverage.seed", seed, 0)
         if not (math.isfinite(sigmas) and sigmas > 0):
             raise ganlab.ConfigError(f"evaluators.mode_coverage.sigmas = {sigmas!r} must be a finite number above 0.")
         self.samples, self.sigmas, self.seed = samples, sigmas, seed

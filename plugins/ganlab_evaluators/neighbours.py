@@ -38,7 +38,7 @@ class PrecisionRecall(ganlab.Evaluator):
         Raises:
             ConfigError: A number is too small, or there would be too few samples for k.
         """
-        _check("precision_recall", samples, neighbours)
+        _check("precision_recall", samples, neighbours, seed)
         self.samples, self.neighbours, self.seed, self.features = samples, neighbours, seed, features
 
     def evaluate(self, sample: Sample, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:
@@ -87,7 +87,7 @@ class DensityCoverage(ganlab.Evaluator):
         Raises:
             ConfigError: A number is too small, or there would be too few samples for k.
         """
-        _check("density_coverage", samples, neighbours)
+        _check("density_coverage", samples, neighbours, seed)
         self.samples, self.neighbours, self.seed, self.features = samples, neighbours, seed, features
 
     def evaluate(self, sample: Sample, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:
@@ -146,7 +146,8 @@ def _squared_distances(queries: np.ndarray, points: np.ndarray) -> Iterator[np.n
         yield cdist(queries[start : start + _BLOCK], points, "sqeuclidean")
 
 
-def _check(evaluator: str, samples: int, neighbours: int) -> None:
+def _check(evaluator: str, samples: int, neighbours: int, seed: int) -> None:
+    check_count(f"{evaluator}.seed", seed, 0)
     check_count(f"{evaluator}.neighbours", neighbours, 1)
     check_count(f"{evaluator}.samples", samples, neighbours + 1)
 

@@ -35,6 +35,7 @@ class ExactW1(ganlab.Evaluator):
             ConfigError: There would be fewer than two samples.
         """
         check_count("exact_w1.samples", samples, 2)
+        check_count("exact_w1.seed", seed, 0)
         self.samples, self.seed, self.features = samples, seed, features
 
     def evaluate(self, sample: Sample, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:
@@ -84,6 +85,7 @@ class SlicedWasserstein(ganlab.Evaluator):
             ConfigError: A number is too small.
         """
         check_count("sliced_wasserstein.samples", samples, 2)
+        check_count("sliced_wasserstein.seed", seed, 0)
         check_count("sliced_wasserstein.projections", projections, 1)
         check_count("sliced_wasserstein.order", order, 1)
         self.samples, self.projections, self.order = samples, projections, order

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import socket
 import threading
@@ -52,7 +53,7 @@ class OnRay(ganlab.Launcher):
         self._ray = require("ray")
         amounts = {"num_cpus": num_cpus, "num_gpus": num_gpus, **(resources or {})}
         for name, amount in amounts.items():
-            if amount < 0:
+            if not 0 <= amount < math.inf:
                 raise ganlab.ConfigError(f"launchers.ray: {name} = {amount!r} must be 0 or more.")
         self._address, self._own = address, False
         self._options: dict[str, Any] = {"num_cpus": num_cpus, "num_gpus": num_gpus, "resources": resources}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import secrets
 import signal
 import subprocess
@@ -87,7 +88,7 @@ class Submitit(ganlab.Launcher):
         self._submitit = require("submitit")
         logging.getLogger("submitit").setLevel(logging.ERROR)  # it greets on standard output
         for name, value in (("time_minutes", time_minutes), ("mem_gb", mem_gb), ("cpus_per_task", cpus_per_task)):
-            if value is not None and value <= 0:
+            if value is not None and not 0 < value < math.inf:
                 raise _refusal(name, value, "must be above 0, or None for the cluster's default.")
         for name, value in (("nodes", nodes), ("save_seconds", save_seconds), ("orphan_seconds", orphan_seconds)):
             if value < 1:

@@ -8,6 +8,9 @@ import re
 import ganlab
 from ganlab.lazy import tensorflow as tf
 
+# Each is a device of its own, with threads: thousands would take minutes and all memory before they could be refused.
+_MOST_VIRTUAL = 256
+
 _DEVICE = re.compile(r"/?(?:device:)?(CPU|GPU):(\d+)", re.IGNORECASE)
 
 
@@ -62,10 +65,10 @@ def mirrored(*, devices: list[str] | None = None, virtual_replicas: int | None =
 
 def _split_cpu(count: int) -> list[str]:
     """Names of `count` logical CPUs, made if TensorFlow has not started yet."""
-    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= _MOST_VIRTUAL:
         raise ganlab.ConfigError(
-            f"strategies.mirrored.virtual_replicas = {count!r} must be a whole number of at least 1, or None for real "
-            "devices."
+            f"strategies.mirrored.virtual_replicas = {count!r} must be a whole number of at least 1 and at most "
+            f"{_MOST_VIRTUAL}, or None for real devices."
         )
     cpu = tf.config.list_physical_devices("CPU")[0]
     # Whoever split it into more already may count on them: the first few serve as well.
