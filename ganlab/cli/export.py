@@ -1,4 +1,4 @@
-"""`ganlab export`: the generator of a run, for who has no ganlab."""
+"""`ganlab export`: the generator of a run, for those who have no ganlab."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def export(
     no_plugin: tuple[str, ...],
     plugin_file: Path | None,
 ) -> None:
-    """Writes the generator of a run for who has no ganlab.
+    """Writes the generator of a run for those who have no ganlab.
 
     From a checkpoint, and the averaged generator where the run keeps one; it draws the same samples. Beside the model:
     README.md, which says how to load it, export.json with its settings and origin, and samples.npz to check it by. What

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 from dataclasses import asdict
@@ -12,38 +11,18 @@ from typing import Any
 import click
 
 from ganlab.cli.options import plugin_options, use_plugins
-from ganlab.errors import nearest
+from ganlab.cli.subcommands import Subcommands
 from ganlab.plugins import KINDS, Component, Plugin, Plugins
 
 # Where there is no terminal to ask: wide enough for every column, narrow enough for a page.
 _WIDTH = 100
 
 
-# Subcommand to the module that has a click command of that name.
-_SUBCOMMANDS = {"new": "ganlab.cli.plugins_new", "check": "ganlab.cli.plugins_check"}
+class _Plugins(Subcommands):
+    modules = {"new": "ganlab.cli.plugins_new", "check": "ganlab.cli.plugins_check"}  # noqa: RUF012 (typed in the base)
 
 
-class _Subcommands(click.Group):
-    """Loads each subcommand when it is asked for."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_SUBCOMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _SUBCOMMANDS:
-            return None
-        command: click.Command = getattr(importlib.import_module(_SUBCOMMANDS[cmd_name]), cmd_name)
-        return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in _SUBCOMMANDS:
-            raise click.UsageError(f"No such command {args[0]!r}.{nearest(args[0], _SUBCOMMANDS)}", ctx)
-        return super().resolve_command(ctx, args)
-
-
-@click.group("plugins", cls=_Subcommands, invoke_without_command=True)
+@click.group("plugins", cls=_Plugins, invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="Print everything, tracebacks too, as JSON.")
 @plugin_options
 @click.pass_context

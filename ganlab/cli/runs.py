@@ -8,7 +8,7 @@ from ganlab.cli.subcommands import Subcommands
 
 
 class _Runs(Subcommands):
-    modules = {  # noqa: RUF012 (typed in the base class)
+    modules = {  # noqa: RUF012 (typed in the base)
         "list": "ganlab.cli.runs_list",
         "show": "ganlab.cli.runs_show",
         "rm": "ganlab.cli.runs_rm",

@@ -1,4 +1,4 @@
-"""What leaves a run: samples drawn again, and its generator for who has no ganlab."""
+"""What leaves a run: samples drawn again, and its generator for those who have no ganlab."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A generator for who has no ganlab: in a folder with samples to check it by and a page that says how to load it."""
+"""A generator for those who have no ganlab: in a folder with samples to check it by and a page on loading it."""
 
 from __future__ import annotations
 

@@ -75,10 +75,13 @@ def check_free(path: Path) -> None:
     """Checks that a folder can be made.
 
     Raises:
-        RunError: There is something, more than an empty folder.
+        RunError: There is something, more than an empty folder, or looking is not allowed.
     """
-    if path.is_dir() and not any(path.iterdir()):
-        return
+    try:
+        if path.is_dir() and not any(path.iterdir()):
+            return
+    except OSError as error:
+        raise RunError(f"{path} cannot be looked into: {error.strerror}. Name another folder.") from error
     if path.exists() or path.is_symlink():
         what = "a folder with files in it" if path.is_dir() else "a file"
         raise RunError(f"{path} is {what} already. Name a folder that is not there yet, or empty.")
