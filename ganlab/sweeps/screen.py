@@ -46,8 +46,12 @@ class LiveTable:
     def show(self, trials: Sequence[Trial]) -> None:
         """Takes all trials as they are now."""
         if self._live:
-            room = max(3, self._live.console.size.height - 4)  # the head, the caption and the prompt
-            self._live.update(table(_worth_seeing(trials, room), caption=summary(trials)), refresh=True)
+            from rich.console import Group
+            from rich.text import Text
+
+            room = max(3, self._live.console.size.height - 4)  # the head, the summary and the prompt
+            below = Text(summary(trials), style="dim")
+            self._live.update(Group(table(_worth_seeing(trials, room)), below), refresh=True)
             return
         for trial in trials:
             if self._shown.get(trial.name, QUEUED) != trial.status:
@@ -55,12 +59,12 @@ class LiveTable:
             self._shown[trial.name] = trial.status
 
 
-def table(trials: Sequence[Trial], *, caption: str | None = None) -> Table:
+def table(trials: Sequence[Trial]) -> Table:
     """A row for each trial: configuration, seed, status, step, metric, time."""
     from rich.table import Table
     from rich.text import Text
 
-    made = Table(box=None, header_style="bold", pad_edge=False, caption=caption, caption_justify="left")
+    made = Table(box=None, header_style="bold", pad_edge=False)
     made.add_column("configuration", overflow="fold", min_width=13)
     made.add_column("seed", justify="right", no_wrap=True)
     made.add_column("status", no_wrap=True)

@@ -1,0 +1,95 @@
+import io
+
+import pytest
+
+from ganlab.sweeps import Sweep, Trial
+from ganlab.sweeps.screen import LiveTable, as_data, duration, summary, table
+
+
+@pytest.fixture
+def trials(tmp_path):
+    """Makes trials of the configuration a, one for each status."""
+    sweep = Sweep.create(tmp_path / "s", {"asked": {}, "proposals": [], "trials": {}}, [])
+
+    def trials(*statuses):
+        return [Trial(sweep, "a", seed, "critic/loss", status=status) for seed, status in enumerate(statuses)]
+
+    return trials
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def drawn(trials):
+    from rich.console import Console
+
+    screen = Console(width=100, file=io.StringIO())
+    screen.print(table(trials))
+    return screen.file.getvalue().splitlines()
+
+
+def test_a_table_names_a_configuration_once_and_shows_what_is_known(trials):
+    first, second = trials("running", "queued")
+    first.step, first.steps, first.value, first.seconds = 30, 60, -1.23456, 185.0
+    head, one, two = (line.split() for line in drawn([first, second]))
+    assert head == ["configuration", "seed", "status", "step", "critic/loss", "time"]
+    assert one == ["a", "0", "running", "30/60", "-1.235", "3:05"]
+    assert two == ["1", "queued"]
+
+
+def test_names_are_no_markup(trials):
+    (trial,) = trials("running")
+    trial.configuration = "x=[red]"
+    assert "x=[red]" in drawn([trial])[1]
+
+
+def test_without_a_terminal_every_change_is_one_line(trials):
+    stream = io.StringIO()
+    one, two = trials("queued", "queued")
+    with LiveTable(stream) as screen:
+        screen.show([one, two])
+        one.status, one.steps = "running", 60
+        screen.show([one, two])
+        screen.show([one, two])
+        one.status, one.step, one.seconds, one.value = "completed", 60, 12.0, 0.5
+        two.status, two.error = "failed", "There is no data."
+        screen.show([one, two])
+    assert stream.getvalue().splitlines() == [
+        "a/s0: running",
+        "a/s0: completed at step 60/60 in 12 s, critic/loss 0.5",
+        "a/s1: failed: There is no data.",
+    ]
+
+
+def test_at_a_terminal_the_table_keeps_to_the_height_and_goes_away(trials, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "90")
+    monkeypatch.setenv("LINES", "10")
+    monkeypatch.setenv("TERM", "xterm")
+    stream = Terminal()
+    with LiveTable(stream) as screen:
+        screen.show(trials(*["completed"] * 50, "running", *["queued"] * 49, "failed"))
+        shown = stream.getvalue()
+    # Ten lines less four: the trial at work, the one with trouble, and the first of those that ended.
+    assert shown.count("completed") - shown.count("50 completed") == 4
+    assert shown.count("running") - shown.count("1 running") == 1
+    assert "50 completed, 1 running, 49 queued, 1 failed of 101 trials" in shown
+    assert stream.getvalue().endswith("\x1b[2K")  # cleared: the last table is printed by itself
+
+
+def test_a_summary_counts(trials):
+    assert summary(trials("completed", "queued", "completed")) == "2 completed, 1 queued of 3 trials"
+    assert summary(trials("pruned")) == "1 pruned of 1 trial"
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.4, "0 s"), (59.4, "59 s"), (61, "1:01"), (3725, "1:02:05")])
+def test_durations(seconds, text):
+    assert duration(seconds) == text
+
+
+def test_data_has_every_field_that_the_table_has_and_where_it_is(trials):
+    (trial,) = trials("diverged")
+    data = as_data(trial)
+    assert (data["configuration"], data["seed"], data["status"], data["metric"]) == ("a", 0, "diverged", "critic/loss")
+    assert data["run"] == str(trial.sweep.path / "a" / "s0")
