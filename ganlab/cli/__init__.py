@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from ganlab import __version__
+from ganlab.cli.messages import take_any_name, told
 from ganlab.errors import GanlabError, TrainingFailedError, nearest
 
 # Command name to the module that has a click command of that name.
@@ -77,7 +78,7 @@ class GanlabGroup(click.Group):
 def _report(ctx: click.Context, error: Exception) -> None:
     if ctx.params.get("debug"):
         traceback.print_exception(error)
-    click.echo(f"Error: {error}", err=True)
+    click.echo(f"Error: {told(error)}", err=True)
 
 
 @click.group(
@@ -93,6 +94,7 @@ def cli(debug: bool) -> None:
 
 def main() -> None:
     """The entry point `ganlab`."""
+    take_any_name()
     if "_GANLAB_COMPLETE" in os.environ:  # a shell asks what could come next
         from ganlab.cli import completing, completion
 

@@ -68,12 +68,12 @@ def test_seeds_and_numbers_give_other_samples(through_pipeline):
 @pytest.mark.parametrize(
     ("make", "parameter", "value", "rule"),
     [
-        (GaussianRing, "modes", 0, "whole number of at least 1"),
-        (GaussianRing, "modes", 2.5, "whole number of at least 1"),
+        (GaussianRing, "modes", 0, "whole number of at least 1 (and below 2**31)"),
+        (GaussianRing, "modes", 2.5, "whole number of at least 1 (and below 2**31)"),
         (GaussianRing, "radius", -1.0, "finite number above 0"),
         (GaussianRing, "std", 0.0, "finite number above 0"),
         (GaussianRing, "scale", math.nan, "finite number above 0"),
-        (GaussianGrid, "side", True, "whole number of at least 1"),
+        (GaussianGrid, "side", True, "whole number of at least 1 (and below 2**31)"),
         (GaussianGrid, "spacing", math.inf, "finite number above 0"),
         (GaussianGrid, "std", "0.1", "finite number above 0"),
         (GaussianGrid, "scale", 0, "finite number above 0"),
