@@ -81,7 +81,8 @@ def stop_at(path, step, of):
     text = (path / "config.gin").read_text()
     assert f"experiment.steps = {step}\n" in text
     (path / "config.gin").write_text(text.replace(f"experiment.steps = {step}\n", f"experiment.steps = {of}\n"))
-    ganlab.Run(path).update(status="interrupted", steps=of)
+    run = ganlab.Run(path)
+    run.update(status="interrupted", steps=of, settings={**run.info["settings"], "experiment.steps": of})
 
 
 def test_the_constraint_trains_alike_on_one_replica_and_on_two(here, cpus):
