@@ -1,0 +1,31 @@
+"""docs/cli.md is what the commands say of themselves."""
+
+import re
+import runpy
+
+from click.testing import CliRunner
+from pages import ROOT
+
+from ganlab.cli import COMMANDS, cli
+
+PAGE = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+
+
+def test_the_page_is_up_to_date():
+    page = runpy.run_path(str(ROOT / "tools" / "cli_reference.py"))["page"]
+    assert page() == PAGE, "The help of a command has changed. Write the page anew: python tools/cli_reference.py"
+
+
+def test_every_command_has_a_section_with_every_option_of_its_help():
+    sections = {part.partition("\n")[0]: part for part in PAGE.split("\n## ")[1:]}
+    assert {f"ganlab {name}" for name in COMMANDS} <= set(sections)
+    for title, section in sections.items():
+        said = CliRunner().invoke(cli, [*title.split()[1:], "--help"]).stdout
+        options = re.findall(r"^  (?:-\w, )?(-[\w-]+)", said.partition("\nOptions:\n")[2], re.MULTILINE)
+        assert options[-1] == "--help"
+        assert [option for option in options[:-1] if f"`{option}" not in section] == [], title
+
+
+def test_examples_are_code():
+    assert "```sh\nganlab run --gin quickstart\n" in PAGE
+    assert "\b" not in PAGE
