@@ -26,8 +26,9 @@ def in_use(monkeypatch, tmp_path):
 
 
 def planned(command):
-    if "--search optuna" in command:
-        pytest.importorskip("optuna", reason="the extra 'sweep' is not installed")
+    for package, extra in (("optuna", "sweep"), ("submitit", "slurm"), ("ray", "ray")):
+        if f"--search {package}" in command or f"--launcher {package}" in command:
+            pytest.importorskip(package, reason=f"the extra {extra!r} is not installed")
     result = CliRunner().invoke(cli, [*shlex.split(command)[1:], "--dry-run"])
     assert result.exit_code == 0, result.output
     return result.stdout
