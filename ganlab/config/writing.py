@@ -212,7 +212,9 @@ def _has_component(value: Any) -> bool:
 
 
 def _scalar(value: Any) -> Scalar | None:
-    if value is None or isinstance(value, (bool, int, float, str)):
+    if isinstance(value, str):
+        return value.encode(errors="backslashreplace").decode()  # a file's name need not be text, and dashboards' is
+    if value is None or isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, Recipe):
         return value.name

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import math
 import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ganlab.errors import RunError, nearest
+from ganlab.runs.checking import MEASURED, cannot_be_made, check_encoding, check_fields
 from ganlab.runs.confining import check_links, inside
 from ganlab.telemetry.jsonl import NON_FINITE, read_metrics, to_json
 from ganlab.telemetry.records import Record
@@ -27,43 +26,11 @@ if TYPE_CHECKING:
 
 INFO, CONFIG, OPERATIVE, METRICS = "run.json", "config.gin", "operative.gin", "metrics.jsonl"
 
-# The parts of run.json that hold measured numbers. JSON has no word for non-finite ones, so they are written as the
-# strings "NaN", "Infinity" and "-Infinity", as in metrics.jsonl, and are floats again when read.
-_MEASURED = ("metrics", "evaluation", "diagnostics")
-
 # Letters of a name that a run is given: of up to four bytes each, and with a suffix beside it, below 255 bytes.
 _LONGEST_NAME = 60
 
-# Bytes that must fit where a run is to go: below this, not even its first files would.
-_LEAST_ROOM = 1 << 16
-
 # A run.json of thousands of settings is a hundredth of this.
 _LARGEST = 1 << 24
-
-
-def _is_whole(value: Any, least: int = 0) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and least <= value < 2**63
-
-
-def _is_time(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < math.inf
-
-
-def _is_shape(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(_is_whole(size, 1) for size in value)
-
-
-# What whoever acts on a run counts on, of fields that are there.
-_FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    **dict.fromkeys(("step", "steps", "seed", "replicas"), ("a whole number of at least 0", _is_whole)),
-    **dict.fromkeys(
-        (*_MEASURED, "settings", "provenance"), ("an object of fields", lambda value: isinstance(value, dict))
-    ),
-    **dict.fromkeys(("warnings", "health", "resumed"), ("a list", lambda value: isinstance(value, list))),
-    "status": ("a word", lambda value: isinstance(value, str)),
-    "wall_seconds": ("a number of seconds", _is_time),
-    "sample_shape": ("a list of whole numbers of at least 1", _is_shape),
-}
 
 
 class Run:
@@ -102,7 +69,7 @@ class Run:
         try:
             info = json.loads(text)
             if isinstance(info, dict):
-                info = {name: _numbers(value) if name in _MEASURED else value for name, value in info.items()}
+                info = {name: _numbers(value) if name in MEASURED else value for name, value in info.items()}
         except (ValueError, RecursionError) as error:
             reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
             raise RunError(f"{path} is not JSON ({reason}). Restore it, or remove the run.") from None
@@ -126,11 +93,8 @@ class Run:
         Raises:
             RunError: A field of run.json cannot be, or something in the folder is a link that leads out of it.
         """
-        info = self.info
-        for name, (rule, holds) in _FIELDS.items():
-            if name in info and not holds(info[name]):
-                shown = f"{self._path / INFO}: {name} = {info[name]!r:.60}"
-                raise RunError(f"{shown} must be {rule}. Restore the file, or remove the run.")
+        check_encoding(self._path)
+        check_fields(self.info, self._path / INFO)
         check_links(self._path)
 
     def recipe(self, params: Sequence[str] = ()) -> Recipe:
@@ -230,7 +194,7 @@ def new_run_path(root: str | os.PathLike[str], stem: str, seed: int, name: str |
     Raises:
         RunError: The name is taken, or is no name of a folder.
     """
-    folder = Path(root) / stem
+    folder = Path(root) / os.fsencode(stem).decode(errors="replace")
     if name is None:
         time = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
         return folder / f"{time}-s{seed}-{secrets.token_hex(2)}"
@@ -245,25 +209,6 @@ def new_run_path(root: str | os.PathLike[str], stem: str, seed: int, name: str |
             f"Choose another name, or go on with it: --resume {folder / name}"
         )
     return folder / name
-
-
-def check_place(path: Path) -> None:
-    """Makes sure, without making anything, that a new run's directory can be made.
-
-    Args:
-        path: The directory, from `new_run_path`.
-
-    Raises:
-        RunError: Something else is in its way, or nothing can be written there.
-    """
-    above = next(parent for parent in path.parents if os.path.lexists(parent))
-    try:
-        if not above.is_dir():
-            raise NotADirectoryError(errno.ENOTDIR, f"{above} is no folder")
-        with tempfile.TemporaryFile(dir=above, buffering=0) as file:
-            file.write(bytes(_LEAST_ROOM))
-    except OSError as error:
-        raise _cannot_be_made(path, error) from error
 
 
 def create_run(path: str | os.PathLike[str], *, config: str, operative: str, info: Mapping[str, Any]) -> Run:
@@ -304,13 +249,9 @@ def create_run(path: str | os.PathLike[str], *, config: str, operative: str, inf
             except OSError:  # never made, or another run is in it by now
                 break
         if isinstance(error, OSError):
-            raise _cannot_be_made(path, error) from error
+            raise cannot_be_made(path, error) from error
         raise
     return Run(path)
-
-
-def _cannot_be_made(path: Path, error: OSError) -> RunError:
-    return RunError(f"The run's directory {path} cannot be made: {error.strerror or error}. Choose another --runs.")
 
 
 def find_runs(root: str | os.PathLike[str]) -> Iterator[Path]:
