@@ -73,7 +73,7 @@ def test_the_commands_do_what_the_page_says(here, cpus):
         else:
             assert run(command)
     assert served == [Path("runs")]
-    check_runs(served[0])
+    check_runs([str(folder) for folder in served])
 
 
 def stop_at(path, step, of):
