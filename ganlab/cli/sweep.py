@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import shlex
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -16,11 +14,12 @@ import click
 
 from ganlab import __version__
 from ganlab.cli.options import experiment_options, plugin_options, use_plugins
+from ganlab.cli.sweep_output import print_end, print_plan, shown
 from ganlab.errors import ConfigError
 
 if TYPE_CHECKING:
     from ganlab.roles import Launcher, Search
-    from ganlab.sweeps import Configuration, Sweep, Trial
+    from ganlab.sweeps import Configuration, Sweep
 
 _INTERRUPTED = {signal.SIGINT: 130, signal.SIGTERM: 143}
 # What describes a sweep, and so cannot be said again when it goes on.
@@ -133,7 +132,7 @@ def sweep(ctx: click.Context, resume: Path | None, retry_failed: bool, dry_run: 
         proposals, configurations = _described(asked, search)
         threads = ctx.params["threads"] or max(1, _cores() // asked["jobs"])
         if dry_run:
-            _print_plan(asked, proposals, configurations, threads, as_json=as_json)
+            print_plan(asked, proposals, configurations, threads, as_json=as_json)
             return
         found = _created(ctx.params, asked, proposals, configurations, threads)
     _go(ctx, found, launcher, search if search.needs_objective else None, retry_failed=retry_failed, as_json=as_json)
@@ -256,11 +255,11 @@ def _go(
         trials = take_up(found, retry_failed=retry_failed)
         asking = _asking(found, search)
         found.save()
-        opening = f"{_shown(found.path)}: {summary(trials) if trials else 'configurations as results come in'}"
+        opening = f"{shown(found.path)}: {summary(trials) if trials else 'configurations as results come in'}"
         click.echo(f"{opening}, {found.asked['jobs']} at a time, threads: {found.info['threads']} each.", err=True)
         engine = Engine(found, trials, asking, launcher, screen=screen, stopped=lambda: bool(received))
         engine.run()
-    _print_end(found, engine.trials, interrupted=bool(received), as_json=as_json)
+    print_end(found, engine.trials, interrupted=bool(received), as_json=as_json)
     if received:
         ctx.exit(_INTERRUPTED[received[0]])
     if any(trial.status not in ("completed", "pruned") for trial in engine.trials):
@@ -285,61 +284,6 @@ def _asking(found: Sweep, search: Search | None) -> Any:
     return Asking(found, search, space, configurations)
 
 
-def _print_end(found: Sweep, trials: Sequence[Trial], *, interrupted: bool, as_json: bool) -> None:
-    from ganlab.sweeps.screen import as_data, print_table, summary, table
-    from ganlab.sweeps.trial import COMPLETED, DIVERGED, FAILED, PRUNED
-    from ganlab.telemetry.jsonl import to_json
-
-    failed = [trial for trial in trials if trial.status in (FAILED, DIVERGED)]
-    again = f"ganlab sweep --resume {shlex.quote(_shown(found.path))}"
-    if as_json:
-        data = {"sweep": str(found.path), "trials": [as_data(trial) for trial in trials]}
-        click.echo(json.dumps(to_json(data), indent=2))
-    else:
-        print_table(table(trials))
-        click.echo(f"\n{summary(trials)}. Sweep: {_shown(found.path)}")
-    for trial in trials:
-        if trial.error:
-            click.echo(f"{trial.name} {trial.status}: {trial.error} (log: {_shown(trial.log)})", err=True)
-    if interrupted or any(trial.status not in (COMPLETED, PRUNED, FAILED, DIVERGED) for trial in trials):
-        click.echo(f"Go on with it: {again}", err=True)
-    elif failed:
-        click.echo(f"Try what failed again: {again} --retry-failed", err=True)
-    elif not as_json:
-        click.echo(f"Compare: ganlab compare {shlex.quote(_shown(found.path))}")
-
-
-def _print_plan(
-    asked: Mapping[str, Any],
-    proposals: Sequence[Mapping[str, Any]],
-    configurations: Sequence[Configuration],
-    threads: int,
-    *,
-    as_json: bool,
-) -> None:
-    seeds = asked["seeds"]
-    if as_json:
-        plan = [
-            {"configuration": made.name, "settings": dict(made.settings), "seeds": seeds} for made in configurations
-        ]
-        click.echo(json.dumps({"jobs": asked["jobs"], "threads": threads, "configurations": plan}, indent=2))
-        return
-    for made in configurations:
-        click.echo(made.name)
-    said = ", ".join(map(str, seeds))
-    if not configurations:
-        what = f"up to {asked['budget']} configurations" if asked["budget"] else "configurations"
-        click.echo(f"searches.{asked['search']} chooses {what} as results come in, seeds {said}.")
-        return
-    merged = len(proposals) - len(configurations)
-    come = "combination comes" if merged == 1 else "combinations come"
-    same = f" ({merged} {come} to the same experiment as another)" if merged else ""
-    click.echo(
-        f"\n{len(configurations) * len(seeds)} trials: {len(configurations)} configurations{same}, seeds {said}. "
-        f"{asked['jobs']} at a time, threads: {threads} each."
-    )
-
-
 def _made(role: str, asked: Mapping[str, Any]) -> Any:
     from ganlab import component
     from ganlab.config import arguments
@@ -357,12 +301,6 @@ def _plugin_file() -> str | None:
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _shown(path: Path) -> str:
-    from ganlab.config.files import shown
-
-    return shown(path)
 
 
 @contextlib.contextmanager
