@@ -23,6 +23,9 @@ _BEAT_SECONDS, _FORCE_SECONDS = 10.0, 5.0
 # Shared folders may show a result later than Slurm shows the job's end.
 _LAG_SECONDS = 15.0
 
+# Slurm answers at once, or is down.
+_CANCEL_SECONDS = 10.0
+
 # The local executor knows no "without limit".
 _YEAR_MINUTES = 60 * 24 * 365
 
@@ -168,8 +171,8 @@ class _SubmititJob(ganlab.Job):
             leave_word(self._own, STOP)
             if self._slurm:  # one that waits will never read it
                 command = ["scancel", "--state=PENDING", str(self._job.job_id)]
-                with contextlib.suppress(OSError):
-                    subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
+                with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                    subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_CANCEL_SECONDS)
 
     def _beat(self) -> None:
         now = time.monotonic()

@@ -38,6 +38,8 @@ def launcher(request, monkeypatch):
     monkeypatch.setenv("FROM_THE_SWEEP", "yes")
     if request.param == "ray":
         return request.getfixturevalue("ray_launcher")
+    if request.param != "local":
+        pytest.importorskip("submitit", reason="submitit is of the extra [slurm]")
     if request.param == "slurm":
         request.getfixturevalue("slurm")
         return ganlab.component("launchers", "submitit")()
@@ -102,8 +104,8 @@ while job.poll() is None:
     ],
 )
 def test_no_job_outlives_a_sweep_that_was_killed(name, arguments, tmp_path, told):
-    if name == "ray":
-        pytest.importorskip("ray", reason="Ray is of the extra [ray], which is too large for every test environment")
+    if name != "local":
+        pytest.importorskip(name, reason=f"{name} is of an extra")
     sweep = subprocess.Popen(
         [sys.executable, "-c", SWEEP.format(name=name, arguments=arguments, child=SAVING)], cwd=tmp_path
     )
@@ -127,8 +129,10 @@ def alive(process):
 
 
 def test_ctrl_c_at_the_terminal_is_for_the_sweep(tmp_path, told):
+    pytest.importorskip("submitit", reason="submitit is of the extra [slurm]")
     # As a terminal does it: SIGINT to everybody in the sweep's process group.
-    code = SWEEP.format(name="submitit", arguments={"cluster": "local"}, child=SAVING)
+    slowly = SAVING.replace('print("saved"', 'time.sleep(3); print("saved"')
+    code = SWEEP.format(name="submitit", arguments={"cluster": "local"}, child=slowly)
     code = f"import signal; signal.signal(signal.SIGINT, lambda *_: job.stop())\n{code}\nprint(job.poll())"
     sweep = subprocess.Popen(
         [sys.executable, "-c", code], cwd=tmp_path, start_new_session=True, stdout=subprocess.PIPE, text=True

@@ -12,6 +12,8 @@ from jobs import status
 
 import ganlab
 
+pytest.importorskip("submitit", reason="submitit is of the extra [slurm]")
+
 SLEEPS = "import time; print('is training', flush=True); time.sleep(60)"
 
 

@@ -9,6 +9,8 @@ import pytest
 
 import ganlab
 
+pytest.importorskip("optuna", reason="Optuna is of the extra [sweep]")
+
 SPACE = {
     "rate": ganlab.Range(1e-5, 1.0, log=True),
     "width": ganlab.Range(1, 64, integer=True),
