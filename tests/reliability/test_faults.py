@@ -1,0 +1,134 @@
+"""The faults that `tools/chaos.py` makes are those that it says."""
+
+import shutil
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from killing.faults import Fault, Preload, build
+from killing.power import lose_power
+
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux") or not shutil.which("cc"),
+    reason="the library of faults is preloaded, which is Linux's way, and needs a C compiler",
+)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("library"))
+
+
+@pytest.fixture
+def script(library, tmp_path):
+    """Runs Python code in the folder of a run, under a fault."""
+    run = tmp_path / "run"
+    run.mkdir()
+    preload = Preload(library, tmp_path / "log", tmp_path / "shadow")
+
+    def under(code, fault, *, logged=False):
+        environment = preload.environment(fault, run, logged=logged)
+        return subprocess.run(
+            [sys.executable, "-S", "-c", f"import os\n{code}"], cwd=run, env=environment, capture_output=True, text=True
+        )
+
+    under.run, under.preload = run, preload
+    return under
+
+
+def test_a_process_is_killed_in_the_midst_of_a_write(script):
+    code = "file = open('a', 'wb', buffering=0)\nfor i in range(5): file.write(b'x' * 1000)"
+    # Opening is the first operation, the third write the fourth.
+    done = script(code, Fault("kill", at=4, part=0.25))
+    assert done.returncode == -signal.SIGKILL
+    assert (script.run / "a").stat().st_size == 2250
+
+
+@pytest.mark.parametrize(("part", "left"), [(0.2, "old"), (0.8, "new")])
+def test_a_process_is_killed_before_or_after_a_rename(script, part, left):
+    (script.run / "a").write_text("old")
+    (script.run / "b").write_text("new")
+    assert script("os.replace('b', 'a')", Fault("kill", at=1, part=part)).returncode == -signal.SIGKILL
+    assert (script.run / "a").read_text() == left
+
+
+def test_only_operations_on_files_that_match_count(script, tmp_path):
+    code = f"open('{tmp_path}/outside', 'w')\nopen('a', 'w')\nos.mkdir('kept')\nopen('kept/b', 'w')\nopen('kept/c', 'w')"
+    script(code, Fault("kill", match="/kept", at=2, part=0.9))
+    assert sorted(path.name for path in script.run.rglob("*")) == ["a", "b", "kept"]
+    shutil.rmtree(script.run / "kept")
+    (script.run / "a").unlink()
+    script(code, Fault("kill", match="!/kept", at=1, part=0.9))
+    assert [path.name for path in script.run.rglob("*")] == ["a"]
+
+
+def test_a_disk_is_full_from_an_operation_on(script):
+    (script.run / "old").write_text("old")
+    code = """
+file = open('a', 'wb', buffering=0)
+print(file.write(b'x' * 1000), file.write(b'x' * 1000))
+for what in (lambda: file.write(b'x'), lambda: os.mkdir('b'), lambda: open('c', 'w'), lambda: os.unlink('old')):
+    try:
+        what()
+        print('done')
+    except OSError as error:
+        print(error.strerror)
+"""
+    done = script(code, Fault("enospc", at=3, part=0.25))
+    full = "No space left on device"
+    assert done.stdout.splitlines() == ["1000 250", full, full, full, "done"]
+
+
+def test_a_disk_is_read_only_from_an_operation_on(script):
+    (script.run / "old").write_text("old")
+    code = """
+print(open('old').read())
+for what in (lambda: open('old', 'w'), lambda: os.rename('old', 'new'), lambda: os.unlink('old')):
+    try:
+        what()
+    except OSError as error:
+        print(error.strerror)
+"""
+    said = script(code, Fault("erofs", at=1)).stdout.splitlines()
+    assert said == ["old", *["Read-only file system"] * 3]
+
+
+def test_without_power_that_alone_is_lost_which_no_fsync_made_safe(script):
+    code = """
+def put(name, text, sync):
+    with open(name, 'w') as file:
+        file.write(text)
+        if sync:
+            file.flush()
+            os.fsync(file.fileno())
+put('safe', 's' * 1000, True)
+os.fsync(os.open('.', os.O_RDONLY))
+put('lost', 'l' * 1000, False)
+put('part', 'new', True)
+os.replace('part', 'replaced')
+os.unlink('removed')
+os.mkdir('folder')
+put('folder/inside', 'i', True)
+"""
+    run, seen = script.run, {"lost": set(), "replaced": set(), "removed": set(), "folder": set()}
+    for seed in range(60):
+        for path in run.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        (run / "replaced").write_text("old")
+        (run / "removed").write_text("old")
+        assert script(code, Fault(), logged=True).returncode == 0
+        lose_power(run, script.preload, np.random.default_rng(seed))
+
+        assert (run / "safe").read_text() == "s" * 1000
+        # Its text was safe before it got the name, so it is one or the other.
+        seen["replaced"].add((run / "replaced").read_text())
+        lost = (run / "lost").read_bytes() if (run / "lost").exists() else None
+        seen["lost"].add(None if lost is None else "zeros" if b"\0" in lost else "cut" if len(lost) < 1000 else "whole")
+        seen["removed"].add((run / "removed").exists())
+        seen["folder"].add((run / "folder").exists())
+    assert seen["replaced"] == {"old", "new"}
+    assert {None, "zeros", "cut"} <= seen["lost"]
+    assert seen["removed"] == {True, False}
+    assert seen["folder"] == {True, False}

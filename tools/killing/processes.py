@@ -1,0 +1,117 @@
+"""`ganlab run` as a process that is stopped in one of the ways."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from killing.faults import Fault, Preload
+from killing.kinds import Kind
+
+_PLUGIN = Path(__file__).with_name("noting") / "ganlab_plugins.py"
+# A process that takes longer hangs: what is killed here trains for seconds.
+_LIMIT_SECONDS = 600.0
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a process ended.
+
+    Attributes:
+        code: Its exit code, negative for a signal.
+        step: The last step whose row was written or about to be, or 0.
+        seconds: From the signal to the end; 0 without a signal.
+        errors: What it wrote to standard error.
+    """
+
+    code: int
+    step: int
+    seconds: float
+    errors: str
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What is trained, as arguments of `ganlab run`, and where runs go."""
+
+    arguments: tuple[str, ...]
+    stem: str
+    folder: Path
+
+    def path(self, name: str) -> Path:
+        """The folder of a run."""
+        return self.folder / self.stem / name
+
+    def command(self, name: str) -> list[str]:
+        """Starts a run, or goes on with it where it is there."""
+        path = self.path(name)
+        new = [*self.arguments, "--runs", str(self.folder), "--name", name]
+        what = ["--resume", str(path)] if (path / "run.json").exists() else new
+        return [sys.executable, "-m", "ganlab", "run", *what, "--plugin-file", str(_PLUGIN)]
+
+
+def train(
+    experiment: Experiment,
+    name: str,
+    preload: Preload,
+    kind: Kind | None,
+    fault: Fault,
+    *,
+    after: float = 0.0,
+    keep_all: bool = False,
+) -> Ended:
+    """Trains until the end, or until what is to stop it does.
+
+    Args:
+        experiment: What.
+        name: The run, which goes on where it is there.
+        preload: The library of faults.
+        kind: How it is stopped; None to let it be.
+        fault: The kind's fault, with the operation at which it comes.
+        after: Seconds of training before a signal.
+        keep_all: Whether no checkpoint is removed.
+    """
+    notes, errors = preload.log.with_suffix(".notes"), preload.log.with_suffix(".err")
+    notes.unlink(missing_ok=True)
+    environment = {
+        **os.environ,
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "CHAOS_NOTES": str(notes),
+        **({"CHAOS_KEEP_ALL": "1"} if keep_all else {}),
+        **preload.environment(fault, experiment.path(name), logged=kind is None or kind.power),
+    }
+    with errors.open("wb") as to:
+        process = subprocess.Popen(experiment.command(name), env=environment, stdout=subprocess.DEVNULL, stderr=to)
+        try:
+            sent = _send(process, kind, notes, after)
+            code = process.wait(_LIMIT_SECONDS)
+            seconds = time.monotonic() - sent if sent else 0.0
+        finally:
+            process.kill()
+            process.wait()
+    said = errors.read_text(errors="replace")
+    return Ended(code, max(_noted(notes), default=0), seconds, said)
+
+
+def _send(process: subprocess.Popen[bytes], kind: Kind | None, notes: Path, after: float) -> float | None:
+    """Sends the kind's signal in time and says when; None where it has none or the process was faster."""
+    if kind is None or kind.sent is None:
+        return None
+    deadline = time.monotonic() + _LIMIT_SECONDS
+    while not notes.exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    try:
+        process.wait(after)
+    except subprocess.TimeoutExpired:
+        process.send_signal(kind.sent)
+        return time.monotonic()
+    return None
+
+
+def _noted(notes: Path) -> Sequence[int]:
+    return [int(line) for line in notes.read_text().split()] if notes.exists() else []
