@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -170,7 +168,9 @@ def _load(path: str, key: str | None, labels: str | None) -> np.ndarray:
             return np.load(file, mmap_mode="r", allow_pickle=False)
         with np.load(file, allow_pickle=False) as archive:
             return archive[_chosen(path, key, [name for name in archive.files if name != labels])]
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except ganlab.GanlabError:
+        raise
+    except Exception as error:  # a torn file leads to errors of zipfile, zlib, tokenize, or of memory, among others
         if "object" in str(error).lower():
             raise refusal(
                 "arrays",

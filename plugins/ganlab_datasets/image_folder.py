@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 
 import ganlab
 from ganlab.lazy import tensorflow as tf
+from ganlab_datasets.broken_files import suspicious, undecodable
 from ganlab_datasets.checks import check_whole, refusal
 from ganlab_datasets.pixels import from_bytes, square
 
@@ -23,19 +25,26 @@ class ImageFolder(ganlab.Dataset):
 
     Where every file lies in a subfolder and there are two of those or more, they are the classes, in the order of
     their names.
+
+    Attributes:
+        skipped: How many files were left out because they cannot be decoded.
     """
 
-    def __init__(self, *, path: str, size: int = 64, channels: int = 3) -> None:
-        """Lists the files.
+    def __init__(self, *, path: str, size: int = 64, channels: int = 3, skip_broken: bool = False) -> None:
+        """Lists the files, and refuses a folder with one that was cut off.
 
         Args:
             path: The folder; a relative path is from the working directory.
             size: The side of the images in pixels.
             channels: 3 for colour, where grey files get three equal channels, or 1 for grey, where colours become
                 their luma (ITU-R BT.601).
+            skip_broken: Whether to leave out files that cannot be decoded, with a warning that says how many. Every
+                file is decoded for that before training. Otherwise the first and last bytes of each are looked at, and
+                a file that is broken inside stops the run that comes to it.
 
         Raises:
-            ConfigError: There is no such folder, or no image in it; or `size` or `channels` cannot be.
+            ConfigError: There is no such folder, or no image in it; a file is broken and is not to be skipped; or
+                `size` or `channels` cannot be.
         """
         check_whole("image_folder", size=size)
         if channels not in (1, 3):
@@ -47,9 +56,20 @@ class ImageFolder(ganlab.Dataset):
         if not found:
             raise refusal("image_folder", "path", path, f"has no image: no {', '.join(_SUFFIXES)} file in or below it.")
         # Names are bytes to the operating system, and need not be valid text.
-        self._names = [os.fsencode(name) for name in found]
         self._root = os.fsencode(root) + b"/"
         self.sample_shape = (size, size, channels)
+        broken = self._broken(found, every=skip_broken)
+        self.skipped = len(broken)
+        if broken:
+            told = f"{self.skipped} of {len(found)} files cannot be decoded: {_listed(broken)}."
+            if not skip_broken:
+                remedy = "Mend or remove them, or set datasets.image_folder.skip_broken = True."
+                raise refusal("image_folder", "path", path, f"has broken files: {told} {remedy}")
+            if self.skipped == len(found):
+                raise refusal("image_folder", "path", path, f"has no file to train on: {told}")
+            warnings.warn(f"datasets.image_folder.path = {path!r} without broken files: {told}", stacklevel=2)
+            found = [name for name in found if name not in broken]
+        self._names = [os.fsencode(name) for name in found]
         self.size = len(found)
         tops = [name.partition("/")[0] if "/" in name else "" for name in found]
         places = {name: place for place, name in enumerate(sorted(set(tops)))}
@@ -76,7 +96,8 @@ class ImageFolder(ganlab.Dataset):
             [
                 "datasets.image_folder: cannot read or decode ",
                 tf.strings.reduce_join(failed[:3], separator=", "),
-                ". Each must be a whole PNG, JPEG, BMP or GIF file; mend it or take it out of the folder.",
+                ". Each must be a whole PNG, JPEG, BMP or GIF file; mend it, take it out of the folder, or set "
+                "datasets.image_folder.skip_broken = True.",
             ]
         )
         with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(came), [message])]):
@@ -85,6 +106,11 @@ class ImageFolder(ganlab.Dataset):
     def labels(self, numbers: tf.Tensor) -> tf.Tensor:
         """The places of the images' subfolders among their sorted names, `(n,)` int64."""
         return tf.gather(tf.constant(self._labels, tf.int64), numbers)
+
+    def _broken(self, names: list[str], *, every: bool) -> set[str]:
+        paths = {self._root + os.fsencode(name): name for name in names}
+        tried = [path for path in paths if every or suspicious(path)]
+        return {paths[path] for path in undecodable(tried, self._image)}
 
     def _image(self, path: tf.Tensor) -> tf.Tensor:
         size, _, channels = self.sample_shape
@@ -97,6 +123,12 @@ class ImageFolder(ganlab.Dataset):
         else:
             pixels = tf.cond(grey, lambda: pixels[..., :1], lambda: tf.image.rgb_to_grayscale(pixels[..., :3]))
         return tf.ensure_shape(square(from_bytes(pixels), size), self.sample_shape)
+
+
+def _listed(names: set[str]) -> str:
+    """The first few of them, `'a.png', 'b.png' and 7 more`."""
+    shown = ", ".join(repr(name) for name in sorted(names)[:3])
+    return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def _is_image(file: Path, root: Path) -> bool:

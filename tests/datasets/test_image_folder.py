@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -84,9 +86,10 @@ def test_a_broken_file_is_named_and_the_others_are_not(tmp_path, through_pipelin
     for name in ("a", "b", "c", "d"):
         save(tmp_path / f"{name}.png", picture(8, 8))
     save(tmp_path / "e.jpg", picture(64, 64))
+    # Broken inside, so that the first and last bytes do not show it.
     broken = tmp_path / "b.png"
-    broken.write_bytes(broken.read_bytes()[:60])
-    (tmp_path / "e.jpg").write_bytes(b"no JPEG at all")
+    broken.write_bytes(broken.read_bytes()[:60] + b"?" * 8 + broken.read_bytes()[68:])
+    (tmp_path / "e.jpg").write_bytes(b"\xff\xd8no JPEG at all\xff\xd9")
     folder = ImageFolder(path=str(tmp_path), size=8)
     assert through_pipeline(folder, [0, 2, 3], batch=3).shape == (3, 8, 8, 3)
     with pytest.raises(tf.errors.InvalidArgumentError) as error:
@@ -99,9 +102,81 @@ def test_a_broken_file_is_named_and_the_others_are_not(tmp_path, through_pipelin
         through_pipeline(folder, [0, 2], batch=2)
 
 
+@pytest.fixture
+def thousands(tmp_path):
+    """Two thousand small pictures, of which number 1234 is a copy that was cut off."""
+    whole = save(tmp_path / "0000.png", picture(8, 8))
+    data = (tmp_path / "0000.png").read_bytes()
+    for number in range(1, 2000):
+        (tmp_path / f"{number:04d}.png").write_bytes(data)
+    (tmp_path / "1234.png").write_bytes(data[:-30])
+    return whole
+
+
+def test_one_broken_file_among_thousands_is_named_before_training(tmp_path, thousands):
+    with pytest.raises(ganlab.ConfigError) as error:
+        ImageFolder(path=str(tmp_path), size=8)
+    assert str(error.value) == (
+        f"datasets.image_folder.path = {str(tmp_path)!r} has broken files: 1 of 2000 files cannot be decoded: "
+        "'1234.png'. Mend or remove them, or set datasets.image_folder.skip_broken = True."
+    )
+
+
+def test_broken_files_are_skipped_where_that_is_asked(tmp_path, thousands, through_pipeline):
+    (tmp_path / "0007.png").write_bytes(b"")
+    broken = (tmp_path / "0009.png").read_bytes()
+    (tmp_path / "0009.png").write_bytes(broken[:60] + b"?" * 8 + broken[68:])
+    with pytest.warns(UserWarning, match=r"without broken files: 3 of 2000 files cannot be decoded: '0007.png', '0009"):
+        folder = ImageFolder(path=str(tmp_path), size=8, skip_broken=True)
+    assert (folder.size, folder.skipped) == (1997, 3)
+    images = through_pipeline(folder, [6, 7, 8, 1996], batch=4)
+    np.testing.assert_allclose(images, np.stack([thousands] * 4) / 127.5 - 1, atol=1e-6)
+
+
+def test_classes_are_those_of_the_files_that_are_left(tmp_path):
+    save(tmp_path / "cats" / "a.png", picture(8, 8))
+    save(tmp_path / "dogs" / "a.png", picture(8, 8))
+    save(tmp_path / "eels" / "a.png", picture(8, 8))
+    (tmp_path / "dogs" / "a.png").write_bytes(b"")
+    with pytest.warns(UserWarning, match="dogs/a.png"):
+        folder = ImageFolder(path=str(tmp_path), size=8, skip_broken=True)
+    assert folder.classes == 2
+    np.testing.assert_array_equal(folder.labels(tf.constant([0, 1])), [0, 1])
+
+
+def test_a_folder_of_nothing_but_broken_files_is_refused_even_so(tmp_path):
+    (tmp_path / "a.png").write_bytes(b"")
+    with pytest.raises(ganlab.ConfigError, match=r"has no file to train on: 1 of 1 files cannot be decoded: 'a\.png'"):
+        ImageFolder(path=str(tmp_path), size=8, skip_broken=True)
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.jpg", "a.bmp", "a.gif"])
+def test_every_format_that_is_cut_off_anywhere_is_found_and_no_whole_one_is(name, tmp_path):
+    save(tmp_path / name, picture(16, 16))
+    whole = (tmp_path / name).read_bytes()
+    assert ImageFolder(path=str(tmp_path), size=8).size == 1
+    if name != "a.bmp":  # of which TensorFlow reads none with bytes behind it
+        (tmp_path / name).write_bytes(whole + b"what a camera writes behind its pictures")
+        assert ImageFolder(path=str(tmp_path), size=8).size == 1
+    for length in (0, 1, 20, len(whole) // 2, len(whole) - 3):
+        (tmp_path / name).write_bytes(whole[:length])
+        with pytest.raises(ganlab.ConfigError, match="has broken files"):
+            ImageFolder(path=str(tmp_path), size=8)
+
+
 def test_names_need_not_be_plain_text(tmp_path, through_pipeline):
     pixels = save(tmp_path / "größe 1.png", picture(4, 4))
     images = through_pipeline(ImageFolder(path=str(tmp_path), size=4), [0], batch=1)
+    np.testing.assert_allclose(images[0], pixels / 127.5 - 1, atol=1e-6)
+
+
+def test_names_need_not_be_text_at_all(tmp_path, through_pipeline):
+    folder = os.fsencode(tmp_path) + b"/with space \xff"
+    os.mkdir(folder)
+    pixels = picture(4, 4)
+    with open(folder + b"/\xfe.png", "wb") as file:
+        Image.fromarray(pixels).save(file, "png")
+    images = through_pipeline(ImageFolder(path=os.fsdecode(folder), size=4), [0], batch=1)
     np.testing.assert_allclose(images[0], pixels / 127.5 - 1, atol=1e-6)
 
 
