@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,9 @@ from ganlab.lazy import require
 from ganlab.lazy import tensorflow as tf
 from ganlab_datasets.checks import check_whole, refusal
 from ganlab_datasets.pixels import from_bytes, gather, square
+
+# "huggingface:mnist", "kubric:movi_a"; in "mnist:3.0.1" it is the version that follows.
+_NAMESPACE = re.compile(r"[^/:]+:(?![\d*])")
 
 
 class TfdsImages(ganlab.Dataset):
@@ -45,10 +49,14 @@ class TfdsImages(ganlab.Dataset):
 
         Raises:
             MissingDependencyError: TensorFlow Datasets is not installed, or the set is not prepared.
-            ConfigError: There is no such set, split or feature, or the feature is no image.
+            ConfigError: There is no such set, split or feature, the set is code from elsewhere, or the feature is no
+                image.
         """
         if resize is not None:
             check_whole("tfds", resize=resize)
+        if _NAMESPACE.match(name):
+            rule = "names a set of a namespace, whose code would be downloaded and executed; use one of TensorFlow"
+            raise refusal("tfds", "name", name, f"{rule} Datasets' own.")
         self._source = _open(name, split, data_dir, download)
         if len(self._source) == 0:
             raise refusal("tfds", "split", split, f"of {name!r} is empty; there must be an example.")

@@ -123,3 +123,18 @@ def test_unknown_sets_splits_and_features_are_refused(tfds):
     tfds([])
     with pytest.raises(ganlab.ConfigError, match=r"split = 'train' of 'tiny' is empty"):
         TfdsImages(name="tiny")
+
+
+@pytest.mark.parametrize("name", ["huggingface:mnist", "kubric:movi_a/128x128:1.0.0"])
+def test_sets_that_are_code_from_elsewhere_are_refused(tfds, name):
+    calls = tfds(IMAGES)
+    with pytest.raises(ganlab.ConfigError, match="names a set of a namespace, whose code would be downloaded and exec"):
+        TfdsImages(name=name)
+    assert calls == []
+
+
+@pytest.mark.parametrize("name", ["lsun/bedroom:3.1.0", "mnist:3.*.*", "mnist"])
+def test_versions_are_no_namespaces(tfds, name):
+    calls = tfds(IMAGES)
+    TfdsImages(name=name)
+    assert [called for called, _ in calls] == [name]
