@@ -55,7 +55,8 @@ def test_a_process_is_killed_before_or_after_a_rename(script, part, left):
 
 
 def test_only_operations_on_files_that_match_count(script, tmp_path):
-    code = f"open('{tmp_path}/outside', 'w')\nopen('a', 'w')\nos.mkdir('kept')\nopen('kept/b', 'w')\nopen('kept/c', 'w')"
+    names = [f"{tmp_path}/outside", "a", "kept/b", "kept/c"]
+    code = f"for name in {names}:\n    if 'b' in name: os.mkdir('kept')\n    open(name, 'w')"
     script(code, Fault("kill", match="/kept", at=2, part=0.9))
     assert sorted(path.name for path in script.run.rglob("*")) == ["a", "b", "kept"]
     shutil.rmtree(script.run / "kept")

@@ -1,0 +1,82 @@
+"""Event files come in pieces, in the order in which they were written, and say as an OSError what went wrong."""
+
+import time
+
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+
+from ganlab.telemetry import events
+from ganlab.telemetry.event_file import PATTERN, EventFile
+
+
+def event(step, value=1.0):
+    return Event(step=step, wall_time=1.0, summary=Summary(value=[Summary.Value(tag="a", simple_value=value)]))
+
+
+VERSION = Event(wall_time=1.0, file_version="brain.Event:2")
+# Room for ten events after the record that each file begins with.
+TEN = len(VERSION.SerializeToString()) + 10 * len(event(100).SerializeToString())
+
+
+def files(folder):
+    return sorted(folder.glob(PATTERN))
+
+
+def steps(folder):
+    return [scalar.step for scalar in EventAccumulator(str(folder)).Reload().Scalars("a")]
+
+
+def test_a_full_file_is_followed_by_another_and_tensorboard_reads_on(tmp_path):
+    file = EventFile(tmp_path, full_bytes=TEN)
+    for step in range(90, 120):
+        file.add(event(step))
+    file.close()
+    assert len(files(tmp_path)) == 3
+    assert steps(tmp_path) == list(range(90, 120))
+
+
+def test_cutting_leaves_files_of_earlier_steps_as_they_are_and_removes_those_of_later_ones(tmp_path):
+    file = EventFile(tmp_path, full_bytes=TEN)
+    for step in range(90, 120):
+        file.add(event(step))
+    file.close()
+    first, _, third = files(tmp_path)
+    before = first.stat().st_ino, first.read_bytes()
+    events.cut(tmp_path, after=104)
+    assert (first.stat().st_ino, first.read_bytes()) == before
+    assert steps(tmp_path) == list(range(90, 105))
+    assert len(third.read_bytes()) < 60  # the version alone
+    events.cut(tmp_path, after=-1)
+    assert files(tmp_path) == []
+
+
+def test_files_keep_their_order_when_the_clock_is_set_back(tmp_path, monkeypatch):
+    for now, step in ((5000.0, 1), (3000.0, 2), (3000.0, 3)):
+        monkeypatch.setattr(time, "time", lambda now=now: now)
+        file = EventFile(tmp_path)
+        file.add(event(step))
+        file.close()
+    assert [path.name.split(".")[3] for path in files(tmp_path)] == ["0000005000", "0000005001", "0000005002"]
+    assert steps(tmp_path) == [1, 2, 3]
+
+
+def test_what_was_flushed_is_there_for_a_reader(tmp_path):
+    file = EventFile(tmp_path)
+    file.add(event(1))
+    file.flush()
+    assert steps(tmp_path) == [1]
+    file.close()
+    file.close()
+
+
+def test_a_folder_that_cannot_be_written_to_is_an_oserror(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="file"):
+        EventFile(tmp_path / "file")
+    (tmp_path / "folder").mkdir()
+    file = EventFile(tmp_path / "folder")
+    file._path.unlink()
+    with pytest.raises(FileNotFoundError):
+        file.flush()
