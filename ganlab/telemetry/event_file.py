@@ -92,4 +92,4 @@ class EventFile:
 
 def _time_of(path: Path) -> int:
     part = path.name.split(".")[3]
-    return int(part) if part.isdigit() else 0
+    return int(part) if part.isdecimal() else 0

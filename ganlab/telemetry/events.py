@@ -11,6 +11,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
+from google.protobuf.message import DecodeError
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 from tensorboard.plugins.hparams import metadata as hparams_metadata
@@ -50,7 +51,7 @@ def _cut(path: Path, after: int) -> None:
 
 
 def _kept(path: Path, after: int) -> Iterator[bytes]:
-    return (record for record, data in _records(path) if _stays(Event.FromString(data), after))
+    return (record for record, event in _records(path) if _stays(event, after))
 
 
 def _stays(event: Event, after: int) -> bool:
@@ -58,8 +59,8 @@ def _stays(event: Event, after: int) -> bool:
     return event.step <= after and hparams_metadata.SESSION_END_INFO_TAG not in tags
 
 
-def _records(path: Path) -> Iterator[tuple[bytes, bytes]]:
-    """Each whole record with its data, up to the first that is torn.
+def _records(path: Path) -> Iterator[tuple[bytes, Event]]:
+    """Each whole record with its event, up to the first that is torn.
 
     Data's checksum is computed in Python, a microsecond a byte: only the last record's is, which a kill may have torn.
     """
@@ -70,7 +71,13 @@ def _records(path: Path) -> Iterator[tuple[bytes, bytes]]:
             if len(head) < 12 or struct.unpack("<I", head[8:])[0] != masked_crc32c(head[:8]):
                 return
             (length,) = struct.unpack("<Q", head[:8])
+            if length > size:
+                return
             data, foot = file.read(length), file.read(4)
             if len(foot) < 4 or (file.tell() == size and struct.unpack("<I", foot)[0] != masked_crc32c(data)):
                 return
-            yield head + data + foot, data
+            try:
+                event = Event.FromString(data)
+            except DecodeError:
+                return
+            yield head + data + foot, event
