@@ -1,5 +1,7 @@
 """What stops a run and what warns of one."""
 
+import json
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -79,6 +81,21 @@ def test_a_constraint_that_fails_warns_once_after_ten_rows(made, tag, value, say
     assert len(seen[9]) == 1
     assert says in seen[9][0]
     assert seen[10:] == [[]] * 20
+
+
+def test_what_is_remembered_goes_on():
+    def made():
+        return Warnings(
+            ConstraintStack([constraint("gradient_penalty")], ["gradient_penalty"]),
+            [Metric("constraints/gradient_penalty/slope")],
+        )
+
+    before, after = made(), made()
+    steep = list(rows("constraints/gradient_penalty/slope", [2.5] * 12))
+    assert not [said for row in steep[:7] for said in before.row(row)]
+    after.go_on(json.loads(json.dumps(before.state())))
+    assert after.complaints == before.complaints != []
+    assert [bool(list(after.row(row))) for row in steep[7:]] == [False, False, True, False, False]
 
 
 def test_a_sound_constraint_does_not_warn():

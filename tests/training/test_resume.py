@@ -10,7 +10,7 @@ import time
 import pytest
 import tensorflow as tf
 from small import constraint, sgd, small
-from whole_runs import assert_equal_runs, everything, lines, stopped_at
+from whole_runs import assert_equal_runs, everything, lines, stopped_at, texts
 
 import ganlab
 from ganlab.training import train
@@ -90,6 +90,74 @@ def test_event_files_lose_what_a_kill_tore(completed, tmp_path):
 
     assert_equal_runs(completed, train(everything(), folder, resume=True))
     assert len(list(folder.glob("events.out.tfevents.*"))) == 2
+
+
+def clipped():
+    """A run that warns at its tenth row of weights at their limits, and evaluates where no row has been since."""
+    parts = {"constraints": [constraint("weight_clipping", limit=1e-4)], "steps": 14, "log_every": 1}
+    return small(2, **parts, evaluate_every=6, checkpoint_every=4)
+
+
+@pytest.fixture(scope="module")
+def warned(cpus, tmp_path_factory):
+    return train(clipped(), tmp_path_factory.mktemp("warned") / "run")
+
+
+def assert_warned_as(run, other):
+    (warning,) = other.info["warnings"]
+    assert texts(other, "warnings") == [(10, warning.encode())]
+    assert other.info["health"] == run.info["health"] != []
+    for tag in ("warnings", "health", "experiment"):
+        assert texts(run, tag) == texts(other, tag)
+    assert run.info["warnings"] == [warning]
+
+
+@pytest.mark.parametrize("step", [8, 10, 12], ids=["before", "at the warning", "at an evaluation"])
+def test_an_interrupted_run_warns_as_if_nothing_had_been(warned, tmp_path, monkeypatch, step):
+    with monkeypatch.context() as patch:
+        stopped_at(patch, step)
+        train(clipped(), tmp_path / "run")
+    assert_warned_as(train(clipped(), tmp_path / "run", resume=True), warned)
+
+
+@pytest.mark.parametrize("kept", [["step-00000004", "step-00000008"], []], ids=["from before", "from the start"])
+def test_a_killed_run_warns_again(warned, tmp_path, kept):
+    # run.json knows of the warning already, and the text of it is cut.
+    folder = tmp_path / "run"
+    shutil.copytree(warned.path, folder)
+    for path in (folder / "checkpoints").iterdir():
+        if path.name not in kept:
+            shutil.rmtree(path)
+    ganlab.Run(folder).update(status="running")
+    assert_warned_as(train(clipped(), folder, resume=True), warned)
+
+
+def test_a_run_that_begins_again_has_its_charts_and_hyperparameters(completed, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(completed.path, folder)
+    shutil.rmtree(folder / "checkpoints")
+    for path in folder.glob("events.out.tfevents.*"):  # killed before any of it was on disk
+        path.write_bytes(b"")
+    ganlab.Run(folder).update(status="running")
+    resumed = train(everything(), folder, resume=True)
+    assert_equal_runs(completed, resumed)
+    layout = "custom_scalars__config__"
+    assert texts(resumed, layout) == texts(completed, layout) != []
+    assert len(texts(resumed, "_hparams_/session_start_info")) == 1
+
+
+def test_a_run_says_that_it_is_completed_when_its_files_are(completed, tmp_path, monkeypatch):
+    from ganlab.telemetry.tensorboard import TensorBoardWriter
+
+    def full(self):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TensorBoardWriter, "close", full)
+        with pytest.raises(ganlab.TrainingFailedError, match="No space left"):
+            train(everything(), tmp_path / "run")
+    assert ganlab.Run(tmp_path / "run").info["status"] == "failed"
+    assert_equal_runs(completed, train(everything(), tmp_path / "run", resume=True))
 
 
 def test_a_completed_run_has_nothing_to_go_on_with(completed):

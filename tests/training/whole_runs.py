@@ -62,6 +62,17 @@ def scalars(run):
     return sorted(found)
 
 
+def texts(run, tag):
+    """The texts of a tag in the event files, by step, in the order of the files."""
+    return [
+        (event.step, b"".join(value.tensor.string_val))
+        for path in sorted(run.path.glob("events.out.tfevents.*"))
+        for event in EventFileLoader(str(path)).Load()
+        for value in event.summary.value
+        if value.tag == tag
+    ]
+
+
 def assert_equal_runs(one, other):
     """Bit for bit, but for times."""
     (step, numbers), (other_step, others) = checkpointed(one), checkpointed(other)
