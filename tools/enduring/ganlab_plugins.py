@@ -1,0 +1,27 @@
+"""Notes what the process takes, at every hundredth step, outside the run's folder."""
+
+import json
+import os
+from pathlib import Path
+
+import ganlab
+
+EVERY = 100
+
+
+@ganlab.hookimpl
+def ganlab_metrics(run, records):
+    """Notes memory, descriptors and threads."""
+    step = records[0].step
+    if step % EVERY:
+        return
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    taken = {
+        "step": step,
+        "resident": int(status["VmRSS"].split()[0]) / 1024,
+        "peak": int(status["VmHWM"].split()[0]) / 1024,
+        "descriptors": len(os.listdir("/proc/self/fd")) - 1,  # but for the one that lists them
+        "threads": int(status["Threads"]),
+    }
+    with open(os.environ["ENDURANCE_NOTES"], "a") as file:
+        file.write(json.dumps(taken) + "\n")
