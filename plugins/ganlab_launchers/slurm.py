@@ -181,10 +181,10 @@ class _SubmititJob(ganlab.Job):
             leave_word(self._own, str(self._beats))
 
     def _ended(self) -> int | None:
+        state = self._state()  # before looking for results: what has ended by now has written its own
         tasks = [self._job.task(number) for number in range(self._job.num_tasks)]
         if all(task.paths.result_pickle.exists() for task in tasks):
             return max((self._result(task) for task in tasks), default=1)
-        state = self._state()
         if state not in _ENDED:
             return None
         now = time.monotonic()

@@ -49,7 +49,7 @@ def launcher(request, monkeypatch):
 def test_it_hands_on_environment_folder_and_status_and_adds_to_the_log(launcher, tried, told, tmp_path):
     (tmp_path / "log.txt").write_text("what was there\n")
     jobs = [tried(launcher, GIVEN, COLOUR="red", OMP_NUM_THREADS="3", STATUS=str(n)) for n in (0, 3)]
-    assert [status(job) for job in jobs] == [0, 3]
+    assert [status(job) for job in jobs] == [0, 3], told("")
     assert [job.poll() for job in jobs] == [0, 3]  # and so it stays
     lines = told("error").splitlines()
     assert lines[0] == "what was there"
