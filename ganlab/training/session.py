@@ -8,7 +8,6 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,7 @@ from ganlab.training.looking import Looks
 from ganlab.training.loop import Trainer
 from ganlab.training.resuming import go_back
 from ganlab.training.rows import Rows
-from ganlab.training.stopping import signals
+from ganlab.training.stopping import Received, StoppedError, signals
 
 # Long enough that what the host does between chunks is lost in it, short enough that Ctrl-C and the bar answer.
 _CHUNK_SECONDS = 1.0
@@ -122,7 +121,7 @@ class _Session:
         looks: Looks,
         run: Run,
         journal: Journal,
-        received: Sequence[signal.Signals],
+        received: Received,
     ) -> None:
         self._experiment, self._trainer, self._evaluation, self._looks = experiment, trainer, evaluation, looks
         self._run, self._journal, self._received = run, journal, received
@@ -169,6 +168,8 @@ class _Session:
         except WorkerLostError:
             status = "interrupted"
             raise
+        except StoppedError:
+            status, fields["signal"] = "interrupted", self._received.first.name if self._received.first else None
         except KeyboardInterrupt:
             status, fields["signal"] = "interrupted", "SIGINT"
             raise
@@ -185,7 +186,7 @@ class _Session:
             values = trainer.train(length)
             row = self._take(step, values)
             # Every process must take the same turns, so the slowest one's time and anybody's signal count for all.
-            seconds, stop = trainer.agree([time.monotonic() - begun, float(self._received[0] if self._received else 0)])
+            seconds, stop = trainer.agree([time.monotonic() - begun, float(self._received.first or 0)])
             length = max(1, min(2 * length, int(length * _CHUNK_SECONDS / max(seconds, 1e-6))))
             if stop and trainer.state.step < experiment.steps:
                 self._signal = signal.Signals(int(stop)).name
@@ -223,12 +224,16 @@ class _Session:
         experiment, step = self._experiment, self._trainer.state.step
         last = step == experiment.steps
         row = [*row, *(self._rows.rest(step) if last else [])]
+        found: list[Record] = []
         if self._chief:
             try:
-                row += self._look(step, last)
+                # The others of several workers would wait for this one, so they all hear of a signal after a chunk.
+                with self._received.leaving(self._experiment.strategy.cluster_resolver is None):
+                    found = self._look(step, last)
             except BaseException:
                 self._leave(row)
                 raise
+        row += found
         self._journal.row(row)
         if last or _due(step, experiment.checkpoint_every):
             self._save()

@@ -92,6 +92,35 @@ def test_event_files_lose_what_a_kill_tore(completed, tmp_path):
     assert len(list(folder.glob("events.out.tfevents.*"))) == 2
 
 
+class Slow(ganlab.Evaluator):
+    """Takes a minute at a step, in which a signal comes, and swallows every exception."""
+
+    at = None
+
+    def evaluate(self, sample, dataset, run):
+        if Slow.at and run and run.info["step"] >= Slow.at - 2:
+            signal.raise_signal(signal.SIGTERM)
+            try:
+                time.sleep(60)
+            except Exception:
+                time.sleep(60)
+        return {"mean": float(sample(10, 0).mean())}
+
+
+@pytest.mark.parametrize("at", [5, 10], ids=["between", "at the end"])
+def test_an_evaluation_is_left_when_the_run_is_to_stop_and_done_by_the_resumed_one(tmp_path, monkeypatch, at):
+    whole = train(everything(evaluators=[Slow()]), tmp_path / "whole")
+    monkeypatch.setattr(Slow, "at", at)
+    begun = time.monotonic()
+    run = train(everything(evaluators=[Slow()]), tmp_path / "run")
+    assert time.monotonic() - begun < 50
+    assert (run.info["status"], run.info["step"], run.info["signal"]) == ("interrupted", at, "SIGTERM")
+    assert Checkpoints(run.path / "checkpoints").latest().step == at
+
+    monkeypatch.setattr(Slow, "at", None)
+    assert_equal_runs(whole, train(everything(evaluators=[Slow()]), tmp_path / "run", resume=True))
+
+
 def clipped():
     """A run that warns at its tenth row of weights at their limits, and evaluates where no row has been since."""
     parts = {"constraints": [constraint("weight_clipping", limit=1e-4)], "steps": 14, "log_every": 1}
