@@ -3,6 +3,7 @@
     python tools/chaos.py --kills 10
     python tools/chaos.py --kills 100 --seed 1 --jobs 2 --json chaos.json
     python tools/chaos.py --kills 20 --gin mine.gin --param experiment.steps=500
+    python tools/chaos.py --kills 10 --only SIGTERM
 
 Each run is stopped several times: by signals at random moments; in the midst of a write, an fsync or a rename of its
 files; by a loss of power, which takes what no fsync made safe; by a disk that is full or read-only; and with its newest
@@ -38,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--gin", default=str(_DIGITS), help="the experiment; by default digits on two replicas")
     parser.add_argument("--param", action="append", default=[], help="an override, as of `ganlab run`")
     parser.add_argument("--kills", type=int, default=10, help="how often runs are stopped, in all (default 10)")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="this kind alone, as SIGTERM")
     parser.add_argument("--seed", type=int, default=0, help="decides how and when (default 0)")
     parser.add_argument(
         "--reach", type=float, default=0.5, help="most of a run before a kill, from 0 to 1 (default .5)"
@@ -59,11 +61,15 @@ def _kill(options: argparse.Namespace, folder: Path) -> int:
     start_tensorflow()
     from killing.chains import Bench, Kill
     from killing.faults import build
+    from killing.kinds import KINDS
     from killing.processes import Experiment
 
     given = [part for param in options.param for part in ("--param", param)]
     experiment = Experiment(("--gin", options.gin, *given), Path(options.gin).stem, folder)
-    bench = Bench(experiment, build(folder), kills=options.kills, seed=options.seed, reach=options.reach)
+    kinds = [kind for kind in KINDS if not options.only or kind.name in options.only]
+    if not kinds:
+        raise SystemExit(f"--only {options.only}: there is none. Take of {[kind.name for kind in KINDS]}.")
+    bench = Bench(experiment, build(folder), kinds, kills=options.kills, seed=options.seed, reach=options.reach)
     begun = time.monotonic()
     reference = bench.reference()
     print(

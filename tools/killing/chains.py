@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
@@ -16,7 +16,7 @@ from ganlab.runs import Run
 from ganlab.training.checkpoints import Checkpoint, Checkpoints
 from killing.equality import counted, differing_checkpoints, differing_runs
 from killing.faults import Fault, Preload
-from killing.kinds import KINDS, Kind
+from killing.kinds import Kind
 from killing.power import lose_power
 from killing.processes import Ended, Experiment, train
 
@@ -70,12 +70,15 @@ class Reference:
 class Bench:
     """Trains the reference, and then runs that are stopped."""
 
-    def __init__(self, experiment: Experiment, library: Path, *, kills: int, seed: int, reach: float) -> None:
+    def __init__(
+        self, experiment: Experiment, library: Path, kinds: Sequence[Kind], *, kills: int, seed: int, reach: float
+    ) -> None:
         """Takes the experiment.
 
         Args:
             experiment: What is trained.
             library: Of faults.
+            kinds: How runs are stopped, each as often as the others.
             kills: How often runs are stopped, in all.
             seed: Decides how and when.
             reach: The part of a run, at most, that a process does before it is stopped.
@@ -84,7 +87,7 @@ class Bench:
         random = np.random.default_rng(seed)
         self._kinds: deque[Kind] = deque()
         while len(self._kinds) < kills:
-            self._kinds.extend(KINDS[i] for i in random.permutation(len(KINDS))[: kills - len(self._kinds)])
+            self._kinds.extend(kinds[i] for i in random.permutation(len(kinds))[: kills - len(self._kinds)])
         self._lock = Lock()
         self._started = 0
 
