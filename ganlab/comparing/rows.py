@@ -55,11 +55,14 @@ def read_series(path: Path, tags: Sequence[str]) -> dict[str, Series]:
         raise RunError(f"{path} cannot be read: {error.strerror}.") from None
     data = data[: data.rfind(b"\n") + 1]
     ends = np.flatnonzero(np.frombuffer(data, np.uint8) == _NEWLINE)
-    steps = _steps(data, ends)
+    try:
+        steps = _steps(data, ends)
+        found = {} if steps is None else {tag: _scan(data, ends, steps, tag) for tag in tags}
+    except (ValueError, OverflowError):  # something that is no number: parsing tells where
+        steps = None
     if steps is None:
         return _parse(path, tags)
-    found = ((tag, _scan(data, ends, steps, tag)) for tag in tags)
-    return {tag: series for tag, series in found if len(series.steps)}
+    return {tag: series for tag, series in found.items() if len(series.steps)}
 
 
 def logged_tags(path: Path) -> set[str]:
@@ -68,7 +71,14 @@ def logged_tags(path: Path) -> set[str]:
         found = set(_TAG.findall(path.read_bytes()))
     except OSError:
         return set()
-    return {json.loads(b'"' + tag + b'"') for tag in found}
+    return {tag for tag in map(_text, found) if tag is not None}
+
+
+def _text(tag: bytes) -> str | None:
+    try:
+        return str(json.loads(b'"' + tag + b'"'))
+    except ValueError:  # part of a line that is none
+        return None
 
 
 def _steps(data: bytes, ends: np.ndarray) -> np.ndarray | None:
@@ -89,8 +99,8 @@ def _steps(data: bytes, ends: np.ndarray) -> np.ndarray | None:
 def _is_ours(line: bytes) -> bool:
     try:
         content = json.loads(line)
-        first = all(next(iter(entry)) == "reduced" for entry in content["metrics"].values())
-    except (ValueError, KeyError, TypeError, AttributeError, StopIteration):
+        first = all(next(iter(entry), None) == "reduced" for entry in content["metrics"].values())
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return False
     return first and json.dumps(content).encode() == line
 

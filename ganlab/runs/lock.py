@@ -187,7 +187,7 @@ def _read(path: Path) -> dict[str, Any] | None:
         left = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return left if isinstance(left, dict) else {}
 
@@ -201,14 +201,14 @@ def _started(pid: Any) -> str:
     try:
         stat = Path(f"/proc/{int(pid)}/stat").read_text()
         return stat.rpartition(")")[2].split()[19]  # field 22 of proc(5), in ticks since boot
-    except (OSError, ValueError, TypeError, IndexError):
+    except (OSError, ValueError, TypeError, IndexError, OverflowError):
         pass
     try:
         os.kill(int(pid), 0)
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, OverflowError):
         return ""
     return "unknown"  # no /proc here, as on macOS: the number must do
 
 
 def _holder(lock: dict[str, Any]) -> str:
-    return f"process {lock['pid']} on {lock['host']}" if lock.get("pid") else "another process"
+    return f"process {lock['pid']} on {lock.get('host')}" if lock.get("pid") else "another process"

@@ -36,7 +36,7 @@ def _used_by(folder: Path) -> str | None:
     try:
         info = json.loads((folder / "run.json").read_text(encoding="utf-8"))
         return str(info["provenance"]["plugins"][plugins.LOCAL_MODULE]["distribution"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ KEEP = 3
 _VARIABLES, _PENDING, _MANIFEST = "variables", "pending.npy", "manifest.json"
 # What resuming finds damaged is moved to this name, so that it is neither used nor counted again.
 _DAMAGED = "damaged-"
+_NAME = re.compile(r"step-[0-9]{8,18}")
 
 
 @dataclass(frozen=True)
@@ -49,15 +51,21 @@ class Checkpoint:
         owed = self._manifest().get("owed")
         if owed is None:
             return None
-        return [
-            Record(self.step, tag, float(reduced), tuple(float(value) for value in replicas))
-            for tag, reduced, replicas in owed
-        ]
+        try:
+            return [
+                Record(self.step, str(tag), float(reduced), tuple(float(value) for value in replicas))
+                for tag, reduced, replicas in owed
+            ]
+        except (ValueError, TypeError, OverflowError) as error:
+            raise self._damaged(_MANIFEST, error) from error
 
     @property
     def watch(self) -> dict[str, Any]:
         """What watched over the run had seen by then; empty where the checkpoint does not say."""
-        return dict(self._manifest().get("watch") or {})
+        watch = self._manifest().get("watch") or {}
+        if not isinstance(watch, dict):
+            raise self._damaged(_MANIFEST, f"watch is {watch!r:.60}")
+        return watch
 
     def check_fits(self, metrics: Sequence[Metric], replicas: int) -> None:
         """Checks that a run may go on from here.
@@ -85,28 +93,28 @@ class Checkpoint:
             manifest = json.loads((self.path / _MANIFEST).read_text(encoding="utf-8"))
             if manifest.pop("checksum") != _checksum(manifest):
                 return f"{_MANIFEST} has changed since it was written"
-            files = manifest["files"]
+            files = {str(name): (then["bytes"], then["sha256"]) for name, then in manifest["files"].items()}
         except OSError as error:
             return f"{_MANIFEST} cannot be read ({error.strerror})"
-        except (ValueError, KeyError, AttributeError, TypeError):
+        except (ValueError, LookupError, AttributeError, TypeError, RecursionError):
             return f"{_MANIFEST} is torn"
-        for name, then in files.items():
+        for name, (size, digest) in files.items():
+            if Path(name).name != name:
+                return f"{_MANIFEST} names {name!r}, which is no file of it"
             try:
                 now = _fingerprint(self.path / name)
-            except OSError as error:
-                return f"{name} cannot be read ({error.strerror})"
-            if now != then:
-                sizes = f": {now['bytes']} of {then['bytes']} bytes" if now["bytes"] != then["bytes"] else ""
+            except (OSError, ValueError) as error:
+                return f"{name} cannot be read ({getattr(error, 'strerror', error)})"
+            if now != {"bytes": size, "sha256": digest}:
+                sizes = f": {now['bytes']} of {size} bytes" if now["bytes"] != size else ""
                 return f"{name} is not what was written{sizes}"
         return None
 
     def _manifest(self) -> dict[str, Any]:
         try:
             return dict(json.loads((self.path / _MANIFEST).read_text(encoding="utf-8")))
-        except (OSError, ValueError) as error:
-            raise RunError(
-                f"The checkpoint {self.path} is damaged: {_MANIFEST}: {error}. Remove its folder."
-            ) from error
+        except (OSError, ValueError, TypeError, RecursionError) as error:
+            raise self._damaged(_MANIFEST, error) from error
 
     def pending(self) -> np.ndarray:
         """Metrics of the iterations since the last logged row, `(iterations, replicas, metrics)`.
@@ -115,12 +123,17 @@ class Checkpoint:
             RunError: They cannot be read.
         """
         try:
-            return np.load(self.path / _PENDING, allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
-            raise RunError(
-                f"The checkpoint {self.path} is damaged: {_PENDING}: {error}. Remove its folder to go on from an "
-                "earlier one."
-            ) from error
+            values = np.load(self.path / _PENDING, allow_pickle=False)
+            if not isinstance(values, np.ndarray) or values.dtype != np.float32:
+                raise ValueError("it holds no float32 numbers")
+            return values
+        except Exception as error:  # a torn file leads to errors of tokenize, zipfile, or of memory, among others
+            raise self._damaged(_PENDING, error) from error
+
+    def _damaged(self, file: str, reason: object) -> RunError:
+        return RunError(
+            f"The checkpoint {self.path} is damaged: {file}: {reason}. Remove its folder to go on from an earlier one."
+        )
 
 
 class Checkpoints:
@@ -131,7 +144,8 @@ class Checkpoints:
 
     def all(self) -> list[Checkpoint]:
         """Those that are complete."""
-        found = [path for path in self._folder.glob("step-*") if (path / _MANIFEST).is_file()]
+        found = [path for path in self._folder.glob("step-*") if _NAME.fullmatch(path.name)]
+        found = [path for path in found if (path / _MANIFEST).is_file()]
         checkpoints = [Checkpoint(path, int(path.name.removeprefix("step-"))) for path in found]
         return sorted(checkpoints, key=lambda checkpoint: checkpoint.step)
 
