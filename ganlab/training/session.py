@@ -8,6 +8,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,8 @@ def train(
         if before is not None:
             differing = check_resumable(before, experiment.recipe, allow_changes=allow_changes)
             if chief:
-                held.enter_context(locked(before, screen.warning))
+                with _written(before):
+                    held.enter_context(locked(before, screen.warning))
         screen.message(_opening(experiment))
         trainer = Trainer(experiment)
         trainer.trace()
@@ -87,24 +89,26 @@ def train(
             run = Run(_create(experiment, trainer, Path(scratch.name) / "run").path, keeps=scratch)
         elif before is not None:
             run = before
-            take_changes(run, experiment.recipe, differing)
-            resumed = [
-                *run.info.get("resumed", []),
-                {**_provenance(), "step": trainer.state.step, "changes": differing},
-            ]
-            run.update(resumed=resumed, replicas=experiment.replicas, strategy=type(experiment.strategy).__name__)
+            with _written(run):
+                take_changes(run, experiment.recipe, differing)
+                resumed = [
+                    *run.info.get("resumed", []),
+                    {**_provenance(), "step": trainer.state.step, "changes": differing},
+                ]
+                run.update(resumed=resumed, replicas=experiment.replicas, strategy=type(experiment.strategy).__name__)
         else:
             run = _create(experiment, trainer, run_dir)
-            held.enter_context(locked(run))
+            with _written(run):
+                held.enter_context(locked(run))
         received = held.enter_context(signals())
         keep = _kept(checkpoint) if before is not None and chief else None
         warned = _warned(checkpoint) if before is not None and chief else None
         try:
-            journal = Journal(experiment, tags, run, screen, keep=keep, figures=figures, warned=warned)
-        except BaseException as error:
-            run.update(status="failed")
-            if isinstance(error, OSError):
-                raise _unwritable(run, error) from error
+            with _written(run):
+                journal = Journal(experiment, tags, run, screen, keep=keep, figures=figures, warned=warned)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                run.update(status="failed")
             raise
         _Session(experiment, trainer, evaluation, looks, run, journal, received).train(checkpoint)
     return run
@@ -141,10 +145,8 @@ class _Session:
         Raises:
             TrainingFailedError: Training could not go on.
         """
-        try:
+        with _written(self._run):
             self._train(checkpoint)
-        except OSError as error:
-            raise _unwritable(self._run, error) from error
 
     def _train(self, checkpoint: Checkpoint | None) -> None:
         status, fields = "failed", {}
@@ -291,6 +293,15 @@ def _kept(checkpoint: Checkpoint | None) -> int:
 def _warned(checkpoint: Checkpoint | None) -> dict[str, int] | None:
     """What a run has warned of when it goes on; None where the checkpoint does not say."""
     return {} if checkpoint is None else checkpoint.watch.get("warned")
+
+
+@contextlib.contextmanager
+def _written(run: Run) -> Iterator[None]:
+    """Inside, a run's files are written: what the disk does not take is said in a sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise _unwritable(run, error) from error
 
 
 def _unwritable(run: Run, error: OSError) -> TrainingFailedError:

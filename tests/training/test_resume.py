@@ -189,6 +189,26 @@ def test_a_run_says_that_it_is_completed_when_its_files_are(completed, tmp_path,
     assert_equal_runs(completed, train(everything(), tmp_path / "run", resume=True))
 
 
+def test_a_disk_that_is_full_from_the_start_is_a_sentence(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        stopped_at(patch, 2)
+        run = train(small(0, steps=4), tmp_path / "run")
+    written = []
+
+    def full(path, text):
+        if len(written) == room:
+            raise OSError(28, "No space left on device")
+        written.append(path.write_text(text))
+
+    for room in range(4):
+        with monkeypatch.context() as patch:
+            patch.setattr("ganlab.runs.run._write", full)
+            written.clear()
+            with pytest.raises(ganlab.TrainingFailedError, match=r"run cannot be written: .*No space left"):
+                train(small(0, steps=4), run.path, resume=True)
+    assert train(small(0, steps=4), run.path, resume=True).info["status"] == "completed"
+
+
 def test_a_completed_run_has_nothing_to_go_on_with(completed):
     with pytest.raises(ganlab.RunError, match="is completed"):
         train(everything(), completed.path, resume=True)
