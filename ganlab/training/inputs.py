@@ -65,6 +65,26 @@ class Inputs:
             )
         return tf.reshape(examples, [self._updates, self._local, *shape])
 
+    def check(self, step: int) -> None:
+        """Looks at this process's examples of one iteration.
+
+        Raises:
+            ContractError: One of them has a value that is no finite number.
+            PluginError: They cannot be read.
+        """
+        for replica in self._replicas:
+            at = tf.constant(step, tf.int64)
+            with plugin_code(selector_of(self._dataset), "examples"):
+                examples = self.examples(at, replica).numpy()
+            finite = np.isfinite(examples).reshape(self._updates * self._local, -1).all(axis=1)
+            if not finite.all():
+                numbers = self.numbers(at, replica).numpy()[~finite]
+                listed = ", ".join(map(str, sorted(set(numbers.tolist()))[:5]))
+                raise ContractError(
+                    f"{selector_of(self._dataset)} gives values that are not finite (NaN or infinity), in example "
+                    f"{listed}. Mend the data, or leave such examples out."
+                )
+
     def per_replica(self, step: tf.Tensor) -> Any:
         """Examples of this process's replicas, made here and now: for use inside the training loop."""
         with tf.device("CPU:0"):

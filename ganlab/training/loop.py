@@ -9,9 +9,10 @@ import numpy as np
 import tensorflow as tf
 
 from ganlab.composition import Experiment
+from ganlab.errors import GanlabError, TrainingFailedError
 from ganlab.training.failures import said_plainly
 from ganlab.training.gradients import compiles, set_products
-from ganlab.training.guards import Sums, checksum, magnitude
+from ganlab.training.guards import Sums, check_finite, checksum, magnitude
 from ganlab.training.inputs import Inputs
 from ganlab.training.replica import Metric
 from ganlab.training.state import TrainingState, read
@@ -50,8 +51,15 @@ class Trainer:
         return self._step.compiled
 
     def trace(self) -> None:
-        """Builds the graph without running it, so that what cannot be trained is known before anything is written."""
+        """Builds the graph without running it, so that what cannot be trained is known before anything is written.
+
+        The examples of the next iteration are looked at.
+
+        Raises:
+            GanlabError: It cannot be trained, or the examples cannot be read or are not finite.
+        """
         set_products(self.experiment)
+        self._inputs.check(self.state.step)
         start, length = tf.TensorSpec([], tf.int64), tf.TensorSpec([], tf.int32)
         self._chunk.get_concrete_function(start, length, *self._iterators())
 
@@ -75,9 +83,19 @@ class Trainer:
             rows, bits, magnitudes = self._chunk(start, length, *self._iterators())
             self.sums = Sums(self._gather(bits[None])[0], self._gather(magnitudes[None])[0])
             gathered = self._gather(rows)
+        self._check_data(gathered)
         self.state.step += count
         self._iterator_at += count
         return gathered
+
+    def _check_data(self, values: np.ndarray) -> None:
+        """Tells data that is broken from training that diverged, which looks the same in the metrics."""
+        good = check_finite(values)
+        if good is not None:
+            try:
+                self._inputs.check(self.state.step + good)
+            except GanlabError as error:
+                raise TrainingFailedError(f"In iteration {self.state.step + good + 1}: {error}") from error
 
     def _iterators(self) -> tuple[Iterator[Any], ...]:
         """The input's iterator where the examples come from one, at the state's step."""

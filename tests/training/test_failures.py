@@ -227,7 +227,8 @@ def test_an_assertion_in_a_constraint_is_not_the_datas():
 def test_an_unreadable_picture_is_one_sentence(tmp_path):
     picture = tf.io.encode_png(np.zeros((8, 8, 3), np.uint8)).numpy()
     for i in range(3):
-        (tmp_path / f"{i}.png").write_bytes(picture[:30] if i == 1 else picture)
+        # Broken inside: a picture that is cut off is found before training.
+        (tmp_path / f"{i}.png").write_bytes(picture[:43] + b"??" + picture[45:] if i == 1 else picture)
     parts = {
         "dataset": ganlab.component("datasets", "image_folder")(path=str(tmp_path), size=8, channels=3),
         "architecture": ganlab.component("architectures", "mlp")(width=4, depth=1, latent_dim=3),
