@@ -1,0 +1,61 @@
+"""Some hundred inputs for each reader of files, the same ones every time; `tools/fuzz.py` gives others for hours."""
+
+from contextlib import suppress
+
+import fuzz
+import fuzzing.metrics
+import fuzzing.runs
+import pytest
+from fuzzing import TARGETS, examples
+
+COUNTS = {"gin": 200, "metrics": 400, "runs": 100, "events": 200, "checkpoints": 200}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_nothing_but_ganlabs_own_errors_comes_out(name):
+    assert examples(name, COUNTS[name]) == COUNTS[name]
+
+
+def test_a_reader_that_lets_another_error_out_is_found(monkeypatch):
+    read = fuzzing.metrics.read_metrics
+    monkeypatch.setattr(fuzzing.metrics, "read_metrics", lambda path: read(path) if path.read_bytes() else {}["step"])
+    with pytest.raises(KeyError):
+        examples("metrics", 100)
+
+
+def test_a_reader_that_keeps_too_much_is_found(monkeypatch):
+    monkeypatch.setattr(fuzzing.metrics, "mend", lambda path, truncate_after=None: None)
+    with pytest.raises(AssertionError):
+        examples("metrics", 100)
+
+
+def test_the_inputs_reach_what_comes_after_a_right_file(monkeypatch):
+    # Inputs of which none is right would test the first check alone.
+    right = dict.fromkeys(("info", "check", "recipe"), 0)
+
+    def check(files, folder):
+        (folder / "run.json").write_bytes(files["run.json"])
+        (folder / "config.gin").write_bytes(files["config.gin"])
+        run = fuzzing.runs.Run(folder)
+        for name, read in (("info", lambda: run.info), ("check", run.check), ("recipe", run.recipe)):
+            with suppress(fuzzing.runs.GanlabError):
+                read()
+                right[name] += 1
+
+    monkeypatch.setitem(TARGETS, "runs", type(TARGETS["runs"])(TARGETS["runs"].inputs, check))
+    examples("runs", 100)
+    assert all(10 <= count <= 95 for count in right.values()), right
+
+
+def test_the_tool_says_how_many_and_tells_a_fault(monkeypatch, capsys):
+    monkeypatch.setattr(fuzz, "_ROUND", 20)
+    assert fuzz.main(["--minutes", "0.01", "--only", "events"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("events: ")
+    assert int(said.split()[1]) >= 20
+    assert said.endswith("no fault\n")
+    monkeypatch.setattr(fuzzing.metrics, "mend", lambda path, truncate_after=None: 1 / 0)
+    assert fuzz.main(["--minutes", "0.01", "--only", "metrics"]) == 1
+    output = capsys.readouterr()
+    assert "metrics: a fault with seed 0" in output.out
+    assert "ZeroDivisionError" in output.err

@@ -1,0 +1,77 @@
+"""metrics.jsonl: read as it is or refused; mended, it holds the very lines up to the step; both readers agree."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+from pathlib import Path
+
+from hypothesis import strategies as st
+
+from fuzzing.drawing import NUMBERS, WORDS, json_values, mutated
+from ganlab.comparing.rows import logged_tags, read_series
+from ganlab.errors import GanlabError
+from ganlab.telemetry.jsonl import mend, read_metrics
+
+_KEYS = ("step", "metrics", "reduced", "replicas", "critic/loss")
+
+
+def _line(step: int, **metrics: list[float]) -> bytes:
+    entries = {tag: {"reduced": sum(values) / len(values), "replicas": values} for tag, values in metrics.items()}
+    return json.dumps({"step": step, "metrics": entries}).encode() + b"\n"
+
+
+_WHOLE = b"".join(_line(step, **{"critic/loss": [0.5, step / 7], "é": [1.0]}) for step in (1, 2, 3))
+
+
+def files() -> st.SearchStrategy[bytes]:
+    """The bytes of a file."""
+    entry = st.fixed_dictionaries(
+        {"reduced": st.one_of(NUMBERS, WORDS)}, optional={"replicas": st.lists(st.one_of(NUMBERS, WORDS), max_size=3)}
+    )
+    row = st.fixed_dictionaries(
+        {"step": NUMBERS, "metrics": st.dictionaries(WORDS, st.one_of(entry, json_values(_KEYS)), max_size=3)}
+    )
+    line = st.one_of(row, json_values(_KEYS)).map(lambda value: json.dumps(value).encode() + b"\n")
+    lines = st.lists(st.one_of(line, st.sampled_from(_WHOLE.splitlines(keepends=True))), max_size=6).map(b"".join)
+    deep = st.integers(1, 5000).map(lambda depth: b"[" * depth + b"\n")
+    return st.one_of(mutated([_WHOLE]), lines, deep, st.binary(max_size=40))
+
+
+def check(data: bytes, folder: Path) -> None:
+    """Reads and mends a file."""
+    path = folder / "metrics.jsonl"
+    path.write_bytes(data)
+    tags = sorted(logged_tags(path))
+    try:
+        records = list(read_metrics(path))
+    except GanlabError:
+        _refused(path, data, tags)
+        return
+    for tag in tags:
+        ours = [(record.step, record.reduced) for record in records if record.tag == tag]
+        try:
+            series = read_series(path, [tag]).get(tag)
+        except GanlabError:
+            continue
+        theirs = [] if series is None else list(zip(series.steps.tolist(), series.values.tolist(), strict=True))
+        assert len(ours) == len(theirs), f"{tag!r}: {ours} and {theirs}"
+        assert all(map(_same, ours, theirs)), f"{tag!r}: {ours} and {theirs}"
+    whole = data.split(b"\n")[:-1]
+    steps = [json.loads(line)["step"] for line in whole]
+    last = min(steps, default=0)
+    mend(path, truncate_after=last)
+    kept = next((at for at, step in enumerate(steps) if step > last), len(steps))
+    assert path.read_bytes() == b"".join(line + b"\n" for line in whole[:kept])
+
+
+def _refused(path: Path, data: bytes, tags: list[str]) -> None:
+    for what in (lambda: mend(path), lambda: read_series(path, tags)):
+        with contextlib.suppress(GanlabError):
+            what()
+    assert data.startswith(path.read_bytes())
+
+
+def _same(one: tuple[int, float], other: tuple[int, float]) -> bool:
+    return one[0] == other[0] and (one[1] == other[1] or (math.isnan(one[1]) and math.isnan(other[1])))
