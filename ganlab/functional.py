@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ganlab import piecewise
 from ganlab.lazy import tensorflow as tf
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ def input_gradient(critic: Critic, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     with tf.GradientTape() as tape:
         tape.watch(x)
         scores = critic(x)
-    return tape.gradient(scores, x, unconnected_gradients="zero"), scores
+    with piecewise.without_curvature():
+        return tape.gradient(scores, x, unconnected_gradients="zero"), scores
 
 
 def example_norm(x: tf.Tensor, ord: float = 2.0) -> tf.Tensor:

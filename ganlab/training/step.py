@@ -138,7 +138,8 @@ class TrainingStep:
             if weight_penalty is not None:
                 # The same on every replica, and the optimizer sums over replicas.
                 total += weight_penalty / self.experiment.replicas
-        gradients = tape.gradient(total, (weights, parameters), unconnected_gradients="zero")
+        trained = [*weights.values(), *(value for group in parameters for value in group.values())]
+        gradients = _gradient(tape, total, trained)
         extra = tf.constant(0.0) if weight_penalty is None else weight_penalty
         if penalty is not None or weight_penalty is not None:
             mean = tf.reduce_mean(penalty) + extra if penalty is not None else extra
@@ -147,7 +148,7 @@ class TrainingStep:
         else:
             log.add("critic/loss", tf.reduce_mean(loss))
         log.add("critic/wasserstein", tf.reduce_mean(real_scores) - tf.reduce_mean(fake_scores))
-        return [*gradients[0].values(), *(g for group in gradients[1] for g in group.values())], model.buffers
+        return gradients, model.buffers
 
     def _update_generator(self, step: tf.Tensor) -> tuple[list[Metric], tf.Tensor]:
         state, draws = self.state, self._draws(step)
@@ -199,6 +200,13 @@ class TrainingStep:
             total = tf.reduce_sum(loss) / self.experiment.batch_size
         log.add("generator/loss", tf.reduce_mean(loss))
         return list(tape.gradient(total, weights, unconnected_gradients="zero").values()), left
+
+
+def _gradient(tape: tf.GradientTape, total: tf.Tensor, trained: list[tf.Tensor]) -> list[tf.Tensor]:
+    """The gradient of the critic's total: of the graph where there is one, since that passes by terms that are zero."""
+    if tf.executing_eagerly():
+        return tape.gradient(total, trained, unconnected_gradients="zero")
+    return tf.gradients(total, trained, unconnected_gradients="zero")
 
 
 class _CriticCalls:

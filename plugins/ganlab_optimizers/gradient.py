@@ -42,7 +42,7 @@ def adam(
         final_fraction: The share of the learning rate that is left then.
 
     Returns:
-        A `keras.optimizers.Adam`.
+        A `keras.optimizers.Adam`, its update fused.
 
     Raises:
         ConfigError: A value is out of its range.
@@ -51,7 +51,9 @@ def adam(
     _check_fraction("adam", "beta_2", beta_2)
     _check_positive("adam", "epsilon", epsilon)
     rate = _rate("adam", learning_rate, schedule, decay_steps, final_fraction)
-    return keras.optimizers.Adam(learning_rate=rate, beta_1=beta_1, beta_2=beta_2, epsilon=epsilon)
+    from ganlab_optimizers.fused import Adam
+
+    return Adam(learning_rate=rate, beta_1=beta_1, beta_2=beta_2, epsilon=epsilon)
 
 
 def rmsprop(

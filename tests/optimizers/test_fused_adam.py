@@ -1,0 +1,72 @@
+"""The fused Adam against Kingma and Ba's formula in numpy, and against Keras' own."""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+import ganlab
+
+RATE, BETA_1, BETA_2, EPSILON = 0.02, 0.5, 0.9, 1e-7
+
+
+def fused():
+    return ganlab.component("optimizers", "adam")(learning_rate=RATE, beta_1=BETA_1, beta_2=BETA_2, epsilon=EPSILON)
+
+
+def gradients(count, shape):
+    return np.random.default_rng(0).normal(size=(count, *shape)).astype(np.float32)
+
+
+def by_hand(start, given):
+    """Algorithm 1 of the paper, with epsilon where the end of section 2 has it."""
+    x = start.astype(np.float64)
+    m, v = np.zeros_like(x), np.zeros_like(x)
+    for t, g in enumerate(given.astype(np.float64), start=1):
+        m, v = BETA_1 * m + (1 - BETA_1) * g, BETA_2 * v + (1 - BETA_2) * g**2
+        x -= RATE * np.sqrt(1 - BETA_2**t) / (1 - BETA_1**t) * m / (np.sqrt(v) + EPSILON)
+    return x
+
+
+def test_ten_updates_are_the_papers():
+    start = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
+    variable, optimizer, given = keras.Variable(start), fused(), gradients(10, (3, 4))
+    optimizer.build([variable])
+    for g in given:
+        optimizer.apply([tf.constant(g)], [variable])
+    np.testing.assert_allclose(variable.numpy(), by_hand(start, given), rtol=1e-5, atol=1e-6)
+
+
+def test_variables_and_config_are_those_of_keras():
+    mine, keras_own = fused(), keras.optimizers.Adam(RATE, BETA_1, BETA_2, EPSILON)
+    for optimizer in (mine, keras_own):
+        optimizer.build([keras.Variable(np.zeros((2, 3), np.float32))])
+    assert [v.shape for v in mine.variables] == [v.shape for v in keras_own.variables]
+    assert {**mine.get_config(), "name": ""} == {**keras_own.get_config(), "name": ""}
+
+
+def test_a_gradient_of_rows_moves_them_as_a_dense_one_does():
+    start, rows = np.ones((4, 2), np.float32), np.asarray([[1.0, -2.0]], np.float32)
+    variable, optimizer = keras.Variable(start), fused()
+    optimizer.build([variable])
+    optimizer.apply([tf.IndexedSlices(tf.constant(rows), tf.constant([2]), tf.constant([4, 2]))], [variable])
+    dense = np.zeros((1, 4, 2), np.float32)
+    dense[0, 2] = rows
+    np.testing.assert_allclose(variable.numpy(), by_hand(start, dense), rtol=1e-5)
+
+
+def test_replicas_move_alike(cpus):
+    strategy = ganlab.component("strategies", "mirrored")(virtual_replicas=2)
+    start, given = np.ones((2, 3), np.float32), gradients(3, (2, 3))
+    with strategy.scope():
+        variable, optimizer = keras.Variable(start), fused()
+        optimizer.build([variable])
+
+    @tf.function
+    def update(g):
+        # Half on each replica: the optimizer sums.
+        strategy.run(lambda: optimizer.apply([g / 2], [variable]))
+
+    for g in given:
+        update(tf.constant(g))
+    for value in strategy.experimental_local_results(variable.value):
+        np.testing.assert_allclose(value.numpy(), by_hand(start, given), rtol=1e-5)
