@@ -18,6 +18,7 @@ from ganlab.errors import ConfigError
 
 # An experiment is a handful of files, a few deep; what is beyond these bounds was made to take for ever.
 _MOST_FILES, _DEEPEST = 256, 32
+_TOO_DEEP = f"brackets in more than {_DEEPEST} brackets. Write a flatter value."
 
 _WORDS = {
     "true": "Write True.",
@@ -225,7 +226,7 @@ def _parse(text: str, name: str, is_component: IsComponent) -> Iterator[Any]:
         parser = config_parser.ConfigParser(io.StringIO(text), _Delegate())
         for statement in parser:
             if isinstance(statement, config_parser.BindingStatement) and _depth(statement.value) > _DEEPEST:
-                raise RecursionError
+                raise ConfigError(f"{name}:{statement.location.line_num}: {_TOO_DEEP}")
             yield statement
     except tokenize.TokenError as error:
         message, (line, _) = error.args
@@ -238,7 +239,7 @@ def _parse(text: str, name: str, is_component: IsComponent) -> Iterator[Any]:
         raise ConfigError(f"{name}:{error.lineno}: {_explain(error.msg, line, is_component)}") from None
     except RecursionError:
         line = parser.current_token.start[0] if parser else 1
-        raise ConfigError(f"{name}:{line}: brackets in more than {_DEEPEST} brackets. Write a flatter value.") from None
+        raise ConfigError(f"{name}:{line}: {_TOO_DEEP}") from None
     except TypeError:
         line = parser.current_token.start[0] if parser else 1
         raise ConfigError(

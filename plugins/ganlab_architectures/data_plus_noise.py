@@ -48,6 +48,7 @@ class DataPlusNoise(ganlab.Architecture):
             ConfigError: A value is out of its range.
         """
         check_whole("data_plus_noise.examples", examples, 1)
+        check_whole("data_plus_noise.seed", seed, 0)
         if not (math.isfinite(std) and std >= 0):
             raise ganlab.ConfigError(f"architectures.data_plus_noise.std = {std!r} must be finite and at least 0.")
         self.dataset, self._critic, self.std, self.examples, self.seed = dataset, critic, std, examples, seed

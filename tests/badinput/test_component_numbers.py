@@ -1,0 +1,91 @@
+"""Every number that a component takes: what can be no weight, size or rate is refused by name."""
+
+import inspect
+import math
+
+import pytest
+
+from ganlab import plugins
+from ganlab.config import types
+from ganlab.errors import GanlabError
+
+# What a component needs before a number of it can be tried.
+NEEDED = {
+    "architectures.data_plus_noise": {"dataset": None, "critic": None},
+    "datasets.arrays": {"path": "data.npy"},
+    "datasets.image_folder": {"path": "pictures"},
+    "datasets.keras": {"name": "mnist"},
+    "datasets.tfds": {"name": "mnist"},
+    "evaluators.classifier_score": {"features": None},
+    "features.inception": {"path": "weights.h5"},
+}
+# Numbers of any sign: targets of least squares, the colours of a picture, and the range of an array's values.
+SIGNED = {
+    *("losses.least_squares.a", "losses.least_squares.b", "losses.least_squares.c"),
+    *("datasets.two_images.dark", "datasets.two_images.bright", "datasets.arrays.low", "datasets.arrays.high"),
+}
+# The norm of that order is the largest component.
+INFINITE = {"constraints.banach_penalty.ord"}
+# Launchers and searches need a cluster or a package; a layer's width is TensorFlow's to refuse where it is too large.
+APART, WIDE = ("launchers", "searches"), ("architectures", "constraints", "diagnostics", "features", "strategies")
+
+
+def numbers(*, fractions):
+    """Each parameter of a first-party component that is a number: its component's name, and its own."""
+    for (kind, name), component in sorted(plugins.current().components.items()):
+        # How often a diagnostic looks is checked for strangers' too, where all are composed.
+        skipped = {"every"} if kind == "diagnostics" else set()
+        for parameter in inspect.signature(component.factory.make).parameters.keys() - skipped:
+            hint = types.annotation(component.factory.make, parameter)
+            if kind in APART or hint is types.UNKNOWN or types.fits("text", hint) or types.fits(component, hint):
+                continue
+            if types.fits(3, hint) and types.fits(0.5, hint) == fractions:
+                yield f"{kind}.{name}", parameter
+
+
+def impossible(*, fractions):
+    """Numbers that cannot be: the component's name, the parameter and the value."""
+    for selector, parameter in sorted(numbers(fractions=fractions)):
+        full = f"{selector}.{parameter}"
+        if not fractions:
+            yield from [(selector, parameter, -1)]
+            yield from [] if selector.startswith(WIDE) else [(selector, parameter, 2**70)]
+            continue
+        yield from [] if full in SIGNED else [(selector, parameter, -1.0)]
+        yield from [] if full in INFINITE else [(selector, parameter, math.inf)]
+        yield selector, parameter, math.nan
+
+
+@pytest.mark.parametrize(
+    ("selector", "parameter", "value"), [*impossible(fractions=True), *impossible(fractions=False)]
+)
+def test_a_number_that_cannot_be(selector, parameter, value, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "weights.h5").touch()
+    factory = plugins.current().component(*selector.split(".")).factory
+    with pytest.raises(GanlabError) as error:
+        factory(**{**NEEDED.get(selector, {}), parameter: value})
+    said = str(error.value)
+    # Of a pair that must be given together, the message names the other one.
+    assert said.startswith(f"{selector}.{parameter} = {value!r} ") or f"{selector}.{parameter}" in SIGNED, said
+
+
+def test_the_numbers_of_all_kinds_are_tried():
+    tried = {
+        f"{selector}.{parameter}" for fractions in (True, False) for selector, parameter in numbers(fractions=fractions)
+    }
+    assert tried >= {
+        *("constraints.gradient_penalty.weight", "constraints.weight_clipping.limit", "constraints.r1.every"),
+        *("optimizers.adam.learning_rate", "datasets.gaussian_ring.std", "architectures.mlp.width"),
+        *("evaluators.kid.samples", "evaluators.classifier_score.seed", "features.classifier.updates"),
+        *("losses.least_squares.a", "diagnostics.surface.half_width", "strategies.mirrored.virtual_replicas"),
+    }
+    assert len(tried) > 100
+
+
+@pytest.mark.parametrize("count", [0, 257, 2**70, True])
+def test_virtual_replicas_that_cannot_be(count):
+    with pytest.raises(
+        GanlabError, match=rf"virtual_replicas = {count} must be a whole number of at least 1 and at mo"
+    ):
+        plugins.current().component("strategies", "mirrored").factory(virtual_replicas=count)

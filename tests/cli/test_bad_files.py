@@ -1,0 +1,175 @@
+"""Files that are no experiment, however they got there: one line, exit code 2, and nothing new on disk."""
+
+import os
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def nothing_shipped(monkeypatch):
+    monkeypatch.setattr("ganlab.config.files.shipped_folder", lambda: None)
+
+
+LARGE = (
+    "exp.gin is larger than 1 MiB, and an experiment file is some lines of text. Is it another file? Long lists of "
+    "values belong in files that a dataset reads."
+)
+
+NO_TEXT = "is no text: is this an experiment file? Those are text in UTF-8."
+DEEP = "exp.gin:1: brackets in more than 32 brackets. Write a flatter value."
+
+BYTES = {
+    "binary": (b"\x89PNG\r\n\x1a\n\0\0", f"exp.gin:1: the byte 0x89 {NO_TEXT}"),
+    "Latin-1": ("a = 1\n# größe\n".encode("latin-1"), "exp.gin:2: the byte 0xf6 is no UTF-8. Save the file as UTF-8."),
+    "UTF-16": ("a = 1\n".encode("utf-16"), "exp.gin:1: the file is UTF-16. Save it as UTF-8."),
+    "a byte 0": (
+        b"a = 1\nb\0 = 2\n",
+        "exp.gin:2: a byte 0 is no text: is this an experiment file? Remove it, or name another.",
+    ),
+    "large": (b"#" * (1 << 20) + b"\n", LARGE),
+    "deep": (b"a = " + b"[" * 5000 + b"\n", DEEP),
+    "deep but whole": (b"a = " + b"[" * 40 + b"]" * 40, DEEP),
+    "a key": (b"a = {[1]: 2}\n", "exp.gin:1: a list or a dict cannot be a key of a dict. Write text or a number."),
+    "no lines in a block": (b"experiment:\n", "exp.gin:2: it ends too early: a block has no lines."),
+}
+
+
+@pytest.mark.parametrize(("data", "message"), BYTES.values(), ids=BYTES)
+def test_bytes_that_are_no_experiment(mistake, here, data, message):
+    (here / "exp.gin").write_bytes(data)
+    assert mistake("run", "--gin", "exp.gin") == message
+
+
+def test_a_huge_file_is_not_read(mistake, here):
+    with (here / "exp.gin").open("wb") as file:
+        file.truncate(1 << 40)  # a hole of a terabyte
+    assert mistake("run", "--gin", "exp.gin") == LARGE
+
+
+def test_what_is_no_file(mistake, here):
+    (here / "folder.gin").mkdir()
+    os.mkfifo(here / "pipe.gin")
+    (here / "loop.gin").symlink_to("loop.gin")
+    assert mistake("run", "--gin", "folder.gin") == "folder.gin is a folder; give the gin file itself."
+    assert mistake("run", "--gin", "pipe.gin") == "pipe.gin is no regular file; give a gin file."
+    assert mistake("run", "--gin", "loop.gin") == "loop.gin is a link that leads nowhere; give a gin file."
+    assert mistake("run", "--gin", "/dev/zero") == "/dev/zero is no regular file; give a gin file."
+    assert mistake("run", "--gin", "x" * 5000).startswith("There is no gin file 'xxx")
+    assert mistake("run", "--gin", "a\nb") == r"There is no gin file 'a\nb'."
+
+
+def test_includes_without_end(mistake, here):
+    for number in range(40):
+        (here / f"chain{number}.gin").write_text(f"include 'chain{number + 1}.gin'\n")
+        (here / f"twice{number}.gin").write_text(f"include 'twice{number + 1}.gin'\n" * 2)
+    (here / "twice20.gin").write_text("")
+    assert mistake("run", "--gin", "chain0.gin") == (
+        "chain32.gin:1: include 'chain33.gin' is more than 32 includes deep. Include it directly."
+    )
+    # A million files, were all of them read.
+    assert mistake("run", "--gin", "twice0.gin") == (
+        "twice0.gin includes more than 256 files, counting one that is included twice as two. Include each from one "
+        "place."
+    )
+
+
+def test_macros_without_end(mistake, here, minimal):
+    # A thousand million values, were all of them made.
+    doubling = "".join(f"m{i} = [%m{i + 1}, %m{i + 1}]\n" for i in range(30))
+    (here / "exp.gin").write_text(f"{minimal}{doubling}m30 = 1\nexperiment.steps = %m0\n")
+    assert mistake("run", "--gin", "exp.gin") == (
+        "exp.gin:36: macros and components come to more than 100000 values. Use them less often."
+    )
+    chain = "".join(f"m{i} = %m{i + 1}\n" for i in range(2000))
+    (here / "exp.gin").write_text(f"{minimal}{chain}m2000 = 1\nexperiment.steps = %m0\n")
+    assert mistake("run", "--gin", "exp.gin") == (
+        "exp.gin:40: macros or components lead to each other more than 32 deep. Join some."
+    )
+
+
+@pytest.mark.parametrize("key", ["%m", "@plain()"])
+def test_keys_that_no_dict_can_have(mistake, here, minimal, key):
+    (here / "exp.gin").write_text(f"{minimal}m = [1]\nsmall.options = {{{key}: 1.0}}\n")
+    said = mistake("run", "--gin", "exp.gin")
+    assert said.startswith("exp.gin:8: ")
+    assert said.endswith(" cannot be a key of a dict. Write text or a number.")
+
+
+def test_long_values_do_not_fill_the_screen(mistake, here, minimal):
+    (here / "exp.gin").write_text(f"{minimal}experiment.steps = {'9' * 5000}\n")
+    said = mistake("run", "--gin", "exp.gin")
+    assert len(said) < 1600
+    assert said.startswith("exp.gin:7: experiment.steps = 999")
+    assert "letters ...]" in said
+
+
+def test_what_a_terminal_would_obey_is_shown_and_not_sent(mistake, here):
+    (here / "a\x1b[2Jb.gin").write_text("x = = 1\n")
+    assert mistake("run", "--gin", "a\x1b[2Jb.gin").startswith(r"a\x1b[2Jb.gin:1: this is not gin")
+
+
+def test_marks_and_line_ends_of_other_systems_are_read(ganlab, here, minimal):
+    (here / "exp.gin").write_bytes(b"\xef\xbb\xbf" + minimal.replace("\n", "\r\n").encode())
+    result = ganlab("run", "--gin", "exp.gin", "--dry-run")
+    assert result.exit_code == 0, result.output
+
+
+def test_names_that_are_no_text_and_names_with_spaces(mistake, ganlab, here, minimal):
+    folder = os.fsdecode(b"a b \xff")
+    (here / folder).mkdir()
+    (here / folder / os.fsdecode(b"e \xfe.gin")).write_text("include 'inner \\udcfe.gin'\n")
+    (here / folder / os.fsdecode(b"inner \xfe.gin")).write_text(minimal)
+    name = os.fsdecode(b"a b \xff/e \xfe.gin")
+    assert ganlab("run", "--gin", name, "--dry-run", "--plugin-file", "ganlab_plugins.py").exit_code == 0
+    (here / folder / os.fsdecode(b"inner \xfe.gin")).write_text("experiment.stepz = 2\n")
+    assert mistake("run", "--gin", name, "--plugin-file", "ganlab_plugins.py") == (
+        r"a b \udcff/inner \udcfe.gin:1: experiment has no parameter 'stepz'. Did you mean 'steps'?"
+    )
+
+
+REMEDY = "Choose another --runs."
+NAME = "cannot name a folder: at most 60 plain letters, none of them '/'. Use a word such as 'baseline-2'."
+
+PLACES = {
+    ("--runs", "file"): "Invalid value for '--runs': Directory 'file' is a file.",
+    ("--runs", "file/a"): f"The run's directory file/a/exp/RUN cannot be made: file is no folder. {REMEDY}",
+    ("--runs", "/proc/a"): f"The run's directory /proc/a/exp/RUN cannot be made: No such file or directory. {REMEDY}",
+    ("--runs", "taken"): f"The run's directory taken/exp/RUN cannot be made: taken/exp is no folder. {REMEDY}",
+    ("--runs", "a\udcff"): (
+        r"'a\udcff/exp/RUN' is no text in UTF-8, and TensorFlow writes to no other folders. Rename it, or choose "
+        "another --runs."
+    ),
+    ("--name", "x" * 300): f"The run name '{'x' * 59} {NAME}",
+    ("--name", "a\nb"): rf"The run name 'a\nb' {NAME}",
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), PLACES.items())
+def test_places_where_no_run_can_be(mistake, here, minimal, monkeypatch, arguments, message):
+    (here / "exp.gin").write_text(minimal)
+    (here / "file").write_text("")
+    (here / "taken").mkdir()
+    (here / "taken" / "exp").write_text("")
+    monkeypatch.setattr("ganlab.cli.run.start_tensorflow", lambda: pytest.fail("TensorFlow was started"))
+    monkeypatch.setattr("ganlab.runs.run.secrets.token_hex", lambda count: "ffff")
+    said = mistake("run", "--gin", "exp.gin", *arguments)
+    path = next((word for word in said.replace("'", " ").split() if word.endswith("-s0-ffff")), "")
+    assert said.replace(path.rpartition("/")[2] or "-", "RUN", bool(path)) == message
+
+
+def test_a_full_disk_is_told_before_tensorflow_starts(mistake, here, minimal, monkeypatch):
+    class Full:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            pass
+
+        def write(self, data):
+            raise OSError(28, "No space left on device")
+
+    (here / "exp.gin").write_text(minimal)
+    monkeypatch.setattr("ganlab.cli.run.start_tensorflow", lambda: pytest.fail("TensorFlow was started"))
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda **options: Full())
+    said = mistake("run", "--gin", "exp.gin")
+    assert said.endswith(" cannot be made: No space left on device. Choose another --runs.")

@@ -1,0 +1,47 @@
+"""Archives and files of weights are data: nothing that reads one may execute what is in it."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+# Calls that execute what a file says. `pickle.loads` of what the same line pickled is no file.
+FORBIDDEN = {
+    "pickle.load",
+    "pickle.Unpickler",
+    "joblib.load",
+    "torch.load",
+    "marshal.load",
+    "marshal.loads",
+    "shelve.open",
+}
+FILES = sorted([*(ROOT / "ganlab").rglob("*.py"), *(ROOT / "plugins").rglob("*.py"), *(ROOT / "tools").rglob("*.py")])
+
+
+def problems(source):
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call):
+            continue
+        called, keywords = ast.unparse(node.func), {word.arg: ast.unparse(word.value) for word in node.keywords}
+        if called in FORBIDDEN or called.endswith("enable_unsafe_deserialization"):
+            yield called
+        elif called in ("np.load", "numpy.load") and keywords.get("allow_pickle") != "False":
+            yield f"{called} without allow_pickle=False"
+        elif called.endswith("load_model") and keywords.get("safe_mode", "True") != "True":
+            yield f"{called} with safe_mode"
+        elif called in ("yaml.load", "yaml.unsafe_load"):
+            yield called
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_file_is_unpickled(path):
+    assert list(problems(path.read_text())) == []
+
+
+def test_what_would_be_is_found():
+    assert list(problems("np.load(f)")) == ["np.load without allow_pickle=False"]
+    assert list(problems("np.load(f, allow_pickle=True)")) == ["np.load without allow_pickle=False"]
+    assert list(problems("import pickle\nx = pickle.load(f)")) == ["pickle.load"]
+    assert list(problems("keras.saving.load_model(f, safe_mode=False)")) == ["keras.saving.load_model with safe_mode"]
+    assert list(problems("np.load(f, allow_pickle=False)\npickle.loads(pickle.dumps(1))\nload_model(f)")) == []
