@@ -211,6 +211,8 @@ class _Reader:
             target = find_included(name, files[-1] if files else None)
         except ConfigError as error:
             raise ConfigError(f"{where}: {error}") from None
+        if home is not None:
+            check_inside(target, home, f"{where}: include {name!r}")
         if target.resolve() in [file.resolve() for file in files]:
             way = " -> ".join(shown(file) for file in [*files, target])
             raise ConfigError(f"{where}: include {name!r} goes round in a circle: {way}.")

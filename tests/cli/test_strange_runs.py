@@ -1,0 +1,195 @@
+"""Runs from strangers are data: nothing in one is executed, nothing outside its folder is read or written for it."""
+
+import json
+import os
+
+import pytest
+
+from ganlab.errors import RunError
+from ganlab.runs import Run, create_run
+
+INFO = {"status": "interrupted", "step": 10, "steps": 100, "seed": 0, "replicas": 1, "settings": {}, "metrics": {}}
+
+
+@pytest.fixture
+def stranger(here, minimal):
+    """A run that somebody forged: `stranger("import os")` has that line in its config.gin."""
+
+    def forge(line="", **info):
+        run = create_run(here / "run", config=f"{minimal}{line}\n", operative="", info={**INFO, **info})
+        (run.path / "checkpoints").mkdir()
+        (run.path / "metrics.jsonl").write_text('{"step": 10, "metrics": {"critic/loss": {"reduced": 0.5}}}\n')
+        return run.path
+
+    return forge
+
+
+def commands(run):
+    """Every command that reads the experiment of a run."""
+    plugin = ("--plugin-file", "ganlab_plugins.py")
+    yield "run", "--resume", run, *plugin
+    yield "run", "--gin", f"{run}/config.gin", *plugin
+    yield "evaluate", run, "--evaluator", "count", *plugin
+
+
+OUT = (
+    "leads out of the run's folder run. A run is data, and nothing else is read for it: copy the file that you trust "
+    "to another folder, and name that with --gin."
+)
+LINES = {
+    "import os": (
+        "run/config.gin:7: 'import os' imports nothing here, because experiment files are data. Plugins are found by "
+        "themselves: install one with pip, or put a ganlab_plugins.py beside the file."
+    ),
+    "include '/etc/passwd'": f"run/config.gin:7: include '/etc/passwd' {OUT}",
+    "include '../secret.gin'": f"run/config.gin:7: include '../secret.gin' {OUT}",
+    "include 'link.gin'": f"run/config.gin:7: include 'link.gin' {OUT}",
+    "include 'deep/inner.gin'": f"run/deep/inner.gin:1: include '../../secret.gin' {OUT}",
+    "experiment.evaluators = [@os.system()]": (
+        "run/config.gin:7: There is no kind of component 'os'. Kinds: constraints, architectures, strategies, "
+        "datasets, losses, evaluators, diagnostics, features, optimizers, launchers, searches."
+    ),
+}
+
+
+@pytest.mark.parametrize(("line", "message"), LINES.items())
+def test_lines_that_lead_out_of_a_run(mistake, here, stranger, line, message):
+    run = stranger(line)
+    (here / "secret.gin").write_text("the password is 1234\n")
+    (run / "link.gin").symlink_to("../secret.gin")
+    (run / "deep").mkdir()
+    (run / "deep" / "inner.gin").write_text("include '../../secret.gin'\n")
+    for command in commands("run"):
+        assert mistake(*command) == message
+
+
+def test_files_in_the_run_may_be_included(ganlab, here, stranger):
+    run = stranger("include 'more.gin'")
+    (run / "more.gin").write_text("experiment.seed = 7\n")
+    result = ganlab("run", "--gin", "run/config.gin", "--plugin-file", "ganlab_plugins.py", "--dry-run")
+    assert result.exit_code == 0, result.output
+    assert "experiment.seed = 7" in result.stdout
+
+
+def test_shipped_files_are_elsewhere_too(mistake, stranger):
+    stranger("include 'quickstart.gin'")  # which may have changed since
+    for command in commands("run"):
+        assert mistake(*command) == f"run/config.gin:7: include 'quickstart.gin' {OUT}"
+
+
+def test_a_run_that_an_own_file_includes_is_still_a_run(mistake, here, stranger):
+    stranger("include '../secret.gin'")
+    (here / "secret.gin").write_text("the password is 1234\n")
+    (here / "own.gin").write_text("include 'run/config.gin'\n")
+    assert mistake("run", "--gin", "own.gin") == f"run/config.gin:7: include '../secret.gin' {OUT}"
+
+
+def test_a_configuration_that_is_a_link(mistake, here, stranger):
+    run = stranger()
+    (here / "secret.gin").write_text("the password is 1234\n")
+    (run / "config.gin").unlink()
+    (run / "config.gin").symlink_to("../secret.gin")
+    for command in commands("run"):
+        assert mistake(*command) == f"run/config.gin {OUT}"
+
+
+@pytest.mark.parametrize("name", ["run.json", "metrics.jsonl", "operative.gin"])
+def test_other_files_that_are_links(here, stranger, name):
+    run = Run(stranger())
+    (here / "secret").write_text("{}")
+    (run.path / name).unlink()
+    (run.path / name).symlink_to(here / "secret")
+    readers = {"run.json": lambda: run.info, "metrics.jsonl": run.metrics, "operative.gin": lambda: run.operative}
+    with pytest.raises(RunError, match=rf"{name} is a link to .*secret, out of the run's folder\. A run is data"):
+        readers[name]()
+
+
+@pytest.mark.parametrize("name", ["checkpoints", "metrics.jsonl", ".lock.json.tmp", "samples/step-00000001.png"])
+def test_nothing_is_resumed_that_would_write_elsewhere(mistake, here, stranger, name):
+    run = stranger()
+    (here / "target").mkdir()
+    (run / "samples").mkdir()
+    if (run / name).is_dir():
+        (run / name).rmdir()
+    (run / name).unlink(missing_ok=True)
+    (run / name).symlink_to(here / "target")
+    said = mistake("run", "--resume", "run", "--plugin-file", "ganlab_plugins.py")
+    assert said == (
+        f"run/{name} is a link to {here / 'target'}, out of the run's folder. A run is data, and nothing is read or "
+        "written elsewhere for it: if you trust the link, put what it leads to in its place."
+    )
+
+
+def test_links_within_a_run_and_links_to_one_are_fine(here, stranger):
+    run = stranger()
+    (run / "latest").symlink_to("checkpoints")
+    (here / "latest").symlink_to("run")
+    Run(here / "latest").check()
+    assert Run(here / "latest").info["step"] == 10
+
+
+def test_an_update_does_not_follow_a_link(here, stranger):
+    run = stranger()
+    (here / "precious").write_text("stays")
+    (run / ".run.json.tmp").symlink_to(here / "precious")
+    Run(run).update(step=11)
+    assert (here / "precious").read_text() == "stays"
+    assert Run(run).info["step"] == 11
+    assert not (run / "run.json").is_symlink()
+
+
+FIELDS = {
+    "step": ("ten", "a whole number of at least 0"),
+    "steps": (-1, "a whole number of at least 0"),
+    "seed": (True, "a whole number of at least 0"),
+    "settings": ([], "an object of fields"),
+    "metrics": (3, "an object of fields"),
+    "resumed": ("no", "a list"),
+    "status": (None, "a word"),
+    "wall_seconds": (-1.0, "a number of seconds"),
+    "sample_shape": ([8, 8, 0], "a list of whole numbers of at least 1"),
+}
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_fields_that_cannot_be(mistake, stranger, field):
+    value, rule = FIELDS[field]
+    stranger(**{field: value})
+    assert mistake("run", "--resume", "run", "--plugin-file", "ganlab_plugins.py") == (
+        f"run/run.json: {field} = {value!r} must be {rule}. Restore the file, or remove the run."
+    )
+
+
+CONTENTS = {
+    "deep": (b'{"a":' * 5000, "is not JSON (it is nested too deeply)"),
+    "bytes": (b'{"status": "\xff"}', "is not text in UTF-8 (at byte 12). Restore it."),
+    "large": (b" " * (1 << 24) + b"{}", "is larger than 16 MiB: ganlab did not write it. Restore it."),
+    "a number": (b"9" * 5000, "is not JSON (Exceeds the limit (4300 digits) for integer string conversion"),
+}
+
+
+@pytest.mark.parametrize(("data", "message"), CONTENTS.values(), ids=CONTENTS)
+def test_contents_that_cannot_be(mistake, stranger, data, message):
+    (stranger() / "run.json").write_bytes(data)
+    assert mistake("run", "--resume", "run", "--plugin-file", "ganlab_plugins.py").startswith(f"run/run.json {message}")
+
+
+def test_names_that_are_no_text_are_written_down_and_read_back(here, minimal):
+    argv = ["ganlab", os.fsdecode(b"run s\xff")]
+    run = create_run(here / "run", config=minimal, operative="", info={**INFO, "provenance": {"argv": argv}})
+    assert json.loads((run.path / "run.json").read_text())["provenance"]["argv"] == argv
+    run.update(step=3)
+    assert run.info["provenance"]["argv"] == argv
+
+
+def test_comparing_a_strangers_runs_executes_nothing(ganlab, here, stranger):
+    run = stranger("include '/etc/passwd'")
+    info = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({name: value for name, value in info.items() if name != "settings"}))
+    (run / "ganlab_plugins.py").write_text("raise SystemExit('executed')\n")
+    (run / "sitecustomize.py").write_text("raise SystemExit('executed')\n")
+    result = ganlab("compare", "run")
+    assert result.exit_code == 2
+    assert "include '/etc/passwd' leads out of the run's folder" in result.stderr
+    assert "executed" not in result.output
+    assert "root:" not in result.output
