@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from pages import read
+from reports import read
 from PIL import Image
 from synthetic import SETTINGS, write_run
 

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from pages import read
+from reports import read
 
 from ganlab.comparing.axes import Scale, scale_of
 from ganlab.comparing.drawing import Line, chart, interval, series_class
