@@ -33,8 +33,9 @@ def check_place(path: Path) -> None:
     try:
         if not above.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, f"{above} is no folder")
-        with tempfile.TemporaryFile(dir=above, buffering=0) as file:
+        with tempfile.TemporaryFile(dir=above) as file:
             file.write(bytes(_LEAST_ROOM))
+            file.flush()
     except OSError as error:
         raise cannot_be_made(path, error) from error
 

@@ -1,0 +1,47 @@
+"""Places for runs, looked at before anything is made there."""
+
+import subprocess
+import sys
+
+import pytest
+
+from ganlab.errors import RunError
+from ganlab.runs import check_place
+
+
+def test_a_place_that_will_do_is_left_as_it_was(tmp_path):
+    check_place(tmp_path / "runs" / "quickstart" / "base")
+    check_place(tmp_path / "with space" / "größe" / "base")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_in_the_way_is_named(tmp_path):
+    (tmp_path / "runs").write_text("")
+    with pytest.raises(RunError, match=r"base cannot be made: .*runs is no folder\. Choose another --runs\."):
+        check_place(tmp_path / "runs" / "quickstart" / "base")
+
+
+def test_a_link_that_leads_nowhere_is_in_the_way(tmp_path):
+    (tmp_path / "runs").symlink_to(tmp_path / "gone")
+    with pytest.raises(RunError, match=r"cannot be made: .*runs is no folder"):
+        check_place(tmp_path / "runs" / "quickstart" / "base")
+
+
+def test_a_place_without_room_for_the_first_files(tmp_path):
+    # A limit on the size of files stands in for a full disk: the same write fails.
+    code = """
+import resource, signal, sys
+from pathlib import Path
+from ganlab.errors import RunError
+from ganlab.runs import check_place
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+try:
+    check_place(Path(sys.argv[1]) / "runs" / "quickstart" / "base")
+except RunError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True)
+    place = tmp_path / "runs" / "quickstart" / "base"
+    assert done.stdout == f"The run's directory {place} cannot be made: File too large. Choose another --runs.\n"
+    assert list(tmp_path.iterdir()) == []
