@@ -1,11 +1,11 @@
 """What ganlab costs, as ratios measured in one run.
 
-    python tools/bench.py guards
-    python tools/bench.py constraints
-    python tools/bench.py diagnostics
+    python tools/bench.py
+    python tools/bench.py loops replicas --rounds 5 --json
 
-Absolute times mean little on shared machines, so everything is alternated with what it is compared to, several rounds,
-and the medians of the paired ratios are printed with their spread.
+Everything is timed in turn with what it is held against, several rounds, and the medians of the rounds' ratios are
+printed with their quartiles and, where there is one, the bar that they have to stay under. A machine that does other
+things at the same time makes the quartiles wide: then run again.
 """
 
 from __future__ import annotations
@@ -13,177 +13,85 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
-import time
-from collections.abc import Callable
+import platform
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from benchmarks import engine, loops, replicas
+from benchmarks.pairs import Figure, Ratio
+
+# What makes processes of its own comes first: afterwards this one holds TensorFlow's threads and memory.
+FAMILIES: dict[str, Callable[..., list[Ratio | Figure]]] = {
+    "loops": loops.loops,
+    "precision": loops.precision,
+    "telemetry": loops.telemetry,
+    "starting": loops.starting,
+    "replicas": replicas.replicas,
+    "processes": replicas.processes,
+    "guards": engine.guards,
+    "constraints": engine.constraints,
+    "compiling": engine.compiling,
+    "tracing": engine.tracing,
+    "growth": engine.growth,
+    "diagnostics": engine.diagnostics,
+}
 
 
-def alternate(first: Callable[[], object], second: Callable[[], object], rounds: int) -> list[tuple[float, float]]:
-    """Seconds of both, in turn, `rounds` times."""
-    pairs = []
-    for _ in range(rounds):
-        seconds = []
-        for function in (first, second):
-            begun = time.perf_counter()
-            function()
-            seconds.append(time.perf_counter() - begun)
-        pairs.append((seconds[0], seconds[1]))
-    return pairs
+def measure(names: Sequence[str], rounds: int, torch: str) -> dict[str, list[Ratio | Figure]]:
+    """The figures of each family, which standard error hears of as they come."""
+    results = {}
+    for name in names:
+        print(f"{name} ...", file=sys.stderr, flush=True)
+        given = {"torch": torch} if name == "loops" else {}
+        results[name] = FAMILIES[name](rounds, **given)
+        for row in results[name]:
+            print("  " + " | ".join(cells(row)), file=sys.stderr, flush=True)
+    return results
 
 
-def guards(rounds: int) -> dict[str, float]:
-    """The cost of comparing the replicas' variables once a chunk, on the toy networks and two virtual replicas."""
-    import tensorflow as tf
-
-    from ganlab.composition import compose
-    from ganlab.config import load
-    from ganlab.training.loop import Trainer
-
-    class Unguarded(Trainer):
-        def _sums(self) -> tuple[tf.Tensor, tf.Tensor]:
-            return tf.zeros([1], tf.int64), tf.zeros([1])
-
-    params = ["strategies.mirrored.virtual_replicas=2", "architectures.mlp.width=512"]
-    experiment = compose(load(["eight_gaussians"], params))
-    guarded, unguarded = Trainer(experiment), Unguarded(experiment)
-    for trainer in (guarded, unguarded):
-        trainer.train(2)
-    begun = time.perf_counter()
-    guarded.train(5)
-    # As many iterations as a chunk of `ganlab run` has, which lasts about a second.
-    chunk = max(1, round(5 / (time.perf_counter() - begun)))
-    pairs = alternate(lambda: guarded.train(chunk), lambda: unguarded.train(chunk), rounds)
-    ratios = [a / b for a, b in pairs]
-    alone = tf.function(lambda: experiment.strategy.run(guarded._sums), autograph=False)
-    alone()
-    begun = time.perf_counter()
-    for _ in range(20):
-        alone()
-    check = (time.perf_counter() - begun) / 20
-    return {
-        "iterations in a chunk": chunk,
-        "seconds of a chunk without": statistics.median(b for _, b in pairs),
-        "seconds of the check alone": check,
-        "check alone / chunk": check / statistics.median(b for _, b in pairs),
-        "with / without, median": statistics.median(ratios),
-        "with / without, least": min(ratios),
-        "with / without, most": max(ratios),
-    }
+def cells(row: Ratio | Figure) -> list[str]:
+    """A row of the table: name, figure, its quartiles, the bar."""
+    bar = "" if row.bar is None else f"{row.bar:.2f}"
+    if isinstance(row, Figure):
+        return [row.name, f"{row.value:.3g} {row.unit}", "", bar]
+    low, high = row.quartiles
+    return [row.name, f"{row.median:.3f}", f"{low:.3f} to {high:.3f}" if len(row.pairs) > 1 else "", bar]
 
 
-# What a constraint needs of the critic before it does anything.
-_NEEDS = {"consistency": ["architectures.mlp.dropout=0.1"]}
-
-
-def constraints(rounds: int) -> dict[str, float]:
-    """The time of training under each constraint relative to none, on the paper's toy networks and one device."""
-    from ganlab import plugins
-    from ganlab.composition import compose
-    from ganlab.config import load
-    from ganlab.training.loop import Trainer
-
-    def trainer(constraint: str, needs: list[str]) -> Trainer:
-        made = f"[@constraints.{constraint}()]" if constraint else "[]"
-        params = [
-            f"experiment.constraints={made}",
-            "experiment.strategy=@strategies.one_device()",
-            "architectures.mlp.width=512",
-        ]
-        return Trainer(compose(load(["eight_gaussians"], [*params, *needs])))
-
-    found = plugins.current()
-    figures = {}
-    for kind, name in sorted(found.components):
-        if kind != "constraints":
-            continue
-        needs = _NEEDS.get(name, [])
-        one, none = trainer(name, needs), trainer("", needs)
-        for made in (one, none):
-            made.train(2)
-        pairs = alternate(lambda one=one: one.train(3), lambda none=none: none.train(3), rounds)
-        figures[name] = statistics.median(a / b for a, b in pairs)
-    return figures
-
-
-def diagnostics(rounds: int) -> dict[str, float]:
-    """The cost of every diagnostic at its default interval, on the shipped toy experiment as `ganlab run` runs it.
-
-    A run looks once in `evaluate_every` iterations, so a look is held against a chunk of iterations, in turn, and the
-    ratio is computed for the interval. What is traced at the first look is paid once a run, and shown by itself.
-    """
-    import tempfile
-    from pathlib import Path
-
-    from ganlab import plugins
-    from ganlab.composition import compose
-    from ganlab.config import load
-    from ganlab.telemetry.tensorboard import TensorBoardWriter
-    from ganlab.training.looking import Looks
-    from ganlab.training.loop import Trainer
-
-    names = sorted(name for kind, name in plugins.current().components if kind == "diagnostics")
-    made = ", ".join(f"@diagnostics.{name}()" for name in names)
-    experiment = compose(load(["eight_gaussians"], [f"experiment.diagnostics=[{made}]"]))
-    trainer = Trainer(experiment)
-    looks = Looks(experiment, trainer.state)
-    trainer.train(2)
-    chunk = 20
-    with tempfile.TemporaryDirectory() as folder:
-        writer = TensorBoardWriter(Path(folder))
-
-        def look() -> None:
-            looked = looks(trainer.state.step, evaluating=True, last=False)
-            assert looked is not None
-            step = trainer.state.step
-            writer.scalars(looked.records)
-            for tag, values in looked.histograms.items():
-                writer.histogram(step, tag, values)
-            for tag, png in looked.pictures.items():
-                writer.image(step, tag, png)
-            writer.flush()
-
-        begun = time.perf_counter()
-        look()
-        first = time.perf_counter() - begun
-        pairs = alternate(look, lambda: trainer.train(chunk), rounds)
-        writer.close()
-    interval = experiment.evaluate_every / chunk
-    ratios = [1 + look / (interval * train) for look, train in pairs]
-    seconds = statistics.median(look for look, _ in pairs)
-    iteration = statistics.median(train for _, train in pairs) / chunk
-    run = experiment.steps * iteration
-    return {
-        "iterations between looks": experiment.evaluate_every,
-        "seconds of an iteration": iteration,
-        "seconds of a look": seconds,
-        "seconds of the first look": first,
-        "with / without, median": statistics.median(ratios),
-        "with / without, least": min(ratios),
-        "with / without, most": max(ratios),
-        "whole run, with / without": 1 + (first + experiment.steps / experiment.evaluate_every * seconds) / run,
-    }
-
-
-BENCHMARKS = {"guards": guards, "constraints": constraints, "diagnostics": diagnostics}
+def table(results: dict[str, list[Ratio | Figure]]) -> str:
+    """The figures as tables of Markdown, a family each, under the first line of what it says of itself."""
+    lines = []
+    for name, rows in results.items():
+        about = (FAMILIES[name].__doc__ or "").strip().splitlines()[0]
+        lines += [f"**{name}.** {about}", "", "| what | ratio | quartiles | bar |", "|---|---|---|---|"]
+        lines += ["| " + " | ".join(cells(row)) + " |" for row in rows]
+        lines.append("")
+    return "\n".join(lines)
 
 
 def main() -> None:
-    """Runs the benchmarks that are named, or all."""
+    """Measures the families that are named, or all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", choices=[*BENCHMARKS, []], help="which; all by default")
-    parser.add_argument("--rounds", type=int, default=11)
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("names", nargs="*", metavar="FAMILY", help=f"which, of {', '.join(FAMILIES)}; all by default")
+    parser.add_argument("--only", nargs="+", default=[], metavar="FAMILY", help="the same")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--torch", default="", metavar="PYTHON", help="an interpreter that has PyTorch")
+    parser.add_argument("--json", action="store_true", help="print JSON, with every round")
     arguments = parser.parse_args()
-    results = {name: BENCHMARKS[name](arguments.rounds) for name in arguments.names or BENCHMARKS}
+    names = [*arguments.names, *arguments.only] or list(FAMILIES)
+    unknown = [name for name in names if name not in FAMILIES]
+    if unknown:
+        parser.error(f"no family {unknown[0]!r}; there are {', '.join(FAMILIES)}")
+    results = measure(names, arguments.rounds, arguments.torch)
     if arguments.json:
-        print(json.dumps(results, indent=2))
-        return
-    for name, figures in results.items():
-        print(name)
-        for figure, value in figures.items():
-            print(f"  {figure:<28} {value:.4g}")
+        figures = {name: [row.as_json() for row in rows] for name, rows in results.items()}
+        print(json.dumps({"machine": platform.processor(), "cores": os.cpu_count(), "figures": figures}, indent=2))
+    else:
+        print(table(results))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -13,10 +12,6 @@ from ganlab.errors import IncompatibleError
 from ganlab.training.networks import Tensors
 from ganlab.training.noise import Draw, draw
 from ganlab.training.replica import Draws, Log, Metric
-from ganlab.training.state import TrainingState
-
-# Multiplications of one critic call from which on XLA's dense layers were quicker on a CPU: width 512 was, 128 was not.
-_WORK_WORTH_COMPILING = 5e7
 
 
 class Gradients:
@@ -105,24 +100,18 @@ def may_compile(experiment: Experiment, communicates: str) -> bool:
     return False
 
 
-def compiles(experiment: Experiment, state: TrainingState) -> bool:
+def compiles(experiment: Experiment) -> bool:
     """Whether XLA compiles the gradients: as asked, or where it is known to be quicker.
 
-    On a CPU XLA's convolutions are ten times slower than the kernels, its wide dense layers a little quicker, and each
-    call costs half a millisecond, which narrow ones do not win back. A TPU compiles the whole step anyway.
+    On a CPU it is not, as docs/performance.md shows: dense layers take a tenth longer or more at every width and batch
+    tried, since the kernels skip the same zeros, and convolutions ten times as long. A TPU compiles the whole step
+    anyway.
     """
     if experiment.jit != "auto":
         return experiment.jit == "on"
     # The strategy's devices, not the machine's: a run on the CPU of a machine with GPUs is one on a CPU.
     devices = experiment.strategy.extended.worker_devices
-    kinds = {tf.DeviceSpec.from_string(device).device_type for device in devices}
-    if "TPU" in kinds:
-        return False
-    if "GPU" in kinds:
-        return True
-    weights = [v for network in (state.generator, state.critic) for v in network.weights.values()]
-    work = experiment.local_batch * sum(math.prod(v.shape) for v in state.critic.weights.values())
-    return all(len(v.shape) <= 2 for v in weights) and work >= _WORK_WORTH_COMPILING
+    return any(tf.DeviceSpec.from_string(device).device_type == "GPU" for device in devices)
 
 
 def set_products(experiment: Experiment) -> None:

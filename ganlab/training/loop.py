@@ -32,7 +32,7 @@ class Trainer:
         set_products(self.experiment)
         self.state = state or TrainingState(experiment)
         self._inputs = Inputs(experiment)
-        self._step = TrainingStep(experiment, self.state, compiled=compiles(experiment, self.state))
+        self._step = TrainingStep(experiment, self.state, compiled=compiles(experiment))
         self._iterator: Iterator[Any] | None = None
         self._iterator_at = 0
         empty = np.zeros((experiment.replicas, 0))

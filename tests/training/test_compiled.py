@@ -21,7 +21,6 @@ from small import (
 import ganlab
 from ganlab.training.gradients import compiles
 from ganlab.training.loop import Trainer
-from ganlab.training.state import TrainingState
 
 pytestmark = pytest.mark.usefixtures("cpus")
 
@@ -50,7 +49,7 @@ NORMALIZED = [
 def test_what_talks_to_other_replicas_stays_uncompiled(monkeypatch, role, network, compiled):
     parts = {"architecture": Layers(**{role: network}), "constraints": [constraint("weight_clipping", limit=0.5)]}
     one = trained(0, count=3, **parts)
-    monkeypatch.setattr("ganlab.training.loop.compiles", lambda experiment, state: True)
+    monkeypatch.setattr("ganlab.training.loop.compiles", lambda experiment: True)
     two = trained(2, count=3, jit="auto", **parts)
     assert two.trainer.compiled == compiled
     assert_same(one, two)
@@ -71,20 +70,18 @@ def test_what_talks_to_other_replicas_is_refused_where_compiling_is_asked_for(ro
 
 
 def test_auto_looks_at_the_devices_of_the_strategy():
-    wide = {"architecture": ganlab.component("architectures", "mlp")(width=512, depth=3, latent_dim=3)}
-    narrow, heavy = (small(0, batch_size=256, jit="auto", **parts) for parts in ({}, wide))
-    states = {experiment: TrainingState(experiment) for experiment in (narrow, heavy)}
+    experiment = small(0, jit="auto")
 
     def decided(*devices):
         extended = types.SimpleNamespace(worker_devices=devices)
         fake = types.SimpleNamespace(extended=extended, num_replicas_in_sync=1)
-        return [compiles(dataclasses.replace(e, strategy=fake), states[e]) for e in (narrow, heavy)]
+        return compiles(dataclasses.replace(experiment, strategy=fake))
 
     # As TensorFlow spells them under OneDevice, Mirrored, MultiWorkerMirrored and TPU strategies.
-    assert decided("/device:CPU:0") == [False, True]
-    assert decided("/job:localhost/replica:0/task:0/device:GPU:0", "/replica:0/task:0/device:GPU:1") == [True, True]
-    assert decided("/job:worker/replica:0/task:1/device:CPU:0") == [False, True]
-    assert decided("/job:worker/replica:0/task:0/device:TPU:0") == [False, False]
+    assert decided("/device:CPU:0") is False
+    assert decided("/job:localhost/replica:0/task:0/device:GPU:0", "/replica:0/task:0/device:GPU:1") is True
+    assert decided("/job:worker/replica:0/task:1/device:CPU:0") is False
+    assert decided("/job:worker/replica:0/task:0/device:TPU:0") is False
 
 
 def test_every_strategy_names_its_devices():

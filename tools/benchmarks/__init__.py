@@ -1,0 +1,1 @@
+"""What ganlab costs, as ratios: a module for each family of figures."""

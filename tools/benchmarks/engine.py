@@ -1,0 +1,162 @@
+"""Parts of the engine against going without: constraints, guards, diagnostics, compiling, tracing, growth."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks import cases
+from benchmarks.pairs import Figure, Ratio, alternate, compare, seconds_of
+
+_BARS = {"spectral_norm": 1.15, "gradient_penalty": 1.70, "r1, every 4": 1.30}
+# What a constraint needs of the critic before it does anything.
+_NEEDS: dict[str, dict[str, Any]] = {"consistency": {"dropout": 0.1}}
+
+
+def constraints(rounds: int) -> list[Ratio | Figure]:
+    """Training under each constraint against training under none, on the MLP."""
+    import ganlab
+    from ganlab import plugins
+    from ganlab.training.loop import Trainer
+
+    names = sorted(name for kind, name in plugins.current().components if kind == "constraints")
+    made: dict[str, tuple[str, dict[str, Any]]] = {name: (name, {}) for name in names}
+    made["r1, every 4"] = "r1", {"every": 4}
+    none, rows = Trainer(cases.mlp(constraints=[])), []
+    for label, (name, arguments) in made.items():
+        constraint = ganlab.component("constraints", name)(**arguments)
+        needs = {"architecture": ganlab.component("architectures", "mlp")(width=512, **_NEEDS[name])}
+        one = Trainer(cases.mlp(constraints=[constraint], **(needs if name in _NEEDS else {})))
+        rows.append(compare(f"MLP: {label} / none", one.train, none.train, rounds, bar=_BARS.get(label)))
+    return rows
+
+
+def compiling(rounds: int) -> list[Ratio | Figure]:
+    """Gradients compiled by XLA against the kernels, on MLPs of several widths and batches."""
+    import ganlab
+    from ganlab.training.loop import Trainer
+
+    mlp, rows = ganlab.component("architectures", "mlp"), []
+    for activation, width, batch in (
+        ("relu", 128, 64),
+        ("relu", 128, 256),
+        ("relu", 512, 64),
+        ("relu", 512, 256),
+        ("relu", 512, 1024),
+        ("relu", 1024, 256),
+        ("tanh", 512, 64),
+        ("tanh", 512, 256),
+    ):
+        networks = mlp(width=width, activation=activation)
+        on, off = (Trainer(cases.mlp(architecture=networks, batch_size=batch, jit=jit)) for jit in ("on", "off"))
+        rows.append(compare(f"{activation}, width {width}, batch {batch}: XLA / kernels", on.train, off.train, rounds))
+    return rows
+
+
+def guards(rounds: int) -> list[Ratio | Figure]:
+    """Comparing the replicas' variables once a chunk, against a chunk of a second; two virtual replicas."""
+    import tensorflow as tf
+
+    import ganlab
+    from ganlab.training.loop import Trainer
+
+    strategy = ganlab.component("strategies", "mirrored")(virtual_replicas=2)
+    trainer = Trainer(cases.mlp(strategy=strategy))
+    trainer.train(2)
+    chunk = max(1, round(5 / seconds_of(lambda: trainer.train(5))))
+    alone = tf.function(lambda: trainer.experiment.strategy.run(trainer._sums), autograph=False)
+    alone()
+    pairs = alternate(lambda: [alone() for _ in range(5)], lambda: trainer.train(chunk), rounds)
+    return [Ratio("MLP: a chunk with its check / without", [(b + a / 5, b) for a, b in pairs], 1.01)]
+
+
+def diagnostics(rounds: int) -> list[Ratio | Figure]:
+    """Every diagnostic at its default interval, on the shipped toy experiment.
+
+    A run looks once in `evaluate_every` iterations, so a look is held against a chunk of iterations, in turn, and the
+    ratio is computed for the interval. What is traced at the first look is paid once a run, and shown by itself.
+    """
+    from ganlab import plugins
+    from ganlab.composition import compose
+    from ganlab.config import load
+    from ganlab.telemetry.tensorboard import TensorBoardWriter
+    from ganlab.training.looking import Looks
+    from ganlab.training.loop import Trainer
+
+    names = sorted(name for kind, name in plugins.current().components if kind == "diagnostics")
+    made = ", ".join(f"@diagnostics.{name}()" for name in names)
+    experiment = compose(load(["eight_gaussians"], [f"experiment.diagnostics=[{made}]"]))
+    trainer = Trainer(experiment)
+    looks = Looks(experiment, trainer.state)
+    trainer.train(2)
+    chunk = 20
+    with tempfile.TemporaryDirectory() as folder:
+        writer = TensorBoardWriter(Path(folder))
+
+        def look() -> None:
+            looked = looks(trainer.state.step, evaluating=True, last=False)
+            assert looked is not None
+            step = trainer.state.step
+            writer.scalars(looked.records)
+            for tag, values in looked.histograms.items():
+                writer.histogram(step, tag, values)
+            for tag, png in looked.pictures.items():
+                writer.image(step, tag, png)
+            writer.flush()
+
+        first = seconds_of(look)
+        pairs = alternate(look, lambda: trainer.train(chunk), rounds)
+        writer.close()
+    interval = experiment.evaluate_every / chunk
+    name = f"eight_gaussians: all diagnostics every {experiment.evaluate_every} iterations / none"
+    return [
+        Ratio(name, [(interval * train + look, interval * train) for look, train in pairs]),
+        Figure("eight_gaussians: the first look of all diagnostics, once a run", first, "s"),
+    ]
+
+
+def tracing(rounds: int) -> list[Ratio | Figure]:
+    """Building the graph, for more critic updates an iteration and for deeper and wider networks."""
+    settings: list[tuple[str, dict[str, Any]]] = [
+        ("5 critic updates, depth 3, width 512", {}),
+        *((f"{steps} critic updates", {"critic_steps": steps}) for steps in (1, 2, 10)),
+        *((f"depth {depth}", {"depth": depth}) for depth in (6, 12)),
+        ("width 1024", {"width": 1024}),
+    ]
+    _traced({})
+    base = [_traced({}) for _ in range(min(rounds, 3))]
+    rows: list[Ratio | Figure] = [Figure(f"MLP: tracing, {settings[0][0]}", sorted(base)[len(base) // 2], "s")]
+    for name, parts in settings[1:]:
+        pairs = [(_traced(parts), _traced({})) for _ in range(min(rounds, 3))]
+        rows.append(Ratio(f"MLP: tracing, {name} / {settings[0][0]}", pairs))
+    return rows
+
+
+def _traced(parts: dict[str, Any]) -> float:
+    from ganlab.training.loop import Trainer
+
+    trainer = Trainer(cases.mlp(**parts))
+    begun = time.perf_counter()
+    trainer.trace()
+    return time.perf_counter() - begun
+
+
+def growth(rounds: int) -> list[Ratio | Figure]:
+    """The time of an iteration as networks and batches grow, against the MLP's of width 512, depth 3, batch 256."""
+    from ganlab.training.loop import Trainer
+
+    base, rows = Trainer(cases.mlp()), []
+    for name, parts in (
+        ("width 128", {"width": 128}),
+        ("width 256", {"width": 256}),
+        ("width 1024", {"width": 1024}),
+        ("depth 6", {"depth": 6}),
+        ("depth 12", {"depth": 12}),
+        ("batch 64", {"batch_size": 64}),
+        ("batch 1024", {"batch_size": 1024}),
+    ):
+        one = Trainer(cases.mlp(**parts))
+        rows.append(compare(f"MLP: {name} / width 512, depth 3, batch 256", one.train, base.train, rounds))
+    return rows

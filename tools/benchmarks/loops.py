@@ -1,0 +1,135 @@
+"""ganlab against the same training without it: speed, precision, memory, the time until something happens."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.pairs import Figure, Ratio
+from benchmarks.processes import Child, compare
+
+KINDS = ("mlp", "dcgan")
+# Written by hand for one device, in the graph.
+HAND = "tf_loop.py"
+_LABELS = {"mlp": "MLP", "dcgan": "DCGAN"}
+
+
+def ganlab_run(kind: str, folder: str | Path | None, **options: object) -> Child:
+    """A run of ganlab that logs every step into `folder`; without one, its training alone."""
+    given = {"log_every": 1, "evaluate_every": 0, "checkpoint_every": 0, **options}
+    if folder is not None:
+        given["run"] = str(Path(folder) / f"run-{time.monotonic_ns()}")
+    return Child("ganlab_run.py", kind, json.dumps(given))
+
+
+def loops(rounds: int, *, torch: str = "") -> list[Ratio | Figure]:
+    """Runs with all telemetry against the loop written by hand, Keras' `fit` and PyTorch, and memory on the way."""
+    rows: list[Ratio | Figure] = []
+    for kind in KINDS:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            ganlab_run(kind, folder) as ours,
+            Child(HAND, kind) as hand,
+        ):
+            ours.ready()
+            hand.ready()
+            label = _LABELS[kind]
+            rows.append(compare(f"{label}: ganlab / hand-written TensorFlow", ours, hand, rounds, bar=1.03))
+            rows.append(Ratio(f"{label}: peak memory, ganlab / hand-written", [(ours.bytes, hand.bytes)], 1.10))
+            peers = [("keras_fit.py", sys.executable, "Keras fit", None)]
+            if torch:
+                peers.append(("torch_eager.py", torch, "PyTorch eager", {"mlp": 0.50, "dcgan": 0.85}[kind]))
+            for script, python, name, bar in peers:
+                with Child(script, kind, python=python) as peer:
+                    peer.ready()
+                    rows.append(compare(f"{label}: ganlab / {name}", ours, peer, rounds, bar=bar))
+    return rows
+
+
+def precision(rounds: int) -> list[Ratio | Figure]:
+    """`precision = "mixed_bfloat16"` against the float32 loop written by hand."""
+    rows: list[Ratio | Figure] = []
+    for kind in KINDS:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            ganlab_run(kind, folder, precision="mixed_bfloat16") as ours,
+            Child(HAND, kind) as hand,
+        ):
+            ours.ready()
+            hand.ready()
+            name = f"{_LABELS[kind]}: ganlab in mixed_bfloat16 / hand-written in float32"
+            rows.append(compare(name, ours, hand, rounds, bar=0.75))
+    return rows
+
+
+def telemetry(rounds: int) -> list[Ratio | Figure]:
+    """A run that writes every metric of every step, and one that saves often, against training alone."""
+    rows: list[Ratio | Figure] = []
+    for kind in KINDS:
+        label = _LABELS[kind]
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            ganlab_run(kind, None) as silent,
+            ganlab_run(kind, folder) as logging,
+            ganlab_run(kind, folder, checkpoint_every=100) as saving,
+        ):
+            for child in (silent, logging, saving):
+                child.ready()
+            rows.append(compare(f"{label}: every step logged / nothing", logging, silent, rounds, bar=1.02))
+            # Long enough turns that each has its share of checkpoints.
+            seconds = {"mlp": 8.0, "dcgan": 60.0}[kind] if rounds > 3 else 2.0
+            name = f"{label}: a checkpoint every 100 iterations / none"
+            rows.append(compare(name, saving, logging, min(rounds, 5), seconds=seconds))
+    return rows
+
+
+def starting(rounds: int) -> list[Ratio | Figure]:
+    """The time until the first iteration is done, from nothing."""
+    rounds = min(rounds, 5)
+    imports, runs, firsts = [], [], []
+    for _ in range(rounds):
+        imports.append(_seconds([sys.executable, "-c", "import tensorflow, keras"]))
+        runs.append(_until_first_iteration("eight_gaussians"))
+    for _ in range(min(rounds, 3)):
+        with ganlab_run("mlp", None) as ours, Child(HAND, "mlp") as hand:
+            ours.ready()
+            with hand:
+                begun = time.perf_counter()
+                hand.train(1)
+                firsts.append((ours.first, time.perf_counter() - begun))
+    beyond = statistics.median(run - importing for run, importing in zip(runs, imports, strict=True))
+    return [
+        Figure("importing TensorFlow and Keras", statistics.median(imports), "s"),
+        Figure("ganlab run eight_gaussians: to the first iteration", statistics.median(runs), "s"),
+        Figure("... beyond TensorFlow's import", beyond, "s", 5.0),
+        Figure("MLP: a process of ganlab to its first iteration", statistics.median(f for f, _ in firsts), "s"),
+    ]
+
+
+def _seconds(command: list[str]) -> float:
+    begun = time.perf_counter()
+    subprocess.run(command, check=True, capture_output=True)
+    return time.perf_counter() - begun
+
+
+def _until_first_iteration(gin: str) -> float:
+    """Seconds from the start of `ganlab run` to the first iteration's metrics, where a plugin ends the process."""
+    plugin = Path(__file__).with_name("first_iteration.py")
+    with tempfile.TemporaryDirectory() as folder:
+        noted = Path(folder) / "noted"
+        ganlab = [sys.executable, "-c", "from ganlab.cli import main; main()"]
+        what = ["--gin", gin, "--runs", folder, "--plugin-file", str(plugin), "--param", "experiment.log_every=1"]
+        begun = time.time()
+        subprocess.run(
+            [*ganlab, "run", *what],
+            check=False,
+            capture_output=True,
+            env={**os.environ, "GANLAB_BENCH_NOTE": str(noted)},
+        )
+        return float(noted.read_text()) - begun

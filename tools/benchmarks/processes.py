@@ -1,0 +1,127 @@
+"""Trainings in processes of their own, in turn."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from benchmarks.pairs import Ratio
+
+PEERS = Path(__file__).resolve().parents[1] / "peers"
+
+
+class Child:
+    """A script of tools/peers: trains when told to, and is idle otherwise.
+
+    Attributes:
+        first: Seconds from the start of the process to the end of its first iteration; known after `ready`.
+        bytes: The most memory it has held, as of its last answer.
+    """
+
+    def __init__(
+        self, script: str, *arguments: str, python: str = sys.executable, env: Mapping[str, str] | None = None
+    ) -> None:
+        """Starts it."""
+        self.first, self.bytes, self._script = 0.0, 0, script
+        self._begun = time.perf_counter()
+        self._process = subprocess.Popen(
+            [python, str(PEERS / script), *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL if "BENCH_DEBUG" not in os.environ else None,
+            text=True,
+            env={**os.environ, **(env or {})},
+        )
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def ask(self, iterations: int) -> None:
+        """Has it train that many iterations, or a few more."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{iterations}\n")
+        self._process.stdin.flush()
+
+    def answer(self) -> float:
+        """Waits until it has; gives the seconds of one iteration."""
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{self._script} ended with code {self._process.wait()}; BENCH_DEBUG=1 shows why.")
+        said: dict[str, Any] = json.loads(line)
+        self.bytes = int(said["bytes"])
+        return float(said["seconds"]) / int(said["iterations"])
+
+    def train(self, iterations: int) -> float:
+        """Asks and waits."""
+        self.ask(iterations)
+        return self.answer()
+
+    def ready(self) -> None:
+        """Has it make its first iteration."""
+        self.train(1)
+        self.first = time.perf_counter() - self._begun
+
+
+class Together:
+    """Processes that train one experiment, told the same at the same time."""
+
+    def __init__(self, children: Sequence[Child]) -> None:
+        """Takes them."""
+        self._children = children
+
+    def train(self, iterations: int) -> float:
+        """Has all of them train; gives the slowest one's seconds of an iteration."""
+        for child in self._children:
+            child.ask(iterations)
+        return max(child.answer() for child in self._children)
+
+
+def compare(
+    name: str,
+    first: Child | Together,
+    second: Child | Together,
+    rounds: int,
+    *,
+    seconds: float = 2.0,
+    bar: float | None = None,
+) -> Ratio:
+    """The cost of an iteration of one relative to the other's, both past their first.
+
+    Args:
+        name: What is held against what.
+        first: Trains.
+        second: Trains.
+        rounds: How many rounds, each a turn of both; who begins alternates.
+        seconds: How long a turn lasts, about.
+        bar: The largest ratio that is good enough.
+    """
+    # Warm, and with chunks as long as they become in a run.
+    counts = [max(1, round(seconds / min(child.train(2), child.train(8)))) for child in (first, second)]
+    for child, count in zip((first, second), counts, strict=True):
+        child.train(count)
+    pairs = []
+    for i in range(rounds):
+        if i % 2:
+            late = second.train(counts[1])
+            pairs.append((first.train(counts[0]), late))
+        else:
+            early = first.train(counts[0])
+            pairs.append((early, second.train(counts[1])))
+    return Ratio(name, pairs, bar)

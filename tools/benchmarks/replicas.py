@@ -1,0 +1,52 @@
+"""One global batch on one replica, on several of one CPU, and in two processes."""
+
+from __future__ import annotations
+
+import json
+import socket
+
+from benchmarks.loops import ganlab_run
+from benchmarks.pairs import Figure, Ratio
+from benchmarks.processes import Child, Together, compare
+
+_BARS = {("mlp", 2): 1.25, ("mlp", 4): 1.80, ("dcgan", 2): 1.15, ("dcgan", 4): None}
+
+
+def replicas(rounds: int) -> list[Ratio | Figure]:
+    """Virtual replicas against one device. They share its cores, so that 1 would be all that can be had."""
+    rows: list[Ratio | Figure] = []
+    for (kind, count), bar in _BARS.items():
+        with ganlab_run(kind, None) as one, ganlab_run(kind, None, replicas=count) as several:
+            one.ready()
+            several.ready()
+            name = f"{kind.upper()}: {count} virtual replicas / 1"
+            rows.append(compare(name, several, one, rounds, bar=bar))
+    return rows
+
+
+def processes(rounds: int) -> list[Ratio | Figure]:
+    """Two processes of `multi_worker` on this machine against one of it, and against one device."""
+    with ganlab_run("mlp", None) as one:
+        one.ready()
+        first, second = _workers()
+        with first, second:
+            both = Together([first, second])
+            both.train(1)
+            return [compare("MLP: 2 processes / 1", both, one, rounds)]
+
+
+def _workers() -> tuple[Child, Child]:
+    hosts = [f"localhost:{_free_port()}" for _ in range(2)]
+    options = json.dumps({"workers": True, "log_every": 1, "evaluate_every": 0, "checkpoint_every": 0})
+
+    def worker(index: int) -> Child:
+        config = {"cluster": {"worker": hosts}, "task": {"type": "worker", "index": index}}
+        return Child("ganlab_run.py", "mlp", options, env={"TF_CONFIG": json.dumps(config)})
+
+    return worker(0), worker(1)
+
+
+def _free_port() -> int:
+    with socket.socket() as opened:
+        opened.bind(("localhost", 0))
+        return int(opened.getsockname()[1])

@@ -1,0 +1,86 @@
+"""A run of ganlab, as `ganlab run` trains one, that another process times.
+
+    python tools/peers/ganlab_run.py mlp '{"log_every": 1, "run": "/tmp/run"}'
+
+Options, all of them optional: `run`, a directory that the run is written to with all telemetry (without it nothing is
+written, and only training is timed); `replicas`, how many virtual ones; `workers`, whether `TF_CONFIG` says which of
+several processes this is; and settings of the experiment that are numbers or words.
+
+Prints a line of JSON for each line on standard input, a number of iterations: how many were made, at least those, and
+how long they took. A run is held up only where its processes agree how to go on, after a chunk's rows are written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import cases
+
+import ganlab
+from ganlab.training.loop import Trainer
+from peers import serving
+
+
+class Paced:
+    """Holds a run up whenever it has made as many iterations as were asked for."""
+
+    def __init__(self) -> None:
+        self._from, self._until, self._begun = 0, 0, 0.0
+        self._agree = Trainer.agree
+
+    def install(self) -> None:
+        """From now on every trainer asks before it goes on."""
+        paced = self
+
+        def agree(trainer: Trainer, values: Any) -> list[float]:
+            agreed = paced._agree(trainer, values)
+            paced.reached(trainer.state.step)
+            return agreed
+
+        Trainer.agree = agree
+
+    def wait(self, step: int) -> None:
+        """Waits for the next number of iterations; ends the process where there is none."""
+        line = sys.stdin.readline()
+        if not line:
+            os._exit(0)
+        self._from, self._until, self._begun = step, step + int(line), time.perf_counter()
+
+    def reached(self, step: int) -> None:
+        """Answers if that is far enough."""
+        if step >= self._until:
+            serving.answer(step - self._from, time.perf_counter() - self._begun)
+            self.wait(step)
+
+
+def main() -> None:
+    """Trains until standard input ends."""
+    kind, options = sys.argv[1], json.loads(sys.argv[2] if len(sys.argv) > 2 else "{}")
+    folder, replicas, workers = options.pop("run", None), options.pop("replicas", 0), options.pop("workers", False)
+    if workers:
+        options["strategy"] = ganlab.component("strategies", "multi_worker")()
+    elif replicas:
+        options["strategy"] = ganlab.component("strategies", "mirrored")(virtual_replicas=replicas)
+    experiment = cases.CASES[kind](**options)
+    paced = Paced()
+    paced.wait(0)
+    if folder is not None:
+        paced.install()
+        ganlab.train(experiment, folder)
+        return
+    trainer = Trainer(experiment)
+    while True:
+        trainer.train(paced._until - trainer.state.step)
+        paced.reached(trainer.state.step)
+
+
+if __name__ == "__main__":
+    main()
