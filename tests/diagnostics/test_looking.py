@@ -134,7 +134,8 @@ def test_a_resumed_run_finds_the_same(runs, tmp_path, monkeypatch):
         patched.setattr(Trainer, "train", train_and_signal)
         run = train(with_all(2), tmp_path / "run")
     assert (run.info["status"], run.info["step"]) == ("interrupted", 3)
-    assert {step for step, _ in found(run)} == {2, 3}
+    # What was due at step 3 is left to the resumed run.
+    assert {step for step, _ in found(run)} == {2}
     train(with_all(2), run.path, resume=True)
     assert found(run) == found(runs[2])
     for name in ("surface/scores", "gradient_norms/depth"):

@@ -113,9 +113,10 @@ def test_tensorboard_reads_the_run(completed, raw):
 
     assert [image.step for image in events.Images("samples")] == [5, 10]
     layout = layout_pb2.Layout.FromString(events.Tensors("custom_scalars__config__")[0].tensor_proto.string_val[0])
-    charts = {chart.title: list(chart.multiline.tag) for category in layout.category for chart in category.chart}
-    assert charts.keys() == tags
-    assert charts["critic/loss"] == [r"^critic/loss$", r"^replica/\d+/critic/loss$"]
+    charts = {category.title: {c.title: list(c.multiline.tag) for c in category.chart} for category in layout.category}
+    assert charts["replicas"].keys() == tags
+    assert charts["replicas"]["critic/loss"] == [r"^critic/loss$", r"^replica/\d+/critic/loss$"]
+    assert charts["evaluation"].keys() == figures
     content = events.SummaryMetadata("_hparams_/session_start_info").plugin_data.content
     hparams = plugin_data_pb2.HParamsPluginData.FromString(content).session_start_info.hparams
     assert hparams["experiment.batch_size"].number_value == 12
