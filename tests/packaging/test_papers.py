@@ -79,7 +79,7 @@ def test_the_readme_has_the_two_set_up_commands_each_a_block_of_its_own():
     commands = [block for block in blocks if "pip install -e" in block]
     assert commands == [
         "pip install -e '.[cpu]' && ganlab run --gin gin/quickstart.gin\n",
-        "pip install -e '.[cpu,test]' && pytest\n",
+        "pip install -e '.[cpu,test]' && pytest -n 2 --dist loadfile\n",
     ]
     assert blocks[:2] == commands  # before anything else is asked of a newcomer
 
