@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ganlab import __version__
-from ganlab.cli.messages import take_any_name, told
+from ganlab.cli.messages import take_any_name, told, warn_plainly
 from ganlab.errors import GanlabError, TrainingFailedError, nearest
 
 # Command name to the module that has a click command of that name.
@@ -95,6 +95,7 @@ def cli(debug: bool) -> None:
 def main() -> None:
     """The entry point `ganlab`."""
     take_any_name()
+    warn_plainly()
     if "_GANLAB_COMPLETE" in os.environ:  # a shell asks what could come next
         from ganlab.cli import completing, completion
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import warnings
+from typing import Any
 
 # Letters of a line of a message, and of its end where it is longer: a value may be a file's whole content.
 _LONGEST, _END = 1500, 300
@@ -19,6 +21,18 @@ def take_any_name() -> None:
         if hasattr(stream, "reconfigure"):
             is_utf8 = (stream.encoding or "").lower().replace("-", "") == "utf8"
             stream.reconfigure(errors="surrogateescape" if is_utf8 else "backslashreplace")
+
+
+def warn_plainly() -> None:
+    """Has what components warn of shown as a sentence, without the line of code that it came from."""
+    usual = warnings.formatwarning
+
+    def plain(message: Any, category: type[Warning], *where: Any, **more: Any) -> str:
+        if category is not UserWarning:
+            return usual(message, category, *where, **more)
+        return f"Warning: {told(message)}\n"
+
+    warnings.formatwarning = plain
 
 
 def _escaped(line: str) -> str:

@@ -1,6 +1,8 @@
 """Files that are no experiment, however they got there: one line, exit code 2, and nothing new on disk."""
 
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -173,3 +175,21 @@ def test_a_full_disk_is_told_before_tensorflow_starts(mistake, here, minimal, mo
     monkeypatch.setattr("tempfile.TemporaryFile", lambda **options: Full())
     said = mistake("run", "--gin", "exp.gin")
     assert said.endswith(" cannot be made: No space left on device. Choose another --runs.")
+
+
+def test_what_a_component_warns_of_is_a_sentence():
+    code = (
+        "import warnings\nfrom ganlab.cli.messages import warn_plainly\nwarn_plainly()\n"
+        "warnings.warn('3 files\\x1b are skipped')\nwarnings.warn('of code', FutureWarning)\n"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stderr
+    first, second, *_ = said.splitlines()
+    assert first == r"Warning: 3 files\x1b are skipped"
+    assert second == "<string>:5: FutureWarning: of code"
+
+
+def test_names_that_are_no_text_go_to_standard_output_as_they_are():
+    code = "from ganlab.cli.messages import take_any_name\ntake_any_name()\nprint('a\\udcff \\u2026')\n"
+    for encoding, expected in (("utf-8", b"a\xff \xe2\x80\xa6\n"), ("ascii", rb"a\udcff \u2026" + b"\n")):
+        environment = {**os.environ, "PYTHONIOENCODING": encoding}
+        assert subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment).stdout == expected
