@@ -58,7 +58,7 @@ def read_series(path: Path, tags: Sequence[str]) -> dict[str, Series]:
     try:
         steps = _steps(data, ends)
         found = {} if steps is None else {tag: _scan(data, ends, steps, tag) for tag in tags}
-    except (ValueError, OverflowError):  # something that is no number: parsing tells where
+    except (ValueError, OverflowError):  # laid out otherwise, or something that is no number: parsing tells where
         steps = None
     if steps is None:
         return _parse(path, tags)
@@ -109,9 +109,14 @@ def _scan(data: bytes, ends: np.ndarray, steps: np.ndarray, tag: str) -> Series:
     name = re.escape(json.dumps(tag).encode())
     # The pattern begins with plain text, which is searched for many times faster than parsing goes. A backslash before
     # it would mean that it is the end of a longer name with a quotation mark in it.
-    pattern = re.compile(name + rb': \{"reduced": ([^,}]+)(?:, "replicas": \[([^\]]*)\])?')
-    hits = [hit for hit in pattern.finditer(data) if data[hit.start() - 1] != ord("\\")]
+    pattern = re.compile(name + rb': \{"reduced": ([^,}]+)(?:, "replicas": \[([^\]]*)\])?\}')
+    hits = list(pattern.finditer(data))
+    if len(hits) != data.count(json.dumps(tag).encode()):
+        raise ValueError("a line is laid out otherwise")
+    hits = [hit for hit in hits if data[hit.start() - 1] != ord("\\")]
     rows = np.searchsorted(ends, [hit.start() for hit in hits]) if hits else np.zeros(0, np.int64)
+    if (np.diff(rows) == 0).any():
+        raise ValueError("a line has a metric twice")
     return Series(
         steps[rows],
         np.array([_number(hit[1]) for hit in hits], np.float64),
