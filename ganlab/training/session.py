@@ -267,7 +267,9 @@ class _Session:
         state = self._trainer.state
         if state.step == self._saved_at or not self._chief:
             return
-        self._journal.flush()  # a checkpoint must not be ahead of the metrics that lead to it
+        # A checkpoint must not be ahead of what is written of the steps that lead to it: nobody writes that again.
+        self._journal.note(state.step)
+        self._journal.flush()
         self._checkpoints.save(
             state.step,
             state.variables(),
@@ -282,7 +284,6 @@ class _Session:
             },
         )
         self._saved_at = state.step
-        self._journal.note(state.step)
 
 
 def _kept(checkpoint: Checkpoint | None) -> int:

@@ -10,7 +10,7 @@ import time
 import pytest
 import tensorflow as tf
 from small import constraint, sgd, small
-from whole_runs import assert_equal_runs, everything, lines, stopped_at, texts
+from whole_runs import assert_equal_runs, everything, lines, scalars, stopped_at, texts
 
 import ganlab
 from ganlab.training import train
@@ -77,6 +77,27 @@ def test_a_run_killed_at_the_very_end_writes_no_row_twice(completed, tmp_path):
     shutil.copytree(completed.path, folder)
     ganlab.Run(folder).update(status="running")
     assert_equal_runs(completed, train(everything(), folder, resume=True))
+
+
+def test_a_run_killed_at_any_checkpoint_has_written_all_before_it(completed, tmp_path, monkeypatch):
+    save, copies = Checkpoints.save, []
+
+    def save_and_copy(self, step, *arguments, **named):
+        saved = save(self, step, *arguments, **named)
+        copies.append(tmp_path / f"killed-{step}")
+        shutil.copytree(tmp_path / "run", copies[-1])
+        return saved
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoints, "save", save_and_copy)
+        train(everything(checkpoint_every=5), tmp_path / "run")
+    assert [copy.name for copy in copies] == ["killed-5", "killed-10"]
+    for copy in copies:
+        resumed = train(everything(checkpoint_every=5), copy, resume=True)
+        assert lines(resumed) == lines(completed)
+        assert scalars(resumed) == scalars(completed)
+        for field in ("status", "step", "metrics", "evaluation"):
+            assert resumed.info[field] == completed.info[field]
 
 
 def test_event_files_lose_what_a_kill_tore(completed, tmp_path):
@@ -193,17 +214,21 @@ def test_a_disk_that_is_full_from_the_start_is_a_sentence(tmp_path, monkeypatch)
     with monkeypatch.context() as patch:
         stopped_at(patch, 2)
         run = train(small(0, steps=4), tmp_path / "run")
-    written = []
 
-    def full(path, text):
-        if len(written) == room:
-            raise OSError(28, "No space left on device")
-        written.append(path.write_text(text))
+    def full(room):
+        """Writes that find room for so many files."""
+        written = []
+
+        def write(path, text):
+            if len(written) == room:
+                raise OSError(28, "No space left on device")
+            written.append(path.write_text(text))
+
+        return write
 
     for room in range(4):
         with monkeypatch.context() as patch:
-            patch.setattr("ganlab.runs.run._write", full)
-            written.clear()
+            patch.setattr("ganlab.runs.run._write", full(room))
             with pytest.raises(ganlab.TrainingFailedError, match=r"run cannot be written: .*No space left"):
                 train(small(0, steps=4), run.path, resume=True)
     assert train(small(0, steps=4), run.path, resume=True).info["status"] == "completed"
