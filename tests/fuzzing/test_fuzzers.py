@@ -8,7 +8,7 @@ import fuzzing.runs
 import pytest
 from fuzzing import TARGETS, examples
 
-COUNTS = {"gin": 200, "metrics": 400, "runs": 100, "events": 200, "checkpoints": 200}
+COUNTS = {"gin": 120, "metrics": 300, "runs": 80, "events": 200, "checkpoints": 120}
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -47,6 +47,7 @@ def test_the_inputs_reach_what_comes_after_a_right_file(monkeypatch):
     assert all(10 <= count <= 95 for count in right.values()), right
 
 
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")
 def test_the_tool_says_how_many_and_tells_a_fault(monkeypatch, capsys):
     monkeypatch.setattr(fuzz, "_ROUND", 20)
     assert fuzz.main(["--minutes", "0.01", "--only", "events"]) == 0
