@@ -53,7 +53,9 @@ class Scorer:
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Scores of these points."""
-        return self._run(tf.convert_to_tensor(x, tf.float32)).numpy()
+        # In parts: a picture has sixteen thousand, and memory for them all at once would be the most that a run holds.
+        parts = [self._run(tf.convert_to_tensor(x[i : i + _BATCH], tf.float32)) for i in range(0, len(x), _BATCH)]
+        return np.concatenate([part.numpy() for part in parts])
 
     def bounds(self) -> dict[str, float]:
         """Certified Lipschitz bounds by constraint, of those that give one."""

@@ -16,7 +16,8 @@ class Table(ganlab.Dataset):
     def __init__(self, *, shape: tuple[int, ...] = (28, 28, 1), size: int = 4096) -> None:
         """Draws `size` examples of that shape, uniform in [-1, 1)."""
         self.sample_shape, self.size = shape, size
-        self._examples = np.random.default_rng(0).uniform(-1, 1, (size, *shape)).astype(np.float32)
+        # A tensor, which graphs refer to: an array would become a constant, and part of each of them.
+        self._examples = tf.constant(np.random.default_rng(0).uniform(-1, 1, (size, *shape)), tf.float32)
 
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
         """The rows of these numbers."""
