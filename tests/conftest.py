@@ -8,6 +8,8 @@ import sysconfig
 import pytest
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+# Some shells export how wide they are: a table must not depend on where its test runs.
+os.environ.pop("COLUMNS", None)
 
 
 @pytest.fixture(scope="session")

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import click
 
+from ganlab.cli.tables import table_console
 from ganlab.errors import RunError
-
-# Where there is no terminal to ask.
-_WIDTH = 100
 
 
 @click.command("compare")
@@ -71,13 +68,10 @@ def compare(
     if as_json:
         click.echo(json.dumps(as_data(comparison), indent=2, allow_nan=False))
         return
-    from rich.console import Console
 
     from ganlab.comparing.table import print_tables
 
-    console = Console(highlight=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = _WIDTH
+    console = table_console()
     print_tables(comparison, console)
     for path in (csv_file, html_file):
         if path is not None:

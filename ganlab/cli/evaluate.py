@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,11 +12,9 @@ import click
 
 from ganlab.cli.options import plugin_options, use_plugins
 from ganlab.cli.quiet import start_tensorflow
+from ganlab.cli.tables import table_console
 from ganlab.errors import ConfigError
 from ganlab.importing import printing_to_stderr
-
-# Where there is no terminal to ask.
-_WIDTH = 100
 
 
 @click.command("evaluate")
@@ -105,12 +102,9 @@ def _reference(text: str) -> str:
 
 
 def _print_table(figures: Mapping[str, float]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = _WIDTH
+    console = table_console()
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("evaluator")
     table.add_column("figure")

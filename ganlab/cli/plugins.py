@@ -12,10 +12,8 @@ import click
 
 from ganlab.cli.options import plugin_options, use_plugins
 from ganlab.cli.subcommands import Subcommands
+from ganlab.cli.tables import table_console
 from ganlab.plugins import KINDS, Component, Plugin, Plugins
-
-# Where there is no terminal to ask: wide enough for every column, narrow enough for a page.
-_WIDTH = 100
 
 
 class _Plugins(Subcommands):
@@ -67,12 +65,9 @@ def _as_data(found: Plugins) -> dict[str, Any]:
 
 
 def _print_table(found: Plugins) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = _WIDTH
+    console = table_console()
     table = Table(box=None, header_style="bold", pad_edge=False)
     unused = [row for row in found.rows if row.status != "loaded"]
     names = [component.name for component in found.components.values()] + [row.name for row in unused]

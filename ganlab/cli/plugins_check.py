@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ganlab.cli.options import plugin_options, use_plugins
+from ganlab.cli.tables import table_console
 from ganlab.errors import MissingDependencyError, PluginError, nearest
 from ganlab.plugins import KINDS, LOCAL_MODULE, UNUSABLE, Component, Plugins
 from ganlab.testing.checking import Checked
@@ -23,8 +24,6 @@ from ganlab.testing.checking import Checked
 if TYPE_CHECKING:
     from rich.console import Console
 
-# Where there is no terminal to ask.
-_WIDTH = 100
 _FAILED = 1
 
 
@@ -125,9 +124,7 @@ def _shown(
     """Waits for the rows and shows them on the way, unless they are wanted as JSON."""
     from rich.console import Console
 
-    console, errors = Console(highlight=False), Console(stderr=True)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = _WIDTH
+    console, errors = table_console(), Console(stderr=True)
     width = max([len(f"{c.kind}.{c.name}") for c in components] + [len(row.component) for row in rows])
     every: list[Checked] = []
     with errors.status("Checking ..."):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -11,12 +10,10 @@ from pathlib import Path
 
 import click
 
+from ganlab.cli.tables import table_console
 from ganlab.cli.words import in_bytes, in_time, plain
 from ganlab.errors import RunError
 from ganlab.runs.listing import STATUSES, Listed, listed
-
-# Where there is no terminal to ask.
-_WIDTH = 120
 
 
 @click.command("list")
@@ -43,13 +40,10 @@ def list_command(folder: Path, status: str | None, as_json: bool) -> None:
 
 
 def _print_table(rows: Sequence[Listed]) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(highlight=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = _WIDTH
+    console = table_console(120)
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("run", overflow="fold", min_width=20)
     table.add_column("status", no_wrap=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ganlab.cli.options import experiment_options, plugin_options, read_experiment, use_plugins
+from ganlab.cli.tables import table_console
 from ganlab.errors import IncompatibleError
 from ganlab.verification import CHECKS, Options, Row, Source, run
 from ganlab.verification.tpu.chips import topology as tpu_topology
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-# Where there is no terminal to ask.
-_WIDTH = 100
 _FAILED = 1
 
 
@@ -161,9 +160,7 @@ def _shown(
     """Waits for the rows and shows them on the way, unless they are wanted as JSON."""
     from rich.console import Console
 
-    console, errors = Console(highlight=False), Console(stderr=True)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = _WIDTH
+    console, errors = table_console(), Console(stderr=True)
     results: list[list[Row]] = []
     for source, futures in zip(sources, pending, strict=True):
         rows: list[Row] = []

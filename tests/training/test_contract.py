@@ -267,7 +267,7 @@ def test_jit_and_a_collective_in_a_penalty():
 
 def test_auto_leaves_a_collective_in_a_penalty_uncompiled(monkeypatch):
     plain = trained(2, count=3, constraints=[MaxSlope()])
-    monkeypatch.setattr("ganlab.training.loop.compiles", lambda experiment, state: True)
+    monkeypatch.setattr("ganlab.training.loop.compiles", lambda experiment: True)
     assert_same(plain, trained(2, count=3, constraints=[MaxSlope()], jit="auto"))
 
 
