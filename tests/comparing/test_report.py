@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from reports import read
 from PIL import Image
+from reports import read
 from synthetic import SETTINGS, write_run
 
 from ganlab.cli import cli
