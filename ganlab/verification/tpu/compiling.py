@@ -71,12 +71,14 @@ def compile_module(module: bytes, topology: str, configuration: str | None, core
     except jax.errors.JaxRuntimeError as error:
         return {"outcome": "refused", "message": _message(error), **lowered}
     text = "\n".join(part.to_string() for part in executable.hlo_modules())
+    costs = executable.cost_analysis()
     return {
         "outcome": "compiled",
         "device": devices[0].device_kind,
         "seconds": round(time.monotonic() - started, 1),
         "memory": _memory(executable.get_compiled_memory_stats()),
-        "flops": float(executable.cost_analysis()["flops"]),
+        "flops": float(costs["flops"]),
+        "bytes_accessed": float(costs["bytes accessed"]),
         "compiled_all_reduces": _all_reduces(text),
         **lowered,
     }

@@ -1,0 +1,64 @@
+"""Projections as tables of Markdown and as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from projecting.chips import Slice
+from projecting.model import Costs, Time
+
+
+@dataclass(frozen=True)
+class Projection:
+    """One experiment in one precision on slices of growing size.
+
+    Attributes:
+        precision: The experiment's.
+        scaling: What stays as the slice grows, in words.
+        rows: Slices, with the batch of a chip and the iteration's time.
+    """
+
+    precision: str
+    scaling: str
+    rows: Sequence[tuple[Slice, float, Time]]
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values, times in seconds."""
+        rows = [
+            {"slice": where.name, "chips": where.chips, "batch": batch, **asdict(spent), "total": spent.total}
+            for where, batch, spent in self.rows
+        ]
+        return {"precision": self.precision, "scaling": self.scaling, "rows": rows}
+
+    def lines(self) -> Iterator[str]:
+        """A table. Ideal is the speed of a chip in the chip's smallest slice, times the chips."""
+        yield f"**{self.precision}, {self.scaling}.**"
+        yield ""
+        heads = ["slice", "chips", "batch of a chip", "arithmetic", "memory", "all-reduces", "iteration"]
+        heads += ["examples/s", "of ideal", "limit"]
+        yield "| " + " | ".join(heads) + " |"
+        yield "|" + "---|" * len(heads)
+        first: dict[str, float] = {}
+        for where, batch, spent in self.rows:
+            speed = batch / spent.total
+            ideal = first.setdefault(where.chip, speed)
+            times = (spent.products, spent.memory, spent.reducing, spent.total)
+            cells = [where.name, str(where.chips), f"{batch:g}", *(f"{1e3 * part:.2f} ms" for part in times)]
+            cells += [f"{speed * where.chips:,.0f}", f"{speed / ideal:.0%}", spent.limit]
+            yield "| " + " | ".join(cells) + " |"
+        yield ""
+
+
+def compiled_lines(counts: dict[tuple[str, str], Costs]) -> Iterator[str]:
+    """What the compiler counted, by chip and precision."""
+    yield "| chip | precision | batch of a chip | GFLOP | MB accessed | all-reduces | MB reduced |"
+    yield "|---|---|---|---|---|---|---|"
+    for (chip, precision), costs in counts.items():
+        for batch, cost in ((costs.small, costs.least), (costs.large, costs.most)):
+            yield (
+                f"| {chip} | {precision} | {batch} | {cost.flops / 1e9:.1f} | {cost.accessed / 1e6:.0f} | "
+                f"{cost.all_reduces} | {cost.reduced / 1e6:.1f} |"
+            )
+    yield ""

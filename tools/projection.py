@@ -1,0 +1,114 @@
+"""How long an iteration would take on TPU slices that nobody has at hand: a projection, and no measurement.
+
+    python tools/projection.py
+    python tools/projection.py --gin mine.gin --batch 1024 --json
+
+The training step is compiled for the chip, as `ganlab verify --checks tpu` does, at two batches: what it computes,
+reads, writes and reduces over replicas are the TPU compiler's counts. Times are these over the data sheet's rates, so
+what a slice could do at best, but for `--efficiency`. The rate of input is measured on this machine.
+
+Prints a table for a global batch that stays (strong scaling) and one for a chip's that stays (weak scaling).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+from projecting import model
+from projecting.chips import SLICES
+from projecting.model import Cost, Costs
+from projecting.tables import Projection, compiled_lines
+
+_TOPOLOGIES = {"v5e": "v5e:2x2", "v5p": "v5p:2x2x1"}
+_GIN = Path(__file__).with_name("projecting") / "dcgan64.gin"
+# The smaller host, ct5lp-hightpu-4t, has 112 vCPUs, two to a core.
+_HOST_CORES = 56
+
+
+def main() -> int:
+    """Compiles, computes and prints."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--gin", default=str(_GIN), help="the experiment; by default a DCGAN at 64 pixels")
+    parser.add_argument("--param", action="append", default=[], help="an override, as of `ganlab run`")
+    parser.add_argument("--small", type=int, default=8, help="the smaller compiled batch of a chip (default 8)")
+    parser.add_argument("--large", type=int, default=64, help="the larger one, and weak scaling's (default 64)")
+    parser.add_argument("--batch", type=int, default=1024, help="the global batch of strong scaling (default 1024)")
+    parser.add_argument("--efficiency", type=float, default=0.5, help="of products, to the peak (default .5)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args()
+    # Before TensorFlow has the memory: compiling takes gigabytes.
+    counts = {
+        (chip, precision): compiled(options, chip, precision) for precision in model.PASSES for chip in _TOPOLOGIES
+    }
+
+    from projecting.decoding import decoding_rate
+
+    rate = decoding_rate()
+    projections = [
+        projection(options, precision, counts, rate, strong=strong)
+        for precision in model.PASSES
+        for strong in (True, False)
+    ]
+    if options.json:
+        costs = [{"chip": chip, "precision": precision, **asdict(c)} for (chip, precision), c in counts.items()]
+        made = {"bytes_a_second_and_core": rate, "compiled": costs, "projections": [p.as_json() for p in projections]}
+        print(json.dumps(made, indent=2))
+        return 0
+    print(f"Input: {rate / 1e6:.0f} MB of float32 examples a second and core from PNG files, measured here.\n")
+    print("\n".join(compiled_lines(counts)))
+    for one in projections:
+        print("\n".join(one.lines()))
+    return 0
+
+
+def projection(
+    options: argparse.Namespace, precision: str, counts: dict[tuple[str, str], Costs], rate: float, *, strong: bool
+) -> Projection:
+    """The times on every slice that has an example for each chip."""
+    rows = []
+    for where in SLICES:
+        batch = options.batch / where.chips if strong else options.large
+        if batch >= 1:
+            cost = counts[where.chip, precision].at(batch)
+            spent = model.time(cost, where, precision=precision, efficiency=options.efficiency, host=rate * _HOST_CORES)
+            rows.append((where, batch, spent))
+    return Projection(precision, f"{options.batch} in all" if strong else f"{options.large} on each chip", rows)
+
+
+def compiled(options: argparse.Namespace, chip: str, precision: str) -> Costs:
+    """The compiler's counts for one chip at both batches."""
+    from ganlab.verification.report import Source
+    from ganlab.verification.tpu.checking import check
+
+    made = []
+    for batch in (options.small, options.large):
+        print(f"Compiling for {chip}, {precision}, {batch} on a chip ...", file=sys.stderr, flush=True)
+        given = (*options.param, f"experiment.batch_size={4 * batch}", f"experiment.precision='{precision}'")
+        row = check(Source((options.gin,), given), topology=_TOPOLOGIES[chip])
+        if row.status != "passed":
+            raise SystemExit(row.detail)
+        reduced = row.data["compiled_all_reduces"]
+        examples = batch * _bytes_of_an_example(options)
+        made.append(Cost(row.data["flops"], row.data["bytes_accessed"], reduced["count"], reduced["bytes"], examples))
+    return Costs(options.small, options.large, *made)
+
+
+def _bytes_of_an_example(options: argparse.Namespace) -> float:
+    """What a chip is given of real examples in an iteration, for each example of its batch."""
+    from ganlab.composition import compose
+    from ganlab.config import load
+
+    experiment = compose(load([options.gin], options.param))
+    return 4.0 * experiment.critic_steps * math.prod(experiment.dataset.sample_shape)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
