@@ -106,7 +106,7 @@ class Arrays(ganlab.Dataset):
     def _check_kind(self, rows: np.ndarray) -> None:
         if rows.dtype.kind not in "fiu":
             raise self._refusal(
-                f"holds values of dtype {rows.dtype}; they must be numbers. Save the array as uint8 or float32."
+                f"holds values of dtype {rows.dtype}; they must be real numbers. Save the array as uint8 or float32."
             )
         if rows.ndim not in (2, 3, 4):
             raise self._refusal(
