@@ -7,6 +7,6 @@ require("tensorflow")
 require("keras")
 
 from ganlab.training.reading import evaluate, load_generator  # noqa: E402
-from ganlab.training.session import train  # noqa: E402
+from ganlab.training.start import train  # noqa: E402
 
 __all__ = ["evaluate", "load_generator", "train"]

@@ -1,27 +1,19 @@
-"""The outer loop: trains an experiment into a run directory, from its first step or from its last checkpoint."""
+"""The outer loop over a run that exists: chunks of iterations, and what is due between them."""
 
 from __future__ import annotations
 
 import contextlib
 import shlex
 import signal
-import sys
-import tempfile
 import time
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
-from ganlab import config, plugins
 from ganlab.composition import Experiment
 from ganlab.errors import TrainingFailedError
-from ganlab.runs import Run, create_run, provenance
-from ganlab.runs.lock import locked
-from ganlab.runs.resuming import check_resumable, take_changes
-from ganlab.telemetry import Console, Record
+from ganlab.runs import Run
+from ganlab.telemetry import Record
 from ganlab.training.checkpoints import Checkpoint, Checkpoints
 from ganlab.training.evaluation import Evaluation
 from ganlab.training.failures import WorkerLostError
@@ -29,92 +21,14 @@ from ganlab.training.guards import DivergedError, Warnings, check_finite, check_
 from ganlab.training.journal import Journal
 from ganlab.training.looking import Looks
 from ganlab.training.loop import Trainer
-from ganlab.training.resuming import go_back
 from ganlab.training.rows import Rows
-from ganlab.training.stopping import Received, StoppedError, signals
+from ganlab.training.stopping import Received, StoppedError
 
 # Long enough that what the host does between chunks is lost in it, short enough that Ctrl-C and the bar answer.
 _CHUNK_SECONDS = 1.0
 
 
-def train(
-    experiment: Experiment,
-    run_dir: str | Path,
-    *,
-    resume: bool = False,
-    allow_changes: bool = False,
-    console: bool = False,
-) -> Run:
-    """Trains an experiment.
-
-    Args:
-        experiment: What to train.
-        run_dir: The run's directory: made anew, or with `resume` one that an earlier `train` left.
-        resume: Whether to go on from the newest sound checkpoint of `run_dir`.
-        allow_changes: Whether to go on also where the run began as another experiment.
-        console: Whether to show progress on the terminal.
-
-    Returns:
-        The run; its `info["status"]` is `completed`, or `interrupted` after SIGINT or SIGTERM, with a checkpoint saved.
-        On a worker that is not the chief it is a temporary one, gone with the object.
-
-    Raises:
-        GanlabError: The experiment cannot be trained, or the directory cannot be used; a new one is then not left.
-        TrainingFailedError: Training began and could not go on; `info["status"]` is `diverged` where a metric is no
-            longer finite and `failed` elsewhere.
-    """
-    run_dir, chief, screen = Path(run_dir), _is_chief(experiment), Console(quiet=not console)
-    with contextlib.ExitStack() as held:
-        before, differing = (Run(run_dir) if resume else None), []
-        if before is not None:
-            differing = check_resumable(before, experiment.recipe, allow_changes=allow_changes)
-            if chief:
-                with _written(before):
-                    held.enter_context(locked(before, screen.warning))
-        screen.message(_opening(experiment))
-        trainer = Trainer(experiment)
-        trainer.trace()
-        evaluation, looks = Evaluation(experiment, trainer.state), Looks(experiment, trainer.state)
-        tags, figures = [metric.tag for metric in trainer.metrics], []
-        checkpoint = None
-        if before is not None:
-            checkpoint = go_back(before, experiment, trainer, screen.warning, allow_changes=allow_changes, mend=chief)
-        if checkpoint is None and chief:
-            # What cannot be evaluated or looked at is known before anything is written.
-            figures = [record.tag for record in evaluation(0, None).records]
-            tags += [record.tag for record in looks.check().records if record.replicas]
-        if not chief:
-            # The other workers go through the same motions in a folder of their own, which goes with the run.
-            scratch = tempfile.TemporaryDirectory(prefix="ganlab-worker-")
-            run = Run(_create(experiment, trainer, Path(scratch.name) / "run").path, keeps=scratch)
-        elif before is not None:
-            run = before
-            with _written(run):
-                take_changes(run, experiment.recipe, differing)
-                resumed = [
-                    *run.info.get("resumed", []),
-                    {**_provenance(), "step": trainer.state.step, "changes": differing},
-                ]
-                run.update(resumed=resumed, replicas=experiment.replicas, strategy=type(experiment.strategy).__name__)
-        else:
-            run = _create(experiment, trainer, run_dir)
-            with _written(run):
-                held.enter_context(locked(run))
-        received = held.enter_context(signals())
-        keep = _kept(checkpoint) if before is not None and chief else None
-        warned = _warned(checkpoint) if before is not None and chief else None
-        try:
-            with _written(run):
-                journal = Journal(experiment, tags, run, screen, keep=keep, figures=figures, warned=warned)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                run.update(status="failed")
-            raise
-        _Session(experiment, trainer, evaluation, looks, run, journal, received).train(checkpoint)
-    return run
-
-
-class _Session:
+class Session:
     """One `train` call over a run that exists."""
 
     def __init__(
@@ -129,7 +43,7 @@ class _Session:
     ) -> None:
         self._experiment, self._trainer, self._evaluation, self._looks = experiment, trainer, evaluation, looks
         self._run, self._journal, self._received = run, journal, received
-        self._chief = _is_chief(experiment)
+        self._chief = is_chief(experiment)
         self._checkpoints = Checkpoints(run.path / "checkpoints")
         self._rows = Rows(trainer.metrics, experiment.log_every, experiment.replicas, experiment.critic_steps)
         self._warnings = Warnings(trainer.state.stack, trainer.metrics)
@@ -145,7 +59,7 @@ class _Session:
         Raises:
             TrainingFailedError: Training could not go on.
         """
-        with _written(self._run):
+        with written(self._run):
             self._train(checkpoint)
 
     def _train(self, checkpoint: Checkpoint | None) -> None:
@@ -286,18 +200,8 @@ class _Session:
         self._saved_at = state.step
 
 
-def _kept(checkpoint: Checkpoint | None) -> int:
-    """The last step whose rows stay when a run goes on."""
-    return -1 if checkpoint is None else checkpoint.step - (checkpoint.owed is not None)
-
-
-def _warned(checkpoint: Checkpoint | None) -> dict[str, int] | None:
-    """What a run has warned of when it goes on; None where the checkpoint does not say."""
-    return {} if checkpoint is None else checkpoint.watch.get("warned")
-
-
 @contextlib.contextmanager
-def _written(run: Run) -> Iterator[None]:
+def written(run: Run) -> Iterator[None]:
     """Inside, a run's files are written: what the disk does not take is said in a sentence."""
     try:
         yield
@@ -312,40 +216,9 @@ def _unwritable(run: Run, error: OSError) -> TrainingFailedError:
     )
 
 
-def _is_chief(experiment: Experiment) -> bool:
+def is_chief(experiment: Experiment) -> bool:
+    """Whether this process writes what all of them train."""
     return bool(experiment.strategy.extended.should_checkpoint)
-
-
-def _create(experiment: Experiment, trainer: Trainer, folder: Path) -> Run:
-    recipe = experiment.recipe
-    info = {
-        "status": "running",
-        "step": 0,
-        "steps": experiment.steps,
-        "seed": experiment.seed,
-        "replicas": experiment.replicas,
-        "strategy": type(experiment.strategy).__name__,
-        "chief": _is_chief(experiment),
-        "compiled": trainer.compiled,
-        "settings": config.flatten(recipe),
-        "sample_shape": list(experiment.dataset.sample_shape),
-        "metrics": {},
-        "evaluation": {},
-        "wall_seconds": 0.0,
-        "provenance": _provenance(),
-    }
-    return create_run(folder, config=config.render(recipe), operative=config.render(recipe, defaults=True), info=info)
-
-
-def _provenance() -> dict[str, Any]:
-    devices = [device.name for device in tf.config.list_logical_devices()]
-    return provenance(sys.argv, devices, plugins.current().rows)
-
-
-def _opening(experiment: Experiment) -> str:
-    strategy, replicas = type(experiment.strategy).__name__, experiment.replicas
-    plural = "replica" if replicas == 1 else "replicas"
-    return f"{strategy}: {replicas} {plural}, {experiment.local_batch} examples each. Tracing ..."
 
 
 def _due(step: int, every: int) -> bool:

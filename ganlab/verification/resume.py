@@ -13,7 +13,7 @@ import tensorflow as tf
 
 import ganlab
 from ganlab.composition import Experiment
-from ganlab.training import session
+from ganlab.training import start
 from ganlab.training.checkpoints import Checkpoint, Checkpoints
 from ganlab.training.loop import Trainer
 from ganlab.verification.bench import composed, recipe_of
@@ -93,8 +93,8 @@ def _train(experiment: Experiment, path: Path, *, until: int, resume: bool = Fal
                 signal.raise_signal(signal.SIGTERM)
             return values
 
-    with mock.patch.object(session, "Trainer", Interrupted):
-        session.train(experiment, path, resume=resume)
+    with mock.patch.object(start, "Trainer", Interrupted):
+        start.train(experiment, path, resume=resume)
 
 
 def _left(path: Path, step: int) -> dict[str, bytes]:
