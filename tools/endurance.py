@@ -3,7 +3,7 @@
     python tools/endurance.py
     python tools/endurance.py --iterations 50000 --param experiment.evaluate_every=2000 --json endurance.json
 
-Trains the eight Gaussians with a row at every step, and evaluations, every diagnostic and checkpoints now and then.
+Trains the eight Gaussians with a row at every step, and evaluations, diagnostics and checkpoints now and then.
 After a warm-up, in which everything is traced once and buffers find their size, it prints for each thousand iterations
 the median of the resident memory, free pages given back, and exits with 1 where it grows by more than 2% or the number
 of open files or of threads grows at all. Linux with glibc.

@@ -17,8 +17,8 @@ from ganlab.errors import RunError
     "--by",
     metavar="SETTING",
     multiple=True,
-    help="Rows are groups by this setting alone; others are pooled. In full or in short: weight. May be given several "
-    "times.",
+    help="Group runs by this setting, named in full or by its end: weight. Runs that differ in other settings are "
+    "pooled. May be given several times.",
 )
 @click.option(
     "--metric",

@@ -10,7 +10,15 @@ from typing import Any
 
 import click
 
-from ganlab.cli.options import experiment_options, plugin_options, read_experiment, use_plugins
+from ganlab.cli.options import (
+    BESIDE_GIN,
+    HERE,
+    experiment_options,
+    plugin_file_in,
+    plugin_options,
+    read_experiment,
+    use_plugins,
+)
 from ganlab.telemetry.jsonl import to_json
 
 
@@ -21,7 +29,7 @@ def config() -> None:
 
 @config.command("show")
 @experiment_options
-@plugin_options
+@plugin_options(BESIDE_GIN)
 @click.option("--json", "as_json", is_flag=True, help="Print the settings as JSON, as a run's run.json has them.")
 def show(
     gin_files: tuple[str, ...],
@@ -45,7 +53,7 @@ def show(
 
 @config.command("explain")
 @click.argument("name")
-@plugin_options
+@plugin_options(HERE)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead.")
 def explain(name: str, no_plugin: tuple[str, ...], plugin_file: Path | None, as_json: bool) -> None:
     """Explains NAME: its parameters with types and defaults, and its documentation.
@@ -54,8 +62,7 @@ def explain(name: str, no_plugin: tuple[str, ...], plugin_file: Path | None, as_
     """
     from ganlab.config.names import EXPERIMENT, Names
 
-    local = Path("ganlab_plugins.py")
-    found = use_plugins(no_plugin, plugin_file or (local if local.is_file() else None))
+    found = use_plugins(no_plugin, plugin_file or plugin_file_in(Path()))
     names = Names(found)
     selector = EXPERIMENT if name == EXPERIMENT else names.component(name.removeprefix("@").removesuffix("()"))
     origin = ""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from ganlab.cli.options import plugin_options, use_plugins
+from ganlab.cli.options import OF_THE_RUN, plugin_options, use_plugins
 from ganlab.cli.quiet import start_tensorflow
 from ganlab.cli.tables import table_console
 from ganlab.errors import ConfigError
@@ -34,10 +34,12 @@ from ganlab.importing import printing_to_stderr
     multiple=True,
     help="Override a setting, such as 'evaluators.kid.samples=1000'. May be given several times.",
 )
-@click.option("--checkpoint", type=click.IntRange(0), metavar="STEP", help="Of this step; by default the newest.")
+@click.option(
+    "--checkpoint", type=click.IntRange(0), metavar="STEP", help="The checkpoint of this step; by default the newest."
+)
 @click.option("--save", is_flag=True, help="Add the figures of the newest checkpoint to run.json.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
-@plugin_options
+@plugin_options(OF_THE_RUN)
 def evaluate(
     run: Path,
     evaluators: tuple[str, ...],

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ganlab.cli.options import plugin_options, use_plugins
+from ganlab.cli.options import OF_THE_RUN, plugin_options, use_plugins
 from ganlab.cli.quiet import start_tensorflow
 from ganlab.exporting import FORMATS
 
@@ -28,8 +28,10 @@ from ganlab.exporting import FORMATS
     show_default=True,
     help="saved_model for TensorFlow (any generator), keras for a .keras file, onnx for other runtimes.",
 )
-@click.option("--checkpoint", type=click.IntRange(0), metavar="STEP", help="Of this step; by default the newest.")
-@plugin_options
+@click.option(
+    "--checkpoint", type=click.IntRange(0), metavar="STEP", help="The checkpoint of this step; by default the newest."
+)
+@plugin_options(OF_THE_RUN)
 def export(
     run: Path,
     output: Path,

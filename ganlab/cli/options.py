@@ -16,19 +16,31 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+# Which plugin file a command takes by itself, said in its help.
+BESIDE_GIN = "by default the ganlab_plugins.py beside the first --gin file, unless that is a run's folder"
+HERE = "by default the ganlab_plugins.py of this folder, unless it is a run's"
+OF_THE_RUN = "such as the one that the run was trained with; by default none"
 
-def plugin_options(command: Command) -> Command:
-    """Adds `--no-plugin` and `--plugin-file`, for `use_plugins`."""
-    command = click.option(
-        "--no-plugin", metavar="NAME", multiple=True, help="Leave a plugin out. May be given several times."
-    )(command)
-    return click.option(
-        "--plugin-file",
-        metavar="PATH",
-        type=click.Path(path_type=Path),
-        help="A plugin in one file; by default the ganlab_plugins.py beside the first --gin file, if there is one "
-        "and that is not a run's folder.",
-    )(command)
+
+def plugin_options(default: str) -> Callable[[Command], Command]:
+    """Adds `--no-plugin` and `--plugin-file`, for `use_plugins`.
+
+    Args:
+        default: Which plugin file is taken where none is given, for the help.
+    """
+
+    def add(command: Command) -> Command:
+        command = click.option(
+            "--no-plugin", metavar="NAME", multiple=True, help="Leave a plugin out. May be given several times."
+        )(command)
+        return click.option(
+            "--plugin-file",
+            metavar="PATH",
+            type=click.Path(path_type=Path),
+            help=f"A plugin in one file; {default}.",
+        )(command)
+
+    return add
 
 
 def experiment_options(command: Command) -> Command:
@@ -45,7 +57,8 @@ def experiment_options(command: Command) -> Command:
         "gin_files",
         metavar="FILE",
         multiple=True,
-        help="Experiment file, by path or by the name of a shipped one. May be given several times: later override.",
+        help="Experiment file, by path or by the name of a shipped one. May be given several times: "
+        "later files override earlier ones.",
     )(command)
 
 
@@ -67,11 +80,14 @@ def use_plugins(no_plugin: Sequence[str], plugin_file: Path | None, first_gin: s
     if local is None and first_gin is not None:
         from ganlab.config.files import find_gin_file
 
-        folder = find_gin_file(first_gin).parent
-        beside = folder / f"{plugins.LOCAL_MODULE}.py"
-        # A run's directory is data, perhaps a stranger's: what lies there is not executed.
-        local = beside if beside.is_file() and not (folder / "run.json").is_file() else None
+        local = plugin_file_in(find_gin_file(first_gin).parent)
     return plugins.use(plugins.discover(deny=no_plugin, local=local.resolve() if local else None))
+
+
+def plugin_file_in(folder: Path) -> Path | None:
+    """The `ganlab_plugins.py` of a folder, or None. A run's is data, perhaps a stranger's, and is not executed."""
+    path = folder / f"{plugins.LOCAL_MODULE}.py"
+    return path if path.is_file() and not (folder / "run.json").is_file() else None
 
 
 def read_experiment(gin_files: Sequence[str], params: Sequence[str]) -> Recipe:

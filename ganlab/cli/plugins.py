@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from ganlab.cli.options import plugin_options, use_plugins
+from ganlab.cli.options import HERE, plugin_file_in, plugin_options, use_plugins
 from ganlab.cli.subcommands import Subcommands
 from ganlab.cli.tables import table_console
 from ganlab.plugins import KINDS, Component, Plugin, Plugins
@@ -22,7 +22,7 @@ class _Plugins(Subcommands):
 
 @click.group("plugins", cls=_Plugins, invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="Print everything, tracebacks too, as JSON.")
-@plugin_options
+@plugin_options(HERE)
 @click.pass_context
 def plugins(ctx: click.Context, as_json: bool, no_plugin: tuple[str, ...], plugin_file: Path | None) -> None:
     """Lists the components that experiment files can name, and the plugins they come from.
@@ -33,8 +33,7 @@ def plugins(ctx: click.Context, as_json: bool, no_plugin: tuple[str, ...], plugi
         if as_json or no_plugin or plugin_file:
             raise click.UsageError(f"Options of 'ganlab plugins {ctx.invoked_subcommand}' go after its name.", ctx)
         return
-    local = Path("ganlab_plugins.py")
-    found = use_plugins(no_plugin, plugin_file or (local if local.is_file() else None))
+    found = use_plugins(no_plugin, plugin_file or plugin_file_in(Path()))
     if as_json:
         click.echo(json.dumps(_as_data(found), indent=2))
         return

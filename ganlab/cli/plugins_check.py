@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ganlab.cli.options import plugin_options, use_plugins
+from ganlab.cli.options import HERE, plugin_file_in, plugin_options, use_plugins
 from ganlab.cli.tables import table_console
 from ganlab.errors import MissingDependencyError, PluginError, nearest
 from ganlab.plugins import KINDS, LOCAL_MODULE, UNUSABLE, Component, Plugins
@@ -30,7 +30,7 @@ _FAILED = 1
 @click.command("check")
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-@plugin_options
+@plugin_options(HERE)
 @click.pass_context
 def check(
     ctx: click.Context, name: str | None, as_json: bool, no_plugin: tuple[str, ...], plugin_file: Path | None
@@ -46,7 +46,7 @@ def check(
     ganlab plugins check constraints.gradient_penalty
     ganlab plugins check --plugin-file mine.py
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
-    local = plugin_file or (Path(f"{LOCAL_MODULE}.py") if Path(f"{LOCAL_MODULE}.py").is_file() else None)
+    local = plugin_file or plugin_file_in(Path())
     found = use_plugins(no_plugin, plugin_file=local)
     if name is None and local is None:
         raise click.UsageError("Say what to check: NAME, such as constraints.gradient_penalty, or --plugin-file PATH.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ganlab.cli.options import experiment_options, plugin_options, read_experiment, use_plugins
+from ganlab.cli.options import BESIDE_GIN, experiment_options, plugin_options, read_experiment, use_plugins
 from ganlab.cli.quiet import start_tensorflow
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _SIGNALS = {"SIGINT": 130, "SIGTERM": 143}
     help="With --resume: go on although --gin, --param, --seed or the run's config.gin now say something else.",
 )
 @click.option("--dry-run", is_flag=True, help="Print the whole resolved experiment, and stop.")
-@plugin_options
+@plugin_options(BESIDE_GIN)
 @click.pass_context
 def run(
     ctx: click.Context,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ganlab.cli.options import plugin_options, use_plugins
+from ganlab.cli.options import OF_THE_RUN, plugin_options, use_plugins
 from ganlab.cli.quiet import start_tensorflow
 
 if TYPE_CHECKING:
@@ -37,11 +37,13 @@ _ROWS = _COLUMNS = 8
     metavar="T",
     help="Redraw every entry of a latent vector that is beyond T: less variety, more typical samples.",
 )
-@click.option("--checkpoint", type=click.IntRange(0), metavar="STEP", help="Of this step; by default the newest.")
+@click.option(
+    "--checkpoint", type=click.IntRange(0), metavar="STEP", help="The checkpoint of this step; by default the newest."
+)
 @click.option("--interpolate", is_flag=True, help="In each row go from one latent vector to another, spherically.")
 @click.option("--rows", type=click.IntRange(1), help="Rows of the grid, or ways to interpolate (8).")
 @click.option("--columns", type=click.IntRange(1), help="Columns of the grid, or samples of a way, both ends too (8).")
-@plugin_options
+@plugin_options(OF_THE_RUN)
 def sample(
     run: Path,
     count: int | None,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ganlab import __version__
-from ganlab.cli.options import experiment_options, plugin_options, use_plugins
+from ganlab.cli.options import BESIDE_GIN, experiment_options, plugin_options, use_plugins
 from ganlab.cli.sweep_output import print_end, print_plan, shown
 from ganlab.errors import ConfigError
 
@@ -87,9 +87,10 @@ _DESCRIBING = (
 @click.option(
     "--objective",
     metavar="METRIC",
-    help="What counts, as metrics.jsonl calls it: 'evaluation/mode_coverage/modes', say. A mean over seeds.",
+    help="The metric to make small, or with --maximize large, by its name in metrics.jsonl, such as "
+    "'evaluation/mode_coverage/reverse_kl'; of several seeds the mean.",
 )
-@click.option("--maximize", is_flag=True, help="A large objective is good; by default a small one.")
+@click.option("--maximize", is_flag=True, help="Make the objective large.")
 @click.option(
     "--runs",
     type=click.Path(file_okay=False, path_type=Path),
@@ -107,7 +108,7 @@ _DESCRIBING = (
 @click.option("--retry-failed", is_flag=True, help="With --resume: try trials again that failed or diverged.")
 @click.option("--dry-run", is_flag=True, help="Print the trials, and stop.")
 @click.option("--json", "as_json", is_flag=True, help="Print the trials as JSON at the end.")
-@plugin_options
+@plugin_options(BESIDE_GIN)
 @click.pass_context
 def sweep(ctx: click.Context, resume: Path | None, retry_failed: bool, dry_run: bool, as_json: bool, **_: Any) -> None:
     """Trains an experiment with other settings and other seeds, each a run of its own.

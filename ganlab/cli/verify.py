@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ganlab.cli.options import experiment_options, plugin_options, read_experiment, use_plugins
+from ganlab.cli.options import BESIDE_GIN, experiment_options, plugin_options, read_experiment, use_plugins
 from ganlab.cli.tables import table_console
 from ganlab.errors import IncompatibleError
 from ganlab.verification import CHECKS, Options, Row, Source, run
@@ -73,7 +73,7 @@ def _checks(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple
     help="The TPU that the check tpu compiles for, such as v4:2x2x1.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-@plugin_options
+@plugin_options(BESIDE_GIN)
 @click.pass_context
 def verify(
     ctx: click.Context,

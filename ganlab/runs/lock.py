@@ -28,6 +28,7 @@ _BEAT_SECONDS = 5.0
 _STILL_SECONDS = 3 * _BEAT_SECONDS
 # How old such a lock may look, where clocks differ, and still be a living process's.
 _LATELY_SECONDS = 60.0
+_SOMEBODY = "another process"
 _NO_FLOCK = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 
 
@@ -65,7 +66,7 @@ def holder(path: Path) -> str | None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return _holder(_read(path / LOCK) or {})
+        return _beating_holder(path) or _SOMEBODY
     except OSError:  # a file system without flock
         pass
     finally:
@@ -89,20 +90,23 @@ def at_rest(run: Run, *, shared: bool) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise _in_use(run.path, _holder(_read(run.path / LOCK) or {})) from None
+            raise _in_use(run.path) from None
         except OSError as error:
             if error.errno not in _NO_FLOCK:
                 raise
         beating = _beating_holder(run.path)
         if beating:
-            raise _in_use(run.path, beating)
+            raise _in_use(run.path)
         yield
     finally:
         os.close(descriptor)
 
 
-def _in_use(path: Path, who: str) -> RunError:
-    return RunError(f"{path} is in use: {who} trains it, or reads it. Wait for it, or stop it first.")
+def _in_use(path: Path) -> RunError:
+    who = _beating_holder(path)
+    # Who holds it without a heartbeat reads it, archives it, or has this moment begun to train it.
+    using = f"is being trained by {who}" if who else f"is in use by {_SOMEBODY}"
+    return RunError(f"{path} {using}. Wait for it, or stop it first.")
 
 
 def _beating_holder(path: Path) -> str | None:
@@ -124,8 +128,7 @@ def _flock(descriptor: int, run: Run) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        holder = run.info.get("process") or "another process"
-        raise RunError(f"{run.path} is being trained by {holder}. Wait for it, or stop it first.") from None
+        raise _in_use(run.path) from None
     except OSError as error:
         if error.errno not in _NO_FLOCK:
             raise
@@ -211,4 +214,4 @@ def _started(pid: Any) -> str:
 
 
 def _holder(lock: dict[str, Any]) -> str:
-    return f"process {lock['pid']} on {lock.get('host')}" if lock.get("pid") else "another process"
+    return f"process {lock['pid']} on {lock.get('host')}" if lock.get("pid") else _SOMEBODY

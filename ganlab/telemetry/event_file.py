@@ -47,6 +47,7 @@ class EventFile:
         Raises:
             OSError: It cannot be written.
         """
+        self._check_open()
         data = event.SerializeToString()
         if self._bytes and self._bytes + len(data) > self._full:
             self.close()
@@ -60,6 +61,7 @@ class EventFile:
         Raises:
             OSError: It cannot be written.
         """
+        self._check_open()
         self._do(self._writer.flush)
         sync(self._path)
 
@@ -82,6 +84,11 @@ class EventFile:
         self._path, self._bytes, self._count = self._folder / name, 0, self._count + 1
         self._writer = self._do(tf.io.TFRecordWriter, str(self._path))
         self.add(Event(wall_time=time.time(), file_version="brain.Event:2"))
+
+    def _check_open(self) -> None:
+        # The next file could not be begun: whoever goes on writing hears of that again, as of any other failure.
+        if self._writer is None:
+            raise OSError(f"the event file {self._path.name} is not open")
 
     def _do(self, what: Callable[..., Any], *arguments: Any) -> Any:
         try:

@@ -1,6 +1,6 @@
 """metrics.jsonl: every logged step as one line of JSON.
 
-A line is `{"step": 10, "metrics": {"critic/loss": {"reduced": 0.5, "replicas": [0.4, 0.6]}}}`; `replicas` is absent
+A line is `{"step": 10, "metrics": {"critic/loss": {"reduced": 0.5, "replicas": [0.4, 0.6]}}}`; `replicas` is empty
 where a metric has none. JSON has no word for a non-finite float, so these are the strings `"NaN"`, `"Infinity"` and
 `"-Infinity"`, which `float()` understands.
 """

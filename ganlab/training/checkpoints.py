@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,13 +51,11 @@ class Checkpoint:
         owed = self._manifest().get("owed")
         if owed is None:
             return None
-        try:
+        with self.using("owed"):
             return [
                 Record(self.step, str(tag), float(reduced), tuple(float(value) for value in replicas))
                 for tag, reduced, replicas in owed
             ]
-        except (ValueError, TypeError, OverflowError) as error:
-            raise self._damaged(_MANIFEST, error) from error
 
     @property
     def watch(self) -> dict[str, Any]:
@@ -66,6 +64,27 @@ class Checkpoint:
         if not isinstance(watch, dict):
             raise self._damaged(_MANIFEST, f"watch is {watch!r:.60}")
         return watch
+
+    @property
+    def warned(self) -> dict[str, int] | None:
+        """What the run had warned of by then, each with its step; None where the checkpoint does not say."""
+        warned = self.watch.get("warned")
+        with self.using("watch.warned"):
+            return None if warned is None else {str(said): int(step) for said, step in warned.items()}
+
+    @contextlib.contextmanager
+    def using(self, what: str) -> Iterator[None]:
+        """Inside, a part of the manifest is used: what cannot be understood of it is a checkpoint that is damaged.
+
+        Raises:
+            RunError: That is so.
+        """
+        try:
+            yield
+        except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
+            raise self._damaged(
+                _MANIFEST, f"{what} is not what ganlab writes ({type(error).__name__}: {error})"
+            ) from error
 
     def check_fits(self, metrics: Sequence[Metric], replicas: int) -> None:
         """Checks that a run may go on from here.

@@ -17,6 +17,7 @@ from ganlab.roles import Dataset, Evaluator
 from ganlab.runs import Run
 from ganlab.telemetry import Record
 from ganlab.telemetry.pictures import picture
+from ganlab.training.failures import of_several
 from ganlab.training.sampling import Sampler, Scorer, real_examples
 from ganlab.training.state import TrainingState
 
@@ -102,8 +103,7 @@ def measured(
 def _scope(strategy: tf.distribute.Strategy) -> contextlib.AbstractContextManager[Any]:
     """Where evaluators run: under the strategy, so that what they train is spread over its replicas."""
     # Of several workers the chief alone evaluates, and a variable made in scope would wait for the others.
-    several = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
-    return contextlib.nullcontext() if several else strategy.scope()
+    return contextlib.nullcontext() if of_several(strategy) else strategy.scope()
 
 
 def _numbers(name: str, found: Any) -> dict[str, float]:

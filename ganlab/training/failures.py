@@ -58,9 +58,13 @@ def said_plainly(experiment: Experiment, step: int) -> Iterator[None]:
         raise TrainingFailedError(f"Training failed after step {step}: {whose}{said}{_where(error)}") from error
 
 
+def of_several(strategy: tf.distribute.Strategy) -> bool:
+    """Whether this process is one of several that train together. One alone drives all hosts of a TPU slice."""
+    return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+
+
 def _worker_lost(experiment: Experiment, error: tf.errors.OpError) -> bool:
-    of_several = experiment.strategy.cluster_resolver is not None
-    return of_several and any(words in str(error) for words in _LOST)
+    return of_several(experiment.strategy) and any(words in str(error) for words in _LOST)
 
 
 def _said(error: tf.errors.OpError) -> str:

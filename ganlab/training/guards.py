@@ -140,9 +140,9 @@ class Warnings:
     def go_on(self, state: Mapping[str, Any]) -> None:
         """Takes what a checkpoint remembered, of the constraints that are still there."""
         names = self._stack.names
-        self._ill |= {name: count for name, count in state["ill"].items() if name in names}
-        self._complaints |= {name: said for name, said in state["complaints"].items() if name in names}
-        self._said |= set(state["said"])
+        self._ill |= {name: int(count) for name, count in state["ill"].items() if name in names}
+        self._complaints |= {name: said and str(said) for name, said in state["complaints"].items() if name in names}
+        self._said |= set(map(str, state["said"]))
         self._rows, self._largest = int(state["rows"]), float(state["largest"])
 
     def row(self, records: Sequence[Record]) -> Iterator[str]:

@@ -72,7 +72,7 @@ class Looks:
 
     def go_on(self, state: Mapping[str, str | None]) -> None:
         """Takes what the diagnostics said, of those that are still there."""
-        self._complaints |= {name: said for name, said in state.items() if name in self._diagnostics}
+        self._complaints |= {name: said and str(said) for name, said in state.items() if name in self._diagnostics}
 
     def check(self) -> Looked:
         """Lets all look once before training, so that what can never work is known; what they say is not kept."""

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from ganlab.composition import Experiment
-from ganlab.errors import TrainingFailedError
+from ganlab.errors import GanlabError, RunError, TrainingFailedError
 from ganlab.runs import Run
 from ganlab.telemetry import Record
 from ganlab.training.checkpoints import Checkpoint, Checkpoints
 from ganlab.training.evaluation import Evaluation
-from ganlab.training.failures import WorkerLostError
+from ganlab.training.failures import WorkerLostError, of_several
 from ganlab.training.guards import DivergedError, Warnings, check_finite, check_replicas, diverged
 from ganlab.training.journal import Journal
 from ganlab.training.looking import Looks
@@ -67,14 +67,7 @@ class Session:
         try:
             self._journal.open(self._experiment.steps, self._trainer.state.step)
             if checkpoint is not None:
-                self._saved_at = checkpoint.step
-                self._rows.go_on(checkpoint.pending())
-                watch = checkpoint.watch
-                if watch:
-                    self._warnings.go_on(watch["warnings"])
-                    self._looks.go_on(watch["diagnostics"])
-                if checkpoint.owed is not None:
-                    self._do_what_is_due(checkpoint.owed)
+                self._go_on(checkpoint)
             status = self._iterate()
             if status == "interrupted":
                 fields["signal"] = self._signal
@@ -89,8 +82,28 @@ class Session:
         except KeyboardInterrupt:
             status, fields["signal"] = "interrupted", "SIGINT"
             raise
+        except RunError:
+            raise  # a checkpoint that cannot be used
+        except GanlabError as error:
+            # Of a plugin or a file, but after training began: it ends a run, and is no mistake on the command line.
+            raise TrainingFailedError(f"Training failed after step {self._trainer.state.step}: {error}") from error
         finally:
             self._journal.close(self._trainer.state.step, status, **fields)
+
+    def _go_on(self, checkpoint: Checkpoint) -> None:
+        """Takes what the checkpoint remembers beside the state, and does what it says is owed."""
+        self._rows.go_on(checkpoint.pending())
+        with checkpoint.using("watch"):
+            watch = checkpoint.watch
+            if watch:
+                self._warnings.go_on(watch["warnings"])
+                self._looks.go_on(watch["diagnostics"])
+        owed = checkpoint.owed
+        if owed is None:
+            self._saved_at = checkpoint.step
+        else:
+            # Where a checkpoint is due it is written again: this one would owe the row for ever.
+            self._do_what_is_due(owed)
 
     def _iterate(self) -> str:
         experiment, trainer = self._experiment, self._trainer
@@ -144,7 +157,7 @@ class Session:
         if self._chief:
             try:
                 # The others of several workers would wait for this one, so they all hear of a signal after a chunk.
-                with self._received.leaving(self._experiment.strategy.cluster_resolver is None):
+                with self._received.leaving(not of_several(self._experiment.strategy)):
                     found = self._look(step, last)
             except BaseException:
                 self._leave(row)

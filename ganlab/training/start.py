@@ -110,7 +110,7 @@ def _kept(checkpoint: Checkpoint | None) -> int:
 
 def _warned(checkpoint: Checkpoint | None) -> dict[str, int] | None:
     """What a run has warned of when it goes on; None where the checkpoint does not say."""
-    return {} if checkpoint is None else checkpoint.watch.get("warned")
+    return {} if checkpoint is None else checkpoint.warned
 
 
 def _create(experiment: Experiment, trainer: Trainer, folder: Path) -> Run:

@@ -126,7 +126,7 @@ def test_a_run_that_trains_can_be_measured_but_not_written_to(ganlab, copy):
     fcntl.flock(held, fcntl.LOCK_EX)
     try:
         assert figures(ganlab("evaluate", copy, "--json")) == lab.Run(copy).info["evaluation"]
-        assert "is being trained by" in ganlab("evaluate", copy, "--save", code=2)
+        assert "is in use by another process" in ganlab("evaluate", copy, "--save", code=2)
     finally:
         os.close(held)
 

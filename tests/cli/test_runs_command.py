@@ -230,7 +230,7 @@ def test_a_run_that_is_trained_is_neither_removed_nor_archived(ganlab, tmp_path)
     with locked(run):
         assert "running" in ganlab("list", ".")
         for arguments in (["rm", "--yes", "one"], ["archive", "one", "-o", "a.tgz"]):
-            assert f"one is in use: process {os.getpid()} on " in ganlab(*arguments, code=2)
+            assert f"one is being trained by process {os.getpid()} on " in ganlab(*arguments, code=2)
     assert "killed" in ganlab("list", ".")
     assert not (tmp_path / "a.tgz").exists()
 

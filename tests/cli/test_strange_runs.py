@@ -193,3 +193,17 @@ def test_comparing_a_strangers_runs_executes_nothing(ganlab, here, stranger):
     assert "include '/etc/passwd' leads out of the run's folder" in result.stderr
     assert "executed" not in result.output
     assert "root:" not in result.output
+
+
+@pytest.mark.parametrize(
+    "command", [("plugins",), ("config", "explain", "experiment"), ("plugins", "check", "constraints.x")]
+)
+def test_standing_in_a_strangers_run_executes_nothing(ganlab, stranger, monkeypatch, command):
+    run = stranger()
+    (run / "ganlab_plugins.py").write_text("import pathlib; pathlib.Path('executed').touch()\n")
+    monkeypatch.chdir(run)
+    ganlab(*command)
+    assert not (run / "executed").exists()
+    (run / "run.json").unlink()
+    ganlab(*command)
+    assert (run / "executed").exists()  # else the test would see nothing in either case

@@ -218,7 +218,7 @@ def test_every_table_names_its_rows_and_columns(page):
         for row in table.one("tbody").all("tr"):
             assert len(row.all("th", scope="row")) == 1
             labels = [cell.attributes["data-label"].replace("\u200b", "") for cell in row.all("td")]
-            assert [column.text.startswith(label) for column, label in zip(columns[1:], labels, strict=True)]
+            assert all(column.text.startswith(label) for column, label in zip(columns[1:], labels, strict=True))
 
 
 def test_each_configuration_has_an_entry_in_each_legend_and_a_line_of_the_same_look(page, runs):

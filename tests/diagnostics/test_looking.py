@@ -236,7 +236,8 @@ def test_a_part_that_is_no_diagnostic_is_refused():
 
 def test_one_that_fails_within_a_run_costs_no_training(tmp_path):
     parts = {"evaluate_every": 0, "checkpoint_every": 0, "log_every": 1}
-    with pytest.raises(ganlab.PluginError, match=r"diagnostics\.odd failed in look: ValueError: no figure today"):
+    said = r"^Training failed after step 2: diagnostics\.odd failed in look: ValueError: no figure today"
+    with pytest.raises(ganlab.TrainingFailedError, match=said):
         train(experiment(0, diagnostics=[Odd(fails, every=2, since=2)], **parts), tmp_path / "run")
     run = ganlab.Run(tmp_path / "run")
     assert (run.info["status"], run.info["step"]) == ("failed", 2)

@@ -358,5 +358,6 @@ def test_mixed_precision_has_the_bound_of_its_float32_weights(precision):
 
 
 def test_constraints_can_be_pickled_before_they_are_prepared():
-    for name in ("spectral_norm", "weight_clipping"):
-        pickle.loads(pickle.dumps(ganlab.component("constraints", name)()))
+    for name, parameter, value in (("spectral_norm", "power_iterations", 3), ("weight_clipping", "limit", 0.25)):
+        constraint = pickle.loads(pickle.dumps(ganlab.component("constraints", name)(**{parameter: value})))
+        assert getattr(constraint, parameter) == value

@@ -143,3 +143,22 @@ def test_a_directory_that_cannot_be_written_to(run, monkeypatch):
     monkeypatch.setattr(lock, "_write", refuse)
     with pytest.raises(RunError, match=r"lock\.json cannot be written \(Permission denied\)"), lock.locked(run):
         pass
+
+
+def test_who_reads_a_run_is_not_taken_for_the_one_who_trained_it(run):
+    run.update(process="process 1 on elsewhere")
+    said = "is in use by another process"
+    code = (
+        "import sys, ganlab; from ganlab.runs.lock import at_rest\n"
+        "with at_rest(ganlab.Run(sys.argv[1]), shared=True): print('held', flush=True); sys.stdin.read()"
+    )
+    reader = subprocess.Popen([sys.executable, "-c", code, run.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with reader:
+        assert reader.stdout.readline() == b"held\n"
+        with pytest.raises(RunError, match=said), lock.locked(run):
+            pass
+        with pytest.raises(RunError, match=said), lock.at_rest(run, shared=False):
+            pass
+        reader.stdin.close()
+    with lock.locked(run):
+        pass

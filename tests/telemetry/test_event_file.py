@@ -3,6 +3,7 @@
 import time
 
 import pytest
+import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
@@ -80,3 +81,21 @@ def test_a_folder_that_cannot_be_written_to_is_an_oserror(tmp_path):
     file._path.unlink()
     with pytest.raises(FileNotFoundError):
         file.flush()
+
+
+def test_a_next_file_that_cannot_be_begun_is_an_oserror_again_and_again(tmp_path, monkeypatch):
+    file = EventFile(tmp_path, full_bytes=TEN)
+    for step in range(90, 100):
+        file.add(event(step))
+
+    def full(path):
+        raise tf.errors.ResourceExhaustedError(None, None, "No space left on device")
+
+    monkeypatch.setattr(tf.io, "TFRecordWriter", full)
+    with pytest.raises(OSError, match="No space left"):
+        file.add(event(100))
+    for use in (lambda: file.add(event(100)), file.flush):
+        with pytest.raises(OSError, match="is not open"):
+            use()
+    file.close()
+    assert steps(tmp_path) == list(range(90, 100))

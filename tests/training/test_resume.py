@@ -1,5 +1,6 @@
 """A run that goes on equals one that never stopped, whatever stopped it."""
 
+import json
 import os
 import shutil
 import signal
@@ -13,7 +14,7 @@ from small import constraint, sgd, small
 from whole_runs import assert_equal_runs, everything, lines, scalars, stopped_at, texts
 
 import ganlab
-from ganlab.training import train
+from ganlab.training import checkpoints, train
 from ganlab.training.checkpoints import Checkpoints, restore
 from ganlab.training.state import TrainingState
 
@@ -140,6 +141,27 @@ def test_an_evaluation_is_left_when_the_run_is_to_stop_and_done_by_the_resumed_o
 
     monkeypatch.setattr(Slow, "at", None)
     assert_equal_runs(whole, train(everything(evaluators=[Slow()]), tmp_path / "run", resume=True))
+    assert Checkpoints(run.path / "checkpoints").latest().owed is None
+
+
+FORGED = {
+    "warnings": {"watch": {"x": 1}},
+    "complaints": {"watch": {"warnings": {"ill": [], "complaints": {}, "said": [], "rows": 1, "largest": 1}}},
+    "warned": {"watch": {"warned": ["a"]}},
+    "owed": {"owed": [["critic/loss", "much", []]]},
+}
+
+
+@pytest.mark.parametrize("changed", FORGED.values(), ids=FORGED)
+def test_a_forged_manifest_is_a_sentence(tmp_path, changed):
+    run = train(small(0, steps=4), tmp_path / "run")
+    run.update(status="interrupted")
+    path = Checkpoints(run.path / "checkpoints").latest().path / "manifest.json"
+    manifest = {**json.loads(path.read_text()), **changed}
+    del manifest["checksum"]
+    path.write_text(json.dumps({**manifest, "checksum": checkpoints._checksum(manifest)}))
+    with pytest.raises(ganlab.RunError, match=r"is damaged: manifest\.json: \S+ is not what ganlab writes"):
+        train(small(0, steps=4), run.path, resume=True)
 
 
 def clipped():

@@ -251,7 +251,8 @@ class Raising(ganlab.Evaluator):
 
 def test_an_evaluator_that_fails_costs_no_training(tmp_path):
     parts = {"steps": 4, "evaluate_every": 0, "checkpoint_every": 0, "evaluators": [Raising()]}
-    with pytest.raises(Exception, match="no figure today"):
+    # Not a PluginError, which would be a mistake on the command line: the run began, and failed.
+    with pytest.raises(ganlab.TrainingFailedError, match=r"^Training failed after step 4: .*no figure today"):
         train(small(0, **parts), tmp_path / "run")
     run = ganlab.Run(tmp_path / "run")
     assert (run.info["status"], run.info["step"]) == ("failed", 4)

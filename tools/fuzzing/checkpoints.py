@@ -7,7 +7,8 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -15,7 +16,11 @@ from hypothesis import strategies as st
 from fuzzing.drawing import json_values, mutated
 from ganlab.errors import GanlabError
 
+if TYPE_CHECKING:
+    from ganlab.training.checkpoints import Checkpoint
+
 _KEYS = ("step", "replicas", "metrics", "owed", "watch", "variables", "files", "bytes", "sha256", "critic/loss")
+_KEYS += ("warnings", "diagnostics", "warned", "ill", "complaints", "said", "rows", "largest", "gp")
 _FILES = {"variables.index": b"index", "variables.data-00000-of-00001": b"data"}
 
 
@@ -59,10 +64,21 @@ def check(drawn: tuple[str, dict[str, Any], bytes, bool], folder: Path) -> None:
         for read in (
             lambda: sound.owed,
             lambda: sound.watch,
+            lambda: sound.warned,
+            lambda: _watched(sound),
             lambda: sound.check_fits([], 2),
             lambda: sound.pending().astype(np.float32),
         ):
             _refused(read)
+
+
+def _watched(checkpoint: Checkpoint) -> None:
+    """Uses what watched over the run, as resuming does."""
+    from ganlab.training.guards import Warnings
+
+    with checkpoint.using("watch"):
+        if checkpoint.watch:
+            Warnings(SimpleNamespace(names=["gp"], constraints=[]), []).go_on(checkpoint.watch["warnings"])
 
 
 def _refused(read: Callable[[], Any]) -> Any:
