@@ -51,14 +51,14 @@ class Projection:
         yield ""
 
 
-def compiled_lines(counts: dict[tuple[str, str], Costs]) -> Iterator[str]:
-    """What the compiler counted, by chip and precision."""
-    yield "| chip | precision | batch of a chip | GFLOP | MB accessed | all-reduces | MB reduced |"
-    yield "|---|---|---|---|---|---|---|"
-    for (chip, precision), costs in counts.items():
+def compiled_lines(counts: dict[str, Costs]) -> Iterator[str]:
+    """What the compiler counted, by chip."""
+    yield "| chip | batch of a chip | GFLOP | MB accessed | all-reduces | MB reduced |"
+    yield "|---|---|---|---|---|---|"
+    for chip, costs in counts.items():
         for batch, cost in ((costs.small, costs.least), (costs.large, costs.most)):
             yield (
-                f"| {chip} | {precision} | {batch} | {cost.flops / 1e9:.1f} | {cost.accessed / 1e6:.0f} | "
+                f"| {chip} | {batch} | {cost.flops / 1e9:.1f} | {cost.accessed / 1e6:.0f} | "
                 f"{cost.all_reduces} | {cost.reduced / 1e6:.1f} |"
             )
     yield ""
