@@ -16,7 +16,7 @@ _NEEDS: dict[str, dict[str, Any]] = {"consistency": {"dropout": 0.1}}
 
 
 def constraints(rounds: int) -> list[Ratio | Figure]:
-    """Training under each constraint against training under none, on the MLP."""
+    """Training under each constraint against training the same critic under none, on the MLP."""
     import ganlab
     from ganlab import plugins
     from ganlab.training.loop import Trainer
@@ -24,11 +24,14 @@ def constraints(rounds: int) -> list[Ratio | Figure]:
     names = sorted(name for kind, name in plugins.current().components if kind == "constraints")
     made: dict[str, tuple[str, dict[str, Any]]] = {name: (name, {}) for name in names}
     made["r1, every 4"] = "r1", {"every": 4}
-    none, rows = Trainer(cases.mlp(constraints=[])), []
+    plain, rows = Trainer(cases.mlp(constraints=[])), []
     for label, (name, arguments) in made.items():
         constraint = ganlab.component("constraints", name)(**arguments)
-        needs = {"architecture": ganlab.component("architectures", "mlp")(width=512, **_NEEDS[name])}
-        one = Trainer(cases.mlp(constraints=[constraint], **(needs if name in _NEEDS else {})))
+        needs, none = {}, plain
+        if name in _NEEDS:
+            needs = {"architecture": ganlab.component("architectures", "mlp")(width=512, **_NEEDS[name])}
+            none = Trainer(cases.mlp(constraints=[], **needs))
+        one = Trainer(cases.mlp(constraints=[constraint], **needs))
         rows.append(compare(f"MLP: {label} / none", one.train, none.train, rounds, bar=_BARS.get(label)))
     return rows
 
