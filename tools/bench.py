@@ -15,6 +15,7 @@ import json
 import os
 import platform
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -42,12 +43,16 @@ FAMILIES: dict[str, Callable[..., list[Ratio | Figure]]] = {
 
 
 def measure(names: Sequence[str], rounds: int, torch: str) -> dict[str, list[Ratio | Figure]]:
-    """The figures of each family, which standard error hears of as they come."""
-    results = {}
+    """The figures of each family, which standard error hears of as they come; none of one that fails."""
+    results: dict[str, list[Ratio | Figure]] = {}
     for name in names:
         print(f"{name} ...", file=sys.stderr, flush=True)
         given = {"torch": torch} if name == "loops" else {}
-        results[name] = FAMILIES[name](rounds, **given)
+        try:
+            results[name] = FAMILIES[name](rounds, **given)
+        except Exception as error:  # half an hour of the others' figures is not lost for it
+            traceback.print_exception(error)
+            continue
         for row in results[name]:
             print("  " + " | ".join(cells(row)), file=sys.stderr, flush=True)
     return results
@@ -73,8 +78,8 @@ def table(results: dict[str, list[Ratio | Figure]]) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    """Measures the families that are named, or all."""
+def main() -> int:
+    """Measures the families that are named, or all; 1 where one failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="FAMILY", help=f"which, of {', '.join(FAMILIES)}; all by default")
     parser.add_argument("--only", nargs="+", default=[], metavar="FAMILY", help="the same")
@@ -92,7 +97,8 @@ def main() -> None:
         print(json.dumps({"machine": platform.processor(), "cores": os.cpu_count(), "figures": figures}, indent=2))
     else:
         print(table(results))
+    return int(len(results) < len(names))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

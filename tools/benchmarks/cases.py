@@ -53,10 +53,11 @@ CASES = {"mlp": mlp, "dcgan": dcgan}
 def _experiment(parts: dict[str, Any]) -> ganlab.Experiment:
     given = {
         "loss": ganlab.component("losses", "wasserstein")(),
-        "strategy": ganlab.component("strategies", "one_device")(device="CPU:0"),
         "critic_optimizer": ganlab.component("optimizers", "adam")(learning_rate=1e-4),
         "generator_optimizer": ganlab.component("optimizers", "adam")(learning_rate=1e-4),
         "critic_steps": 5,
         "steps": 1_000_000,
     }
+    if "strategy" not in parts:  # with several workers there is no such device to ask for
+        given["strategy"] = ganlab.component("strategies", "one_device")(device="CPU:0")
     return ganlab.experiment(**{**given, **parts})
