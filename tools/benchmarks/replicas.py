@@ -25,7 +25,7 @@ def replicas(rounds: int) -> list[Ratio | Figure]:
 
 
 def processes(rounds: int) -> list[Ratio | Figure]:
-    """Two processes of `multi_worker` on this machine against one of it, and against one device."""
+    """Two processes of `multi_worker` on this machine against one device; they exchange gradients through sockets."""
     with ganlab_run("mlp", None) as one:
         one.ready()
         first, second = _workers()
