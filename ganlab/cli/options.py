@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 # Which plugin file a command takes by itself, said in its help.
-BESIDE_GIN = "by default the ganlab_plugins.py beside the first --gin file, unless that is a run's folder"
-HERE = "by default the ganlab_plugins.py of this folder, unless it is a run's"
-OF_THE_RUN = "such as the one that the run was trained with; by default none"
+BESIDE_GIN = "; by default the ganlab_plugins.py beside the first --gin file, unless that is a run's folder"
+HERE = "; by default the ganlab_plugins.py of this folder, unless it is a run's"
+OF_THE_RUN = ", such as the one that the run was trained with; by default none"
 
 
 def plugin_options(default: str) -> Callable[[Command], Command]:
@@ -37,7 +37,7 @@ def plugin_options(default: str) -> Callable[[Command], Command]:
             "--plugin-file",
             metavar="PATH",
             type=click.Path(path_type=Path),
-            help=f"A plugin in one file; {default}.",
+            help=f"A plugin in one file{default}.",
         )(command)
 
     return add
