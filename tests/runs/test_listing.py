@@ -92,7 +92,7 @@ def test_another_machines_lock_counts_while_it_is_fresh(tmp_path):
     lock.write_text(json.dumps({"host": "elsewhere", "pid": 7, "started": "1", "beat": 3}))
     assert holder(run.path) == "process 7 on elsewhere"
     assert look_at(run.path).status == "running"
-    with pytest.raises(RunError, match="is in use: process 7 on elsewhere"), at_rest(run, shared=True):
+    with pytest.raises(RunError, match="is being trained by process 7 on elsewhere"), at_rest(run, shared=True):
         pass
     old = time.time() - 3600
     os.utime(lock, (old, old))
@@ -104,9 +104,9 @@ def test_readers_share_a_run_and_keep_others_out(tmp_path):
     run = make(tmp_path / "one")
     before = contents(run.path)
     with at_rest(run, shared=True), at_rest(Run(run.path), shared=True):
-        with pytest.raises(RunError, match="is in use"), at_rest(run, shared=False):
+        with pytest.raises(RunError, match="is in use by another process"), at_rest(run, shared=False):
             pass
-        with pytest.raises(RunError, match="is being trained"), locked(run):
+        with pytest.raises(RunError, match="is in use by another process"), locked(run):
             pass
     assert contents(run.path) == before
     with at_rest(run, shared=False):

@@ -76,7 +76,7 @@ def test_one_that_cannot_go_keeps_all(tmp_path):
             removed(two, tmp_path / name)
     with locked(one):
         held = contents(tmp_path)
-        with pytest.raises(RunError, match=rf"one is in use: process {os.getpid()} on "):
+        with pytest.raises(RunError, match=rf"one is being trained by process {os.getpid()} on "):
             removed(two, one.path)
         assert contents(tmp_path) == held
     assert set(contents(tmp_path)) == set(before)
