@@ -25,7 +25,10 @@ _XLA = (
     "XLA_CPU_JIT"  # where this TensorFlow registers what XLA can do; the registrations of a TPU are in its own builds
 )
 _NO_KERNEL = re.compile(r"(\w+) \(No registered '\w+' OpKernel for XLA")
-_NO_GRADIENT = re.compile(r"gradient registry has no entry for: (\w+)")
+# As a tape says it, and as `tf.gradients` does.
+_NO_GRADIENT = re.compile(
+    r"gradient registry has no entry for: (?P<tape>\w+)|No gradient defined .*\(op type: (?P<graph>\w+)\)"
+)
 _NODE = re.compile(r"\{\{node ([^}\s]+)\}\}")
 _FRAME = "Failed getting HLO text: "
 _GRADIENTS = "gradient_tape/"
@@ -100,10 +103,11 @@ def of_tracing(graphs: Sequence[tf.Graph], error: BaseException) -> Obstacle:
     """
     missing = _NO_GRADIENT.search(str(error))
     if missing:
-        found = [op for graph in graphs for op in _operations(graph) if op.type == missing[1]]
+        kind = missing["tape"] or missing["graph"]
+        found = [op for graph in graphs for op in _operations(graph) if op.type == kind]
         for op, why, line in _placed([(op, "TensorFlow cannot differentiate it") for op in found]):
             return Obstacle(op.type, op.name, why, line)
-        return Obstacle(missing[1], "", "TensorFlow cannot differentiate it", _raised_at(error.__traceback__))
+        return Obstacle(kind, "", "TensorFlow cannot differentiate it", _raised_at(error.__traceback__))
     return Obstacle("", "", f"{type(error).__name__}: {reason(str(error))}", _raised_at(error.__traceback__))
 
 
