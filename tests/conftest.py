@@ -1,6 +1,7 @@
 """What every test may use."""
 
 import os
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -10,6 +11,9 @@ import pytest
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 # Some shells export how wide they are: a table must not depend on where its test runs.
 os.environ.pop("COLUMNS", None)
+# A shell that runs the suite in the background has it ignore SIGINT, and so would every process that a test interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
