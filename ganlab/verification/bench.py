@@ -66,6 +66,7 @@ class Bench:
         optimizers: Optimizers,
         rates: tuple[float, float] = (0.0, 0.0),
         jit: Literal["on", "off"] = "off",
+        **settings: Any,
     ) -> None:
         """Composes the experiment.
 
@@ -75,8 +76,9 @@ class Bench:
             optimizers: The experiment's own, or plain gradient descent.
             rates: Learning rates of gradient descent, for the critic and for the generator.
             jit: Whether XLA compiles the gradients.
+            settings: Further settings of the experiment in place of its own.
         """
-        plain = composed(recipe, replicas, precision="float32", jit=jit, evaluators=(), diagnostics=())
+        plain = composed(recipe, replicas, precision="float32", jit=jit, evaluators=(), diagnostics=(), **settings)
         templates = (plain.critic_optimizer, plain.generator_optimizer)
         if optimizers == "sgd":
             templates = tuple(keras.optimizers.SGD(learning_rate=rate) for rate in rates)
@@ -90,9 +92,22 @@ class Bench:
         self._initial = {name: copies[0] for name, copies in self._copies().items()}
 
     @property
+    def initial(self) -> dict[str, np.ndarray]:
+        """Every variable as trainings start from it."""
+        return dict(self._initial)
+
+    @property
     def state(self) -> TrainingState:
         """What is trained."""
         return self.trainer.state
+
+    def begin(self, values: Arrays) -> None:
+        """Changes what later trainings start from.
+
+        Args:
+            values: New initial values of some variables, by the names of `state.variables()`.
+        """
+        self._initial |= values
 
     def train(self, iterations: int, *, perturbed: int | None = None) -> Trace:
         """Trains from the initial weights.
@@ -127,7 +142,7 @@ class Bench:
     def find_rates(self) -> tuple[float, float]:
         """Sets the learning rates of gradient descent so that a first update moves each network by a thousandth."""
         first, rates = self.train(1).iterations[0], []
-        for optimizer, names in self._trained():
+        for optimizer, names in self.trained():
             weights = norm(self._initial[name] for name in names)
             gradient = norm(first.gradients[name][0] for name in names)
             rates.append(_MOVE * weights / gradient if gradient > 0 else _MOVE)
@@ -136,7 +151,7 @@ class Bench:
             self._initial[name] = np.asarray(rates[-1], np.float32)
         return rates[0], rates[1]
 
-    def _trained(self) -> list[tuple[keras.optimizers.Optimizer, list[str]]]:
+    def trained(self) -> list[tuple[keras.optimizers.Optimizer, list[str]]]:
         """The critic's and the generator's optimizers with the names of what they train."""
         state = self.state
         names = {id(variable): name for name, variable in state.variables().items()}
@@ -150,7 +165,7 @@ class Bench:
         metrics = self.trainer.train(1)[0]
         given: dict[str, list[np.ndarray]] = {}
         applied: dict[str, list[np.ndarray]] = {}
-        for optimizer, names in self._trained():
+        for optimizer, names in self.trained():
             given |= dict(zip(names, optimizer.notes.read(optimizer.notes.given), strict=True))
             applied |= dict(zip(names, optimizer.notes.read(optimizer.notes.applied), strict=True))
         copies = self._copies()

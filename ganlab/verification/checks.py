@@ -20,11 +20,13 @@ class Options:
         replicas: On how many replicas, besides one device without a mirror.
         iterations: How many iterations to train.
         topology: The TPU to compile for, such as "v5e:2x2".
+        install: Whether the TPU compiler may be installed where it is not.
     """
 
     replicas: tuple[int, ...] = (1, 2, 4)
     iterations: int = 5
     topology: str = "v5e:2x2"
+    install: bool = False
 
 
 def run(check: str, source: Source, options: Options) -> Row:
@@ -63,6 +65,11 @@ def _graph(source: Source, options: Options) -> Row:
     return merged("graph", agreement, [_call("graph:check", source, options, iterations=options.iterations)])
 
 
+def _gradients(source: Source, options: Options) -> Row:
+    row: Row = _call("truth:check", source, options)
+    return row
+
+
 def _resume(source: Source, options: Options) -> Row:
     # Two replicas are enough to see that every copy comes back.
     count = min((n for n in options.replicas if n > 1), default=1)
@@ -75,7 +82,7 @@ def _resume(source: Source, options: Options) -> Row:
 
 
 def _tpu(source: Source, options: Options) -> Row:
-    return tpu.check(source, topology=options.topology)
+    return tpu.check(source, topology=options.topology, install=options.install)
 
 
 def _call(target: str, source: Source, options: Options, **settings: Any) -> Any:
@@ -90,6 +97,7 @@ def _listed(counts: Sequence[int]) -> str:
 CHECKS: dict[str, Callable[[Source, Options], Row]] = {
     "replicas": _replicas,
     "graph": _graph,
+    "gradients": _gradients,
     "resume": _resume,
     "tpu": _tpu,
 }

@@ -93,7 +93,8 @@ def _which_copies(
     if buffers:
         means = (
             "Only moving statistics differ: an unsynchronized BatchNormalization, which normalizes by each replica's "
-            "own examples and saves the first replica's statistics. Use synchronized=True, or LayerNormalization."
+            "own examples and saves the first replica's statistics. Use synchronized=True, or "
+            "ganlab.layers.LayerNormalization."
         )
         return "unsynchronized statistics", buffers, means
     rest = those("")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Status = Literal["passed", "failed", "not run"]
+Status = Literal["passed", "failed", "not run", "skipped"]
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,9 @@ class Row:
     """What one check found.
 
     Attributes:
-        check: The check's name: `replicas`, `graph`, `resume` or `tpu`.
-        status: `passed`, `failed`, or `not run` where the check could not be made, which is no pass.
+        check: The check's name: `replicas`, `graph`, `gradients`, `resume` or `tpu`.
+        status: `passed`, `failed`, or `not run` where the check could not be made, which is no pass; `skipped` where it
+            needs something large installed that nobody asked to install.
         figure: The check's worst figure, what it is being the check's own; None where there is none.
         limit: What the figure must not exceed, or None.
         detail: The finding in words, a paragraph.

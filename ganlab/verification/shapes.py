@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import keras
 import tensorflow as tf
 
-import ganlab
 from ganlab.composition import Experiment
+from ganlab.origins import innermost
 from ganlab.training.state import TrainingState
 from ganlab.training.step import TrainingStep
 
@@ -56,12 +54,5 @@ def line_of(frames: Sequence[tuple[str, int]]) -> str:
     Args:
         frames: Files and lines, outermost first.
     """
-    for name, line in reversed(frames):
-        file = Path(name)
-        if file.is_file() and not any(file.resolve().is_relative_to(folder) for folder in _CORE):
-            shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
-            return f" at {shown}:{line}"
-    return ""
-
-
-_CORE = tuple(Path(str(module.__file__)).resolve().parent for module in (tf, keras, ganlab))
+    line = innermost([(file, number, "") for file, number in frames])
+    return f" at {line.file}:{line.number}" if line else ""

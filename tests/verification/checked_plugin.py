@@ -15,6 +15,19 @@ class Peers(ganlab.Constraint):
         return tf.square(critic(batch.real) - replica.mean(tf.reduce_mean(critic(batch.fake))))
 
 
+class FollowsTheWeights(ganlab.Constraint):
+    """Weighs its penalty by a state that advance computes from the weights."""
+
+    def initial_state(self, weights):
+        return {"size": tf.zeros([])}
+
+    def advance(self, weights, state, batch, replica):
+        return {"size": tf.add_n([tf.reduce_sum(tf.square(w)) for w in weights.values()])}
+
+    def penalty(self, critic, batch, state, replica):
+        return state["size"] * tf.square(critic(batch.real))
+
+
 class Masked(ganlab.Constraint):
     """Takes the examples of positive score, however many there are."""
 
@@ -68,6 +81,7 @@ class Forgetful(ganlab.Dataset):
 def ganlab_constraints():
     return {
         "peers": Peers,
+        "follows_the_weights": FollowsTheWeights,
         "masked": Masked,
         "bicubic": Bicubic,
         "own_noise": OwnNoise,

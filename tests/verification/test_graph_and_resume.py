@@ -38,6 +38,11 @@ def test_a_penalty_that_communicates_passes_and_is_said_to_stay_uncompiled(graph
     assert set(row.data["worst"]) == {"eagerly", "compiled by XLA"}
 
 
+def test_a_state_that_advance_computes_from_the_weights_passes(graph):
+    row = graph("follows_the_weights")
+    assert row.status == "passed", row.detail
+
+
 def test_a_tensor_without_a_static_shape_is_named_with_its_line(graph):
     row = graph("masked")
     assert (row.status, row.data["cause"]) == ("failed", "unknown shape")

@@ -15,6 +15,7 @@ LONG = "critic/weights/dense_1/kernel and three others of [two] layers " * 4
 ROWS = {
     "replicas": Row("replicas", "passed", 2.5e-6, 1e-5, "1, 2 and 4 replicas train as one device does."),
     "graph": Row("graph", "passed", 0.0, 1e-5, LONG),
+    "gradients": Row("gradients", "passed", 2e-8, 1e-5, "Those of its losses."),
     "resume": Row("resume", "passed", 0.0, 0.0, "Bit for bit."),
     "tpu": Row("tpu", "passed", 0.01, 1.0, "Compiles."),
 }
@@ -47,12 +48,33 @@ def test_every_check_has_a_row_at_a_hundred_columns(verify):
     assert starts == [
         ["replicas", "passed", "2.5e-06", "1.0e-05"],
         ["graph", "passed", "0", "1.0e-05"],
+        ["gradients", "passed", "2.0e-08", "1.0e-05"],
         ["resume", "passed", "0", "0"],
         ["tpu", "passed", "1.0e-02", "1.0e+00"],
     ]
     assert "[two]" in done.stdout
     (options,) = {options for _, _, options in verify.asked}
     assert (options.replicas, options.iterations, options.topology) == ((1, 2, 4), 5, "v5e:2x2")
+
+
+SKIPPED = Row("tpu", "skipped", None, None, "Skipped: the TPU compiler is not installed.")
+
+
+def test_a_skipped_check_counts_where_it_was_asked_for(verify):
+    done = verify("--gin", "quickstart", tpu=SKIPPED)
+    assert (done.exit_code, "skipped" in done.stdout) == (0, True)
+    assert not next(iter(verify.asked))[2].install
+    assert verify("--gin", "quickstart", "--checks", "replicas,tpu", tpu=SKIPPED).exit_code == 1
+    assert verify("--gin", "quickstart", "--checks", "tpu", tpu=SKIPPED).exit_code == 1
+    assert verify("--gin", "quickstart", "--checks", "replicas", tpu=SKIPPED).exit_code == 0
+    done = verify("--all", tpu=SKIPPED)
+    assert done.exit_code == 0
+    assert done.stdout.count("the TPU compiler is not installed") == 1
+
+
+def test_the_compiler_is_installed_where_that_is_asked_for(verify):
+    verify("--gin", "quickstart", "--install")
+    assert {options.install for _, _, options in verify.asked} == {True}
 
 
 @pytest.mark.parametrize("status", ["failed", "not run"])
@@ -104,7 +126,7 @@ def test_all_is_a_table_of_the_shipped_experiments_and_words_for_what_failed(ver
     assert "quickstart" in names
     assert [text.split()[0] for text in lines[: len(names)]] == names
     cells = lines[names.index("quickstart")].split()
-    assert " ".join(cells) == "quickstart 2.5e-06 of 1e-05 0 of 1e-05 failed 1.0e-02 of 1e+00"
+    assert " ".join(cells) == "quickstart 2.5e-06 of 1e-05 0 of 1e-05 2.0e-08 of 1e-05 failed 1.0e-02"
     assert done.stdout.count("resume failed: Two variables differ.") == len(names)
     assert {source.gin_files[0] for _, source, _ in verify.asked} == set(names)
 

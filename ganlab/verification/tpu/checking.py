@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import tempfile
 from pathlib import Path
@@ -23,7 +24,7 @@ _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _LONGEST_MESSAGE = 500
 
 
-def check(source: Source, *, topology: str = "v5e:2x2") -> Row:
+def check(source: Source, *, topology: str = "v5e:2x2", install: bool = True) -> Row:
     """Compiles the experiment's training iteration for every core of a TPU slice, which need not exist.
 
     What is compiled is `TrainingStep.iteration`, all updates of the critic and the generator's, with their optimizers
@@ -32,16 +33,22 @@ def check(source: Source, *, topology: str = "v5e:2x2") -> Row:
     Args:
         source: The experiment.
         topology: The slice, such as `v5e:2x2` or `v4:2x2x1`.
+        install: Whether to install the compiler, 600 MB, where it is not installed.
 
     Returns:
         A row whose figure is the memory that a core needs over what it has. It passes where the step compiles, fits,
-        and reduces over its cores if there are several; it is not run where the compiler cannot be installed.
+        and reduces over its cores if there are several; it is skipped where the compiler is not installed, and not run
+        where it cannot be.
 
     Raises:
         ConfigError: There is no such topology.
     """
     wanted = chips.topology(topology)
     data: dict[str, Any] = {"topology": topology, "cores": wanted.cores, "compiler": list(environment.PINS)}
+    if not install and not environment.installed():
+        missing = f"the TPU compiler ({', '.join(environment.PINS)}; {environment.SIZE}) is not installed"
+        again = f"ganlab verify --gin {shlex.quote(source.gin_files[0])} --checks tpu --install"
+        return Row("tpu", "skipped", None, 1.0, f"Skipped: {missing}. To install it, once, and check: {again}", data)
     try:
         python, variables = environment.compiler_python()
     except environment.UnavailableError as error:

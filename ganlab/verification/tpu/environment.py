@@ -16,6 +16,8 @@ from pathlib import Path
 # The extra [tpu-check] names the same. Pinned, because compiling without a TPU takes names that JAX keeps to itself.
 PINS = ("jax==0.10.2", "jaxlib==0.10.2", "libtpu==0.0.51")
 
+SIZE = "600 MB"
+
 CACHE_VARIABLE = "GANLAB_CACHE"
 
 
@@ -23,12 +25,17 @@ class UnavailableError(Exception):
     """The compiler cannot be had here; the message says why."""
 
 
+def installed() -> bool:
+    """Whether the compiler is installed, here or in the cache."""
+    return _installed_here() or _cached().exists()
+
+
 def compiler_python() -> tuple[str, dict[str, str]]:
     """An interpreter that can import the compiler, which is installed where it is not yet.
 
     It is this process's own interpreter where the extra `[tpu-check]` is installed, for a process of its own all the
-    same; else that of a virtual environment in the user's cache folder, made on first use from the package index that
-    pip is configured with (some 600 MB, about a minute).
+    same; else that of a virtual environment in the user's cache folder, made once from the package index that pip is
+    configured with (some 600 MB, about a minute).
 
     Returns:
         The interpreter's path, and the environment variables to start it with.
@@ -38,10 +45,9 @@ def compiler_python() -> tuple[str, dict[str, str]]:
     """
     if _installed_here():
         return sys.executable, dict(os.environ)
-    folder = cache_folder() / f"tpu-check-{_digest()}"
-    python = folder / "bin" / "python"
+    python = _cached()
     if not python.exists():
-        _make(folder)
+        _make(python.parents[1])
     # What is on this process's path must not come before the environment's own packages.
     inherited = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
     return str(python), inherited
@@ -66,6 +72,10 @@ def _installed_here() -> bool:
     return True
 
 
+def _cached() -> Path:
+    return cache_folder() / f"tpu-check-{_digest()}" / "bin" / "python"
+
+
 def _digest() -> str:
     parts = (*PINS, *sys.version_info[:2], platform.system(), platform.machine())
     return hashlib.sha256(" ".join(map(str, parts)).encode()).hexdigest()[:12]
@@ -77,7 +87,7 @@ def _make(folder: Path) -> None:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         unfinished = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
-        print(f"Installing {', '.join(PINS)} into {folder}, once (600 MB) ...", file=sys.stderr, flush=True)
+        print(f"Installing {', '.join(PINS)} into {folder}, once ({SIZE}) ...", file=sys.stderr, flush=True)
         _run([sys.executable, "-m", "venv", str(unfinished)])
         _run([str(unfinished / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-input", *PINS])
         if folder.exists():  # whose interpreter has gone since

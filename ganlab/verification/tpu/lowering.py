@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from ganlab import composition
+from ganlab import composition, origins
 from ganlab.composition import Experiment
 from ganlab.errors import GanlabError
 from ganlab.training.gradients import set_products
@@ -87,4 +87,4 @@ def _lowered(experiment: Experiment, done: Lowered, module: Path) -> Lowered:
     except Exception as error:
         return replace(done, obstacles=obstacles.of_lowering(graph, error))
     module.write_bytes(lowered)
-    return replace(done, lines=obstacles.lines(graph))
+    return replace(done, lines=origins.lines(graph))

@@ -1,0 +1,102 @@
+"""The check that the step's gradients are those of its losses; runs in a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ganlab.composition import Experiment, parameters
+from ganlab.recipes import Recipe
+from ganlab.training.state import TrainingState
+from ganlab.verification.bench import Bench, recipe_of
+from ganlab.verification.derivatives import Derivatives, Truth, he, moved
+from ganlab.verification.differences import Values
+from ganlab.verification.origins import NAME, failed, passed
+from ganlab.verification.report import Row, Source
+from ganlab.verification.trace import norm
+
+# A gradient is right or wrong whatever the batch, and a small one is soon gone through.
+BATCH = 16
+# Float32's rounding of a gradient differs from graph to graph by a few times itself, and is no less than this.
+_ROUNDINGS, _LEAST = 30.0, 1e-4
+# A rectifier may turn so near to a start that no step is short enough. What is wrong is so from another start, too.
+_STARTS = 2
+
+
+def check(source: Source) -> Row:
+    """Holds the gradients that the step applies against differences of its losses in float64.
+
+    Args:
+        source: The experiment.
+
+    Returns:
+        The row. Its figure is the error that comes nearest to its limit, or the worst that is beyond.
+    """
+    return of_recipe(recipe_of(source))
+
+
+def of_recipe(recipe: Recipe) -> Row:
+    """The row of an experiment's recipe: the step is trained once from each start, and its gradients are looked at."""
+    batch = min(BATCH, int(recipe.arguments.get("batch_size", parameters()["batch_size"].default)))
+    bench = Bench(recipe, 0, optimizers="sgd", batch_size=batch, critic_steps=1)
+    iterations = []
+
+    def train(start: Values) -> Values:
+        # The optimizers' rate is zero, so that a projection alone moves weights before the generator's update.
+        bench.begin(start)
+        iterations.append(bench.train(1).iterations[0])
+        return iterations[-1].variables
+
+    def applied(truth: Truth) -> Row | None:
+        return _applied(truth, iterations[-1].applied)
+
+    return _row(Derivatives(bench.experiment, bench.state), bench.initial, train, applied)
+
+
+def of_state(experiment: Experiment, state: TrainingState) -> Row:
+    """The row of an experiment of one replica, whose gradients are taken as the step takes them, without training."""
+    initial = {name: variable.numpy() for name, variable in state.variables().items()}
+    return _row(Derivatives(experiment, state), initial, lambda start: start, lambda truth: None)
+
+
+def _row(
+    derivatives: Derivatives, initial: Values, train: Callable[[Values], Values], applied: Callable[[Truth], Row | None]
+) -> Row:
+    trained = [name for name in initial if "/weights/" in name or "/parameters/" in name]
+    for seed in range(_STARTS):
+        start = {**initial, **moved(initial, trained, seed)}
+        later, notes = train(start), []
+        critic, after = derivatives.critic(start)
+        truths = [critic, derivatives.generator({**later, **after})]
+        for truth in truths:
+            row = applied(truth)
+            if row is not None:
+                return row
+        if any(truth.vanishes for truth in truths):
+            small = " and ".join(truth.role for truth in truths if truth.vanishes)
+            notes.append(
+                f"Most of the {small}'s gradient is too small beside the loss to compare, so kernels of He's size "
+                "stand in the place of the experiment's."
+            )
+            start |= he(start, trained, seed)
+            critic, after = derivatives.critic(start)
+            truths = [critic, derivatives.generator({**start, **after})]
+        departing = [truth for truth in truths if truth.departs]
+        if not departing:
+            return passed(truths, notes)
+    return failed(departing[0], derivatives.wrong_layers(departing[0].role))
+
+
+def _applied(truth: Truth, applied: Values) -> Row | None:
+    """The row where the step applies another gradient than the one that is looked at; None where it is the same."""
+    size = norm(truth.gradient.values())
+    if not size or truth.vanishes:
+        return None
+    error = norm(applied[name][0] - gradient for name, gradient in truth.gradient.items()) / size
+    limit = max(_LEAST, _ROUNDINGS * truth.rounding)
+    if error <= limit:
+        return None
+    detail = (
+        f"The optimizer of the {truth.role} applies another gradient than that of its loss: they are {error:.1e} of "
+        f"its norm apart (rounding: {limit:.1e})."
+    )
+    return Row(NAME, "failed", error, limit, detail, {"cause": "another gradient applied", "where": truth.role})

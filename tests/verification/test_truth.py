@@ -1,0 +1,262 @@
+"""The check `gradients`: each way to differentiate wrongly is found and its layer named; what is right passes."""
+
+import math
+import sys
+
+import keras
+import pytest
+import tensorflow as tf
+from keras import layers
+
+import ganlab
+from ganlab.functional import fixed, slopes
+from ganlab.recipes import Recipe
+from ganlab.testing import parts
+from ganlab.training import differentiation
+from ganlab.training.stack import ConstraintStack
+from ganlab.verification import Source, checks
+from ganlab.verification.truth import of_recipe
+
+pytestmark = pytest.mark.usefixtures("cpus", "own_plugins")
+
+
+class Networks(ganlab.Architecture):
+    """A dense generator, and a critic of the layers that a function gives."""
+
+    latent_dim = 3
+
+    def __init__(self, critic):
+        self._critic = critic
+
+    def generator(self, sample_shape):
+        z = keras.Input((3,))
+        x = layers.Dense(math.prod(sample_shape))(layers.Dense(8, activation="tanh")(z))
+        return keras.Model(z, layers.Reshape(sample_shape)(x))
+
+    def critic(self, sample_shape):
+        x = y = keras.Input(sample_shape)
+        for layer in self._critic():
+            y = layer(y)
+        return keras.Model(x, y)
+
+
+def dense(*between):
+    """A dense critic with layers between its second and its third."""
+
+    def critic():
+        first, second = layers.Dense(8, activation="tanh", name="first"), layers.Dense(6, name="second")
+        third = layers.Dense(5, activation="tanh", name="third")
+        return [first, second, *(make() for make in between), layers.Activation("tanh"), third, layers.Dense(1)]
+
+    return critic
+
+
+def convolutional(*between):
+    def critic():
+        first = layers.Conv2D(4, 3, strides=2, padding="same", activation="tanh", name="first")
+        last = [layers.Conv2D(4, 3, strides=2, activation="tanh", name="second"), layers.Flatten(), layers.Dense(1)]
+        return [first, *(make() for make in between), *last]
+
+    return critic
+
+
+def row(critic, *constraints, images=False, **settings):
+    given = {
+        "dataset": parts.Images() if images else parts.Points(),
+        "architecture": Networks(critic),
+        "loss": parts.Wasserstein(),
+        "critic_optimizer": parts.sgd(0.01),
+        "generator_optimizer": parts.sgd(0.01),
+        "constraints": list(constraints),
+        "batch_size": 12,
+    }
+    return of_recipe(Recipe("", "experiment", {**given, **settings}))
+
+
+@tf.custom_gradient
+def one_percent_off(x):
+    return tf.identity(x), lambda upstream: 1.01 * upstream
+
+
+def off():
+    return layers.Lambda(one_percent_off, name="off")
+
+
+def normalized(variance):
+    def call(x):
+        mean = tf.reduce_mean(x, axis=1, keepdims=True)
+        return (x - mean) / variance(tf.reduce_mean(tf.square(x - mean), axis=1, keepdims=True))
+
+    return lambda: layers.Lambda(call, name="norm")
+
+
+def moments():
+    def call(x):
+        mean, variance = tf.nn.moments(x, [1], keepdims=True)
+        return (x - mean) / tf.sqrt(variance + 1e-3)
+
+    return layers.Lambda(call, name="norm")
+
+
+class Stretched(layers.Layer):
+    """Resizes by an operation whose gradient has none."""
+
+    def call(self, x):
+        return tf.image.resize(x, (8, 8))
+
+
+def test_an_activation_whose_gradient_is_off_by_a_hundredth_is_found():
+    found = row(dense(off))
+    assert (found.check, found.status, found.data["cause"]) == ("gradients", "failed", "wrong derivative")
+    assert (found.data["role"], found.data["layers"]) == ("critic", ["off"])
+    assert found.figure == pytest.approx(0.01, rel=0.2)
+    assert "The layer 'off' (Lambda) has a derivative that is not its own." in found.detail
+    # The gradient goes through the critic to the generator; what lies behind the layer is right.
+    assert {name.split("/")[2] for name in found.data["departures"]} == {"first", "second"}
+
+
+def test_a_right_critic_passes():
+    found = row(dense(normalized(lambda v: tf.sqrt(v + 1e-3))), parts.SlopePenalty(), parts.Companion())
+    assert found.status == "passed", found.detail
+    assert found.figure < found.limit < 1e-4
+    assert set(found.data["worst"]) == {"critic", "generator"}
+
+
+CRITICS = {
+    "a norm that is stopped": (
+        dense(normalized(lambda v: tf.stop_gradient(tf.sqrt(v + 1e-3)))),
+        "wrong derivative",
+        "norm",
+        {},
+    ),
+    "moments, twice": (dense(moments), "wrong second derivative", "norm", {}),
+    "a resize, twice": (
+        convolutional(lambda: Stretched(name="stretched")),
+        "wrong second derivative",
+        "stretched",
+        {"images": True},
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CRITICS)
+def test_a_layer_that_is_differentiated_wrongly_is_named(case, monkeypatch):
+    # The step refuses two of them by their operations; the check finds them without knowing any.
+    monkeypatch.setattr(differentiation, "check", lambda *_: None)
+    critic, cause, layer, settings = CRITICS[case]
+    found = row(critic, parts.SlopePenalty(), **settings)
+    assert (found.status, found.data.get("cause"), found.data.get("layers")) == ("failed", cause, [layer]), found.detail
+    assert f"The layer {layer!r} (" in found.detail
+    assert found.figure > found.limit
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ["moments, twice", "a resize, twice"])
+def test_what_is_wrong_twice_passes_where_it_is_differentiated_once(case):
+    critic, _, _, settings = CRITICS[case]
+    found = row(critic, **settings)
+    assert found.status == "passed", found.detail
+
+
+class FollowsTheWeights(ganlab.Constraint):
+    """Weighs its penalty by what advance computed from the weights."""
+
+    def initial_state(self, weights):
+        return {"size": tf.zeros([])}
+
+    def advance(self, weights, state, batch, replica):
+        return {"size": tf.add_n([tf.reduce_sum(tf.square(w)) for w in weights.values()])}
+
+    def penalty(self, critic, batch, state, replica):
+        return 0.1 * state["size"] * tf.square(critic(batch.real))
+
+
+@pytest.mark.slow
+def test_a_state_that_leaks_is_found_and_called_so(monkeypatch):
+    assert row(dense(), FollowsTheWeights()).status == "passed"
+
+    def leaking(self, name, given, state, parameters):
+        return {key: given[key] for key in state}
+
+    monkeypatch.setattr(ConstraintStack, "_checked_state", leaking)
+    found = row(dense(), FollowsTheWeights())
+    assert (found.status, found.data["cause"]) == ("failed", "state inside the gradient"), found.detail
+    assert "the gradient goes through what advance returned" in found.detail
+
+
+class Sharp(ganlab.Constraint):
+    """A penalty on slopes that a function of the constraint's holds fixed in part."""
+
+    def __init__(self, hold):
+        self.hold = hold
+
+    def penalty(self, critic, batch, state, replica):
+        slope = slopes(critic, batch.real)
+        return slope * self.hold(slope)
+
+
+@pytest.mark.slow
+def test_what_is_held_fixed_on_purpose_passes_and_a_stopped_gradient_does_not():
+    assert row(dense(), Sharp(fixed)).status == "passed"
+    found = row(dense(), Sharp(tf.stop_gradient))
+    assert (found.status, found.data["cause"]) == ("failed", "gradient unlike its loss")
+    assert "Every layer is right by itself" in found.detail
+
+
+class Cut(ganlab.Constraint):
+    """Takes a layer's weights out of a penalty's gradient, as an integer cast would."""
+
+    def reparameterize(self, weights, state):
+        return {name: tf.stop_gradient(w) + 0.0 if name == "second/kernel" else w for name, w in weights.items()}
+
+
+@pytest.mark.slow
+def test_a_missing_gradient_is_found_in_its_variable():
+    found = row(dense(), Cut())
+    assert (found.status, found.data["where"]) == ("failed", "critic/weights/second/kernel")
+    assert (found.data["claimed"], found.data["departures"]) == (0.0, ["critic/weights/second/kernel"])
+
+
+@pytest.mark.slow
+def test_an_optimizer_that_is_handed_another_gradient_is_found(monkeypatch):
+    from ganlab.training.step import TrainingStep
+
+    update = TrainingStep._update_generator
+
+    def doubled(self, step):
+        apply = self.state.generator_optimizer.apply
+        self.state.generator_optimizer.apply = lambda grads, variables: apply([2 * g for g in grads], variables)
+        try:
+            return update(self, step)
+        finally:
+            self.state.generator_optimizer.apply = apply
+
+    monkeypatch.setattr(TrainingStep, "_update_generator", doubled)
+    found = row(dense())
+    assert (found.status, found.data["cause"], found.data["where"]) == (
+        "failed",
+        "another gradient applied",
+        "generator",
+    ), found.detail
+    assert found.figure == pytest.approx(1.0, rel=1e-3)
+
+
+@pytest.mark.slow
+def test_a_gradient_that_vanishes_is_looked_at_with_larger_kernels():
+    def deep():
+        small = keras.initializers.RandomUniform(-0.001, 0.001)
+        hidden = [layers.Dense(16, activation="relu", kernel_initializer=small) for _ in range(8)]
+        return [*hidden, layers.Dense(1, kernel_initializer=small)]
+
+    found = row(deep)
+    assert found.status == "passed", found.detail
+    assert "too small beside the loss to compare, so kernels of He's size" in found.detail
+
+
+@pytest.mark.slow
+def test_the_command_runs_it_in_a_process(experiments):
+    gin, params = experiments("wgan_gp")
+    found = checks.run("gradients", Source((gin,), params), checks.Options(replicas=(1,)))
+    assert found.status == "passed", found.detail
+    assert "tensorflow" in sys.modules
