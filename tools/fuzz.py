@@ -3,8 +3,8 @@
     python tools/fuzz.py --minutes 5
     python tools/fuzz.py --minutes 1 --only gin --only events --seed 7
 
-Experiment files, metrics.jsonl, run directories, event files and checkpoints; each for so many minutes. Prints how many
-inputs each was given, and the smallest that shows a fault. Exits with 1 where there is one.
+Experiment files, metrics.jsonl, run directories, event files, checkpoints and archives; each for so many minutes.
+Prints how many inputs each was given, and the smallest that shows a fault. Exits with 1 where there is one.
 """
 
 from __future__ import annotations

@@ -11,6 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from ganlab.errors import RunError
+from ganlab.paths import is_name
+from ganlab.terminal import line
+
+# Letters of a name that somebody chooses: of up to four bytes each, and with a suffix beside it, below 255 bytes.
+_LONGEST_NAME = 60
 
 # The parts of run.json that hold measured numbers.
 MEASURED = ("metrics", "evaluation", "diagnostics")
@@ -40,6 +45,24 @@ def check_place(path: Path) -> None:
         raise cannot_be_made(path, error) from error
 
 
+def check_name(what: str, name: str) -> None:
+    """Makes sure that a name that somebody chose can name a folder of runs, which lists leave out if it is hidden.
+
+    Args:
+        what: Whose name it is, at the beginning of the message.
+        name: The name.
+
+    Raises:
+        RunError: It cannot.
+    """
+    if not is_name(name, longest=4 * _LONGEST_NAME) or len(name) > _LONGEST_NAME:
+        dot = ", and no dot in front" if name.startswith(".") else ""
+        raise RunError(
+            f"{what} {name!r:.60} cannot name a folder: at most {_LONGEST_NAME} plain letters, none of them '/'"
+            f"{dot}. Use a word such as 'baseline-2'."
+        )
+
+
 def check_fields(info: Mapping[str, Any], path: Path) -> None:
     """Makes sure that the fields of run.json that whoever acts on a run counts on are of the right kind.
 
@@ -52,7 +75,9 @@ def check_fields(info: Mapping[str, Any], path: Path) -> None:
     """
     for name, (rule, holds) in _FIELDS.items():
         if name in info and not holds(info[name]):
-            raise RunError(f"{path}: {name} = {info[name]!r:.60} must be {rule}. Restore the file, or remove the run.")
+            raise RunError(
+                f"{line(path)}: {name} = {info[name]!r:.60} must be {rule}. Restore the file, or remove the run."
+            )
 
 
 def check_encoding(path: Path) -> None:
@@ -72,7 +97,9 @@ def check_encoding(path: Path) -> None:
 
 def cannot_be_made(path: Path, error: OSError) -> RunError:
     """The error for a run's directory that cannot be made."""
-    return RunError(f"The run's directory {path} cannot be made: {error.strerror or error}. Choose another --runs.")
+    return RunError(
+        f"The run's directory {line(path)} cannot be made: {error.strerror or error}. Choose another --runs."
+    )
 
 
 def _is_whole(value: Any, least: int = 0) -> bool:

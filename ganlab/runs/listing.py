@@ -10,8 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from ganlab.errors import RunError
+from ganlab.paths import walk
+from ganlab.runs.changes import Change, changes_of
+from ganlab.runs.checking import check_fields
+from ganlab.runs.health import complaints_of, warnings_of
 from ganlab.runs.lock import holder
 from ganlab.runs.run import INFO, Run, find_runs
+
+# Of a checkpoint's name.
+_STEP_DIGITS = 19
 
 # What run.json may say, and then what only a look at the run can tell.
 STATUSES = ("running", "completed", "interrupted", "failed", "diverged", "killed", "unreadable")
@@ -24,7 +31,7 @@ class Listed:
     Attributes:
         path: Its directory.
         status: One of `STATUSES`: "killed" where run.json says "running" and no process does, "unreadable" where there
-            is no reading run.json.
+            is no reading run.json, or it has no word for it.
         step: Generator updates done.
         steps: Of the whole run.
         started: When, in ISO 8601 and UTC.
@@ -32,7 +39,10 @@ class Listed:
         dataset: Its name.
         constraints: Their names, joined by commas; empty for none.
         seed: The run's.
-        problem: Why it cannot be read, or None.
+        problem: Why it cannot be read, or what is odd about it, in a sentence; None where nothing is.
+        health: What was wrong at the last look, none for a healthy run; None where nobody has looked.
+        warnings: What it has warned of.
+        changes: What was changed midway, by `--resume --allow-changes`.
     """
 
     path: Path
@@ -45,6 +55,9 @@ class Listed:
     constraints: str | None = None
     seed: int | None = None
     problem: str | None = None
+    health: tuple[str, ...] | None = None
+    warnings: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
 
 
 def listed(folder: str | os.PathLike[str], status: str | None = None) -> Iterator[Listed]:
@@ -66,6 +79,11 @@ def look_at(path: Path) -> Listed:
         info = Run(path).info
     except (RunError, OSError) as error:
         return Listed(path, "unreadable", bytes=size_on_disk(path), problem=str(error))
+    problem = None
+    try:
+        check_fields({name: value for name, value in info.items() if value is not None}, path / INFO)
+    except RunError as error:
+        problem = str(error)
     settings = info.get("settings")
     known: dict[str, Any] | None = settings if isinstance(settings, dict) else None
     return Listed(
@@ -75,15 +93,21 @@ def look_at(path: Path) -> Listed:
         steps=_whole(info.get("steps")),
         started=started_at(path, info).isoformat(timespec="seconds"),
         bytes=size_on_disk(path),
-        dataset=None if known is None else str(known.get("dataset", "")),
-        constraints=None if known is None else str(known.get("constraints", "")),
+        dataset=None if known is None else _word(known.get("dataset")),
+        constraints=None if known is None else _word(known.get("constraints")),
         seed=_whole(info.get("seed")),
+        health=complaints_of(info),
+        warnings=warnings_of(info),
+        problem=problem,
+        changes=changes_of(info),
     )
 
 
 def status_of(path: Path, info: dict[str, Any]) -> str:
     """What run.json says, but "killed" where that is "running" and no process holds the run."""
-    status = str(info.get("status"))
+    status = info.get("status", "None")  # which some of the oldest runs have none of
+    if not isinstance(status, str):
+        return "unreadable"
     try:
         return "killed" if status == "running" and holder(path) is None else status
     except OSError:
@@ -97,13 +121,13 @@ def started_at(path: Path, info: dict[str, Any]) -> datetime:
         assert isinstance(provenance, dict)
         return datetime.fromisoformat(str(provenance["started"])).astimezone(UTC)
     except (AssertionError, KeyError, ValueError, OverflowError):
-        return datetime.fromtimestamp((path / INFO).stat().st_mtime, UTC)
+        return datetime.fromtimestamp(os.lstat(path / INFO).st_mtime, UTC)
 
 
 def size_on_disk(folder: Path) -> int:
     """Bytes of the files below a folder; links count for themselves."""
     size = 0
-    for place, _, files in os.walk(folder):
+    for place, _, files in walk(folder):
         for name in files:
             try:
                 size += os.lstat(os.path.join(place, name)).st_size
@@ -115,7 +139,11 @@ def size_on_disk(folder: Path) -> int:
 def checkpoint_steps(path: Path) -> list[int]:
     """The steps of the checkpoints that are whole, ascending."""
     found = (item.parent.name.removeprefix("step-") for item in path.glob("checkpoints/step-*/manifest.json"))
-    return sorted(int(step) for step in found if step.isdigit())
+    return sorted(int(step) for step in found if step.isascii() and step.isdigit() and len(step) < _STEP_DIGITS)
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _whole(value: Any) -> int | None:

@@ -20,14 +20,19 @@ from pathlib import Path
 from typing import Any
 
 from ganlab.errors import RunError
+from ganlab.parsing import parse_json
+from ganlab.paths import read_inside
 from ganlab.runs.run import Run
+from ganlab.terminal import line
 
 LOCK = "lock.json"
 _BEAT_SECONDS = 5.0
 # How long another machine's lock must stay as it is to be a dead process's: some beats, since clocks are not compared.
 _STILL_SECONDS = 3 * _BEAT_SECONDS
-# How old such a lock may look, where clocks differ, and still be a living process's.
+# How far from the present such a lock's time may lie, where clocks differ, and still be a living process's.
 _LATELY_SECONDS = 60.0
+# Bytes of lock.json, ten times over.
+_LARGEST = 1 << 12
 _SOMEBODY = "another process"
 _NO_FLOCK = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 
@@ -45,8 +50,8 @@ def locked(run: Run, say: Callable[[str], None] | None = None) -> Iterator[None]
     """
     descriptor = os.open(run.path, os.O_RDONLY)
     try:
-        _flock(descriptor, run)
-        left = _left(run.path, say or (lambda sentence: None))
+        alone = _flock(descriptor, fcntl.LOCK_EX, run.path)
+        left = _left(run.path, say or (lambda sentence: None), alone=alone)
         if left and say:
             say(left)
         with _beating(run.path / LOCK):
@@ -68,10 +73,10 @@ def holder(path: Path) -> str | None:
     except BlockingIOError:
         return _beating_holder(path) or _SOMEBODY
     except OSError:  # a file system without flock
-        pass
+        return _beating_holder(path)
     finally:
         os.close(descriptor)
-    return _beating_holder(path)
+    return _beating_holder(path, alone=True)
 
 
 @contextlib.contextmanager
@@ -87,15 +92,8 @@ def at_rest(run: Run, *, shared: bool) -> Iterator[None]:
     """
     descriptor = os.open(run.path, os.O_RDONLY)
     try:
-        try:
-            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise _in_use(run.path) from None
-        except OSError as error:
-            if error.errno not in _NO_FLOCK:
-                raise
-        beating = _beating_holder(run.path)
-        if beating:
+        alone = _flock(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX, run.path)
+        if _beating_holder(run.path, alone=alone):
             raise _in_use(run.path)
         yield
     finally:
@@ -109,40 +107,47 @@ def _in_use(path: Path) -> RunError:
     return RunError(f"{path} {using}. Wait for it, or stop it first.")
 
 
-def _beating_holder(path: Path) -> str | None:
-    """Who says so in lock.json, if that process still lives or, on another machine, wrote there lately."""
+def _beating_holder(path: Path, *, alone: bool = False) -> str | None:
+    """Who says so in lock.json, if that process still lives or, on another machine, wrote there lately.
+
+    Args:
+        path: The run's directory.
+        alone: Whether it is known, by flock, that no process of this machine holds it, whatever the file says.
+    """
     left = _read(path / LOCK)
     if left is None:
         return None
     if left.get("host") == socket.gethostname():
-        lives = left.get("started") == _started(left.get("pid")) != ""
+        lives = not alone and _lives(left)
     else:
         try:
-            lives = time.time() - (path / LOCK).stat().st_mtime < _LATELY_SECONDS
+            lives = abs(time.time() - (path / LOCK).lstat().st_mtime) < _LATELY_SECONDS
         except OSError:  # let go of since
             lives = False
     return _holder(left) if lives else None
 
 
-def _flock(descriptor: int, run: Run) -> None:
+def _flock(descriptor: int, how: int, path: Path) -> bool:
+    """Takes the lock that ends with its process; false where the file system has none."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise _in_use(run.path) from None
+        raise _in_use(path) from None
     except OSError as error:
         if error.errno not in _NO_FLOCK:
             raise
+        return False
+    return True
 
 
-def _left(path: Path, say: Callable[[str], None]) -> str | None:
+def _left(path: Path, say: Callable[[str], None], *, alone: bool) -> str | None:
     """What to say of a lock that is there already, once it is known that its process is not."""
     left = _read(path / LOCK)
     if left is None:
         return None
     holder = _holder(left)
     if left.get("host") == socket.gethostname():
-        alive = left.get("started") == _started(left.get("pid")) != ""
-        if alive and left.get("pid") != os.getpid():
+        if not alone and _lives(left) and left.get("pid") != os.getpid():
             raise RunError(f"{path} is being trained by {holder}. Wait for it, or stop it first.")
     else:
         say(f"{path} was held by {holder}, which cannot be asked from here: waiting {_STILL_SECONDS:.0f} s for it.")
@@ -169,34 +174,42 @@ def _beating(path: Path) -> Iterator[None]:
     except OSError as error:
         raise RunError(f"{path} cannot be written ({error.strerror}), so the run cannot be held.") from error
     thread = threading.Thread(target=beat, name="ganlab-lock", daemon=True)
-    thread.start()
     try:
+        thread.start()
         yield
     finally:
         done.set()
-        thread.join()
+        if thread.ident is not None:
+            thread.join()
         with contextlib.suppress(OSError):
             path.unlink()
 
 
 def _write(path: Path, beat: int) -> None:
     part = path.with_name(f".{path.name}.tmp")
-    part.write_text(json.dumps({**_mine(), "beat": beat}) + "\n", encoding="utf-8")
+    part.unlink(missing_ok=True)  # by a process that was killed; or a stranger's link, which would be followed
+    with part.open("x", encoding="utf-8") as file:
+        file.write(json.dumps({**_mine(), "beat": beat}) + "\n")
     part.replace(path)
 
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        left = json.loads(path.read_text(encoding="utf-8"))
+        left = parse_json(read_inside(path.parent, path.name, most=_LARGEST))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError, RunError):
         return {}
     return left if isinstance(left, dict) else {}
 
 
 def _mine() -> dict[str, Any]:
     return {"host": socket.gethostname(), "pid": os.getpid(), "started": _started(os.getpid())}
+
+
+def _lives(left: dict[str, Any]) -> bool:
+    """Whether the process of this machine that a lock names is there."""
+    return left.get("started") == _started(left.get("pid")) != ""
 
 
 def _started(pid: Any) -> str:
@@ -214,4 +227,4 @@ def _started(pid: Any) -> str:
 
 
 def _holder(lock: dict[str, Any]) -> str:
-    return f"process {lock['pid']} on {lock.get('host')}" if lock.get("pid") else _SOMEBODY
+    return line(f"process {lock['pid']} on {lock.get('host')}") if lock.get("pid") else _SOMEBODY

@@ -8,6 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from ganlab.paths import as_name
+from ganlab.terminal import line
+
 Scalar = bool | int | float | str
 Settings = Mapping[str, Scalar]
 
@@ -67,7 +70,7 @@ def described(settings: Settings, names: Sequence[str]) -> str:
             words.append(f"{short(name)}={_text(value)}")
         elif not any(other.startswith(f"{value}.") for other in said):
             words.append(_text(value))  # else "gradient_penalty.weight=10", which follows, says it
-    return " ".join(words)
+    return " ".join(map(line, words))
 
 
 def setting(settings: Settings, name: str) -> Scalar | None:
@@ -106,12 +109,12 @@ def run_names(runs: Mapping[Path, Settings], taken: Mapping[Path, str] | None = 
             said = described(settings, told[path.parent]) or ("" if where else path.parent.name)
             last = [said[: _LONGEST - 1] + "…" if len(said) > _LONGEST else said, _seed(path, settings)]
         name = " ".join(part for part in (*where, *last) if part)
-        wanted[path] = name.encode()[:_LONGEST_BYTES].decode(errors="ignore")
+        wanted[path] = as_name(name.encode(errors="surrogatepass")[:_LONGEST_BYTES].decode(errors="ignore"))
     often, used = Counter(wanted.values()), set(given.values())
     for path in sorted(runs.keys() - given.keys()):
         name = wanted[path]
         if often[name] > 1 or name in used:
-            name += f" {path.name[-4:]}"
+            name += f" {as_name(path.name[-4:])}"
         while name in used:
             name += "'"
         given[path] = name

@@ -6,12 +6,12 @@ A run's directory is data, perhaps a stranger's.
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 from ganlab import plugins
 from ganlab.errors import GanlabError
+from ganlab.terminal import line
 
 
 @contextlib.contextmanager
@@ -33,10 +33,11 @@ def named_in_errors(folder: Path) -> Iterator[None]:
 
 
 def _used_by(folder: Path) -> str | None:
+    from ganlab.runs.run import Run
+
     try:
-        info = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-        return str(info["provenance"]["plugins"][plugins.LOCAL_MODULE]["distribution"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return line(Run(folder).info["provenance"]["plugins"][plugins.LOCAL_MODULE]["distribution"])
+    except (GanlabError, KeyError, TypeError):
         return None
 
 

@@ -13,6 +13,7 @@ from ganlab.errors import RunError
 from ganlab.runs.listing import size_on_disk
 from ganlab.runs.lock import at_rest
 from ganlab.runs.run import CONFIG, Run, find_runs
+from ganlab.terminal import line
 
 # What `keep_metrics` takes.
 HEAVY = ("checkpoints", "samples")
@@ -63,7 +64,8 @@ def remove(run: Run, *, keep_metrics: bool = False) -> None:
             if os.path.lexists(run.path / name):
                 _remove(run.path / name)
     except OSError as error:
-        raise RunError(f"{error.filename or run.path} cannot be removed: {error.strerror or error}.") from error
+        where = line(error.filename or run.path)
+        raise RunError(f"{where} cannot be removed: {error.strerror or error}.") from error
 
 
 def _remove(path: Path) -> None:
@@ -73,21 +75,43 @@ def _remove(path: Path) -> None:
     # Under a hidden name first: half a run must not be taken for one.
     aside = path.with_name(f".{path.name}.removed-{secrets.token_hex(4)}")
     path.rename(aside)
-    shutil.rmtree(aside)
+    try:
+        shutil.rmtree(aside)
+    except (RecursionError, OSError):
+        # Folders in folders, more than that function has calls or open files for: side by side, they go.
+        _flatten(aside)
+        shutil.rmtree(aside)
+
+
+def _flatten(top: Path) -> None:
+    """Moves every folder below one directly into it."""
+    left, count = [top], 0
+    while left:
+        at = left.pop()
+        with os.scandir(at) as entries:
+            below = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+        for path in below:
+            count += 1
+            moved = top / f"{secrets.token_hex(8)}-{count}"
+            os.rename(path, moved)
+            left.append(moved)
 
 
 def _checked(path: Path) -> Run:
     if path.is_symlink():
-        raise RunError(f"{path} is a link to {os.readlink(path)}. Name that folder, or remove the link with rm.")
+        raise RunError(
+            f"{line(path)} is a link to {line(os.readlink(path))}. Name that folder, or remove the link with rm."
+        )
     Run(path)  # says what is there instead, by the name that was given
     run = Run(path.resolve())
     if "status" not in run.info or not (path / CONFIG).is_file():
         raise RunError(
-            f"{path} was not made by ganlab: its run.json has no status, or {CONFIG} is missing. Remove it with rm."
+            f"{line(path)} was not made by ganlab: its run.json has no status, or {CONFIG} is missing. "
+            "Remove it with rm."
         )
     within = next((found for folder in _folders(path) for found in find_runs(folder)), None)
     if within is not None:
-        raise RunError(f"{path} has another run in it, {within}. Move that out, or remove it first.")
+        raise RunError(f"{line(path)} has another run in it, {line(within)}. Move that out, or remove it first.")
     return run
 
 

@@ -7,33 +7,44 @@ from typing import Any
 
 from ganlab.errors import RunError
 from ganlab.recipes import Recipe
+from ganlab.runs.origins import CODE, DATA, code_changes, data_changes, recorded
 from ganlab.runs.run import CONFIG, OPERATIVE, Run, write_atomically
+from ganlab.runs.sources import of_parts
 
 
-def check_resumable(run: Run, recipe: Recipe, *, allow_changes: bool) -> list[str]:
+def check_resumable(
+    run: Run, recipe: Recipe, *, allow_changes: bool, data: Mapping[str, Any] | None = None
+) -> list[str]:
     """Checks that a run can go on with an experiment.
 
     Args:
         run: The run.
         recipe: The experiment that it is to go on with.
-        allow_changes: Whether that may be another one than it began with.
+        allow_changes: Whether that may be another one than it began with, of other code or on other data.
+        data: The dataset's fingerprint, from `origins.data_of`; None where it is not known yet.
 
     Returns:
-        What differs, a line for each setting.
+        What differs, a line for each setting, module and fact of the data.
 
     Raises:
-        RunError: The run is completed, its folder is not what ganlab wrote, or the experiment has changed and that is
-            not allowed.
+        RunError: The run is completed, its folder is not what ganlab wrote, or the experiment, its code or its data
+            have changed and that is not allowed.
     """
     from ganlab import config
 
     run.check()
     info = run.info
-    differing = _differences(info.get("settings"), config.flatten(recipe))
-    if differing and not allow_changes:
-        lines = "\n".join(f"  {line}" for line in differing)
+    differing = {
+        "another experiment": _differences(info.get("settings"), config.flatten(recipe)),
+        "other code": code_changes(recorded(info, CODE), of_parts(recipe)),
+        "other data": data_changes(recorded(info, DATA), data),
+    }
+    lines = [line for found in differing.values() for line in found]
+    if lines and not allow_changes:
+        what = " and with ".join(name for name, found in differing.items() if found)
+        listed = "\n".join(f"  {line}" for line in lines)
         raise RunError(
-            f"{run.path} began as another experiment:\n{lines}\n"
+            f"{run.path} began {'as' if differing['another experiment'] else 'with'} {what}:\n{listed}\n"
             "Go on with it as it was, say --allow-changes (in Python: allow_changes=True), or start a new run."
         )
     if info.get("status") == "completed" and int(info.get("step", 0)) >= recipe.arguments["steps"]:
@@ -41,7 +52,7 @@ def check_resumable(run: Run, recipe: Recipe, *, allow_changes: bool) -> list[st
             f"{run.path} is completed: there is nothing to go on with. To train it further, allow more steps: "
             "--param experiment.steps=N --allow-changes."
         )
-    return differing
+    return lines
 
 
 def take_changes(run: Run, recipe: Recipe, differing: list[str]) -> None:

@@ -13,10 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ganlab.errors import RunError, nearest
-from ganlab.runs.checking import MEASURED, cannot_be_made, check_encoding, check_fields
-from ganlab.runs.confining import check_links, inside
+from ganlab.parsing import parse_json
+from ganlab.paths import as_name, read_inside, walk
+from ganlab.runs.checking import MEASURED, cannot_be_made, check_encoding, check_fields, check_name
+from ganlab.runs.confining import check_links
 from ganlab.telemetry.jsonl import NON_FINITE, read_metrics, to_json
 from ganlab.telemetry.records import Record
+from ganlab.terminal import line
 
 if TYPE_CHECKING:
     import keras
@@ -25,9 +28,6 @@ if TYPE_CHECKING:
     from ganlab.roles import Evaluator
 
 INFO, CONFIG, OPERATIVE, METRICS = "run.json", "config.gin", "operative.gin", "metrics.jsonl"
-
-# Letters of a name that a run is given: of up to four bytes each, and with a suffix beside it, below 255 bytes.
-_LONGEST_NAME = 60
 
 # A run.json of thousands of settings is a hundredth of this.
 _LARGEST = 1 << 24
@@ -60,31 +60,28 @@ class Run:
 
     @property
     def info(self) -> dict[str, Any]:
-        """What run.json says now: `status`, `step`, `metrics`, `provenance`, ... Change it with `update`.
+        """The contents of run.json now, with `status`, `step`, `metrics`, `provenance` and more; `update` changes it.
 
         Raises:
             RunError: The file is gone, is not JSON, or is no object.
         """
-        path, text = self._path / INFO, self._read(INFO)
+        path, text = line(self._path / INFO), self._read(INFO)
         try:
-            info = json.loads(text)
-            if isinstance(info, dict):
-                info = {name: _numbers(value) if name in MEASURED else value for name, value in info.items()}
-        except (ValueError, RecursionError) as error:
-            reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
-            raise RunError(f"{path} is not JSON ({reason}). Restore it, or remove the run.") from None
+            info = parse_json(text)
+        except ValueError as error:
+            raise RunError(f"{path} is not JSON ({error}). Restore it, or remove the run.") from None
         if not isinstance(info, dict):
             raise RunError(f"{path} holds a {type(info).__name__}; it must hold an object of fields.")
-        return info
+        return {name: _numbers(value) if name in MEASURED else value for name, value in info.items()}
 
     @property
     def config(self) -> str:
-        """The text of config.gin: the whole experiment, overrides folded in."""
+        """The text of config.gin, the whole experiment with overrides folded in."""
         return self._read(CONFIG)
 
     @property
     def operative(self) -> str:
-        """The text of operative.gin: every parameter that was in use, defaults too."""
+        """The text of operative.gin, every parameter that was in use, defaults too."""
         return self._read(OPERATIVE)
 
     def check(self) -> None:
@@ -119,7 +116,7 @@ class Run:
         Raises:
             RunError: The file has a line that is no metrics line.
         """
-        return read_metrics(inside(self._path, METRICS))
+        return read_metrics(self._path / METRICS)
 
     def metrics(self) -> list[Record]:
         """Every metric of every logged step, in order.
@@ -135,11 +132,14 @@ class Run:
 
         return load_generator(self)
 
-    def evaluate(self, evaluators: Sequence[Evaluator] = (), *, checkpoint: int | None = None) -> dict[str, float]:
+    def evaluate(
+        self, evaluators: str | Evaluator | Sequence[str | Evaluator] = (), *, checkpoint: int | None = None
+    ) -> dict[str, float]:
         """Measures the generator of a checkpoint, on one device and without its strategy; writes nothing.
 
         Args:
-            evaluators: What to measure by; none for the experiment's own.
+            evaluators: What to measure by: evaluators, or names such as `kid`, made as the run's file sets them; none
+                for the experiment's own.
             checkpoint: A step that has a checkpoint; None for the newest.
 
         Returns:
@@ -147,7 +147,7 @@ class Run:
 
         Raises:
             RunError: There is no such checkpoint, or it does not fit the experiment as written down.
-            ConfigError: The experiment has no evaluators and none are given.
+            ConfigError: The experiment has no evaluators and none are given; or what is given is no evaluator.
         """
         from ganlab.training import evaluate
 
@@ -165,16 +165,11 @@ class Run:
         write_atomically(self._path / INFO, _to_text({**self.info, **fields}))
 
     def _read(self, name: str) -> str:
-        path = inside(self._path, name)
+        path = line(self._path / name)
         try:
-            with path.open("rb") as file:
-                data = file.read(_LARGEST + 1)
+            return read_inside(self._path, name, most=_LARGEST).decode()
         except OSError as error:
             raise RunError(f"{path} cannot be read: {error.strerror}.") from None
-        if len(data) > _LARGEST:
-            raise RunError(f"{path} is larger than {_LARGEST >> 20} MiB: ganlab did not write it. Restore it.")
-        try:
-            return data.decode()
         except UnicodeDecodeError as error:
             raise RunError(f"{path} is not text in UTF-8 (at byte {error.start}). Restore it.") from None
 
@@ -184,7 +179,7 @@ def new_run_path(root: str | os.PathLike[str], stem: str, seed: int, name: str |
 
     Args:
         root: The folder of all runs.
-        stem: The experiment file's name without its ending.
+        stem: The experiment file's name without its ending. What cannot name a folder is changed to what can.
         seed: The run's seed.
         name: The run's name; by default the UTC time, the seed and four random hex digits.
 
@@ -194,19 +189,15 @@ def new_run_path(root: str | os.PathLike[str], stem: str, seed: int, name: str |
     Raises:
         RunError: The name is taken, or is no name of a folder.
     """
-    folder = Path(root) / os.fsencode(stem).decode(errors="replace")
+    folder = Path(root) / as_name(stem)
     if name is None:
         time = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
         return folder / f"{time}-s{seed}-{secrets.token_hex(2)}"
-    if name in ("", ".", "..") or "/" in name or os.sep in name or not name.isprintable() or len(name) > _LONGEST_NAME:
-        raise RunError(
-            f"The run name {name!r:.60} cannot name a folder: at most {_LONGEST_NAME} plain letters, none of them '/'. "
-            "Use a word such as 'baseline-2'."
-        )
+    check_name("The run name", name)
     if os.path.lexists(folder / name):
         raise RunError(
-            f"There is a run {name!r} in {folder} already. "
-            f"Choose another name, or go on with it: --resume {folder / name}"
+            f"There is a run {name!r} in {line(folder)} already. "
+            f"Choose another name, or go on with it: --resume {line(folder / name)}"
         )
     return folder / name
 
@@ -256,11 +247,11 @@ def create_run(path: str | os.PathLike[str], *, config: str, operative: str, inf
 
 def find_runs(root: str | os.PathLike[str]) -> Iterator[Path]:
     """The directories of all runs at or below a folder, sorted by path."""
-    for folder, below, files in os.walk(root):
+    for folder, below, files in walk(root):
         if INFO in files:
             below.clear()
             yield Path(folder)
-        below[:] = sorted(name for name in below if not name.startswith("."))
+        below[:] = [name for name in below if not name.startswith(".")]
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -300,13 +291,23 @@ def _umask() -> int:
 
 
 def _no_run(path: Path) -> str:
+    name = line(path)
     if not os.path.lexists(path):
         siblings = [item.name for item in path.parent.iterdir()] if os.path.isdir(path.parent) else []
-        return f"There is no run {path}: no such directory.{nearest(path.name, siblings)}"
+        return f"There is no run {name}: no such directory.{nearest(path.name, siblings)}"
     if not path.is_dir():
-        return f"{path} is a file; a run is a directory with a {INFO}."
+        return f"{name} is a file; a run is a directory with a {INFO}."
+    if os.path.lexists(path / INFO):
+        return f"{name} is no run: its {INFO} is no regular file. Restore it, or remove the folder with rm."
     found = list(find_runs(path))
     if not found:
-        return f"{path} is no run: it has no {INFO}."
-    latest = max(found, key=lambda run: (run / INFO).stat().st_mtime)
-    return f"{path} is no run but holds {len(found)} of them; the latest is {latest}."
+        return f"{name} is no run: it has no {INFO}."
+    latest = max(found, key=_written)
+    return f"{name} is no run but holds {len(found)} of them; the latest is {line(latest)}."
+
+
+def _written(path: Path) -> float:
+    try:
+        return os.lstat(path / INFO).st_mtime
+    except OSError:  # gone since
+        return 0.0

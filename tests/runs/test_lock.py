@@ -162,3 +162,53 @@ def test_who_reads_a_run_is_not_taken_for_the_one_who_trained_it(run):
         reader.stdin.close()
     with lock.locked(run):
         pass
+
+
+def lies():
+    me = {"host": socket.gethostname(), "pid": os.getpid(), "started": lock._started(os.getpid()), "beat": 1}
+    init = {**me, "pid": 1, "started": lock._started(1)}
+    future = {"host": "elsewhere", "pid": 1, "started": "1", "beat": 3}
+    return [
+        (me, 0.0),
+        (init, 0.0),
+        (init, 1e9),
+        (future, 120.0),
+        (future, 1e9),
+        ({**future, "host": {}, "pid": []}, 1e6),
+        ({}, 1e6),
+        ([], 1e6),
+        ("x", 1e6),
+    ]
+
+
+@pytest.mark.parametrize("lie", range(9))
+def test_lies_in_the_lock_block_nothing_that_flock_allows(run, lie, monkeypatch):
+    said, ahead = lies()[lie]
+    path = run.path / "lock.json"
+    path.write_text(json.dumps(said))
+    os.utime(path, (lock.time.time() + ahead,) * 2)
+    assert lock.holder(run.path) is None
+    for shared in (True, False):
+        with lock.at_rest(run, shared=shared):
+            pass
+    monkeypatch.setattr(lock, "_STILL_SECONDS", 0.0)
+    with lock.locked(run):
+        pass
+
+
+def test_a_lock_with_a_time_in_the_future_keeps_nobody_from_being_named(run):
+    with lock.locked(run):
+        os.utime(run.path / "lock.json", (lock.time.time() + 1e9,) * 2)
+        assert lock.holder(run.path) == f"process {os.getpid()} on {socket.gethostname()}"
+        with pytest.raises(RunError, match="is being trained by"), lock.at_rest(run, shared=True):
+            pass
+
+
+def test_a_thread_that_cannot_be_started_leaves_no_lock(run, monkeypatch):
+    def refuse(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(lock.threading.Thread, "start", refuse)
+    with pytest.raises(RuntimeError), lock.locked(run):
+        pass
+    assert not (run.path / "lock.json").exists()

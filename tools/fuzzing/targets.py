@@ -11,7 +11,8 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.strategies import SearchStrategy
 
-from fuzzing import checkpoints, events, gin, metrics, runs
+from fuzzing import archives, checkpoints, events, gin, metrics, names, runs
+from fuzzing import settings as odd_settings
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,9 @@ TARGETS = {
     "runs": Target(runs.folders(), runs.check),
     "events": Target(events.files(), events.check),
     "checkpoints": Target(checkpoints.folders(), checkpoints.check),
+    "archives": Target(archives.files(), archives.check),
+    "names": Target(names.texts(), names.check),
+    "settings": Target(odd_settings.files(), odd_settings.check),
 }
 
 
@@ -56,6 +60,7 @@ def examples(name: str, count: int, *, number: int | None = None) -> int:
         deadline=None,
         phases=(Phase.generate, Phase.shrink),
         suppress_health_check=list(HealthCheck),
+        report_multiple_bugs=False,
     )
     @given(target.inputs)
     def run(drawn: Any) -> None:

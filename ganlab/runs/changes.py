@@ -1,0 +1,94 @@
+"""What of a run was changed midway, by `--resume --allow-changes`: read without TensorFlow, whatever run.json holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+# A stranger's file may hold any number of lines of any length.
+_MOST, _LONGEST = 100, 500
+
+# Beside the name of what was changed midway; a star is the best of a column.
+MARK = "!"
+
+# Lines that a sentence has room for.
+_LINES = 3
+
+
+@dataclass(frozen=True)
+class Change:
+    """One resumption with other settings, data or code.
+
+    Attributes:
+        step: Generator updates that were done before; those after it are trained with what is said now.
+        what: Each `<what>: <before>, and now <after>`.
+    """
+
+    step: int
+    what: tuple[str, ...]
+
+
+def changes_of(info: Mapping[str, Any]) -> tuple[Change, ...]:
+    """What of a run was changed midway, the first change first.
+
+    A run that later went back to an earlier step has all of the changes from there on. What was changed before its
+    first step is no change midway.
+
+    Args:
+        info: Of run.json.
+    """
+    found: list[Change] = []
+    first = None
+    for step, what in reversed(_resumed(info)):
+        first = step if first is None else min(first, step)
+        if what and first > 0:
+            found.append(Change(first, what))
+    return tuple(reversed(found))
+
+
+def to_write(info: Mapping[str, Any], keep: int) -> list[Change]:
+    """The changes that event files do not have: those of the latest resumption, and those that it cut away.
+
+    Args:
+        info: Of run.json, the latest resumption in it.
+        keep: The last step whose events were kept.
+    """
+    resumed, midway = _resumed(info), changes_of(info)
+    # Both lists end alike: what was changed before the first step is at the beginning.
+    written = [step for step, what in resumed if what][-len(midway) :] if midway else []
+    new = midway[-1] if midway and resumed[-1][1] else None
+    return [change for change, step in zip(midway, written, strict=True) if step > keep or change is new]
+
+
+def name_of(line: str) -> str:
+    """What a line is about: `experiment.seed`, `data of datasets.arrays, rows`."""
+    return line.partition(": ")[0]
+
+
+def in_brief(changes: Sequence[Change]) -> str:
+    """Changes for a cell of a table: `at step 2`, `at steps 2, 40`; empty for none."""
+    steps = list(dict.fromkeys(change.step for change in changes))
+    return f"at step{'s' if len(steps) > 1 else ''} {', '.join(map(str, steps))}" if steps else ""
+
+
+def in_words(changes: Sequence[Change]) -> str:
+    """Changes in a line: `at step 2 (experiment.seed: 0, and now 3)`."""
+    said = []
+    for change in changes:
+        more = f"; and {len(change.what) - _LINES} more" if len(change.what) > _LINES else ""
+        said.append(f"at step {change.step} ({'; '.join(change.what[:_LINES])}{more})")
+    return ", ".join(said)
+
+
+def _resumed(info: Mapping[str, Any]) -> list[tuple[int, tuple[str, ...]]]:
+    """Each resumption: its step, and what was changed."""
+    resumed = info.get("resumed")
+    found = []
+    for entry in resumed[-_MOST:] if isinstance(resumed, list) else ():
+        step = entry.get("step") if isinstance(entry, dict) else None
+        if isinstance(step, int) and not isinstance(step, bool) and 0 <= step < 2**63:
+            what = entry.get("changes")
+            lines = what[:_MOST] if isinstance(what, list) else ()
+            found.append((step, tuple(str(line)[:_LONGEST] for line in lines)))
+    return found

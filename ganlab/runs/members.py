@@ -1,0 +1,108 @@
+"""The names in an archive that may be a stranger's: how many, how long, how large their files, and each only once."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path
+
+from ganlab.errors import RunError
+from ganlab.runs.tarring import Member, said
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much an archive may hold: one of a few megabytes may claim to be terabytes.
+
+    Attributes:
+        files: Files and folders, those included that are only part of a name.
+        bytes: Of all files.
+        expansion: All files' bytes for one byte of the archive; None for any number. Weights hardly shrink, logs to a
+            tenth.
+        least: Bytes of all files that an archive may hold however small it is.
+        depth: Folders in each other.
+        name: Bytes of a name with its folders.
+    """
+
+    files: int = 50_000
+    bytes: int = 64_000_000_000
+    expansion: int | None = 100
+    least: int = 64_000_000
+    depth: int = 32
+    name: int = 1024
+
+    def room(self, packed: int) -> int:
+        """Bytes that the files of an archive may have, given the archive's own."""
+        if self.expansion is None:
+            return self.bytes
+        return min(self.bytes, max(self.least, self.expansion * packed))
+
+
+class Names:
+    """The names of an archive so far: each is checked before anything is written."""
+
+    def __init__(self, path: Path, limits: Limits, packed: int) -> None:
+        self._path, self._limits, self._room = path, limits, limits.room(packed)
+        # By what file systems that ignore case, or take letters apart, make of them.
+        self._files: dict[str, str] = {}
+        self._folders: dict[str, str] = {}
+        self._bytes = 0
+
+    def add(self, member: Member) -> tuple[str, ...]:
+        """Takes the next member.
+
+        Returns:
+            The parts of its name.
+
+        Raises:
+            RunError: It must not be unpacked.
+        """
+        parts = self._parts(member.name)
+        self._bytes += member.size
+        if self._bytes > self._room:
+            raise RunError(
+                f"{self._path} is not unpacked: its files are larger than {self._room} bytes. If you trust it, say how "
+                "large they may be: --max-size."
+            )
+        spelled, key = "", ""
+        for number, part in enumerate(parts, 1):
+            spelled, key = f"{spelled}/{part}", f"{key}/{alike(part)}"
+            last = number == len(parts) and not member.is_folder
+            other = self._files.get(key, spelled if last else None) or self._folders.get(key)
+            if key in self._files or (last and key in self._folders):
+                self._twice(member.name, other)
+            if last:
+                self._files[key] = spelled
+            elif self._folders.setdefault(key, spelled) != spelled:
+                self._twice(member.name, self._folders[key])
+        if len(self._files) + len(self._folders) > self._limits.files:
+            raise RunError(
+                f"{self._path} is not unpacked: it holds more than {self._limits.files} files and folders. If you "
+                "trust it, say how many they may be: --max-files."
+            )
+        return parts
+
+    def _twice(self, name: str, other: str | None) -> None:
+        alike = "" if other is None or other.strip("/") == name.strip("/") else f" (as {said(other.strip('/'))})"
+        raise RunError(f"{self._path} is not unpacked: it holds {said(name)} twice{alike}.")
+
+    def _parts(self, name: str) -> tuple[str, ...]:
+        parts = tuple(part for part in name.split("/") if part not in ("", "."))
+        wrong = None
+        if ".." in parts:
+            wrong = "would be extracted outside of the folder"
+        elif len(os.fsencode(name)) > self._limits.name or any(len(os.fsencode(part)) > 255 for part in parts):
+            wrong = f"is longer than {self._limits.name} bytes, or a part of it than 255"
+        elif len(parts) > self._limits.depth:
+            wrong = f"lies more than {self._limits.depth} folders deep"
+        elif any(ord(char) < 32 or ord(char) == 127 for char in name):
+            wrong = "has control characters"
+        if wrong:
+            raise RunError(f"{self._path} is not unpacked: {said(name)} {wrong}.")
+        return parts
+
+
+def alike(name: str) -> str:
+    """The same for names that some file systems take for one: they ignore case, or take letters apart."""
+    return unicodedata.normalize("NFKC", name).casefold()

@@ -1,0 +1,137 @@
+"""What a run was trained with, data, code and environment, against what it would be resumed with.
+
+What run.json says of it is data, perhaps a stranger's: any value is compared and shown, and none is trusted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ganlab.blame import plugin_code
+from ganlab.errors import ContractError
+from ganlab.fingerprints import digest
+from ganlab.recipes import selector_of
+from ganlab.roles import Dataset
+from ganlab.runs.modules import hash_of
+from ganlab.runs.sources import MADE_BY
+
+DATA, CODE, ENVIRONMENT = "data", "code", "environment"
+
+_HASH = re.compile(r"[0-9a-f]{32}")
+_HASH_SHOWN = 8
+
+
+def data_of(dataset: Dataset) -> dict[str, Any]:
+    """A dataset's fingerprint as run.json has it, `of` saying which dataset's it is.
+
+    Raises:
+        ContractError: It is not plain values by name.
+        PluginError: The dataset failed.
+    """
+    name = selector_of(dataset)
+    with plugin_code(name, "fingerprint"):
+        found = dataset.fingerprint()
+    try:
+        if not isinstance(found, Mapping) or not all(isinstance(key, str) for key in found):
+            raise TypeError(f"it is {found!r:.60}")
+        plain: dict[str, Any] = json.loads(json.dumps(dict(found), allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ContractError(
+            f"{name}.fingerprint() must return plain values by name, such as numbers, texts and lists of hashes; "
+            f"{error}."
+        ) from None
+    return {"of": name, **plain}
+
+
+def recorded(info: Mapping[str, Any], name: str) -> dict[str, Any] | None:
+    """What run.json says last of a run's `data`, `code` or `environment`; None where it does not."""
+    resumed = info.get("resumed")
+    entries = [*(reversed(resumed) if isinstance(resumed, list) else ()), info.get("provenance")]
+    for entry in entries:
+        found = entry.get(name) if isinstance(entry, dict) else None
+        if isinstance(found, dict):
+            return found
+    return None
+
+
+def data_changes(before: Mapping[str, Any] | None, now: Mapping[str, Any] | None) -> list[str]:
+    """What differs between two fingerprints of data, a line each; of two lists of hashes what both have is compared."""
+    if before is None or now is None:
+        return []
+    lines = []
+    for name in now:
+        pair = _differing(before.get(name), now[name]) if name in before and name != "of" else None
+        if pair:
+            lines.append(f"data of {now.get('of', 'the dataset')}, {name}: {pair}")
+    return lines
+
+
+def code_changes(before: Mapping[str, Any] | None, now: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """What differs in the code of parts that both have, a line for each part and module."""
+    lines = []
+    for part, modules in now.items():
+        then = before.get(part) if before is not None else None
+        if not isinstance(then, dict):  # a part that is new is a setting that differs
+            continue
+        for module in [*modules, *sorted(str(name) for name in then if name not in modules)]:
+            # One that is no longer imported from where its own code is looked for, but is there as it was.
+            after = modules.get(module) or (hash_of(module) if len(module) < 200 and module != MADE_BY else None)
+            pair = _differing(then.get(module), after)
+            if pair:
+                lines.append(f"code of {part}, {_name(module)}: {pair}")
+    return lines
+
+
+def environment_changes(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> list[str]:
+    """What differs between two environments, a phrase each."""
+    if before is None:
+        return []
+    names = [*now, *sorted(str(name) for name in before if name not in now)]
+    pairs = ((name, _differing(before.get(name), now.get(name))) for name in names)
+    return [f"{_name(name)}: {pair}" for name, pair in pairs if pair]
+
+
+def essence(data: Mapping[str, Any], code: Mapping[str, Any]) -> list[float]:
+    """Numbers that are equal where data and code are, exact in float32, so that workers can compare theirs."""
+    first = {name: value[:1] if isinstance(value, list) else value for name, value in data.items()}
+    text = json.dumps([first, code], sort_keys=True)
+    found = digest(text.encode())
+    return [float(int(found[at : at + 6], 16)) for at in (0, 6)]
+
+
+def _differing(before: Any, now: Any) -> str | None:
+    """Two values as `old, and now new`, or None where they agree."""
+    if _are_hashes(before) and _are_hashes(now):
+        # The first that differs, of those that both had time for.
+        pairs = [pair for pair in zip(before, now, strict=False) if pair[0] != pair[1]]
+        if not pairs:
+            return None
+        before, now = pairs[0]
+    if before == now:
+        return None
+    return f"{_shown(before)}, and now {_shown(now)}"
+
+
+def _are_hashes(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) and _HASH.fullmatch(item) for item in value)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "not there"
+    if isinstance(value, str) and _HASH.fullmatch(value):
+        return f"content {value[:_HASH_SHOWN]}"
+    text = ascii(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _name(name: str) -> str:
+    return name if name.isascii() and name.isprintable() and len(name) <= 80 else f"{ascii(name)[:77]}..."
+
+
+def unknown(info: Mapping[str, Any]) -> Sequence[str]:
+    """Which of data and code run.json does not tell, as that of an older ganlab."""
+    return [name for name in (DATA, CODE) if recorded(info, name) is None]

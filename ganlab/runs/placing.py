@@ -1,0 +1,103 @@
+"""Moving runs that were unpacked to their places: all of them or none, and never into a run that exists."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from ganlab.errors import RunError
+from ganlab.parsing import parse_json
+from ganlab.paths import read_inside
+from ganlab.runs.members import alike
+from ganlab.runs.run import INFO
+
+_MOVING = ".moving"
+_LONGEST_LIST = 64 << 20
+
+
+def check_place(folder: Path, anchor: Path) -> None:
+    """Checks that the folder is not part of a run."""
+    if folder.exists() and not folder.is_dir():
+        raise RunError(f"{folder} is no folder. Unpack into one: -o DIR.")
+    place = anchor.resolve()
+    for parent in (place, *place.parents):
+        if _is_run(parent):
+            raise RunError(f"{folder} is in the run {parent}. Unpack into another folder: -o DIR.")
+
+
+def check_free(target: Path, folder: Path) -> None:
+    """Checks that a run may be moved to its place: it is free, and no run, link or file is on the way to it."""
+    place = folder
+    for part in target.relative_to(folder).parts:
+        twins = _twins(place, part)
+        place = place / part
+        if not twins:
+            return
+        for twin in twins:
+            if twin.is_symlink():
+                raise RunError(f"{twin} is a link, and nothing is unpacked through one. Take another folder: -o DIR.")
+            if place == target:
+                raise RunError(f"{twin} is there already. Unpack into another folder: -o DIR.")
+            if not twin.is_dir():
+                raise RunError(f"{twin} is a file, where a folder of runs would be. Take another folder: -o DIR.")
+            if _is_run(twin):
+                raise RunError(f"{twin} is a run, and nothing is unpacked into one. Take another folder: -o DIR.")
+
+
+def _twins(folder: Path, name: str) -> list[Path]:
+    """What is in a folder under a name, or under one that some file systems take for it."""
+    try:
+        names = os.listdir(folder)
+    except FileNotFoundError:
+        return []
+    return [folder / other for other in names if alike(other) == alike(name)]
+
+
+def _is_run(folder: Path) -> bool:
+    try:
+        return bool(_twins(folder, INFO))
+    except OSError:  # one that may be passed through, but not looked into
+        return False
+
+
+def move(scratch: Path, anchor: Path, runs: Sequence[Path]) -> None:
+    """Moves runs to their places: each folder around them that is new as a whole, and all of them or none."""
+    moves = list(dict.fromkeys(_new_part(scratch, anchor, run) for run in runs))
+    if len(moves) > 1:  # one is moved, or is not
+        (scratch / _MOVING).write_text(json.dumps([os.fsencode(part).hex() for part in moves]))
+    moved: list[Path] = []
+    try:
+        for part in moves:
+            (scratch / part).rename(anchor / part)
+            moved.append(part)
+    except BaseException:
+        for part in reversed(moved):
+            (anchor / part).rename(scratch / part)
+        raise
+
+
+def _new_part(scratch: Path, anchor: Path, run: Path) -> Path:
+    """The first folder on the way to a run's place that is not there yet."""
+    for part in (*reversed(run.relative_to(scratch).parents[:-1]), run.relative_to(scratch)):
+        if not os.path.lexists(anchor / part):
+            return part
+    raise RunError(f"{anchor / part} is there already. Unpack into another folder: -o DIR.")
+
+
+def finish_moving(left: Path, anchor: Path) -> None:
+    """Moves what a process that was killed while it moved several folders did not come to: they are whole."""
+    try:
+        parts = [
+            Path(os.fsdecode(bytes.fromhex(part)))
+            for part in parse_json(read_inside(left, _MOVING, most=_LONGEST_LIST))
+        ]
+    except (OSError, RunError, ValueError, TypeError):
+        return
+    for part in parts:
+        if (left / part).is_dir() and ".." not in part.parts and not part.is_absolute():
+            with contextlib.suppress(RunError):
+                check_free(anchor / part, anchor)
+                (left / part).rename(anchor / part)

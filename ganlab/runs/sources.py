@@ -1,0 +1,108 @@
+"""The code that an experiment's parts are made of, as hashes by module, so that a resumed run learns what has changed.
+
+A module is hashed as it is parsed: comments, blank lines, docstrings and layout do not count.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from ganlab import plugins
+from ganlab.errors import PluginError
+from ganlab.recipes import Factory, Recipe
+from ganlab.runs.modules import closure, definitions, file_of, is_library
+
+MADE_BY = "made by"
+
+_PLAIN = (str, bytes, int, float, complex, bool, type(None))
+
+
+def of_parts(recipe: Recipe) -> dict[str, dict[str, str]]:
+    """The code of every part of an experiment.
+
+    Of each its module, and the modules that this one imports of the same package, of other plugins, and of one's own
+    code; not those of Python and of installed libraries, which have versions.
+
+    Args:
+        recipe: The experiment.
+
+    Returns:
+        By part, `constraints.mine` or the class of an object that no factory made: `made by`, the function or class
+        that makes it, and the hashes of its modules by their names.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for name, make, plugin in _parts(recipe):
+        if name not in found and (code := _code(make, plugin)):
+            found[name] = code
+    return found
+
+
+def _parts(value: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Each component of a recipe, and each object and function in it: a name, what makes it, its plugin's module."""
+    if isinstance(value, Recipe):
+        with contextlib.suppress(PluginError):  # the experiment itself, which no plugin offers
+            component = plugins.current().component(value.kind, value.name)
+            yield value.selector, component.factory.make, plugins.current().loaded(component.plugin.name)
+        for argument in value.arguments.values():
+            yield from _parts(argument)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _parts(item)
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        for item in value:
+            yield from _parts(item)
+    elif not isinstance(value, _PLAIN):
+        made = value.make if isinstance(value, Factory) else value
+        if not isinstance(made, (type, types.FunctionType, functools.partial)):
+            made = type(made)
+        yield _qualified(_definition(made)), made, None
+
+
+def _code(make: Any, plugin: Any) -> dict[str, str]:
+    definition = _definition(make)
+    module = _module_of(definition)
+    if module is None or is_library(module):
+        return {}
+    whole = isinstance(make, (type, types.FunctionType)) and "<" not in getattr(make, "__qualname__", "")
+    hashes: dict[str, str] = {}
+    roots = []
+    # What is no function or class with a name, such as functools.partial, was made where the plugin offers it.
+    for name, parts in ((module, [definition]), (getattr(plugin, "__name__", None), [])):
+        if name is None or (name != module and whole):
+            continue
+        if name != "__main__" and file_of(name) is not None:
+            roots.append(name)
+        elif parts:
+            there, imported = definitions(definition)
+            hashes |= there
+            roots += imported
+    return {MADE_BY: _qualified(definition), **hashes, **closure(roots)}
+
+
+def _definition(make: Any) -> Any:
+    """The class or function behind a factory."""
+    while True:
+        if isinstance(make, functools.partial):
+            make = make.func
+        elif isinstance(make, types.MethodType):
+            make = make.__func__
+        else:
+            break
+    unwrapped = inspect.unwrap(make) if callable(make) else make
+    return unwrapped if isinstance(unwrapped, (type, types.FunctionType)) else type(unwrapped)
+
+
+def _module_of(definition: Any) -> str | None:
+    name = getattr(definition, "__module__", None)
+    return name if isinstance(name, str) and name in sys.modules else None
+
+
+def _qualified(definition: Any) -> str:
+    definition = _definition(definition)
+    return f"{getattr(definition, '__module__', '?')}.{getattr(definition, '__qualname__', '?')}"

@@ -1,0 +1,233 @@
+"""Reading tar files of strangers, gzip-compressed: a stream of plain files and folders, in bounded memory.
+
+Python's `tarfile` reads whatever a header claims (a name of gigabytes, a map of holes) before anybody can look at it.
+Here a header is looked at first. The formats are those of POSIX.1-1988 (ustar) and POSIX.1-2001 (pax), and GNU's long
+names.
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import IO
+
+from ganlab.errors import RunError
+
+_BLOCK = 512
+_CHUNK = 1 << 20
+# Of what stands before a header: a name, times, attributes.
+_LONGEST_EXTENSION, _MOST_EXTENSIONS = 1 << 16, 4
+# Zeros behind the last file, which `tar --blocking-factor` may ask for.
+_LONGEST_END = 1 << 20
+_YEAR_10000 = 253402300800
+
+_FILES, _FOLDER, _PAX, _PAX_GLOBAL, _GNU_NAME, _GNU_LINK = b"0\x007", b"5", b"x", b"g", b"L", b"K"
+_KINDS = {
+    b"1": "a hard link",
+    b"2": "a symbolic link",
+    b"3": "a device",
+    b"4": "a device",
+    b"6": "a pipe",
+    b"S": "a sparse file",
+    b"M": "a part of a file",
+    b"D": "a list of files",
+    b"V": "a label",
+}
+
+
+class DamagedError(RunError):
+    """A file that is no archive, or not all of one."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A file or folder of an archive, as its header has it.
+
+    Attributes:
+        name: Nothing has been checked of it but that there is no NUL in it.
+        is_folder: Whether it is one.
+        size: In bytes.
+        time: Seconds since 1970, a number of this era.
+    """
+
+    name: str
+    is_folder: bool
+    size: int
+    time: float
+
+
+class TarReader:
+    """The members of an archive, one after the other.
+
+    The data of each file is to be read before the next member is asked for.
+    """
+
+    def __init__(self, file: IO[bytes], called: str, pause: Callable[[], None]) -> None:
+        """Takes an open archive.
+
+        Args:
+            file: At its beginning.
+            called: Its name, for messages.
+            pause: Called now and then; what it raises ends the reading.
+        """
+        self._file, self._called, self._pause = gzip.GzipFile(fileobj=file, mode="rb"), called, pause
+
+    def __iter__(self) -> Iterator[Member]:
+        """Yields each member, and at the end makes sure that there is nothing behind it.
+
+        Raises:
+            DamagedError: It is no archive, is cut, or has something behind its end.
+            RunError: It holds what is neither a file nor a folder, or a header that lies.
+        """
+        extensions: dict[str, bytes] = {}
+        count = 0
+        while (header := self._exactly(_BLOCK)) != bytes(_BLOCK):
+            _check_sum(header, self._called)
+            kind, size = header[156:157], self._number(header[124:136], "size")
+            if kind in (_PAX, _PAX_GLOBAL, _GNU_NAME, _GNU_LINK):
+                count += 1
+                if count > _MOST_EXTENSIONS or size > _LONGEST_EXTENSION:
+                    raise RunError(
+                        f"{self._called} has a name or attributes of {size} bytes, of which at most "
+                        f"{_LONGEST_EXTENSION} are read, {_MOST_EXTENSIONS} times a file: not unpacked."
+                    )
+                extensions |= self._extension(kind, self._padded(size))
+                continue
+            yield self._member(header, kind, size, extensions)
+            extensions, count = {}, 0
+        if extensions:
+            raise self.damaged("a name without a file")
+        self._check_end()
+
+    def data(self, member: Member) -> Iterator[bytes]:
+        """A file's bytes, in pieces.
+
+        Raises:
+            DamagedError: The archive ends before.
+        """
+        left = member.size
+        while left:
+            piece = self._exactly(min(left, _CHUNK))
+            left -= len(piece)
+            yield piece
+        self._exactly(-member.size % _BLOCK)
+
+    def damaged(self, why: object) -> DamagedError:
+        """The error of an archive that is none, or not all of one."""
+        return DamagedError(f"{self._called} is damaged, or is no archive: {why}.")
+
+    def _exactly(self, count: int) -> bytes:
+        data = self._up_to(count)
+        if len(data) < count:
+            raise self.damaged("it ends too early")
+        return data
+
+    def _up_to(self, count: int) -> bytes:
+        self._pause()
+        pieces, left = [], count
+        try:
+            while left and (piece := self._file.read(left)):
+                pieces.append(piece)
+                left -= len(piece)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise self.damaged(str(error).rstrip(".")) from error
+        return b"".join(pieces)
+
+    def _padded(self, size: int) -> bytes:
+        data = self._exactly(size)
+        self._exactly(-size % _BLOCK)
+        return data
+
+    def _check_end(self) -> None:
+        end = self._up_to(_LONGEST_END)
+        if len(end) < _BLOCK:
+            raise self.damaged("it ends too early")
+        if end.strip(b"\0") or self._up_to(1):
+            raise self.damaged("there is something behind its end")
+
+    def _extension(self, kind: bytes, data: bytes) -> dict[str, bytes]:
+        if kind == _GNU_NAME:
+            return {"path": data.rstrip(b"\0")}
+        if kind != _PAX:  # of links, which are refused, or of all members, which nothing here needs
+            return {}
+        records: dict[str, bytes] = {}
+        while data.strip(b"\0"):
+            head, space, rest = data[:20].partition(b" ")
+            length = int(head) if head.isdigit() else 0
+            record = data[len(head) + 1 : length]
+            key, equals, value = record.partition(b"=")
+            if not space or not rest or not equals or not record.endswith(b"\n") or length > len(data):
+                raise self.damaged("attributes that cannot be read")
+            records[key.decode("utf-8", "replace")] = value[:-1]
+            data = data[length:]
+        return records
+
+    def _member(self, header: bytes, kind: bytes, size: int, extensions: dict[str, bytes]) -> Member:
+        raw = _text(header[:100])
+        if header[257:262] == b"ustar" and header[263:265] == b"00" and header[345]:
+            raw = _text(header[345:500]) + b"/" + raw
+        name = extensions.get("path", raw).decode("utf-8", "surrogateescape")
+        if any(key.startswith("GNU.sparse") for key in extensions):
+            kind = b"S"
+        if kind not in (_FOLDER, b"") and kind in _FILES and not (kind == b"\0" and name.endswith("/")):
+            is_folder = False
+        elif kind == _FOLDER or kind == b"\0":
+            is_folder = True
+        else:
+            what = _KINDS.get(kind, "of a kind that is not known")
+            raise RunError(f"{self._called} holds {said(name)}, neither a file nor a folder but {what}: not unpacked.")
+        if "\0" in name or not name:
+            raise RunError(f"{self._called} holds {said(name)}, which is no name: not unpacked.")
+        if "size" in extensions:
+            size = self._decimal(extensions["size"], name)
+        if is_folder and size:
+            raise RunError(f"{self._called} holds {said(name)}, a folder of {size} bytes: not unpacked.")
+        return Member(name, is_folder, size, self._time(header, extensions, name))
+
+    def _time(self, header: bytes, extensions: dict[str, bytes], name: str) -> float:
+        text = extensions.get("mtime")
+        try:
+            time = float(text.decode("ascii")) if text is not None else self._number(header[136:148], "time")
+        except ValueError:
+            time = math.nan
+        if not 0 <= time < _YEAR_10000:
+            claimed = said(text.decode("ascii", "replace") if text is not None else time)
+            raise RunError(f"{self._called} gives {said(name)} the time {claimed}, which is none: not unpacked.")
+        return time
+
+    def _decimal(self, text: bytes, name: str) -> int:
+        if not (text.isdigit() and len(text) < 20):
+            claimed = said(text.decode("ascii", "replace"))
+            raise RunError(f"{self._called} gives {said(name)} the size {claimed}, which is none: not unpacked.")
+        return int(text)
+
+    def _number(self, field: bytes, what: str) -> int:
+        if field[0] == 0x80:  # GNU: not octal digits, but a number of base 256
+            return int.from_bytes(field[1:], "big")
+        text = _text(field).strip()
+        if text and not all(byte in b"01234567" for byte in text):
+            raise self.damaged(f"a {what} that is no number")
+        return int(text or b"0", 8)
+
+
+def said(value: object) -> str:
+    """A name or a value of a stranger's as it stands in a message: quoted, escaped, and not too long."""
+    text = str(value)
+    return repr(text if len(text) <= 100 else f"{text[:80]}...{text[-10:]}")
+
+
+def _text(field: bytes) -> bytes:
+    return field.partition(b"\0")[0]
+
+
+def _check_sum(header: bytes, called: str) -> None:
+    text = _text(header[148:156]).strip()
+    if text and all(byte in b"01234567" for byte in text):
+        rest = header[:148] + b" " * 8 + header[156:]
+        # Old programs added the bytes as signed ones.
+        if int(text, 8) in (sum(rest), sum(rest) - 256 * sum(byte > 127 for byte in rest)):
+            return
+    raise DamagedError(f"{called} is damaged, or is no archive: a header whose checksum is wrong.")

@@ -1,0 +1,185 @@
+"""Runs out of an archive, perhaps a stranger's: all of it or nothing, whatever it holds and whatever stops it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+import shutil
+import signal
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO
+
+from ganlab.errors import RunError
+from ganlab.runs.lock import LOCK
+from ganlab.runs.members import Limits, Names
+from ganlab.runs.placing import check_free, check_place, finish_moving, move
+from ganlab.runs.run import INFO, find_runs
+from ganlab.runs.tarring import TarReader, said
+from ganlab.signals import handling
+
+_ASIDE = ".unpacking-"
+
+
+def unarchive(path: Path, folder: Path, limits: Limits | None = None) -> list[Path]:
+    """Unpacks an archive of runs, perhaps a stranger's: plain files below `folder`, or nothing.
+
+    Nothing is written into a run that exists. A signal (SIGINT, SIGTERM, SIGHUP) is heeded between two pieces, after
+    everything was removed again. A process that is killed leaves a hidden folder, which the next call removes; where it
+    was killed in the instant between moving two runs, the next call moves the rest.
+
+    Args:
+        path: The archive.
+        folder: Where the runs go.
+        limits: How much it may hold.
+
+    Returns:
+        The runs.
+
+    Raises:
+        RunError: It is no archive of runs or not all of one, holds too much or what is no plain file, names something
+            outside, or would write into a run that exists.
+    """
+    received: list[int] = []
+
+    def pause() -> None:
+        if received:
+            raise _StoppedError
+
+    try:
+        with _noting(received), _opened(path) as file:
+            anchor = next(place for place in (folder, *folder.absolute().parents) if place.is_dir())
+            check_place(folder, anchor)
+            with _aside(anchor) as scratch:
+                inner = Path(os.path.relpath(folder.absolute(), anchor.absolute()))
+                below = scratch / inner
+                names = Names(path, limits or Limits(), os.fstat(file.fileno()).st_size)
+                _extract(TarReader(file, str(path), pause), below, names)
+                found = _runs_only(path, below, pause)
+                for run in found:
+                    check_free(anchor / run.relative_to(scratch), anchor / inner)
+                pause()
+                move(scratch, anchor, found)
+                targets = [folder / run.relative_to(below) for run in found]
+    except _StoppedError:
+        signal.raise_signal(received[0])  # for whoever takes it now; usually that is the end of the process
+        raise RunError(f"Unpacking {path} was stopped; nothing of it was left.") from None
+    except OSError as error:
+        raise RunError(f"{error.filename or folder} cannot be written: {error.strerror or error}.") from error
+    if received:
+        signal.raise_signal(received[0])
+    return targets
+
+
+class _StoppedError(BaseException):
+    """A signal has come."""
+
+
+@contextlib.contextmanager
+def _noting(received: list[int]) -> Iterator[None]:
+    """Notes signals that ask to stop, so that none comes between two lines that belong together."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    with handling(lambda number, frame: received.append(number)):
+        yield
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # for a pipe's other end it would wait
+    except OSError as error:
+        raise RunError(f"{path} cannot be read: {error.strerror}.") from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise RunError(f"{path} cannot be read: it is no regular file.")
+    with open(descriptor, "rb") as file:
+        yield file
+
+
+# --- The hidden folder that everything goes into first ---
+
+
+@contextlib.contextmanager
+def _aside(anchor: Path) -> Iterator[Path]:
+    """A hidden folder beside the runs' place, so that they are moved there in one piece; those of the dead go."""
+    for left in anchor.glob(f"{_ASIDE}*"):
+        _remove_if_left(left)
+    scratch, held = anchor / f"{_ASIDE}{secrets.token_hex(4)}", -1
+    try:
+        scratch.mkdir(mode=0o700)
+        held = os.open(scratch, os.O_RDONLY)
+        with contextlib.suppress(OSError):  # a file system without it: nobody removes what is left
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield scratch
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+        if held >= 0:
+            os.close(held)
+
+
+def _remove_if_left(path: Path) -> None:
+    """Removes the hidden folder of a process that was killed."""
+    with contextlib.suppress(OSError, RecursionError):  # the latter of folders that are nested deep
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            finish_moving(path, path.parent)
+            shutil.rmtree(path, ignore_errors=True)
+        finally:
+            os.close(descriptor)
+
+
+def _extract(packed: TarReader, below: Path, names: Names) -> None:
+    below.mkdir(parents=True, exist_ok=True)
+    now = time.time()
+    for member in packed:
+        parts = names.add(member)
+        place = below.joinpath(*parts)
+        if member.is_folder:
+            place.mkdir(parents=True, exist_ok=True)
+            continue
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with place.open("xb") as file:
+            for piece in packed.data(member):
+                file.write(piece)
+        os.utime(place, (min(member.time, now),) * 2)
+
+
+# --- What was unpacked, and where it goes ---
+
+
+def _runs_only(path: Path, below: Path, pause: Callable[[], None]) -> list[Path]:
+    """The runs that were unpacked; folders around them that are empty, and locks in them, are removed."""
+    found = list(find_runs(below))
+    if not found or below in found:
+        raise RunError(f"{path} is no archive of runs: no folder in it has a {INFO}.")
+    runs, around = set(found), {parent for run in found for parent in run.parents}
+    for at, folders, files in os.walk(below, topdown=True):
+        pause()
+        place = Path(at)
+        if place in runs:
+            folders.clear()
+            (place / LOCK).unlink(missing_ok=True)  # of a process elsewhere
+            continue
+        if files:
+            stray = (place / min(files)).relative_to(below)
+            raise RunError(f"{path} holds {said(stray)}, which is part of no run: not unpacked.")
+        for name in [name for name in folders if place / name not in runs and place / name not in around]:
+            _check_empty(path, place / name, below)
+            shutil.rmtree(place / name)
+            folders.remove(name)
+    return found
+
+
+def _check_empty(path: Path, folder: Path, below: Path) -> None:
+    for at, _, files in os.walk(folder):
+        if files:
+            stray = (Path(at) / min(files)).relative_to(below)
+            raise RunError(f"{path} holds {said(stray)}, which is part of no run: not unpacked.")

@@ -1,0 +1,85 @@
+"""What grew in a run that diverged, and what `ganlab runs show` says of its end."""
+
+import json
+import math
+import sys
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from ganlab.cli import cli
+from ganlab.runs.growth import growth
+from ganlab.telemetry import Record
+
+sys.path.append(str(Path(__file__).parents[1] / "comparing"))
+from synthetic import write_run
+
+NAN = math.nan
+ROWS = {
+    "critic/loss": (-0.5, 3.0, -4e8, NAN),
+    "generator/loss": (0.0, 20.0, 200.0, 300.0),
+    "critic/wasserstein": (0.5, 0.7, 0.9, 1.1),
+    "constraints/gradient_penalty/slope": (1.0, 50.0, 7e12, math.inf),
+}
+
+
+def records(rows):
+    count = max(map(len, rows.values()))
+    return [Record(10 * (i + 1), tag, values[i], (values[i],)) for i in range(count) for tag, values in rows.items()]
+
+
+def test_what_grew_most_comes_first_and_what_did_not_is_left_out():
+    found = growth(records(ROWS))
+    assert [one.tag for one in found] == ["constraints/gradient_penalty/slope", "critic/loss", "generator/loss"]
+    assert str(found[0]) == "constraints/gradient_penalty/slope: 1 at step 10, 7e+12 at step 30, then inf at step 40"
+    assert str(found[1]) == "critic/loss: -0.5 at step 10, -4e+08 at step 30, then nan at step 40"
+    # From nothing to 300 is 300 times one.
+    assert (found[2].factor, str(found[2])) == (300.0, "generator/loss: 0 at step 10, 300 at step 40")
+
+
+def test_figures_of_evaluations_and_a_single_row_grow_nowhere():
+    assert growth([Record(1, "evaluation/kid/distance", 1.0), Record(2, "evaluation/kid/distance", NAN)]) == []
+    assert growth(records({"critic/loss": (1e12,)})) == []
+    assert [str(one) for one in growth(records({"critic/loss": (NAN,)}))] == ["critic/loss: nan at step 10"]
+
+
+def show(path, *options):
+    result = CliRunner().invoke(cli, ["runs", "show", str(path), *options])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+ERROR = "critic/loss is not finite from step 40 on: training diverged."
+
+
+def test_a_diverged_run_shows_why_it_ended_and_what_grew(tmp_path):
+    run = write_run(tmp_path / "run", metrics=ROWS, status="diverged", error=ERROR)
+    text = show(run.path)
+    part = text[text.index("Why it ended:") : text.index("Settings:")].split("\n")
+    assert part[1] == f"  {ERROR}"
+    assert part[3].startswith("    constraints/gradient_penalty/slope: 1 at step 10, 7e+12 at step 30, then inf")
+    assert "  What to try first: docs/divergence.md" in part
+    assert "metrics.jsonl" not in text
+    grown = json.loads(show(run.path, "--json"))["grown"]
+    assert [one["tag"] for one in grown] == ["constraints/gradient_penalty/slope", "critic/loss", "generator/loss"]
+
+
+def test_without_rows_or_a_reason_it_says_so(tmp_path):
+    run = write_run(tmp_path / "run", metrics={}, status="diverged")
+    text = show(run.path)
+    assert "  run.json does not say." in text
+    assert "No row shows what grew: it was over before the first." in text
+    (run.path / "metrics.jsonl").write_text("no line\n")
+    assert "What grew is not known" in show(run.path)
+
+
+def test_what_was_never_finite_did_not_grow(tmp_path):
+    run = write_run(tmp_path / "run", metrics={"critic/loss": (NAN,), "a/b": (NAN,)}, status="diverged", error=ERROR)
+    assert "  Not finite in the first row already, at step 10: critic/loss, a/b\n" in show(run.path)
+
+
+def test_a_failed_run_shows_why_it_ended_and_a_sound_one_nothing(tmp_path):
+    failed = write_run(tmp_path / "failed", status="failed", error="There is not enough memory.\n\x1b[2J")
+    assert "Why it ended:\n  There is not enough memory.\n" in show(failed.path)
+    assert "\x1b" not in show(failed.path)
+    assert "Why it ended" not in show(write_run(tmp_path / "sound", error=None).path)

@@ -1,0 +1,235 @@
+"""The code of parts as hashes: what counts as changed, and what does not."""
+
+import importlib
+import sys
+import textwrap
+import types
+
+import pytest
+
+from ganlab import plugins
+from ganlab.recipes import Recipe
+from ganlab.runs import modules
+from ganlab.runs.origins import code_changes
+from ganlab.runs.sources import MADE_BY, of_parts
+
+PACKAGE = {
+    "__init__": """
+        import ganlab
+        from mylips.constraint import Mine
+        from mylips import other
+
+        @ganlab.hookimpl
+        def ganlab_constraints():
+            return {"mine": Mine, "other": other.Other, "part": other.PART}
+        """,
+    "constraint": """
+        # A comment.
+        from mylips import helper
+
+        class Mine:
+            '''A constraint.'''
+
+            def __init__(self, *, weight: float = 1.0) -> None:
+                self.weight = weight
+
+            def penalty(self):
+                from . import deep
+
+                return helper.twice(self.weight) + deep.ONE
+        """,
+    "helper": """
+        def twice(x):
+            '''Twice.'''
+            return 2 * x
+        """,
+    "deep": "ONE = 1\n",
+    "unused": "NOTHING = 0\n",
+    "other": """
+        import functools
+
+        class Other:
+            def __init__(self, *, a: int = 0) -> None:
+                pass
+
+        PART = functools.partial(Other, a=3)
+        """,
+}
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A plugin of a package with helper modules: `write(name, text)` changes one of them; gives its folder."""
+    monkeypatch.syspath_prepend(tmp_path)
+    folder = tmp_path / "mylips"
+    folder.mkdir()
+
+    def write(name, text):
+        (folder / f"{name}.py").write_text(textwrap.dedent(text))
+        modules._parsed.cache_clear()  # two texts of one length, in one tick of the clock
+
+    for name, text in PACKAGE.items():
+        write(name, text)
+    modules._is_ones_own.cache_clear()
+    before, found = plugins.current(), plugins.Plugins()
+    found.add(plugins.Plugin("mylips", "mylips", "1.0"), lambda: importlib.import_module("mylips"))
+    plugins.use(found)
+    yield write
+    plugins.use(before)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "mylips"]:
+        del sys.modules[name]
+
+
+def code(*names):
+    return of_parts(Recipe("", "experiment", {"constraints": [Recipe("constraints", name, {}) for name in names]}))
+
+
+def test_a_part_is_its_module_and_those_that_it_imports(package):
+    assert set(code("mine")["constraints.mine"]) == {MADE_BY, "mylips.constraint", "mylips.helper", "mylips.deep"}
+    assert set(code("other")["constraints.other"]) == {MADE_BY, "mylips.other"}
+
+
+@pytest.mark.parametrize(
+    ("module", "before", "after"),
+    [
+        ("constraint", "weight: float = 1.0", "weight: float = 2.0"),
+        ("helper", "return 2 * x", "return 3 * x"),
+        ("deep", "ONE = 1", "ONE = 7"),
+    ],
+    ids=["default", "helper", "imported late"],
+)
+def test_a_change_of_any_of_them_is_named(package, module, before, after):
+    then = code("mine", "other")
+    package(module, PACKAGE[module].replace(before, after))
+    (line,) = code_changes(then, code("mine", "other"))
+    assert line.startswith(f"code of constraints.mine, mylips.{module}: content ")
+    assert ", and now content " in line
+
+
+@pytest.mark.parametrize(
+    ("module", "before", "after"),
+    [
+        ("constraint", "# A comment.", "# Another one.\n\n\n"),
+        ("constraint", "'''A constraint.'''", '"""Keeps a critic in check."""'),
+        ("helper", "return 2 * x", "return (2  *  x)  # doubled"),
+        ("unused", "NOTHING = 0", "NOTHING = 1"),
+        ("other", "a: int = 0", "a: int = 1"),
+    ],
+    ids=["comment", "docstring", "layout", "a module that is not used", "another part's module"],
+)
+def test_what_decides_no_number_is_no_change(package, module, before, after):
+    then = code("mine")
+    assert before in PACKAGE[module]
+    package(module, PACKAGE[module].replace(before, after))
+    assert code_changes(then, code("mine")) == []
+
+
+def test_a_helper_that_is_gone_and_one_that_is_new(package, tmp_path):
+    then = code("mine")
+    package("constraint", PACKAGE["constraint"].replace("deep", "unused"))
+    lines = code_changes(then, code("mine"))
+    assert [line.partition(":")[0] for line in lines] == [
+        "code of constraints.mine, mylips.constraint",
+        "code of constraints.mine, mylips.unused",
+    ]  # deep.py is there as it was
+    (tmp_path / "mylips" / "deep.py").unlink()
+    del sys.modules["mylips"].other  # no matter
+    assert "code of constraints.mine, mylips.deep: content " in "\n".join(code_changes(then, code("mine")))
+
+
+def test_arguments_that_a_plugin_binds_count(package):
+    then = code("part")
+    assert {"mylips", "mylips.other"} < set(then["constraints.part"])
+    package("other", PACKAGE["other"].replace("a=3", "a=4"))
+    assert "mylips.other" in "".join(code_changes(then, code("part")))
+
+
+def test_another_class_under_the_same_name(package):
+    then = code("mine")
+    sys.modules["mylips"].Mine = sys.modules["mylips.other"].Other
+    found = plugins.Plugins()
+    found.add(plugins.Plugin("mylips", "mylips", "1.0"), lambda: sys.modules["mylips"])
+    plugins.use(found)
+    lines = code_changes(then, code("mine"))
+    assert "code of constraints.mine, made by: 'mylips.constraint.Mine', and now 'mylips.other.Other'" in lines
+
+
+def test_modules_imported_by_a_computed_name(package):
+    text = "import importlib\nname = 'unused'\nimportlib.import_module(f'{__package__}.{name}')\n"
+    package("helper", text + textwrap.dedent(PACKAGE["helper"]))
+    assert "mylips.unused" in code("mine")["constraints.mine"]
+
+
+def test_ones_own_code_beside_a_plugin_file(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    modules._is_ones_own.cache_clear()
+    (tmp_path / "my_numbers.py").write_text("ONE = 1\n")
+    (tmp_path / "ganlab_plugins.py").write_text(
+        "import json\nimport numpy\nimport my_numbers\nimport ganlab\n\nclass C(ganlab.Constraint):\n    pass\n\n"
+        "@ganlab.hookimpl\ndef ganlab_constraints():\n    return {'c': C}\n"
+    )
+    before = plugins.current()
+    plugins.use(plugins.discover(local=tmp_path / "ganlab_plugins.py"))
+    try:
+        assert set(code("c")["constraints.c"]) == {MADE_BY, "ganlab_plugins", "my_numbers"}
+    finally:
+        plugins.use(before)
+        for name in ("ganlab_plugins", "my_numbers"):
+            sys.modules.pop(name, None)
+
+
+NOTEBOOK = """
+SCALE = 2.0
+
+def scaled(x):
+    return SCALE * x
+
+class Mine:
+    offset = 1
+
+    def penalty(self, x):
+        return scaled(x) + self.offset
+
+def unrelated():
+    return 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "same"),
+    [
+        ("SCALE = 2.0", "SCALE = 3.0", False),
+        ("return SCALE * x", "return SCALE + x", False),
+        ("offset = 1", "offset = 5", False),
+        ("return 1", "return 2", True),
+    ],
+)
+def test_a_class_of_a_notebook_counts_with_what_it_names(monkeypatch, before, after, same):
+    def cell(text):
+        main = types.ModuleType("__main__")
+        monkeypatch.setitem(sys.modules, "__main__", main)
+        exec(compile(text, "<cell>", "exec"), vars(main))
+        return of_parts(Recipe("", "experiment", {"constraints": [main.Mine()]}))
+
+    then, now = cell(NOTEBOOK), cell(NOTEBOOK.replace(before, after))
+    assert set(then) == {"__main__.Mine"}
+    assert (code_changes(then, now) == []) is same
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [None, {}, {"constraints.mine": 1}, {"constraints.mine": {"mylips.helper": {"a": [1]}}}, {"constraints.mine": []}],
+)
+def test_a_forged_record_is_compared_as_data(package, forged):
+    lines = code_changes(forged, code("mine"))
+    assert all(line.isprintable() for line in lines)
+
+
+def test_hostile_names_are_escaped_and_import_nothing(package, tmp_path):
+    (tmp_path / "evil.py").write_text("raise SystemExit\n")
+    hostile = {"evil": "x", "\x1b[2J\n": "\x1b]0;x\x07", "../../etc/passwd": "y", "a" * 500: "z", "mylips..x": None}
+    then = {"constraints.mine": {**code("mine")["constraints.mine"], **hostile}}
+    lines = code_changes(then, code("mine"))
+    assert lines
+    assert all(line.isprintable() and len(line) < 400 for line in lines)
+    assert "evil" not in sys.modules

@@ -1,0 +1,175 @@
+"""Runs that a stranger made odd: each a sound run, but for one thing."""
+
+import json
+import os
+import socket
+from pathlib import Path
+
+from ganlab.runs import create_run
+
+# Escapes that clear a screen, forged lines, a name turned round, a half of a surrogate pair, markup.
+EVIL = "a\x1b[2Jb\nError: forged\r\x07\u202egnp.exe\x9b\ud800[red]<script>alert(1)</script>"
+OUT = "../../../../planted"
+# What may come out of no command, and the lines that only a stranger would write.
+UNSAFE = "\x1b\r\x07\u202e\x9b\x00"
+DEEP = 900
+
+INFO = {
+    "status": "completed",
+    "step": 40,
+    "steps": 40,
+    "seed": 0,
+    "replicas": 1,
+    "strategy": "OneDevice",
+    "sample_shape": [2],
+    "settings": {"dataset": "digits", "constraints": "r1", "constraints.r1.weight": 1.0, "experiment.seed": 0},
+    "metrics": {"critic/loss": -1.5, "critic/wasserstein": 0.5},
+    "evaluation": {"kid/distance": 0.25},
+    "health": [],
+    "warnings": [],
+    "wall_seconds": 12.0,
+    "provenance": {"started": "2026-08-01T12:00:00+00:00", "argv": ["ganlab", "run"], "plugins": {}},
+}
+ROW = '{"step": 40, "metrics": {"critic/loss": {"reduced": -1.5}, "critic/wasserstein": {"reduced": 0.5}}}\n'
+
+
+def make(path, **info):
+    """A sound run."""
+    create_run(path, config="experiment.steps = 40\n", operative="", info={**INFO, **info})
+    (path / "metrics.jsonl").write_text(ROW)
+    (path / "checkpoints" / "step-00000040").mkdir(parents=True)
+    (path / "checkpoints" / "step-00000040" / "manifest.json").write_text("{}")
+    (path / "samples").mkdir()
+    (path / "samples" / "step-00000040.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    (path / "events.out.tfevents.1.host.1.0").write_bytes(b"")
+    return path
+
+
+def _field(**fields):
+    def spoil(run):
+        path = run / "run.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), **fields}))
+
+    return spoil
+
+
+def _text(text):
+    return lambda run: (run / "run.json").write_bytes(text)
+
+
+def _settings(**settings):
+    return _field(settings={**INFO["settings"], **settings})
+
+
+def _fifo(name):
+    def spoil(run):
+        (run / name).unlink(missing_ok=True)
+        os.mkfifo(run / name)
+
+    return spoil
+
+
+def _link(name, to):
+    def spoil(run):
+        if (run / name).is_dir():
+            (run / name).rename(run / "aside")
+        (run / name).unlink(missing_ok=True)
+        (run / name).symlink_to(to)
+
+    return spoil
+
+
+def _socket(run):
+    (run / "metrics.jsonl").unlink()
+    at = os.getcwd()
+    os.chdir(run)  # its name has room for some hundred bytes
+    try:
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind("metrics.jsonl")
+    finally:
+        os.chdir(at)
+
+
+def _large(name):
+    def spoil(run):
+        with (run / name).open("wb") as file:
+            file.truncate(1 << 40)
+
+    return spoil
+
+
+def _folders(run):
+    at = os.open(run, os.O_RDONLY)
+    for _ in range(1200):
+        os.mkdir("d", dir_fd=at)
+        below = os.open("d", os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = below
+    os.close(at)
+
+
+def _nested(depth):
+    return ('{"a":' * depth + "1" + "}" * depth).encode()
+
+
+def _with(name, value):
+    """A run.json whose field is the raw text of a value."""
+    return json.dumps({**INFO, name: "@"}).replace('"@"', value).encode()
+
+
+ODDITIES = {
+    "metrics-zero": _link("metrics.jsonl", "/dev/zero"),
+    "metrics-pipe": _fifo("metrics.jsonl"),
+    "metrics-socket": _socket,
+    "metrics-passwd": _link("metrics.jsonl", "/etc/passwd"),
+    "metrics-large": _large("metrics.jsonl"),
+    "metrics-folder": lambda run: ((run / "metrics.jsonl").unlink(), (run / "metrics.jsonl").mkdir()),
+    "info-zero": _link("run.json", "/dev/zero"),
+    "info-pipe": _fifo("run.json"),
+    "info-large": _large("run.json"),
+    "info-circle": _link("run.json", "run.json"),
+    "lock-pipe": _fifo("lock.json"),
+    "lock-zero": _link("lock.json", "/dev/zero"),
+    "config-pipe": _fifo("config.gin"),
+    "samples-pipe": _fifo("samples/step-00000041.png"),
+    "samples-zero": _link("samples/step-00000041.png", "/dev/zero"),
+    "samples-elsewhere": _link("samples", "/etc"),
+    "manifest-pipe": _fifo("checkpoints/step-00000040/manifest.json"),
+    "checkpoints-elsewhere": _link("checkpoints", "/"),
+    "events-pipe": _fifo("events.out.tfevents.2.host.1.0"),
+    "events-zero": _link("events.out.tfevents.2.host.1.0", "/dev/zero"),
+    "root-below": _link("down", "/"),
+    "round-and-round": _link("again", "."),
+    "deep-folders": _folders,
+    "nul": _settings(**{"experiment.seed": "\0", "dataset": "\0x"}),
+    "surrogate": _settings(**{"experiment.seed": "\ud800", "dataset": "\udfff"}),
+    "escapes": _field(
+        status=EVIL, strategy=EVIL, warnings=[EVIL], health=[EVIL], metrics={EVIL: 1.0}, provenance={EVIL: EVIL}
+    ),
+    "escaped-settings": _settings(**{"dataset": EVIL, EVIL: EVIL}),
+    "outside": _settings(**{"experiment.seed": OUT, "dataset": OUT, OUT: OUT}),
+    "dict-for-status": _field(status={"a": 1}),
+    "dict-for-step": _field(step={}, steps=[]),
+    "dict-for-setting": _settings(**{"dataset": {"a": [1]}, "experiment.seed": {"b": 2}}),
+    "dict-for-metric": _field(metrics={"critic/loss": {"a": 1}}, evaluation=[1], diagnostics="x"),
+    "dict-for-time": _field(wall_seconds={}, provenance={"started": {}, "plugins": []}),
+    "list-for-settings": _field(settings=[1, 2]),
+    "many-digits": _text(_with("step", "9" * 4000)),
+    "more-digits": _text(_with("metrics", '{"critic/loss": ' + "9" * 5000 + "}")),
+    "digits-in-setting": _text(_with("settings", '{"dataset": ' + "9" * 4000 + ', "experiment.seed": 1e999}')),
+    "endless-time": _text(_with("wall_seconds", "1e999")),
+    "nested": _text(_nested(DEEP)),
+    "nested-field": _text(_with("provenance", _nested(DEEP).decode())),
+    "nested-setting": _text(_with("settings", _nested(DEEP).decode())),
+    "no-object": _text(b"[1, 2]"),
+    "no-text": _text(b"\xff\xfe"),
+    "nothing": _text(b""),
+}
+
+
+def folder(root: Path, oddity: str) -> Path:
+    """A folder with a sound run and an odd one."""
+    runs = root / "runs"
+    make(runs / "digits" / "20260801-120000-s0-aaaa")
+    ODDITIES[oddity](make(runs / "digits" / "20260801-130000-s0-bbbb"))
+    return runs

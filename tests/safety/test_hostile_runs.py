@@ -1,0 +1,137 @@
+"""A stranger's run can make itself look odd, and no other: every command that reads runs, beside a sound one."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+from hostile import ODDITIES, UNSAFE, folder
+
+from ganlab.cli import cli, completing
+from ganlab.runs import find_runs
+from ganlab.telemetry.logfolder import LogFolder
+
+SOUND, ODD = "20260801-120000-s0-aaaa", "20260801-130000-s0-bbbb"
+# A command that waits for a pipe waits for ever, and one that reads /dev/zero has no memory left.
+SECONDS = 30
+
+
+class LateError(BaseException):
+    """Nobody handles it by mistake."""
+
+
+@contextlib.contextmanager
+def in_time():
+    def late(number, frame):
+        raise LateError(f"not done after {SECONDS} seconds")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(params=ODDITIES)
+def runs(request, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    yield folder(tmp_path, request.param).relative_to(tmp_path)
+    # pytest cannot remove folders that are a thousand deep, and would end with a traceback.
+    subprocess.run(["rm", "-rf", tmp_path / "runs"], check=True)
+
+
+def ganlab(*arguments):
+    """What a command leaves; that no traceback came, and nothing on the screen that a terminal obeys."""
+    with in_time():
+        done = CliRunner().invoke(cli, [str(argument) for argument in arguments], env={"COLUMNS": "500"})
+    assert done.exception is None or isinstance(done.exception, SystemExit), repr(done.exception)
+    assert done.exit_code in (0, 2), done.output
+    assert not set(UNSAFE) & set(done.output)
+    assert not re.search(r"^\W*Error: forged", done.output, re.MULTILINE)
+    if done.exit_code == 2:
+        assert done.stdout == ""
+        assert len(re.findall(r"^Error: ", done.stderr, re.MULTILINE)) == 1
+    return done
+
+
+def offered(name, option, run):
+    """What the shell offers for an option of a command on a run."""
+    command = cli.get_command(None, name)
+    parameter = next(one for one in command.params if option in one.opts)
+    context = click.Context(command)
+    context.args = [str(run)]
+    with in_time():
+        return [item.value for item in completing._completed(completing.completer(command, parameter), context, "")]
+
+
+def test_every_command_shows_the_sound_run_beside_an_odd_one(runs, tmp_path):
+    sound, odd = runs / "digits" / SOUND, runs / "digits" / ODD
+    listed = ganlab("runs", "list", runs)
+    assert listed.exit_code == 0
+    assert re.search(rf"{SOUND} +completed +40/40", listed.stdout)
+    assert ODD in listed.stdout
+    rows = {Path(row["path"]).name: row for row in json.loads(ganlab("runs", "list", runs, "--json").stdout)}
+    assert (rows[SOUND]["status"], rows[SOUND]["problem"]) == ("completed", None)
+
+    compared = ganlab("compare", runs, "--html", "report.html", "--csv", "rows.csv")
+    assert compared.exit_code == 0
+    assert "-1.5" in compared.stdout or "critic" in compared.stdout
+    assert not set(UNSAFE) & set((tmp_path / "report.html").read_text())
+    assert "<script>alert" not in (tmp_path / "report.html").read_text()
+    json.loads(ganlab("compare", runs, "--json").stdout)
+    ganlab("compare", odd, "--metric", "critic/loss:min")
+
+    assert ganlab("runs", "show", sound).exit_code == 0
+    ganlab("runs", "show", odd)
+    ganlab("runs", "show", odd, "--json")
+    for name, option in (("compare", "--metric"), ("compare", "--by"), ("evaluate", "--checkpoint")):
+        assert all(text.isprintable() for text in offered(name, option, odd))
+
+    assert ganlab("runs", "archive", sound, "-o", "sound.tar.gz").exit_code == 0
+    if sum(path.lstat().st_size for path in odd.iterdir()) < 1 << 40:  # else it takes as long as it takes
+        ganlab("runs", "archive", odd, "-o", "odd.tar.gz")
+    ganlab("runs", "rm", odd, "--yes")
+    assert sound.is_dir()
+    assert not (tmp_path / "planted").exists()
+
+
+def test_tensorboard_shows_the_sound_run_beside_an_odd_one(runs, tmp_path):
+    said = []
+    with in_time(), contextlib.closing(LogFolder(lambda: find_runs(runs), said.append)) as shown:
+        shown.refresh()
+        shown.refresh()
+        assert len(shown.names) == 2
+        there = {path.resolve() for path in shown.path.iterdir()}
+        assert (tmp_path / runs / "digits" / SOUND).resolve() in there
+        for path in shown.path.iterdir():
+            assert path.parent == shown.path
+            assert path.name.isprintable()
+            for at, _, files in os.walk(path, followlinks=True):
+                assert Path(at).resolve().is_relative_to(tmp_path) or Path(at).is_relative_to(shown.path)
+                assert len(Path(at).parts) < 60, "a circle of links"
+                assert all((Path(at) / name).is_file() for name in files if "tfevents" in name)
+                assert all((Path(at) / name).resolve().is_relative_to(tmp_path) for name in files)
+        shown.refresh()
+    assert all(sentence.count("\n") == 0 for sentence in said)
+
+
+def test_the_commands_that_act_on_a_run_refuse_an_odd_one(runs, monkeypatch):
+    from ganlab.errors import GanlabError
+    from ganlab.runs import Run
+    from ganlab.training.reading import find_checkpoint
+
+    odd = runs / "digits" / ODD
+    with in_time(), contextlib.suppress(GanlabError):
+        find_checkpoint(Run(odd)).damage()
+    ganlab("run", "--resume", odd)
+    ganlab("sample", odd, "-o", "samples.npz")
+    ganlab("evaluate", odd)
+    ganlab("export", odd, "-o", "exported")
