@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +15,11 @@ from ganlab.comparing.configurations import (
     pooled_sentence,
     reference,
 )
-from ganlab.comparing.metrics import Metric, default_metrics, left_out, named_metrics
+from ganlab.comparing.metrics import Metric, default_metrics, left_out, measured_apart, named_metrics
 from ganlab.comparing.reading import RunSummary, read_runs, with_rows, without_reruns
 from ganlab.comparing.states import diverged, last_value, states
 from ganlab.comparing.statistics import Estimate, Improvement, estimate, improvement
+from ganlab.comparing.verdicts import verdicts
 from ganlab.errors import RunError
 from ganlab.runs.naming import Scalar
 
@@ -34,6 +36,8 @@ class Comparison:
         estimates: The mean of the last values by (label, tag); no entry where no run has a finite one.
         best: The mean of the best values by (label, tag); only for metrics with a direction.
         improvement: Over the metric's reference configuration by (label, tag); only for metrics with a direction.
+        leading: The configuration that is better than every other beyond chance, by tag; no entry where none is.
+        verdicts: What may be concluded from these runs, in sentences, by tag; only for metrics with a direction.
         problems: What a reader has to know, in sentences: runs left out, unfinished, diverged or pooled.
     """
 
@@ -44,6 +48,8 @@ class Comparison:
     estimates: dict[tuple[str, str], Estimate]
     best: dict[tuple[str, str], Estimate]
     improvement: dict[tuple[str, str], Improvement]
+    leading: dict[str, str]
+    verdicts: dict[str, str]
     problems: tuple[str, ...]
 
 
@@ -74,6 +80,8 @@ def compare(
     wanted = None if against is None else reference(against, found)
     estimates = dict(_estimates(found, chosen, last_value))
     directed = [metric for metric in chosen if metric.direction]
+    better = dict(_improvements(found, directed, estimates, wanted))
+    leading = dict(_leading(found, directed, estimates))
     mixed = pooled(found)
     return Comparison(
         configurations=found,
@@ -82,13 +90,16 @@ def compare(
         metrics=chosen,
         estimates=estimates,
         best=dict(_estimates(found, directed, lambda run, tag: run.best.get(tag))),
-        improvement=dict(_improvements(found, directed, estimates, wanted)),
+        improvement=better,
+        leading=leading,
+        verdicts=verdicts(found, [metric.tag for metric in directed], better, leading),
         problems=(
             *problems,
             *unreadable,
             *reruns,
             *([pooled_sentence(mixed)] if mixed else []),
             *([left_out(unshown)] if unshown else []),
+            *measured_apart(columns),
             *states(found, [metric.tag for metric in chosen]),
         ),
     )
@@ -128,11 +139,37 @@ def _improvements(
         against = wanted or _best(found, tag, way, estimates)
         if against is None:
             continue
-        values = {one.label: _known(last_value(run, tag) for run in one.runs) for one in found}
+        values = _last_values(found, tag)
+        # Whoever is chosen for its mean was compared with all: every pair of rows is a difference looked at.
+        comparisons = len(values) - 1 if wanted else math.comb(len(values), 2)
         for label, mine in values.items():
-            made = improvement(mine, values[against], way, against) if label != against else None
+            other = values.get(against, [])
+            made = improvement(mine, other, way, against, comparisons) if label != against else None
             if made is not None:
                 yield (label, tag), made
+
+
+def _leading(
+    found: Sequence[Configuration], metrics: Sequence[Metric], estimates: dict[tuple[str, str], Estimate]
+) -> Iterator[tuple[str, str]]:
+    for metric in metrics:
+        values = _last_values(found, metric.tag)
+        best = _best(found, metric.tag, str(metric.direction), estimates)
+        if best is None or len(values) < 2:
+            continue
+        against = [
+            improvement(values[best], theirs, str(metric.direction), label, math.comb(len(values), 2))
+            for label, theirs in values.items()
+            if label != best
+        ]
+        if all(one is not None and one.verdict == "better" for one in against):
+            yield metric.tag, best
+
+
+def _last_values(found: Sequence[Configuration], tag: str) -> dict[str, list[float]]:
+    """By label, of those configurations that have any."""
+    values = {one.label: _known(last_value(run, tag) for run in one.runs) for one in found}
+    return {label: some for label, some in values.items() if some}
 
 
 def _best(found: Sequence[Configuration], tag: str, way: str, estimates: dict[tuple[str, str], Estimate]) -> str | None:

@@ -115,13 +115,18 @@ def key(number: int) -> ET.Element:
 
 
 def interval(mean: float, low: float, high: float, scale: Scale) -> ET.Element:
-    """An interval as a bar with a dot, on a scale that the rows of a column share; where there is none, the dot."""
+    """An interval as a bar with a dot, on a scale that the rows of a column share; where there is none, the dot.
+
+    An end beyond the scale has an arrow.
+    """
     at, start, end = (float(scale.place(value)) for value in (mean, low, high))
     bar = element("path", d=f"M{start:.1f},5H{end:.1f}", class_="bar") if np.isfinite(start + end) else None
     dot = element("circle", cx=f"{at:.1f}", cy=5, r=2.6) if np.isfinite(at) else None
     rail = element("path", d=f"M{scale.start:.0f},5H{scale.end:.0f}", class_="rail")
     width = scale.start + scale.end
-    return element("svg", rail, bar, dot, viewBox=f"0 0 {width:g} 10", class_="interval", aria_hidden="true")
+    arrows = [element("path", d=f"M{scale.start:.1f},5l5,-3v6z", class_="beyond")] if low < scale.low else []
+    arrows += [element("path", d=f"M{scale.end:.1f},5l-5,-3v6z", class_="beyond")] if high > scale.high else []
+    return element("svg", rail, bar, *arrows, dot, viewBox=f"0 0 {width:g} 10", class_="interval", aria_hidden="true")
 
 
 def _grid(horizontal: Scale, vertical: Scale, marks: list[tuple[float, str]]) -> Iterator[ET.Element]:

@@ -7,8 +7,12 @@ from xml.etree import ElementTree as ET
 
 Child = ET.Element | str | None
 
-# What HTML and XML have no character for: control characters, halves of surrogate pairs. JSON can hold all of them.
-_UNSPEAKABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+# Control characters and separators of lines other than newline and tab, and halves of surrogate pairs: HTML has no
+# character for most of them, and JSON can hold them all.
+# Beside them, marks that turn the direction of writing: a reader would take one name for another.
+_UNSPEAKABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
+)
 
 
 def element(tag: str, *children: Child, **attributes: str | float | bool | None) -> ET.Element:

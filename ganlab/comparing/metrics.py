@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -34,6 +35,9 @@ _ESTIMATE = "critic/wasserstein"
 _COMPANION = "real_"
 
 _COLUMNS = 6
+
+# Settings of evaluators, and of what they see examples through; with a scope before the kind, too.
+_MEASURING = re.compile(r"(^|/)(evaluators|features)[./]")
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,20 @@ def left_out(tags: Sequence[str]) -> str:
     """A sentence on figures that the table has no room for."""
     plural = "figures are" if len(tags) > 1 else "figure is"
     return f"{len(tags)} more {plural} not shown: {listed(tags, 8)}. Choose with --metric."
+
+
+def measured_apart(settings: Iterable[str]) -> Iterator[str]:
+    """A sentence where configurations differ in how they are measured: figures of theirs are of different kinds.
+
+    Args:
+        settings: Those in which the configurations differ.
+    """
+    apart = [name for name in settings if _MEASURING.search(name)]
+    if apart:
+        yield (
+            f"Configurations differ in {listed(apart)}, by which evaluators measure: their figures are not comparable "
+            "between such rows. Measure all alike with ganlab evaluate RUN --save."
+        )
 
 
 def _last_part(tag: str) -> str:

@@ -6,17 +6,27 @@ import glob
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from ganlab.comparing.rows import read_series
 from ganlab.errors import GanlabError, RunError
 from ganlab.runs import Run, find_runs
+from ganlab.runs.changes import Change, changes_of
+from ganlab.runs.health import complaints_of, warnings_of
 from ganlab.runs.naming import SEED, Scalar
 from ganlab.runs.run import INFO, METRICS
+from ganlab.terminal import line
 
 # What run.json has the last values of, and what their tags begin with in metrics.jsonl.
 _MEASURED = {"metrics": "", "evaluation": "evaluation/", "diagnostics": "diagnostics/"}
+
+# How far the clocks of machines may be apart.
+_CLOCKS_DIFFER = timedelta(days=1)
+
+# Seconds, some thousand years: more is no time that a run took.
+_ETERNITY = 1e11
 
 # How a run can have come to its end.
 ENDED = ("completed", "diverged")
@@ -38,6 +48,10 @@ class RunSummary:
         last: The last value of each metric by its tag, as in metrics.jsonl. May hold values that are not finite.
         best: The best finite value of each compared metric that has a direction, over all logged rows.
         started: When it began, as run.json has it: UTC, ISO 8601; empty where it does not tell.
+        health: What was wrong at its last look, each `<name>: <sentence>`; None where nobody has looked.
+        warnings: What it has warned of.
+        changes: What was changed midway, by `--resume --allow-changes`.
+        best_steps: The steps of the best values that metrics.jsonl has.
     """
 
     path: Path
@@ -51,6 +65,10 @@ class RunSummary:
     last: dict[str, float] = field(default_factory=dict)
     best: dict[str, float] = field(default_factory=dict)
     started: str = ""
+    health: tuple[str, ...] | None = None
+    warnings: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
+    best_steps: dict[str, int] = field(default_factory=dict)
 
     @property
     def steps_per_second(self) -> float | None:
@@ -75,7 +93,7 @@ def read_runs(paths: Sequence[str | Path]) -> tuple[list[RunSummary], list[str]]
         try:
             runs.append(read_run(path))
         except GanlabError as error:
-            problems.append(f"Left out: {error}")
+            problems.append(f"Left out: {' '.join(str(error).split())}")
     if not runs:
         told = "".join(f"\n{problem}" for problem in problems)
         where = ", ".join(map(str, paths)) or "nothing"
@@ -107,15 +125,18 @@ def read_run(path: Path) -> RunSummary:
     provenance = _table(info.get("provenance"))
     return RunSummary(
         path=path,
-        name=f"{path.parent.name}/{path.name}".lstrip("/"),
+        name=line(f"{path.parent.name}/{path.name}".lstrip("/")),
         settings=settings,
         seed=_whole(info.get("seed"), _whole(settings.get(SEED))),
-        status=str(info.get("status")),
+        status=line(info.get("status")),
         step=_whole(info.get("step"), 0) or 0,
         steps=_whole(info.get("steps"), 0) or 0,
-        wall_seconds=float(info["wall_seconds"]) if _is_number(info.get("wall_seconds")) else None,
+        wall_seconds=_seconds(info.get("wall_seconds")),
         last=last,
-        started=str(provenance.get("started", "")),
+        started=_time(provenance.get("started")),
+        health=complaints_of(info),
+        warnings=warnings_of(info),
+        changes=changes_of(info),
     )
 
 
@@ -140,18 +161,22 @@ def with_rows(run: RunSummary, directions: dict[str, str | None]) -> RunSummary:
         if running or tag not in last:
             last[tag] = float(rows.values[-1])
         step = max(step, int(rows.steps[-1])) if running else step
-    best = {}
+    best, steps = {}, {}
     for tag, way in directions.items():
         # Figures of `ganlab evaluate --save` are in run.json alone.
         values = [*(series[tag].values.tolist() if tag in series else ()), *([last[tag]] if tag in last else ())]
         finite = [value for value in values if math.isfinite(value)]
         if way and finite:
             best[tag] = max(finite) if way == "max" else min(finite)
-    return replace(run, last=last, best=best, step=step)
+            if tag in series and (found := series[tag].values == best[tag]).any():
+                steps[tag] = int(series[tag].steps[found][-1])
+    return replace(run, last=last, best=best, step=step, best_steps=steps)
 
 
 def without_reruns(runs: Iterable[RunSummary]) -> tuple[list[RunSummary], list[str]]:
     """Keeps one run of each settings and seed: the newest that came to its end, else the newest.
+
+    One that was changed midway is not what its settings say, and stays only where all are such.
 
     A rerun is the same draw again, not another one: counted twice it would make intervals too narrow.
 
@@ -164,7 +189,9 @@ def without_reruns(runs: Iterable[RunSummary]) -> tuple[list[RunSummary], list[s
     groups: dict[Any, list[RunSummary]] = {}
     for run in runs:
         groups.setdefault(frozenset({**run.settings, SEED: run.seed}.items()), []).append(run)
-    kept = [max(group, key=lambda run: (run.status in ENDED, run.started)) for group in groups.values()]
+    kept = [
+        max(group, key=lambda run: (not run.changes, run.status in ENDED, run.started)) for group in groups.values()
+    ]
     dropped = sum(map(len, groups.values())) - len(kept)
     if not dropped:
         return kept, []
@@ -202,10 +229,11 @@ def _settings(run: Run, info: dict[str, Any]) -> dict[str, Scalar]:
             return dict(config.flatten(run.recipe()))
         except GanlabError as error:
             raise RunError(
-                f"{run.path / INFO} has no settings, as those of older versions, and its file cannot be used: {error}"
+                f"{line(run.path / INFO)} has no settings, as those of older versions, and its file cannot be used: "
+                f"{error}"
             ) from None
     if not isinstance(settings, dict) or not all(isinstance(value, Scalar) for value in settings.values()):
-        raise RunError(f"The settings in {run.path / INFO} are no table of numbers and texts.")
+        raise RunError(f"The settings in {line(run.path / INFO)} are no table of numbers and texts.")
     return settings
 
 
@@ -218,4 +246,17 @@ def _is_number(value: Any) -> bool:
 
 
 def _whole(value: Any, default: int | None = None) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else default
+    return value if type(value) is int and abs(value) < 2**63 else default
+
+
+def _time(value: Any) -> str:
+    """A time in UTC, as texts in their order are; empty where it is none, or to come: a rerun is not newer for that."""
+    try:
+        time = datetime.fromisoformat(value).astimezone(UTC)
+    except (TypeError, ValueError, OverflowError):
+        return ""
+    return time.isoformat() if time < datetime.now(UTC) + _CLOCKS_DIFFER else ""
+
+
+def _seconds(value: Any) -> float | None:
+    return float(value) if _is_number(value) and 0 <= value < _ETERNITY else None

@@ -11,8 +11,9 @@ from xml.etree import ElementTree as ET
 from ganlab.comparing import report_figures, report_tables
 from ganlab.comparing.comparison import Comparison
 from ganlab.comparing.curves import curves
-from ganlab.comparing.markup import Child, document, element
+from ganlab.comparing.markup import Child, breakable, document, element
 from ganlab.comparing.origins import origins
+from ganlab.comparing.verdicts import RULE
 
 _NO_DIRECTION = (
     "Of none of these metrics it is known which values are better. Say so to see which configuration is better and "
@@ -66,7 +67,8 @@ def _sections(comparison: Comparison) -> Iterator[tuple[str, str, ET.Element]]:
     yield _section("results", "Results", report_tables.results(comparison), page=False)
     if len(comparison.configurations) > 1:
         improvements = report_tables.improvements(comparison) or element("p", _NO_DIRECTION)
-        yield _section("improvement", "Probability of improvement", improvements, page=False)
+        verdicts = list(_verdicts(comparison))
+        yield _section("improvement", "Probability of improvement", *verdicts, improvements, page=False)
     yield _section("problems", "Problems", _problems(comparison), page=False)
     over_steps = list(_charts(comparison, replicas=False))
     if over_steps:
@@ -110,8 +112,26 @@ def _compared(comparison: Comparison) -> Iterator[ET.Element]:
 
 def _problems(comparison: Comparison) -> ET.Element:
     if not comparison.problems:
-        return element("p", "None found: every run was read, and has finished.")
+        return element("p", _no_problems(comparison))
     return element("ul", *(element("li", problem) for problem in comparison.problems), class_="problems")
+
+
+def _verdicts(comparison: Comparison) -> Iterator[ET.Element]:
+    """What may be concluded of each metric, and by which rule."""
+    if not comparison.verdicts:
+        return
+    items = [element("li", element("strong", breakable(tag)), ": ", text) for tag, text in comparison.verdicts.items()]
+    yield element("ul", *items, class_="verdicts")
+    if comparison.improvement:
+        yield element("p", RULE, class_="note")
+
+
+def _no_problems(comparison: Comparison) -> str:
+    runs = [run for row in comparison.configurations for run in row.runs]
+    unseen = sum(run.health is None for run in runs)
+    if unseen:
+        return f"None found: every run was read, and has finished. Of {unseen} the health is not known."
+    return "None found: every run was read, has finished, and was healthy and without a warning."
 
 
 def _about_curves(comparison: Comparison) -> ET.Element:

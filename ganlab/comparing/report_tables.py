@@ -9,14 +9,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
-from ganlab.comparing.axes import scale_of
+from ganlab.comparing.axes import Scale, scale_of
 from ganlab.comparing.comparison import Comparison, Metric
 from ganlab.comparing.configurations import Configuration
 from ganlab.comparing.drawing import interval, key
 from ganlab.comparing.markup import Child, breakable, element, parts_of
+from ganlab.comparing.states import best_before, changed, health_of, warnings_in
 from ganlab.comparing.statistics import Estimate, Improvement
 from ganlab.comparing.table import duration, text_of
 from ganlab.comparing.table import number as number_text
+from ganlab.comparing.verdicts import in_brief
+from ganlab.runs import changes, health
+from ganlab.runs.changes import MARK
 from ganlab.runs.naming import Scalar
 
 # More metrics than these are wider than a printed page: the table prints as cards.
@@ -68,6 +72,14 @@ def named(number: int, label: str) -> ET.Element:
     return element("span", key(number), breakable(label), class_="named")
 
 
+def _head(number: int, row: Configuration) -> ET.Element:
+    """A configuration's label, marked where runs of it were changed midway."""
+    head = named(number, row.label)
+    if runs := changed(row):
+        head.append(element("strong", f" {MARK}", title=f"changed midway: {', '.join(run.name for run in runs)}"))
+    return head
+
+
 def configurations(comparison: Comparison) -> ET.Element:
     """Which settings each configuration has, of those that differ, and which runs."""
     columns = [Column(title) for title in ("Configuration", "Settings that differ", "Seeds", "Status")]
@@ -75,9 +87,18 @@ def configurations(comparison: Comparison) -> ET.Element:
     for number, row in enumerate(comparison.configurations):
         own = [name for name in comparison.differing if name in row.settings]
         parts = [element("li", _name(name), " = ", _setting(row.settings[name])) for name in own]
+        parts += [
+            element("li", f"{MARK} {run.name}, at step {change.step}: {line}")
+            for run in changed(row)
+            for change in run.changes
+            for line in change.what
+        ]
         seeds = ", ".join("?" if run.seed is None else str(run.seed) for run in row.runs)
-        rows.append((named(number, row.label), [[element("ul", *parts, class_="settings")], [seeds], [_statuses(row)]]))
-    return table("A configuration is what its runs share: all settings but the seed.", columns, rows)
+        rows.append((_head(number, row), [[element("ul", *parts, class_="settings")], [seeds], [_statuses(row)]]))
+    about = "A configuration is what its runs share: all settings but the seed."
+    if any(map(changed, comparison.configurations)):
+        about += f" {MARK} Runs of it were changed midway: from then on they have these settings, before it others."
+    return table(about, columns, rows)
 
 
 def settings(common: dict[str, Scalar]) -> ET.Element:
@@ -88,10 +109,13 @@ def settings(common: dict[str, Scalar]) -> ET.Element:
 
 def results(comparison: Comparison) -> ET.Element:
     """A row a configuration: of each metric the mean of the last values with its interval, and the best ones."""
-    columns = [Column("Configuration"), Column("Runs")]
-    columns += [Column(metric.tag, _direction(metric)) for metric in comparison.metrics]
+    columns = [Column("Configuration"), Column("Runs"), Column("Health"), Column("Warnings")]
+    columns += [Column(metric.tag, _remark(comparison, metric)) for metric in comparison.metrics]
     columns += [Column("Time", "mean"), Column("Steps/s", "mean")]
-    cells: list[list[list[Child]]] = [[[_figure(len(row.runs), row, "runs")]] for row in comparison.configurations]
+    cells: list[list[list[Child]]] = [
+        [[_figure(len(row.runs), row, "runs")], [health_of(row)], [str(warnings_in(row))]]
+        for row in comparison.configurations
+    ]
     for metric in comparison.metrics:
         for row_cells, cell in zip(cells, _metric_cells(comparison, metric), strict=True):
             row_cells.append(cell)
@@ -100,13 +124,17 @@ def results(comparison: Comparison) -> ET.Element:
         speed = row.steps_per_second
         row_cells.append([_figure(speed, row, "steps_per_second", text=None if speed is None else f"{speed:.3g}")])
     rows = [
-        (named(number, row.label), row_cells)
+        (_head(number, row), row_cells)
         for number, (row, row_cells) in enumerate(zip(comparison.configurations, cells, strict=True))
     ]
     return table(
         "The mean of the last values over the runs, its 95% interval in brackets, and n where not all runs have it"
-        + ("; then the same of each run's best value. Bold: the best mean" if comparison.best else "")
-        + ". Bars: means and intervals, on one scale a column.",
+        + (
+            "; then the same of each run's best value. Bold: the best mean; *: every other row is worse, beyond chance"
+            if comparison.best
+            else ""
+        )
+        + ". Bars: means and intervals, on one scale a column, linear unless its head says otherwise.",
         columns,
         rows,
         wide=len(comparison.metrics) > _MOST_ON_PAPER,
@@ -124,10 +152,11 @@ def improvements(comparison: Comparison) -> ET.Element | None:
     rows = []
     for number, row in enumerate(comparison.configurations):
         cells = [_improvement_cell(comparison, row, metric.tag) for metric in known]
-        rows.append((named(number, row.label), cells))
+        rows.append((_head(number, row), cells))
     return table(
         "How probably a run of a configuration is better than a run of the reference, over all pairs of runs, with the "
-        "95% interval. 0.5: no difference to be seen.",
+        "95% interval and a verdict: p is multiplied by the number of differences looked at, and open means that it "
+        "may be chance. 0.5: no difference to be seen.",
         columns,
         rows,
         wide=len(known) > _MOST_ON_PAPER,
@@ -135,15 +164,25 @@ def improvements(comparison: Comparison) -> ET.Element | None:
 
 
 def runs(comparison: Comparison) -> ET.Element:
-    """Every run: its seed, how it ended, how far it came."""
-    columns = [Column(title) for title in ("Run", "Configuration", "Seed", "Status", "Step", "Time")]
+    """Every run: its seed, how it ended, its health and warnings, how far it came."""
+    columns = [
+        Column(title) for title in ("Run", "Configuration", "Seed", "Status", "Health", "Warnings", "Step", "Time")
+    ]
     rows: list[tuple[Child, list[list[Child]]]] = []
     for number, row in enumerate(comparison.configurations):
         for run in row.runs:
             seed = "?" if run.seed is None else str(run.seed)
             step = str(run.step) if run.step == run.steps else f"{run.step} of {run.steps}"
-            cells: list[list[Child]] = [[seed], [run.status], [step], [duration(run.wall_seconds)]]
-            rows.append((run.name, [[named(number, row.label)], *cells]))
+            texts = (
+                seed,
+                f"{run.status}, changed {changes.in_brief(run.changes)}" if run.changes else run.status,
+                health.in_brief(run.health),
+                str(len(run.warnings)),
+                step,
+                duration(run.wall_seconds),
+            )
+            cells: list[list[Child]] = [[text] for text in texts]
+            rows.append((run.name, [[_head(number, row)], *cells]))
     return table("All runs that are counted.", columns, rows)
 
 
@@ -151,8 +190,7 @@ def _metric_cells(comparison: Comparison, metric: Metric) -> list[list[Child]]:
     """A column of cells: they share the scale of their bars."""
     found = [comparison.estimates.get((row.label, metric.tag)) for row in comparison.configurations]
     there = [estimate for estimate in found if estimate]
-    ends = [end for estimate in there for end in (estimate.low, estimate.high) if end is not None]
-    scale = scale_of([estimate.mean for estimate in there], *_BAR, bands=ends)
+    scale, _ = _scale(comparison, metric)
     means = [estimate.mean for estimate in there]
     leading = {"max": max, "min": min}[metric.direction](means, default=None) if metric.direction else None
     cells: list[list[Child]] = []
@@ -163,6 +201,7 @@ def _metric_cells(comparison: Comparison, metric: Metric) -> list[list[Child]]:
             leads = estimate.mean == leading and len(there) > 1
             cell = [
                 _figure(estimate.mean, row, "last.mean", metric.tag, class_="leading" if leads else None),
+                "*" if comparison.leading.get(metric.tag) == row.label else None,
                 element("small", *_details(estimate, row, "last", metric.tag)),
                 _middle(estimate, row, metric.tag),
                 interval(estimate.mean, low, high, scale),
@@ -170,9 +209,29 @@ def _metric_cells(comparison: Comparison, metric: Metric) -> list[list[Child]]:
         best = comparison.best.get((row.label, metric.tag))
         if best:
             mean = _figure(best.mean, row, "best.mean", metric.tag)
-            cell.append(element("small", "best ", mean, " ", *_details(best, row, "best", metric.tag)))
+            before = f" {MARK} from before a change" if best_before(row, metric.tag) else None
+            cell.append(element("small", "best ", mean, " ", *_details(best, row, "best", metric.tag), before))
         cells.append(cell)
     return cells
+
+
+def _scale(comparison: Comparison, metric: Metric) -> tuple[Scale, bool]:
+    """The scale of a column's bars, and whether an interval reaches beyond it."""
+    there = [found for (_, tag), found in comparison.estimates.items() if tag == metric.tag]
+    ends = [end for estimate in there for end in (estimate.low, estimate.high) if end is not None]
+    scale = scale_of([estimate.mean for estimate in there], *_BAR, bands=ends)
+    return scale, any(not scale.low <= end <= scale.high for end in ends)
+
+
+def _remark(comparison: Comparison, metric: Metric) -> str | None:
+    """Which values are better, and how the bars are to be read where that is not at their length."""
+    said = [_direction(metric)]
+    scale, cut = _scale(comparison, metric)
+    if scale.logarithmic:
+        said.append(f"bars: logarithmic, {number_text(scale.low)} to {number_text(scale.high)}")
+    if cut:
+        said.append("intervals that reach further are cut, with an arrow")
+    return "; ".join(part for part in said if part) or None
 
 
 def _details(estimate: Estimate, row: Configuration, which: str, tag: str) -> list[Child]:
@@ -203,7 +262,7 @@ def _improvement_cell(comparison: Comparison, row: Configuration, tag: str) -> l
         reference = _reference(comparison, tag) == row.label
         return [element("span", "reference" if reference else "-", class_="none")]
     text = _figure(found.probability, row, "improvement.probability", tag, text=f"{found.probability:.2f}")
-    return [text, _improvement_interval(found, row, tag), _improvement_bar(found)]
+    return [text, _improvement_interval(found, row, tag), element("small", in_brief(found)), _improvement_bar(found)]
 
 
 def _improvement_interval(found: Improvement, row: Configuration, tag: str) -> Child:

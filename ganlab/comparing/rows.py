@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,8 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from ganlab.errors import RunError
+from ganlab.paths import open_inside
 from ganlab.telemetry.jsonl import read_metrics
+from ganlab.terminal import line
 
+# Bytes of a file that is held in memory, and of a first line that may be ganlab's. What is larger is read by lines.
+_MOST, _LONGEST = 1 << 30, 1 << 26
 _NEWLINE = ord("\n")
 _TAG = re.compile(rb'"((?:[^"\\]|\\.)*)": ?\{"reduced"')
 _START, _AFTER_STEP = b'{"step": ', b', "metrics": {'
@@ -48,11 +53,13 @@ def read_series(path: Path, tags: Sequence[str]) -> dict[str, Series]:
         RunError: The file cannot be read or has a line that is no metrics line.
     """
     try:
-        data = path.read_bytes()
+        data = _whole(path)
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise RunError(f"{path} cannot be read: {error.strerror}.") from None
+        raise RunError(f"{line(path)} cannot be read: {error.strerror}.") from None
+    if data is None:
+        return _parse(path, tags)
     data = data[: data.rfind(b"\n") + 1]
     ends = np.flatnonzero(np.frombuffer(data, np.uint8) == _NEWLINE)
     try:
@@ -68,10 +75,22 @@ def read_series(path: Path, tags: Sequence[str]) -> dict[str, Series]:
 def logged_tags(path: Path) -> set[str]:
     """The tags that a metrics.jsonl has; none where there is no such file."""
     try:
-        found = set(_TAG.findall(path.read_bytes()))
-    except OSError:
+        data = _whole(path)
+        if data is None:
+            return {record.tag for record in read_metrics(path)}
+        found = set(_TAG.findall(data))
+    except (OSError, RunError):
         return set()
     return {tag for tag in map(_text, found) if tag is not None}
+
+
+def _whole(path: Path) -> bytes | None:
+    """All of a metrics.jsonl; None where it begins as none of ganlab's does or is too large, and must be parsed."""
+    with open_inside(path.parent, path.name) as file:
+        if not _is_ours(file.readline(_LONGEST).removesuffix(b"\n")) or os.fstat(file.fileno()).st_size > _MOST:
+            return None
+        file.seek(0)
+        return file.read(_MOST)
 
 
 def _text(tag: bytes) -> str | None:
@@ -96,13 +115,13 @@ def _steps(data: bytes, ends: np.ndarray) -> np.ndarray | None:
     return np.array(steps, np.int64)
 
 
-def _is_ours(line: bytes) -> bool:
+def _is_ours(row: bytes) -> bool:
     try:
-        content = json.loads(line)
+        content = json.loads(row)
         first = all(next(iter(entry), None) == "reduced" for entry in content["metrics"].values())
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return False
-    return first and json.dumps(content).encode() == line
+    return first and json.dumps(content).encode() == row
 
 
 def _scan(data: bytes, ends: np.ndarray, steps: np.ndarray, tag: str) -> Series:

@@ -7,6 +7,9 @@ import io
 import warnings
 from pathlib import Path
 
+from ganlab.errors import RunError
+from ganlab.paths import is_name, read_inside
+
 # Bytes of one picture at most, and of all pictures of a page together, before they are written as text, a third more.
 _MOST, _TOTAL = 225_000, 1_800_000
 # A run's directory is data, perhaps a stranger's: what is larger is no grid of samples.
@@ -18,7 +21,8 @@ _SMALLEST = 48
 
 def newest(run: Path) -> Path | None:
     """A run's newest picture of samples."""
-    return max((run / "samples").glob("step-*.png"), key=lambda path: path.stem, default=None)
+    found = (path for path in (run / "samples").glob("step-*.png") if is_name(path.name))
+    return max(found, key=lambda path: path.stem, default=None)
 
 
 def step_of(picture: Path) -> int | None:
@@ -31,7 +35,7 @@ def embedded(picture: Path, *, of: int = 1) -> str | None:
     """A picture as a `data:` address.
 
     Args:
-        picture: A PNG file.
+        picture: A PNG file in the folder `samples` of a run.
         of: How many pictures share the page. Each gets its share of 1.8 MB, 225 kB at most; one of more bytes is
             made smaller.
 
@@ -40,10 +44,8 @@ def embedded(picture: Path, *, of: int = 1) -> str | None:
     """
     room = min(_MOST, _TOTAL // of)
     try:
-        if picture.stat().st_size > _READABLE:
-            return None
-        data = picture.read_bytes()
-    except OSError:
+        data = read_inside(picture.parents[1], picture.relative_to(picture.parents[1]), most=_READABLE)
+    except (OSError, RunError):
         return None
     if not data.startswith(_PNG):
         return None

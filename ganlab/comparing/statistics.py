@@ -14,6 +14,8 @@ from typing import Literal
 
 import numpy as np
 
+from ganlab.comparing.ranking import LEVEL, exact_p, runs_to_settle, smallest_p
+
 # From this many runs on a mean's interval is the bootstrap's. With fewer it is too narrow, and Student's is taken.
 BOOTSTRAP_FROM = 20
 
@@ -68,12 +70,23 @@ class Improvement:
         low: The 95% interval's lower end.
         high: The interval's upper end.
         against: The other configuration's label.
+        p: How often chance alone gives a difference as large, by the exact test of Mann and Whitney.
+        comparisons: Of how many differences this is one: p times their number is what counts.
+        smallest: The smallest p that so few runs can have.
+        verdict: `better` or `worse` where p times the comparisons is 0.05 at most, else `open`.
+        seeds: How many runs on either side would settle a difference of this size; None where it is settled, or where
+            none is seen.
     """
 
     probability: float
     low: float
     high: float
     against: str
+    p: float = 1.0
+    comparisons: int = 1
+    smallest: float = 1.0
+    verdict: Literal["better", "worse", "open"] = "open"
+    seeds: int | None = None
 
 
 def estimate(values: Sequence[float]) -> Estimate | None:
@@ -138,7 +151,9 @@ def bootstrap_intervals(values: np.ndarray) -> tuple[tuple[float, float], tuple[
     return _percentiles(means), _percentiles(middles)
 
 
-def improvement(mine: Sequence[float], theirs: Sequence[float], direction: str, against: str) -> Improvement | None:
+def improvement(
+    mine: Sequence[float], theirs: Sequence[float], direction: str, against: str, comparisons: int = 1
+) -> Improvement | None:
     """How probable it is that a run is better than one of another configuration.
 
     Values that are not finite are worse than all that are, and equal among themselves.
@@ -148,6 +163,7 @@ def improvement(mine: Sequence[float], theirs: Sequence[float], direction: str, 
         theirs: The same of the other configuration.
         direction: `max` or `min`: which values are better.
         against: The other configuration's label.
+        comparisons: Of how many differences this is one.
 
     Returns:
         The probability, the statistic of Mann and Whitney over the number of pairs, with Newcombe's interval; None
@@ -160,7 +176,18 @@ def improvement(mine: Sequence[float], theirs: Sequence[float], direction: str, 
     )
     wins = (ours > others.T) + 0.5 * (ours == others.T)
     probability = float(wins.mean())
-    return Improvement(probability, *newcombe_interval(probability, len(mine), len(theirs)), against)
+    p = exact_p(ours.ravel().tolist(), others.ravel().tolist())
+    settled = comparisons * p <= LEVEL
+    return Improvement(
+        probability,
+        *newcombe_interval(probability, len(mine), len(theirs)),
+        against,
+        p=p,
+        comparisons=comparisons,
+        smallest=smallest_p(len(mine), len(theirs)),
+        verdict=("better" if probability > 0.5 else "worse") if settled else "open",
+        seeds=None if settled else _seeds(probability, len(mine), len(theirs), comparisons),
+    )
 
 
 def newcombe_interval(probability: float, m: int, n: int) -> tuple[float, float]:
@@ -190,6 +217,12 @@ def newcombe_interval(probability: float, m: int, n: int) -> tuple[float, float]
         return within
 
     return end(0.0), end(1.0)
+
+
+def _seeds(probability: float, m: int, n: int, comparisons: int) -> int | None:
+    """What would settle the difference: more runs than there are, since those have not."""
+    needed = runs_to_settle(probability, comparisons)
+    return None if needed is None else max(needed, min(m, n) + 1)
 
 
 def _rank(value: float, direction: str) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich import box
 from rich.console import Console
@@ -13,9 +13,12 @@ from rich.text import Text
 from ganlab.comparing.comparison import Comparison
 from ganlab.comparing.configurations import CUT, Configuration
 from ganlab.comparing.naming import shortened
-from ganlab.comparing.states import diverged, unfinished
+from ganlab.comparing.states import best_before, changed, diverged, health_of, unfinished, warnings_in
 from ganlab.comparing.statistics import Estimate
+from ganlab.comparing.verdicts import RULE, in_brief
+from ganlab.runs.changes import MARK
 from ganlab.runs.naming import Scalar
+from ganlab.terminal import line
 
 # Between columns, as rich draws them.
 _GAP = 3
@@ -34,7 +37,7 @@ class _Column:
 
     @property
     def width(self) -> int:
-        return max(len(line) for text in (self.heading, *self.cells) for line in text.split("\n"))
+        return max(len(part) for text in (self.heading, *self.cells) for part in text.split("\n"))
 
 
 def print_tables(comparison: Comparison, console: Console) -> None:
@@ -51,18 +54,18 @@ def print_tables(comparison: Comparison, console: Console) -> None:
         console.print(_table([*leading, *columns]))
     better = list(_improvements(comparison))
     for columns in _side_by_side(leading, better, console.width) if better else ():
-        console.print("\nProbability that a run is better than a run of the reference, [95% interval]:")
+        console.print("\nProbability that a run is better than a run of the reference, [95% interval], verdict:")
         console.print(_table([*leading, *columns]))
     console.print()
-    for sentence in (*_reading(comparison), *comparison.problems):
-        console.print(_safe(f"- {sentence}"), markup=False)
+    for sentence in (*_reading(comparison), *_verdicts(comparison), *comparison.problems):
+        console.print(Text(line(f"- {sentence}")))
 
 
 def text_of(value: Scalar | None) -> str:
     """A setting's value as tables and labels show it; a dash where there is none."""
     if value is None:
         return "-"
-    return f"{value:.6g}" if isinstance(value, float) else _safe(str(value))
+    return f"{value:.6g}" if isinstance(value, float) else line(value)
 
 
 def duration(seconds: float | None) -> str:
@@ -85,24 +88,43 @@ def _leading(comparison: Comparison, width: int) -> list[_Column]:
     """The columns that tell configurations apart, which every table begins with."""
     rows, short = comparison.configurations, shortened(comparison.differing)
     columns = [
-        _Column(short[name], tuple(text_of(one.settings.get(name)) for one in rows), right=_all_numbers(rows, name))
+        _Column(
+            line(short[name]), tuple(text_of(one.settings.get(name)) for one in rows), right=_all_numbers(rows, name)
+        )
         for name in comparison.differing
     ]
-    if columns and sum(column.width + _GAP for column in columns) <= _SETTINGS * width:
-        return columns
-    return [_Column("configuration", tuple(_safe(one.label) for one in rows), right=False)]
+    if not columns or sum(column.width + _GAP for column in columns) > _SETTINGS * width:
+        columns = [_Column("configuration", tuple(line(one.label) for one in rows), right=False)]
+    pairs = zip(rows, columns[0].cells, strict=True)
+    cells = tuple(_marked(cell) if changed(one) else cell for one, cell in pairs)
+    return [replace(columns[0], cells=cells), *columns[1:]]
+
+
+def _marked(cell: str) -> str:
+    """A cell that says that runs were changed midway, at the end of its first line."""
+    first, end, rest = cell.partition("\n")
+    return f"{first} {MARK}{end}{rest}"
 
 
 def _columns(comparison: Comparison) -> Iterator[_Column]:
     rows = comparison.configurations
     yield _Column("runs", tuple(_runs(one) for one in rows))
+    yield _Column("health", tuple(health_of(one) for one in rows))
+    yield _Column("warnings", tuple(str(warnings_in(one)) for one in rows))
     for metric in comparison.metrics:
         heading = _heading(metric.tag)
         lasts = [comparison.estimates.get((one.label, metric.tag)) for one in rows]
-        yield _Column(f"{heading}\nlast", tuple(map(_estimate, lasts, (len(one.runs) for one in rows))))
+        leader = comparison.leading.get(metric.tag)
+        cells = tuple(
+            _estimate(last, len(one.runs), leads=one.label == leader) for one, last in zip(rows, lasts, strict=True)
+        )
+        yield _Column(f"{heading}\nlast", cells)
         if metric.direction:
             bests = [comparison.best.get((one.label, metric.tag)) for one in rows]
             cells = tuple(map(_estimate, bests, (len(one.runs) for one in rows)))
+            cells = tuple(
+                _marked(cell) if best_before(one, metric.tag) else cell for one, cell in zip(rows, cells, strict=True)
+            )
             yield _Column(f"{heading}\nbest ({metric.direction})", cells)
     yield _Column("time", tuple(duration(one.wall_seconds) for one in rows))
     speeds = [one.steps_per_second for one in rows]
@@ -116,7 +138,7 @@ def _improvements(comparison: Comparison) -> Iterator[_Column]:
         if reference is None:
             continue
         cells = tuple(
-            f"{better.probability:.2f} [{better.low:.2f}, {better.high:.2f}]"
+            f"{better.probability:.2f} [{better.low:.2f}, {better.high:.2f}]\n{in_brief(better)}"
             if better is not None
             else "reference"
             if one.label == reference
@@ -151,7 +173,7 @@ def _table(columns: Sequence[_Column]) -> Table:
 
 
 def _heading(tag: str) -> str:
-    return _safe(tag.removeprefix("evaluation/").replace("/", "\n"))
+    return line(tag.removeprefix("evaluation/")).replace("/", "\n")
 
 
 def _runs(one: Configuration) -> str:
@@ -161,10 +183,10 @@ def _runs(one: Configuration) -> str:
     return "\n".join(lines)
 
 
-def _estimate(found: Estimate | None, runs: int) -> str:
+def _estimate(found: Estimate | None, runs: int, *, leads: bool = False) -> str:
     if found is None:
         return "-"
-    lines = [number(found.mean)]
+    lines = [number(found.mean) + (" *" if leads else "")]
     if found.low is not None and found.high is not None:
         lines.append(f"[{number(found.low)}, {number(found.high)}]")
     if found.iqm is not None:
@@ -182,14 +204,19 @@ def _reading(comparison: Comparison) -> Iterator[str]:
         yield f"Figures: mean over runs, [95% interval]{middle}. docs/comparing.md says how they are made."
     elif found:
         yield "One run each: nothing tells how much of a difference is chance. Train more seeds: ganlab run --seed N."
+    if any(changed(one) for one in comparison.configurations):
+        yield f"{MARK} has runs that were changed midway; a best value so marked is from before the change."
     if any(one.label.endswith(CUT) for one in comparison.configurations):
         yield "More settings differ than fit: --csv and --html show all of them, --by groups by some."
 
 
+def _verdicts(comparison: Comparison) -> Iterator[str]:
+    """What may be concluded, a sentence or two a metric, and the rule for it."""
+    for tag, text in comparison.verdicts.items():
+        yield f"{tag.removeprefix('evaluation/')}: {text}"
+    if any(tag in comparison.verdicts for _, tag in comparison.improvement):
+        yield RULE
+
+
 def _all_numbers(rows: Sequence[Configuration], name: str) -> bool:
     return not any(isinstance(one.settings.get(name), str) for one in rows)
-
-
-def _safe(text: str) -> str:
-    """A run's text without what a terminal would obey."""
-    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)

@@ -10,7 +10,7 @@ from typing import Any
 
 from ganlab.comparing.comparison import Comparison
 from ganlab.comparing.configurations import Configuration
-from ganlab.comparing.states import diverged, unfinished
+from ganlab.comparing.states import best_before, changed, diverged, ill, unfinished, warnings_in
 from ganlab.telemetry.jsonl import to_json
 
 
@@ -22,6 +22,8 @@ def as_data(comparison: Comparison) -> dict[str, Any]:
             "common": comparison.common,
             "metrics": [asdict(metric) for metric in comparison.metrics],
             "configurations": [_row(comparison, one) for one in comparison.configurations],
+            "leading": comparison.leading,
+            "verdicts": comparison.verdicts,
             "problems": comparison.problems,
         }
     )
@@ -32,9 +34,10 @@ def to_csv(comparison: Comparison) -> str:
     """A line a configuration, plain numbers; what is not known is empty.
 
     Returns:
-        The label, the settings that differ, the counts of runs, time and speed, and for each metric `<tag> last` with
-        its interval, number of runs and interquartile mean, `<tag> best` with its interval, and `<tag> improvement`
-        with its interval.
+        The label, the settings that differ, the counts of runs, of warnings and of
+        runs that were changed midway, time and speed, and for each metric
+        `<tag> last` with its interval, number of runs and interquartile mean, `<tag> best` with its interval, and
+        `<tag> improvement` with its interval.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -60,6 +63,12 @@ def _row(comparison: Comparison, one: Configuration) -> dict[str, Any]:
             title: {tag: asdict(values[one.label, tag]) for tag in tags if (one.label, tag) in values}
             for title, values in found.items()
         },
+        "changed": [run.name for run in changed(one)],
+        "best_before_change": {
+            metric.tag: [run.name for run in best_before(one, metric.tag)]
+            for metric in comparison.metrics
+            if metric.direction and best_before(one, metric.tag)
+        },
         "runs": [{**asdict(run), "steps_per_second": run.steps_per_second} for run in one.runs],
     }
 
@@ -68,6 +77,7 @@ def _cells(comparison: Comparison, one: Configuration) -> Sequence[tuple[str, An
     cells: list[tuple[str, Any]] = [("configuration", one.label)]
     cells += [(name, one.settings.get(name)) for name in comparison.differing]
     cells += [("runs", len(one.runs)), ("unfinished", len(unfinished(one))), ("diverged", len(diverged(one)))]
+    cells += [("ill", len(ill(one))), ("warnings", warnings_in(one)), ("changed", len(changed(one)))]
     cells += [("wall_seconds", one.wall_seconds), ("steps_per_second", one.steps_per_second)]
     for metric in comparison.metrics:
         key = (one.label, metric.tag)
@@ -78,6 +88,6 @@ def _cells(comparison: Comparison, one: Configuration) -> Sequence[tuple[str, An
             best, better = comparison.best.get(key), comparison.improvement.get(key)
             for name in ("mean", "low", "high", "n"):
                 cells.append((f"{metric.tag} best {name}", getattr(best, name, None)))
-            for name in ("probability", "low", "high", "against"):
+            for name in ("probability", "low", "high", "against", "p", "comparisons", "verdict", "seeds"):
                 cells.append((f"{metric.tag} improvement {name}", getattr(better, name, None)))
     return cells

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from ganlab.errors import ConfigError, nearest
+from ganlab.terminal import line
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -75,7 +76,7 @@ def find_included(name: str, including: Path | None) -> Path:
 def shown(path: Path) -> str:
     """The path as messages write it: relative to the working directory where it lies below it."""
     relative = os.path.relpath(path)
-    return str(path) if relative.startswith("..") else relative
+    return line(path if relative.startswith("..") else relative)
 
 
 def _expanded(name: str | Path) -> Path:

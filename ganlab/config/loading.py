@@ -11,6 +11,7 @@ from ganlab import composition
 from ganlab.config import types, unused
 from ganlab.config.files import shown
 from ganlab.config.names import EXPERIMENT, LISTS, Names, example, required, walk
+from ganlab.config.overrides import Override
 from ganlab.config.resolving import Resolver, check_keys
 from ganlab.config.statements import Binding, Macro, Reference, Statements, Unquoted, read, read_param
 from ganlab.errors import ConfigError
@@ -98,7 +99,7 @@ def arguments(kind: str, name: str, options: Sequence[str], option: str) -> dict
     names = Names(current())
     statements = Statements()
     for text in options:
-        where = f"{option} {text!r}"
+        where = text.origin if isinstance(text, Override) else f"{option} {text!r}"
         parameter, _, value = (part.strip() for part in text.partition("="))
         if not (parameter.isidentifier() and value):
             raise ConfigError(f"{where}: must have the form NAME=VALUE.")

@@ -70,6 +70,9 @@ class Names:
     def _matches(self, name: str) -> list[str]:
         if name in self.selectors:
             return [name]
+        kind, _, rest = name.partition(".")
+        if plain := self.plugins.unqualified(kind, rest):
+            return [f"{kind}.{plain}"]
         return sorted(selector for selector in self.selectors if selector.partition(".")[2] == name)
 
     def clash(self, selector: str) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from ganlab.config.files import shown
-from ganlab.errors import ConfigError
+from ganlab.errors import ConfigError, RunError
+from ganlab.paths import open_inside
 
 # An experiment is some lines. Above this it is another file, or a mistake of a program, and reading it takes minutes.
 LARGEST = 1 << 20
@@ -28,8 +30,10 @@ def read_source(path: Path, home: Path | None = None) -> str:
     if home is not None:
         check_inside(path, home, name)
     try:
-        with path.open("rb") as file:
+        with path.open("rb") if home is None else open_inside(home, os.path.relpath(path, home)) as file:
             data = file.read(LARGEST + 1)
+    except RunError as error:
+        raise ConfigError(str(error)) from None
     except OSError as error:
         raise ConfigError(f"{name} cannot be read: {error.strerror or error}.") from None
     if len(data) > LARGEST:

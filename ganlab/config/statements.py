@@ -13,6 +13,7 @@ from typing import Any
 from gin import config_parser
 
 from ganlab.config.files import find_gin_file, find_included, shown
+from ganlab.config.overrides import origin
 from ganlab.config.sources import check_inside, read_source, run_folder
 from ganlab.errors import ConfigError
 
@@ -149,9 +150,10 @@ def read(
         path = find_gin_file(source)
         found.files.append(path)
         reader.file(path, (), None)
-    for said, text in [*(("--param", param) for param in params), *(("setting", setting) for setting in settings)]:
+    overrides = [(param, origin(param)) for param in params]
+    for text, where in [*overrides, *((setting, f"setting {setting!r}") for setting in settings)]:
         found.files.append(None)
-        found.bindings.append(read_param(text, f"{said} {text!r}", len(found.files) - 1, is_component))
+        found.bindings.append(read_param(text, where, len(found.files) - 1, is_component))
     return found
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ganlab.telemetry.records import Record
+from ganlab.terminal import lines
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -122,6 +123,7 @@ class Console:
         return self._stream or sys.stderr
 
     def _say(self, text: str) -> None:
+        text = lines(text)
         with contextlib.suppress(OSError, ValueError):  # the latter where the stream is closed on our side
             if self._bar:  # above the bar; rich would read [brackets] as markup and colour the numbers
                 self._bar[0].console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -29,6 +29,10 @@ from ganlab.telemetry.records import Record
 
 _BINS = 50
 
+# Records of a run as a whole, of which TensorBoard keeps the first that it reads.
+START_TAG, LAYOUT_TAG = hparams_metadata.SESSION_START_INFO_TAG, layout_metadata.CONFIG_SUMMARY_TAG
+OF_THE_RUN = (START_TAG, LAYOUT_TAG)
+
 # Channels of a PNG by the colour type in its header: grey, RGB, palette, grey and alpha, RGB and alpha.
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}
 

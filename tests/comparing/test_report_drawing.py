@@ -198,6 +198,7 @@ def test_text_is_never_markup():
 
 def test_characters_that_no_page_can_hold_are_replaced():
     assert clean("a\x00b\ud800c\x1b[31m\n") == "a\ufffdb\ufffdc\ufffd[31m\n"
+    assert clean("a\r\u2028b\n\t") == "a\ufffd\ufffdb\n\t"  # one line, as it is in the terminal
     document(element("p", "\udcff")).encode()
 
 
