@@ -18,6 +18,7 @@ from ganlab.errors import (
     PluginError,
     RunError,
     TrainingFailedError,
+    nearest,
 )
 from ganlab.hookspecs import CONTRACT, hookimpl
 from ganlab.plugins import component, use_plugin_file
@@ -43,34 +44,66 @@ from ganlab.roles import (
     Replica,
     Search,
 )
+from ganlab.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from ganlab import functional, layers, lipschitz, transport
+    from ganlab import (
+        comparing,
+        errors,
+        exporting,
+        fingerprints,
+        functional,
+        layers,
+        lazy,
+        lipschitz,
+        pictures,
+        roles,
+        testing,
+        transport,
+    )
     from ganlab.comparing import compare
     from ganlab.composition import Experiment, experiment
     from ganlab.runs import Run
     from ganlab.training import train
 
-__version__ = "0.1.0"
-
+# By name, the module that it is in, or is.
 _LAZY = {
     "compare": "ganlab.comparing",
     "Experiment": "ganlab.composition",
     "experiment": "ganlab.composition",
     "Run": "ganlab.runs",
     "train": "ganlab.training",
-    "functional": "ganlab.functional",
-    "layers": "ganlab.layers",
-    "lipschitz": "ganlab.lipschitz",
-    "transport": "ganlab.transport",
+    **{
+        name: f"ganlab.{name}"
+        for name in (
+            "comparing",
+            "errors",
+            "exporting",
+            "fingerprints",
+            "functional",
+            "layers",
+            "lazy",
+            "lipschitz",
+            "pictures",
+            "roles",
+            "testing",
+            "transport",
+        )
+    },
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
-        raise AttributeError(f"module 'ganlab' has no attribute {name!r}")
+        near = "" if name.startswith("_") else nearest(name, __all__)
+        raise AttributeError(f"module 'ganlab' has no attribute {name!r}.{near}")
     module = importlib.import_module(_LAZY[name])
     return module if _LAZY[name] == f"ganlab.{name}" else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    """The public names, those that are loaded when first used too."""
+    return sorted({*__all__, *globals()})
 
 
 __all__ = [
@@ -105,13 +138,22 @@ __all__ = [
     "RunError",
     "Search",
     "TrainingFailedError",
+    "__version__",
     "compare",
+    "comparing",
     "component",
+    "errors",
     "experiment",
+    "exporting",
+    "fingerprints",
     "functional",
     "hookimpl",
     "layers",
+    "lazy",
     "lipschitz",
+    "pictures",
+    "roles",
+    "testing",
     "train",
     "transport",
     "use_plugin_file",

@@ -5,11 +5,15 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
+import threading
+import time
 import traceback
+from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from ganlab.errors import GanlabError, PluginError, TrainingFailedError
+from ganlab.errors import GanlabError, Interruption, PluginError, TrainingFailedError
 
 # Frames of these are never the plugin's own.
 _LIBRARIES = {*sys.stdlib_module_names, "ganlab", "keras", "numpy", "tensorflow"}
@@ -21,11 +25,39 @@ _RAISED = re.compile(r"^\s*(?:\w+\.)*(\w+(?:Error|Exception)(?:: .+)?)$", re.MUL
 _AROUND = re.compile(
     r"Graph execution error:|Detected at node|File \"|<stack traces|\d+ root error|\[\[\{\{|Traceback \(|in user code:"
 )
+# What is in messages of TensorFlow and Keras alone, whatever the error's type.
+_LIBRARYS = re.compile(r"\{\{\w+ \S+\}\}|\[Op:\w+\]|\[\[|^Exception encountered when calling|^Graph execution error")
+# Of an exception's message: what fits a screen.
+_MOST_LINES, _LONGEST = 20, 2000
 _BEFORE = re.compile(
     r"^(?:\(\d+\) [A-Z_]+:\s+)?(?:Error in user-defined function passed to \S+ transformation with iterator: \S+: )?"
     r"(?:\{\{\w+ \S+\}\} ?)*"
 )
 _AFTER = re.compile(r"\s*\[Op:\w+\](?: name:.*)?$")
+
+
+@dataclass(frozen=True)
+class Running:
+    """A plugin's code that runs at present.
+
+    Attributes:
+        part: The component.
+        method: What of it runs.
+        since: When that began, by `time.monotonic`.
+    """
+
+    part: str
+    method: str
+    since: float
+
+
+# By thread, outermost first.
+_running: dict[int, list[Running]] = defaultdict(list)
+
+
+def running(thread: int) -> Running | None:
+    """The plugin's code that a thread runs, the outermost where one calls another; None where it runs none."""
+    return next(iter(_running.get(thread, ())), None)
 
 
 @contextlib.contextmanager
@@ -37,17 +69,25 @@ def plugin_code(part: str, method: str) -> Iterator[None]:
         method: What of it runs, such as `penalty`.
 
     Raises:
-        PluginError: The plugin raised something else than ganlab's own errors, which pass as they are.
+        PluginError: The plugin raised something else than ganlab's own errors, which pass as they are; `sys.exit` too.
     """
+    stack = _running[threading.get_ident()]
+    stack.append(Running(part, method, time.monotonic()))
     try:
         yield
-    except Exception as error:
+    except (KeyboardInterrupt, GeneratorExit, Interruption):
+        raise
+    except BaseException as error:
         meant = unwrapped(error)
         if meant is error and isinstance(error, (GanlabError, TrainingFailedError)):
             raise
         if isinstance(meant, (GanlabError, TrainingFailedError)):
             raise meant from None
         raise PluginError(f"{part} failed in {method}: {sentence(meant)}{_where(meant)}") from error
+    finally:
+        stack.pop()
+        if not stack:  # threads come and go
+            _running.pop(threading.get_ident(), None)
 
 
 def unwrapped(error: BaseException) -> BaseException:
@@ -60,17 +100,45 @@ def unwrapped(error: BaseException) -> BaseException:
 def sentence(error: BaseException) -> str:
     """What an error says, without the pages that TensorFlow writes around it.
 
-    An assertion's own text; else the error that Python code inside an operation raised; else the type and first line.
+    An assertion's own text; else the error that Python code inside an operation raised; else the type and the message:
+    of TensorFlow's and Keras' own errors its first line, of any other every line, within bounds.
     """
     text = _ESCAPES.sub("", str(getattr(error, "message", None) or error))
     asserted = _ASSERTED.search(text)
     if asserted:
         return asserted[1]
-    if _AROUND.search(text) and (raised := _RAISED.findall(text)):
-        return str(raised[-1])
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not _AROUND.match(line.strip())]
-    said = _AFTER.sub("", _BEFORE.sub("", lines[0])) if lines else ""
+    if _AROUND.search(text) and (raised := list(_RAISED.finditer(text))):
+        return "\n".join([raised[-1][1], *_own_lines(text[raised[-1].end() :])])
+    if _is_librarys(error, text):
+        lines = [line.strip() for line in text.splitlines() if line.strip() and not _AROUND.match(line.strip())]
+        said = _AFTER.sub("", _BEFORE.sub("", lines[0])) if lines else ""
+        return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    said = bounded(text.strip())
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+def bounded(text: str) -> str:
+    """A text of at most a screen: the first lines and letters, and how many were left out."""
+    lines = text.splitlines()
+    if len(lines) > _MOST_LINES:
+        text = "\n".join([*lines[: _MOST_LINES - 1], f"[... {len(lines) - _MOST_LINES + 1} more lines ...]"])
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} [... {len(text) - _LONGEST} more letters ...]"
+
+
+def _is_librarys(error: BaseException, text: str) -> bool:
+    """Whether an error was written by TensorFlow or Keras, whose first line is its sentence."""
+    package = type(error).__module__.partition(".")[0]
+    return package in ("tensorflow", "keras") or bool(_LIBRARYS.search(text))
+
+
+def _own_lines(text: str) -> list[str]:
+    """The lines of a message that follow its first, up to where TensorFlow's begin."""
+    own: list[str] = []
+    for line in bounded(text.strip("\n")).splitlines():
+        if _AROUND.search(line) or not line.strip():
+            break
+        own.append(line.strip())
+    return own
 
 
 def _where(error: BaseException) -> str:

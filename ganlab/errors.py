@@ -38,6 +38,10 @@ class TrainingFailedError(Exception):
     """A run that started and could not go on. The command line exits with 1."""
 
 
+class Interruption(BaseException):
+    """Ends what a plugin is doing, through no fault of its own; not an `Exception`, which a plugin might catch."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Returns `" Did you mean 'x'?"` for the known name nearest to `name`, or an empty string."""
     known = sorted(known)

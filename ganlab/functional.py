@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ganlab import piecewise
 from ganlab.lazy import tensorflow as tf
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
 
 # Under the square root: its gradient is finite at zero, where the norm reads 1e-6, and elsewhere rounding hides it.
 _TINY = 1e-12
+# Marks in a graph what `fixed` holds, for who takes differences of a loss.
+FIXED = "ganlab_fixed"
 
 
 def input_gradient(critic: Critic, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -62,10 +67,78 @@ def slopes(critic: Critic, x: tf.Tensor) -> tf.Tensor:
     return example_norm(input_gradient(critic, x)[0])
 
 
+def fixed(x: tf.Tensor) -> tf.Tensor:
+    """The same values, held fixed on purpose: a constant in every gradient, as under `tf.stop_gradient`.
+
+    `ganlab verify` takes the loss with these values as they are, where it would find a `tf.stop_gradient` wrong: for
+    the vectors of a power iteration, say, which carry no gradient by its definition. What can be computed before the
+    update belongs in a constraint's `advance` instead.
+    """
+    return tf.stop_gradient(x, name=FIXED)
+
+
 def interpolate(real: tf.Tensor, fake: tf.Tensor, weight: tf.Tensor) -> tf.Tensor:
     """`weight * real + (1 - weight) * fake` with one weight `(n,)` an example; all float32."""
     weight = tf.reshape(weight, [real.shape[0]] + [1] * (len(real.shape) - 1))
     return weight * real + (1.0 - weight) * fake
+
+
+def moments(x: tf.Tensor, axes: int | Sequence[int]) -> tuple[tf.Tensor, tf.Tensor]:
+    """Mean and variance over `axes`, which stay with length one; right however often they are differentiated.
+
+    `tf.nn.moments` stops the mean's gradient inside the variance, so that its second derivative lacks a term.
+
+    Args:
+        x: Any shape, floating.
+        axes: Which to reduce.
+
+    Returns:
+        The mean and the variance (divided by the count), of x's dtype.
+    """
+    mean = tf.reduce_mean(x, axes, keepdims=True)
+    return mean, tf.reduce_mean(tf.square(x - mean), axes, keepdims=True)
+
+
+def resize(x: tf.Tensor, size: Sequence[int], method: str = "bilinear", *, antialias: bool = False) -> tf.Tensor:
+    """Images brought to another size, as `tf.image.resize` does it, by products of matrices.
+
+    The numbers are those of `tf.image.resize`, to rounding. Its own second derivative is cut off for bilinear
+    interpolation, silently, and missing for the other methods; this one is right.
+
+    Args:
+        x: `(n, height, width, channels)`, of known height and width.
+        size: The new height and width.
+        method: "bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5", "gaussian" or "mitchellcubic".
+        antialias: Whether to widen the kernel where images are made smaller.
+
+    Returns:
+        `(n, *size, channels)`, float64 where x is and float32 otherwise.
+
+    Raises:
+        ValueError: The method is unknown, or the images have no known size.
+    """
+    x = tf.convert_to_tensor(x)
+    if x.shape.rank != 4 or None in x.shape[1:3]:
+        raise ValueError(
+            f"ganlab.functional.resize got the shape {x.shape}; it takes (n, height, width, channels) of known height "
+            "and width."
+        )
+    x = x if x.dtype == tf.float64 else tf.cast(x, tf.float32)
+    height, width = (
+        tf.constant(resizing_matrix(int(before), int(after), method, antialias), x.dtype)
+        for before, after in zip(x.shape[1:3], size, strict=True)
+    )
+    rows = tf.reshape(x, [-1, x.shape[1], x.shape[2] * x.shape[3]])
+    rows = tf.reshape(tf.matmul(height, rows), [-1, int(size[0]), x.shape[2], x.shape[3]])
+    return tf.matmul(width, rows)
+
+
+@functools.lru_cache(maxsize=256)
+def resizing_matrix(before: int, after: int, method: str = "bilinear", antialias: bool = False) -> np.ndarray:
+    """What `resize` multiplies one axis by, `(after, before)` float32: column i is how pixel i alone is resized."""
+    with tf.init_scope(), tf.device("CPU:0"):
+        pixels = tf.eye(before)[None, :, None, :]
+        return tf.image.resize(pixels, (after, 1), method=method, antialias=antialias)[0, :, 0].numpy()
 
 
 def as_matrix(kernel: tf.Tensor) -> tf.Tensor:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import functools
-import importlib.metadata
-import importlib.util
-import inspect
 import os
-import sys
 import traceback
-import types
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,71 +16,24 @@ import pluggy
 from ganlab import contract, hookspecs
 from ganlab.errors import PluginError, nearest
 from ganlab.importing import watched
+from ganlab.offers import KINDS, UNUSABLE, Component, Plugin, reason_of
+from ganlab.places import GROUP, LOCAL_MODULE, places
 from ganlab.recipes import Factory
 
-GROUP = "ganlab"
-LOCAL_MODULE = "ganlab_plugins"
-KINDS = (
-    "constraints",
-    "architectures",
-    "strategies",
-    "datasets",
-    "losses",
-    "evaluators",
-    "diagnostics",
-    "features",
-    "optimizers",
-    "launchers",
-    "searches",
-)
-# The statuses of plugins that something is wrong with.
-UNUSABLE = ("broken", "incompatible")
-
-
-@dataclass(frozen=True)
-class Plugin:
-    """One plugin that was found.
-
-    Attributes:
-        name: Its entry point's name: what `--no-plugin` and `GANLAB_PLUGINS` take.
-        distribution: The installed distribution that brings it, or the path of a `ganlab_plugins.py`.
-        version: The distribution's version, empty for a file.
-        status: `loaded`, `disabled`, `broken`, or `incompatible` where it was written for another contract.
-        error: The traceback of a broken one; what is wrong with an incompatible one.
-    """
-
-    name: str
-    distribution: str
-    version: str
-    status: str = "loaded"
-    error: str = ""
-
-    @property
-    def reason(self) -> str:
-        """What is wrong with a broken one, the last line of its traceback, or with an incompatible one."""
-        return self.error.strip().rpartition("\n")[2].removeprefix("ganlab.errors.PluginError: ")
-
-
-@dataclass(frozen=True)
-class Component:
-    """A named part that a plugin offers.
-
-    Attributes:
-        kind: One of `KINDS`.
-        name: Its name in experiment files, after `<kind>.`.
-        factory: What makes it, recording how it was made.
-        plugin: The plugin that offers it.
-    """
-
-    kind: str
-    name: str
-    factory: Factory
-    plugin: Plugin
-
-    @property
-    def summary(self) -> str:
-        """The first line of the factory's documentation."""
-        return (inspect.getdoc(self.factory.make) or "").strip().split("\n")[0]
+__all__ = [
+    "GROUP",
+    "KINDS",
+    "LOCAL_MODULE",
+    "UNUSABLE",
+    "Component",
+    "Plugin",
+    "Plugins",
+    "component",
+    "current",
+    "discover",
+    "use",
+    "use_plugin_file",
+]
 
 
 @dataclass
@@ -110,18 +59,23 @@ class Plugins:
     def add(self, plugin: Plugin, load: Callable[[], Any]) -> None:
         """Loads one plugin and takes in its components; one that fails in any way becomes a row that says how."""
         try:
-            with watched(plugin.name, _origin(plugin)):
+            with watched(plugin.name, plugin.origin):
                 loaded = load()
                 found = self._register(plugin, loaded)
         except contract.OtherContractError as error:
-            self.rows.append(_replace(plugin, status="incompatible", error=str(error)))
+            self.rows.append(replace(plugin, status="incompatible", error=str(error)))
             return
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
-            self.rows.append(_replace(plugin, status="broken", error=traceback.format_exc()))
+            trace, said = traceback.format_exc(), reason_of(error)
+            self.rows.append(replace(plugin, status="broken", error=trace, message=said))
             return
-        self.rows.append(plugin)
+        of = f"Plugin {plugin.name!r} of {plugin.origin}"
+        complaints = tuple(f"{of} {complaint}" for complaint in contract.unmarked(loaded))
+        for complaint in complaints:
+            warnings.warn(complaint, stacklevel=2)
+        self.rows.append(replace(plugin, warnings=complaints))
         for component in found:
             self._take(component)
 
@@ -129,8 +83,7 @@ class Plugins:
         contract.check_declared(getattr(loaded, contract.DECLARATION, None))
         probe = pluggy.PluginManager("ganlab")
         probe.add_hookspecs(hookspecs)
-        probe.register(loaded, name=plugin.name)
-        contract.check_hooks(probe)
+        contract.check_hooks(probe, loaded)
         found = []
         for kind in KINDS:
             for implementation in getattr(probe.hook, f"ganlab_{kind}").get_hookimpls():
@@ -138,23 +91,38 @@ class Plugins:
                 found += [Component(kind, name, Factory(kind, name, make), plugin) for name, make in offered]
         if self._manager.has_plugin(plugin.name):
             other = next(row for row in self.rows if row.name == plugin.name)
-            raise PluginError(f"{_origin(other)} brings a plugin of this name too; uninstall one of them")
+            raise PluginError(f"{other.origin} brings a plugin of this name too; uninstall one of them")
         self._manager.register(loaded, name=plugin.name)
         return found
 
     def _take(self, component: Component) -> None:
         key = (component.kind, component.name)
-        self.components.setdefault(key, component)
+        first = self.components.setdefault(key, component)
         offering = self._offering.setdefault(key, [])
         offering.append(component.plugin)
-        if len(offering) > 1:
-            count = {2: "Two", 3: "Three"}.get(len(offering), str(len(offering)))
-            *most, last = [f"{plugin.name!r} of {_origin(plugin)}" for plugin in offering]
-            self.clashes[key] = (
-                f"{count} plugins offer {'.'.join(key)}: {', '.join(most)} and {last}. Disable "
-                f"{'one of them' if len(offering) == 2 else 'all but one'}: "
-                f"{' or '.join(f'--no-plugin {plugin.name}' for plugin in offering)}."
-            )
+        if len(offering) < 2:
+            return
+        for each in (first, component):
+            made = _qualified(each)
+            self.components[made.kind, made.name] = made
+        count = {2: "Two", 3: "Three"}.get(len(offering), str(len(offering)))
+        *most, last = [f"{plugin.name!r} of {plugin.origin}" for plugin in offering]
+        names = [f"{component.kind}.{plugin.qualifier}.{component.name}" for plugin in offering]
+        self.clashes[key] = (
+            f"{count} plugins offer {'.'.join(key)}: {', '.join(most)} and {last}. Disable "
+            f"{'one of them' if len(offering) == 2 else 'all but one'}: "
+            f"{' or '.join(f'--no-plugin {plugin.name}' for plugin in offering)}. Or write "
+            f"{' or '.join(names)}."
+        )
+
+    def unqualified(self, kind: str, name: str) -> str:
+        """The plain name of a component that is named with its plugin, `PLUGIN.NAME`, where one plugin offers it.
+
+        Such a name stays good when the plugin that it told apart is uninstalled. Empty for any other name.
+        """
+        qualifier, _, plain = name.rpartition(".")
+        found = self.components.get((kind, plain))
+        return plain if qualifier and found is not None and found.plugin.qualifier == qualifier else ""
 
     def check(self, strict: bool | None = None) -> None:
         """Raises, where strict, if anything is wrong with any plugin, used or not.
@@ -163,7 +131,8 @@ class Plugins:
             strict: Whether to be strict; default: whether `GANLAB_STRICT_PLUGINS` is set.
 
         Raises:
-            PluginError: Strict, and there is a name clash, or a plugin that is broken or incompatible.
+            PluginError: Strict, and there is a name clash, or a plugin that is broken or incompatible, or that has a
+                hook which is none.
         """
         strict = os.environ.get("GANLAB_STRICT_PLUGINS", "") not in ("", "0") if strict is None else strict
         if not strict:
@@ -173,9 +142,11 @@ class Plugins:
         for row in self.rows:
             if row.status in UNUSABLE:
                 raise PluginError(
-                    f"Plugin {row.name!r} of {_origin(row)} is {row.status}: {row.reason.rstrip('.')}. "
+                    f"Plugin {row.name!r} of {row.origin} is {row.status}: {row.reason.rstrip('.')}. "
                     f"Mend it, disable it with --no-plugin {row.name}, or unset GANLAB_STRICT_PLUGINS."
                 )
+            if row.warnings:
+                raise PluginError("\n".join(row.warnings))
 
     def component(self, kind: str, name: str) -> Component:
         """The component of this kind and name.
@@ -192,6 +163,8 @@ class Plugins:
             raise PluginError(self.clashes[kind, name])
         if (kind, name) in self.components:
             return self.components[kind, name]
+        if plain := self.unqualified(kind, name):
+            return self.component(kind, plain)
         names = sorted(n for k, n in self.components if k == kind)
         elsewhere = [f"{k}.{n}" for k, n in self.components if n == name]
         near = nearest(f"{kind}.{name}", [f"{kind}.{n}" for n in names])
@@ -212,24 +185,42 @@ class Plugins:
     def notify(self, hook: str, **arguments: Any) -> list[str]:
         """Calls a notification hook of every plugin, each on its own; returns a line for each that failed."""
         failures = []
-        for implementation in getattr(self._manager.hook, hook).get_hookimpls():
+        for name, call in self.calls(hook):
             try:
-                implementation.function(**{name: arguments[name] for name in implementation.argnames})
-            except Exception as error:
-                failures.append(f"Plugin {implementation.plugin_name!r} failed in {hook}: {error!r}")
+                call(**arguments)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # sys.exit, too
+                failures.append(failed(name, hook, error))
         return failures
+
+    def calls(self, hook: str) -> Iterator[tuple[str, Callable[..., Any]]]:
+        """The plugins that implement a hook: the name of each, and a function of the hook's arguments that calls it."""
+        for implementation in getattr(self._manager.hook, hook).get_hookimpls():
+            yield implementation.plugin_name, functools.partial(_call, implementation)
+
+    def loaded(self, name: str) -> Any:
+        """The module or object that a plugin of this name is, or None."""
+        return self._manager.get_plugin(name)
 
     def listens(self, hook: str) -> bool:
         """Whether any plugin implements this hook."""
         return bool(getattr(self._manager.hook, hook).get_hookimpls())
 
 
-def _replace(plugin: Plugin, *, status: str, error: str = "") -> Plugin:
-    return Plugin(plugin.name, plugin.distribution, plugin.version, status, error)
+def failed(name: str, hook: str, error: BaseException) -> str:
+    """What to say of a plugin that failed in a notification hook."""
+    return f"Plugin {name!r} failed in {hook}: {error!r}"
 
 
-def _origin(plugin: Plugin) -> str:
-    return f"{plugin.distribution} {plugin.version}".strip()
+def _call(implementation: pluggy.HookImpl, /, **arguments: Any) -> Any:
+    return implementation.function(**{name: arguments[name] for name in implementation.argnames})
+
+
+def _qualified(component: Component) -> Component:
+    """The same component under its plugin's name: `PLUGIN.NAME`."""
+    name = f"{component.plugin.qualifier}.{component.name}"
+    return replace(component, name=name, factory=Factory(component.kind, name, component.factory.make))
 
 
 def discover(*, deny: Sequence[str] = (), local: Path | None = None) -> Plugins:
@@ -246,54 +237,12 @@ def discover(*, deny: Sequence[str] = (), local: Path | None = None) -> Plugins:
         PluginError: `deny` or `GANLAB_PLUGINS` names a plugin that is not there.
     """
     plugins = Plugins()
-    allow = [name.strip() for name in os.environ.get("GANLAB_PLUGINS", "").split(",") if name.strip()]
-    points = sorted(importlib.metadata.entry_points(group=GROUP), key=lambda point: point.name)
-    known = [point.name for point in points] + ([LOCAL_MODULE] if local else [])
-    for name in [*allow, *deny]:
-        if name not in known:
-            raise PluginError(
-                f"There is no plugin {name!r} to allow or deny.{nearest(name, known)} See 'ganlab plugins'."
-            )
-
-    def found(plugin: Plugin, load: Callable[[], Any]) -> None:
-        if plugin.name in deny or (allow and plugin.name not in allow):
-            plugins.rows.append(_replace(plugin, status="disabled"))
+    for place in places(deny=deny, local=local):
+        if place.disabled:
+            plugins.rows.append(replace(place.plugin, status="disabled"))
         else:
-            plugins.add(plugin, load)
-
-    for point in points:
-        found(Plugin(point.name, *_distribution(point)), functools.partial(_load_point, point))
-    if local:
-        found(Plugin(LOCAL_MODULE, str(local), ""), lambda: _load_file(local))
+            plugins.add(place.plugin, place.load)
     return plugins
-
-
-def _distribution(point: importlib.metadata.EntryPoint) -> tuple[str, str]:
-    """Name and version; an uninstallation that was cut short leaves entry points whose metadata is gone."""
-    try:
-        return (point.dist.name or "unknown", point.dist.version or "") if point.dist else ("unknown", "")
-    except Exception:
-        return "unknown", ""
-
-
-def _load_point(point: importlib.metadata.EntryPoint) -> Any:
-    contract.check_source(contract.source_of(point.module))
-    return point.load()
-
-
-def _load_file(path: Path) -> types.ModuleType:
-    contract.check_source(path)
-    spec = importlib.util.spec_from_file_location(LOCAL_MODULE, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[LOCAL_MODULE] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[LOCAL_MODULE]
-        raise
-    return module
 
 
 _current: Plugins | None = None

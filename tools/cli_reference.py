@@ -27,8 +27,8 @@ Every command with its options, as `ganlab COMMAND --help` has them. This page i
 `python tools/cli_reference.py`.
 
 Options of `ganlab` itself go before the command: `ganlab --debug run ...` shows the traceback of an error. Mistakes
-exit with 2 and one message, a run that failed with 1, one that was interrupted with 130 or 143, having saved. Plugins
-may add commands; `ganlab completion` makes the shell complete all of this.
+exit with 2 and one message, a run that failed with 1, one that was interrupted with 130, 143 or 129, having saved.
+Plugins may add commands; `ganlab completion` makes the shell complete all of this.
 """
 
 

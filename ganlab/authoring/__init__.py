@@ -1,5 +1,5 @@
 """Writing plugin packages from templates."""
 
-from ganlab.authoring.packages import TEMPLATES, NewPlugin, new_plugin
+from ganlab.authoring.packages import OTHERS, TEMPLATES, NewPlugin, new_plugin
 
-__all__ = ["TEMPLATES", "NewPlugin", "new_plugin"]
+__all__ = ["OTHERS", "TEMPLATES", "NewPlugin", "new_plugin"]

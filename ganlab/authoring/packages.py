@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,16 @@ TEMPLATES = {
     "evaluator": "evaluators",
     "strategy": "strategies",
     "optimizer": "optimizers",
+    "diagnostic": "diagnostics",
+    "features": "features",
+}
+# And what no experiment file names: started by options of `ganlab sweep`, or by itself.
+OTHERS = {"launcher": "launchers", "search": "searches", "tracker": "trackers", "command": "commands"}
+# How each of these is tried.
+_TRIED = {
+    "launcher": "ganlab sweep --gin {gin} --seeds 0..1 --launcher {component}",
+    "search": "ganlab sweep --gin {gin} --search {component} --grid 'experiment.critic_steps=[1, 5]'",
+    "command": "ganlab {command} --help",
 }
 _FOLDER = Path(__file__).parent / "templates"
 
@@ -34,13 +45,15 @@ class NewPlugin:
         folder: Its folder.
         module: The file with the component.
         experiment: The experiment file that uses it.
-        selector: The component's name in experiment files.
+        selector: The component's name in experiment files; that of a tracker or a command alone.
+        next: The command that tries it.
     """
 
     folder: Path
     module: Path
-    experiment: Path
+    experiment: Path | None
     selector: str
+    next: str
 
 
 def new_plugin(name: str, kind: str, directory: Path) -> NewPlugin:
@@ -48,7 +61,7 @@ def new_plugin(name: str, kind: str, directory: Path) -> NewPlugin:
 
     Args:
         name: What the distribution is called, and the folder.
-        kind: One of `TEMPLATES`.
+        kind: One of `TEMPLATES` or `OTHERS`.
         directory: Where the folder goes.
 
     Returns:
@@ -57,23 +70,33 @@ def new_plugin(name: str, kind: str, directory: Path) -> NewPlugin:
     Raises:
         PluginError: The name cannot be used or is taken, or the folder cannot be written. Nothing is left then.
     """
-    called = names(name, TEMPLATES[kind])
+    called = names(name, {**TEMPLATES, **OTHERS}[kind])
     folder = directory / name
     check_free(called, folder, discover())
     files = {
         "pyproject.toml": _FOLDER / "pyproject.toml.in",
         "README.md": _FOLDER / "README.md.in",
         ".gitignore": _FOLDER / "gitignore.in",
-        f"{called.component}.gin": _FOLDER / kind / "experiment.gin.in",
         f"src/{called.module}/__init__.py": _FOLDER / kind / "component.py.in",
         f"tests/test_{called.component}.py": _FOLDER / kind / "test.py.in",
     }
+    has_file = (_FOLDER / kind / "experiment.gin.in").is_file()
+    if has_file:
+        files[f"{called.component}.gin"] = _FOLDER / kind / "experiment.gin.in"
+    command = called.component.replace("_", "-")
+    selector = called.component if kind == "tracker" else command if kind == "command" else called.selector
+    tried = _TRIED.get(kind, "ganlab run --gin {gin}")
+    explained = kind in TEMPLATES
     values = {
         "distribution": called.distribution,
         "module": called.module,
         "component": called.component,
         "class_name": called.class_name,
-        "selector": called.selector,
+        "selector": selector,
+        "command": command,
+        "try_it": tried.format(gin=f"{called.component}.gin", component=called.component, command=command),
+        "verify": f"\nganlab verify --gin {called.component}.gin" if explained else "",
+        "explain": f", and `ganlab config explain {selector}` prints what can be set" if explained else "",
         "kind": kind,
         "kinds": called.kind,
         "contract": str(ganlab.CONTRACT),
@@ -91,4 +114,7 @@ def new_plugin(name: str, kind: str, directory: Path) -> NewPlugin:
     except OSError as error:
         raise PluginError(f"{folder} cannot be written: {error.strerror}. Choose another --directory.") from None
     module = folder / "src" / called.module / "__init__.py"
-    return NewPlugin(folder, module, folder / f"{called.component}.gin", called.selector)
+    experiment = folder / f"{called.component}.gin" if has_file else None
+    gin = shlex.quote(str(experiment))
+    following = tried.format(gin=gin, component=called.component, command=command)
+    return NewPlugin(folder, module, experiment, selector, following)

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 import traceback
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ganlab import __version__
-from ganlab.cli.messages import take_any_name, told, warn_plainly
+from ganlab.cli.messages import say, take_any_name, told, told_line, warn_plainly
+from ganlab.cli.process import finish, open_streams
 from ganlab.errors import GanlabError, TrainingFailedError, nearest
+from ganlab.terminal import lines
+
+if TYPE_CHECKING:
+    from ganlab.cli.plugin_commands import Added
 
 # Command name to the module that has a click command of that name.
 COMMANDS = {
@@ -29,6 +35,7 @@ COMMANDS = {
     "verify": "ganlab.cli.verify",
     "completion": "ganlab.cli.completion",
 }
+_ADDED = "ganlab.cli.added"
 USER_ERROR, FAILED, INTERRUPTED = 2, 1, 130
 
 
@@ -36,7 +43,7 @@ class GanlabGroup(click.Group):
     """The commands of ganlab and then those that plugins add; turns exceptions into messages and exit codes."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names that help shows: ganlab's own, since asking the plugins would import them all."""
+        """The names of ganlab's own commands, and of those that somebody added to this group."""
         return [*COMMANDS, *super().list_commands(ctx)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -44,21 +51,44 @@ class GanlabGroup(click.Group):
         if cmd_name in COMMANDS:
             command: click.Command = getattr(importlib.import_module(COMMANDS[cmd_name]), cmd_name)
             return command
-        if cmd_name not in self.commands:
-            from ganlab.plugins import current
-
-            for failure in current().notify("ganlab_register_commands", cli=self):
-                click.echo(f"Warning: {failure}", err=True)
-        return self.commands.get(cmd_name)
+        return self.commands.get(cmd_name) or self._added(ctx).find(cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Finds the command that the arguments begin with; one that is not there is an error with a suggestion."""
-        if self.get_command(ctx, args[0]) is None:
-            near = nearest(args[0], self.list_commands(ctx))
-            raise click.UsageError(f"No such command {args[0]!r}.{near}", ctx)
+        name = args[0]
+        if self.get_command(ctx, name) is None:
+            added = self._added(ctx)
+            if name in added.clashes:
+                raise click.UsageError(added.clashes[name], ctx)
+            raise click.UsageError(f"No such command {name!r}.{nearest(name, self._every_name(ctx))}", ctx)
         return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the commands, and then those of plugins, which are given half a second to name them."""
+        super().format_commands(ctx, formatter)
+        from ganlab.cli import plugin_help
+
+        rows = plugin_help.rows(list(COMMANDS))
+        if rows:
+            with formatter.section("Commands of plugins"):
+                formatter.write_dl([(told_line(name), told_line(about)) for name, about in rows])
+
+    def _added(self, ctx: click.Context) -> Added:
+        """The commands that plugins add, collected once; a plugin that fails to add its own is a warning."""
+        from ganlab.cli import plugin_commands
+
+        meta = ctx.find_root().meta
+        if _ADDED not in meta:
+            meta[_ADDED] = plugin_commands.added(plugin_commands.in_use(), COMMANDS)
+            for failure in meta[_ADDED].failures:
+                say(f"Warning: {failure}", err=True)
+        found: Added = meta[_ADDED]
+        return found
+
+    def _every_name(self, ctx: click.Context) -> list[str]:
+        return [*self.list_commands(ctx), *self._added(ctx).commands]
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command. A mistake of the user's is one message and exit code 2, a failed run exit code 1."""
@@ -70,15 +100,18 @@ class GanlabGroup(click.Group):
         except TrainingFailedError as error:
             _report(ctx, error)
             ctx.exit(FAILED)
+        except click.ClickException as error:
+            vars(error)["message"] = lines(error.message)
+            raise
         except KeyboardInterrupt:
-            click.echo("Interrupted.", err=True)
+            say("Interrupted.", err=True)
             ctx.exit(INTERRUPTED)
 
 
 def _report(ctx: click.Context, error: Exception) -> None:
     if ctx.params.get("debug"):
-        traceback.print_exception(error)
-    click.echo(f"Error: {told(error)}", err=True)
+        say("".join(traceback.format_exception(error)), err=True)
+    say(f"Error: {told(error)}", err=True)
 
 
 @click.group(
@@ -94,6 +127,7 @@ def cli(debug: bool) -> None:
 
 def main() -> None:
     """The entry point `ganlab`."""
+    open_streams()
     take_any_name()
     warn_plainly()
     if "_GANLAB_COMPLETE" in os.environ:  # a shell asks what could come next
@@ -101,4 +135,4 @@ def main() -> None:
 
         completing.install(cli)
         completion.register()
-    cli.main(prog_name="ganlab")
+    sys.exit(finish(lambda: cli.main(prog_name="ganlab")))

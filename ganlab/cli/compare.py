@@ -7,8 +7,10 @@ from pathlib import Path
 
 import click
 
+from ganlab.cli.messages import say
 from ganlab.cli.tables import table_console
 from ganlab.errors import RunError
+from ganlab.terminal import line
 
 
 @click.command("compare")
@@ -66,7 +68,7 @@ def compare(
 
         _write(html_file, report(comparison))
     if as_json:
-        click.echo(json.dumps(as_data(comparison), indent=2, allow_nan=False))
+        say(json.dumps(as_data(comparison), indent=2, allow_nan=False))
         return
 
     from ganlab.comparing.table import print_tables
@@ -75,7 +77,7 @@ def compare(
     print_tables(comparison, console)
     for path in (csv_file, html_file):
         if path is not None:
-            click.echo(f"Wrote {path}")
+            say(f"Wrote {line(path)}")
 
 
 def _write(path: Path, text: str) -> None:
@@ -84,4 +86,4 @@ def _write(path: Path, text: str) -> None:
     try:
         write_atomically(path, text)
     except OSError as error:
-        raise RunError(f"{path} cannot be written: {error.strerror}. Choose another file.") from None
+        raise RunError(f"{line(path)} cannot be written: {error.strerror}. Choose another file.") from None

@@ -5,21 +5,23 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import itertools
-import json
-import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
+from ganlab.paths import walk
 from ganlab.plugins import GROUP
+from ganlab.terminal import line
 
 Completer = Callable[[click.Context, str], Iterable[CompletionItem | str]]
 
 # People wait for an answer: no more folders than this are looked into, and none deeper.
 _FOLDERS, _DEPTH = 2000, 4
+# Nor more runs read, should the latest be none that can be.
+_TRIED = 5
 _RUN, _SWEEP = "run.json", "sweep.json"
 
 
@@ -49,7 +51,7 @@ def folders(ctx: click.Context, incomplete: str, *, marker: str = _RUN) -> Itera
     yield CompletionItem(incomplete, type="dir")
     start = Path(incomplete or "runs/")
     begin = start if not incomplete or incomplete.endswith("/") else start.parent
-    for folder, below, files in itertools.islice(os.walk(begin), _FOLDERS):
+    for folder, below, files in itertools.islice(walk(begin), _FOLDERS):
         path = Path(folder)
         if marker in files and path != begin:
             yield str(path)
@@ -63,20 +65,22 @@ def checkpoints(ctx: click.Context, incomplete: str) -> Iterator[str]:
     """The steps of the run's checkpoints."""
     for run in _given(ctx):
         for path in sorted(Path(run, "checkpoints").glob("step-*")):
-            yield str(int(path.name.partition("-")[2]))
+            step = path.name.partition("-")[2]
+            if step.isascii() and step.isdigit():
+                yield step.lstrip("0") or "0"
 
 
 def metrics(ctx: click.Context, incomplete: str) -> Iterator[str]:
     """The metrics of a run among those that the command is about, or of the latest."""
     info = _some_run(ctx)
-    yield from info.get("metrics", {})
+    yield from _table(info, "metrics")
     for kind in ("evaluation", "diagnostics"):
-        yield from (f"{kind}/{name}" for name in info.get(kind, {}))
+        yield from (f"{kind}/{name}" for name in _table(info, kind))
 
 
 def run_settings(ctx: click.Context, incomplete: str) -> Iterator[str]:
     """The settings of a run among those that the command is about."""
-    yield from _some_run(ctx).get("settings", {})
+    yield from _table(_some_run(ctx), "settings")
 
 
 def settings(ctx: click.Context, incomplete: str) -> Iterator[str]:
@@ -106,6 +110,15 @@ def components(ctx: click.Context, incomplete: str, *, kind: str | None = None) 
             yield CompletionItem(component.name, help=component.summary)
 
 
+def explained(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem | str]:
+    """Names of components with their kinds, and the tags of metrics."""
+    from ganlab.config.metrics import metric_names
+    from ganlab.config.names import Names
+
+    yield from components(ctx, incomplete)
+    yield from metric_names(Names(_installed()))
+
+
 def plugins(ctx: click.Context, incomplete: str) -> Iterator[str]:
     """Names of plugins that are installed; none is imported."""
     yield from sorted(point.name for point in importlib.metadata.entry_points(group=GROUP))
@@ -125,7 +138,7 @@ _COMPLETERS: dict[str, Completer] = {
     "--metric": metrics,
     "--objective": metrics,
     "--by": run_settings,
-    "explain NAME": components,
+    "explain NAME": explained,
     "check NAME": components,
     "RUN": folders,
     "SWEEP": functools.partial(folders, marker=_SWEEP),
@@ -169,6 +182,8 @@ def _completed(complete: Completer, ctx: click.Context, incomplete: str) -> list
         ]
     except Exception:
         return []
+    # The shell takes what it is given by lines, and shows it: a stranger's name may hold line ends and escapes.
+    items = [item for item in items if line(item.value) == item.value]
     return [item for item in items if item.type != "plain" or item.value.startswith(incomplete)]
 
 
@@ -186,12 +201,22 @@ def _given(ctx: click.Context) -> list[str]:
 
 
 def _some_run(ctx: click.Context) -> dict[str, Any]:
-    """What run.json says of a run among those that the command is about, or of the latest."""
+    """The run.json of a run that the command names, or of the latest run that can be read."""
+    from ganlab.errors import GanlabError
+    from ganlab.runs import Run
+
     found = [path for root in _given(ctx) or ["runs"] for path in _runs(root)]
-    if not found:
-        return {}
-    info: dict[str, Any] = json.loads(max(found, key=lambda path: path.stat().st_mtime).read_bytes())
-    return info
+    for path in sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)[:_TRIED]:
+        try:
+            return Run(path.parent).info
+        except GanlabError:
+            continue
+    return {}
+
+
+def _table(info: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = info.get(name)
+    return value if isinstance(value, dict) else {}
 
 
 def _runs(root: str) -> list[Path]:

@@ -6,10 +6,11 @@ import inspect
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ganlab.cli.messages import say
 from ganlab.cli.options import (
     BESIDE_GIN,
     HERE,
@@ -19,7 +20,13 @@ from ganlab.cli.options import (
     read_experiment,
     use_plugins,
 )
+from ganlab.errors import ConfigError
 from ganlab.telemetry.jsonl import to_json
+
+if TYPE_CHECKING:
+    from ganlab.config.metrics import MetricHelp
+    from ganlab.config.names import Names
+    from ganlab.plugins import Plugins
 
 
 @click.group("config")
@@ -46,9 +53,9 @@ def show(
     use_plugins(no_plugin, plugin_file, gin_files[0])
     recipe = read_experiment(gin_files, params)
     if as_json:
-        click.echo(json.dumps(to_json(flatten(recipe)), indent=2))
+        say(json.dumps(to_json(flatten(recipe)), indent=2))
     else:
-        click.echo(render(recipe, defaults=True), nl=False)
+        say(render(recipe, defaults=True), nl=False)
 
 
 @config.command("explain")
@@ -56,30 +63,69 @@ def show(
 @plugin_options(HERE)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead.")
 def explain(name: str, no_plugin: tuple[str, ...], plugin_file: Path | None, as_json: bool) -> None:
-    """Explains NAME: its parameters with types and defaults, and its documentation.
+    """Explains NAME: a component with its parameters and documentation, or a metric.
 
-    NAME is `experiment`, a component such as `constraints.gradient_penalty`, or its last part where that is unique.
-    """
+    NAME is `experiment`, a component such as `constraints.gradient_penalty`, or its last part where that is unique; or
+    a metric's tag as TensorBoard and metrics.jsonl have it, such as `critic/loss`.
+
+    \b
+    ganlab config explain gradient_penalty
+    ganlab config explain critic/loss
+    ganlab config explain constraints/gradient_penalty/slope
+    """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
+    from ganlab.config.metrics import explain_metric, metric_names
     from ganlab.config.names import EXPERIMENT, Names
 
     found = use_plugins(no_plugin, plugin_file or plugin_file_in(Path()))
     names = Names(found)
-    selector = EXPERIMENT if name == EXPERIMENT else names.component(name.removeprefix("@").removesuffix("()"))
-    origin = ""
-    if selector != EXPERIMENT:
-        kind, _, last = selector.partition(".")
-        plugin = found.component(kind, last).plugin
-        origin = f" ({plugin.distribution} {plugin.version}".rstrip() + ")"
+    asked = name.removeprefix("@").removesuffix("()")
+    if not names.known(asked) and asked != EXPERIMENT and ("/" in name or name in metric_names(names)):
+        _explain_metric(explain_metric(name, names), found, as_json=as_json)
+        return
+    selector = EXPERIMENT if name == EXPERIMENT else _component(asked, names)
+    origin = "" if selector == EXPERIMENT else _origin(found, selector)
     make = names.make(selector)
     if as_json:
         settings = [_as_data(parameter) for parameter in names.parameters(selector).values()]
         data = {"name": selector, "origin": origin.strip(" ()"), "parameters": settings}
         # A default may be anything; what JSON has no word for is said as Python says it.
-        click.echo(json.dumps({**to_json(data), "documentation": _documentation(make)}, indent=2, default=repr))
+        say(json.dumps({**to_json(data), "documentation": _documentation(make)}, indent=2, default=repr))
         return
     lines = [f"{selector}{origin}", ""]
     lines += [_setting(selector, parameter) for parameter in names.parameters(selector).values()]
-    click.echo("\n".join([*lines, "", _documentation(make)]).rstrip())
+    say("\n".join([*lines, "", _documentation(make)]).rstrip())
+
+
+def _component(name: str, names: Names) -> str:
+    from ganlab.config.metrics import ending
+
+    try:
+        return names.component(name)
+    except ConfigError as error:
+        if metrics := ending(name, names):
+            raise ConfigError(f"{error} Metrics that end so: {', '.join(metrics)}.") from None
+        raise
+
+
+def _explain_metric(metric: MetricHelp, found: Plugins, *, as_json: bool) -> None:
+    import textwrap
+
+    origin = _origin(found, metric.selector) if metric.selector else ""
+    if as_json:
+        data = {"name": metric.name, "origin": origin.strip(" ()"), "logged_by": metric.selector}
+        say(json.dumps({**data, "documentation": "\n\n".join(metric.texts)}, indent=2))
+        return
+    logged = f"logged by {metric.selector}{origin}" if metric.selector else "logged by ganlab"
+    say(f"{metric.name}, {logged}")
+    for text in metric.texts:
+        lines = text if "\n" in text else textwrap.fill(text, 100, break_long_words=False)
+        say(f"\n{lines}")
+
+
+def _origin(found: Plugins, selector: str) -> str:
+    kind, _, last = selector.partition(".")
+    plugin = found.component(kind, last).plugin
+    return f" ({plugin.distribution} {plugin.version}".rstrip() + ")"
 
 
 def _setting(selector: str, parameter: inspect.Parameter) -> str:

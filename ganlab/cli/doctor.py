@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from ganlab.cli.messages import say
 from ganlab.lazy import INSTALL_TENSORFLOW, USE_TENSORFLOW
 
 _PROBE_SECONDS = 180
@@ -56,14 +57,14 @@ def doctor(as_json: bool) -> None:
     """
     findings = examine()
     if as_json:
-        click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
+        say(json.dumps([asdict(finding) for finding in findings], indent=2))
     else:
         width = max(len(finding.subject) for finding in findings)
         for finding in findings:
-            click.echo(f"{finding.state:6}  {finding.subject:{width}}  {finding.detail}")
+            say(f"{finding.state:6}  {finding.subject:{width}}  {finding.detail}")
     broken = sum(finding.state == "broken" for finding in findings)
     if not as_json:
-        click.echo(f"\n{broken} broken." if broken else "\nAll is well.")
+        say(f"\n{broken} broken." if broken else "\nAll is well.")
     if broken:
         raise click.exceptions.Exit(1)
 
@@ -182,6 +183,8 @@ def plugin_findings() -> Iterator[Finding]:
             yield Finding(f"plugin {row.name}", "broken", f"{origin}: {row.reason}; {advice}")
         else:
             yield Finding(f"plugin {row.name}", "ok" if row.status == "loaded" else "note", f"{origin}, {row.status}")
+        for warning in row.warnings:
+            yield Finding(f"plugin {row.name}", "note", warning)
     for clash in current.clashes.values():
         yield Finding("plugins", "broken", clash)
 

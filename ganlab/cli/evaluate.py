@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
+from ganlab.cli.messages import say
 from ganlab.cli.options import OF_THE_RUN, plugin_options, use_plugins
 from ganlab.cli.quiet import start_tensorflow
-from ganlab.cli.tables import table_console
+from ganlab.cli.tables import cell, table_console
 from ganlab.errors import ConfigError
 from ganlab.importing import printing_to_stderr
+from ganlab.terminal import line
 
 
 @click.command("evaluate")
@@ -59,12 +60,15 @@ def evaluate(
     ganlab evaluate runs/quickstart/20260801-120000-s0-1f2e --evaluator frechet_distance
     ganlab evaluate RUN --evaluator kid --param 'evaluators.kid.features=@features.classifier()'
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
+    from ganlab.config import overrides
     from ganlab.runs import Run
+    from ganlab.runs.health import complaints_of, name_of
     from ganlab.runs.lock import locked
 
     measured = Run(run)
     use_plugins(no_plugin, plugin_file)
-    chosen = [f"experiment.evaluators=[{', '.join(map(_reference, evaluators))}]"] if evaluators else []
+    asked = " ".join(f"--evaluator {name!r}" for name in evaluators)
+    chosen = [overrides.evaluators(evaluators, asked)] if evaluators else []
     recipe = measured.recipe([*chosen, *params])
     wanted = recipe.arguments.get("evaluators", [])
     if not wanted:
@@ -74,7 +78,8 @@ def evaluate(
         )
     with printing_to_stderr() if as_json else contextlib.nullcontext():  # what parts print is no JSON
         start_tensorflow()
-        from ganlab.composition import make
+        from ganlab.composition import make, unique_names
+        from ganlab.training.evaluation import diagnosed
         from ganlab.training.reading import find_checkpoint
 
         step = find_checkpoint(measured, checkpoint).step
@@ -84,23 +89,24 @@ def evaluate(
                 "out --save or --checkpoint."
             )
         with locked(measured) if save else contextlib.nullcontext():
-            figures = measured.evaluate(make(wanted), checkpoint=step)
+            made = make(wanted)
+            figures = measured.evaluate(made, checkpoint=step)
+            said = diagnosed(unique_names(made), made, figures)
+            wrong = [f"{name}: {sentence}" for name, sentence in said.items() if sentence]
             if save:
-                measured.update(evaluation={**measured.info.get("evaluation", {}), **figures})
+                others = [one for one in complaints_of(measured.info) or () if name_of(one) not in said]
+                figures_now = {**measured.info.get("evaluation", {}), **figures}
+                measured.update(evaluation=figures_now, health=[*others, *wrong])
     if as_json:
         from ganlab.telemetry.jsonl import to_json
 
-        click.echo(json.dumps(to_json({"run": str(run), "step": step, "evaluation": figures}), indent=2))
+        found = {"run": str(run), "step": step, "evaluation": figures, "health": wrong}
+        say(json.dumps(to_json(found), indent=2))
         return
-    click.echo(f"{run}, step {step}:\n")
+    say(f"{line(run)}, step {step}:\n")
     _print_table(figures)
-
-
-def _reference(text: str) -> str:
-    """What an experiment file would say for an evaluator that is named in full, in short, or by a reference."""
-    if re.fullmatch(r"[\w/.]+", text):
-        return f"@{text if '.' in text else f'evaluators.{text}'}()"
-    return text
+    for sentence in wrong:
+        say(f"- {line(sentence)}", err=True)
 
 
 def _print_table(figures: Mapping[str, float]) -> None:
@@ -112,7 +118,7 @@ def _print_table(figures: Mapping[str, float]) -> None:
     table.add_column("figure")
     table.add_column("value", justify="right")
     for row in _rows(figures):
-        table.add_row(*row)
+        table.add_row(*map(cell, map(line, row)))
     console.print(table)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ganlab.cli.messages import say
 from ganlab.cli.options import OF_THE_RUN, plugin_options, use_plugins
 from ganlab.cli.quiet import start_tensorflow
 from ganlab.exporting import FORMATS
@@ -64,9 +65,9 @@ def export(
     from ganlab import exporting
 
     told = exporting.export(exported, output, format=format, checkpoint=checkpoint)
-    click.echo(f"Wrote {output}: the generator at step {told['step']}, as {told['model']}.")
+    say(f"Wrote {output}: the generator at step {told['step']}, as {told['model']}.")
     if told["checked"]:
-        click.echo("Read back, it draws the same samples.")
+        say("Read back, it draws the same samples.")
     else:
-        click.echo("It was not read back, for want of a runtime: pip install onnxruntime, and see its README.md.")
-    click.echo(f"How to load it: {output / 'README.md'}")
+        say("It was not read back, for want of a runtime: pip install onnxruntime, and see its README.md.")
+    say(f"How to load it: {output / 'README.md'}")

@@ -6,13 +6,38 @@ import sys
 import warnings
 from typing import Any
 
+import click
+
+from ganlab.terminal import line, lines
+
 # Letters of a line of a message, and of its end where it is longer: a value may be a file's whole content.
 _LONGEST, _END = 1500, 300
 
 
 def told(error: Exception) -> str:
     """An error's message with lines of a bearable length, and with control characters as escapes."""
-    return "\n".join(_shortened(_escaped(line)) for line in str(error).split("\n"))
+    return "\n".join(map(_shortened, lines(error).split("\n")))
+
+
+def say(text: object = "", *, err: bool = False, nl: bool = True) -> None:
+    """Prints text, with control characters as escapes.
+
+    Args:
+        text: Its line ends stay: what is a stranger's in it passes through `terminal.line` before.
+        err: On standard error.
+        nl: With a line end behind it.
+    """
+    click.echo(lines(text), err=err, nl=nl)
+
+
+def confirm(question: str) -> bool:
+    """Asks for yes or no at the terminal."""
+    return click.confirm(line(question))
+
+
+def told_line(text: str) -> str:
+    """A text as one line of a bearable length, with control characters as escapes."""
+    return _shortened(line(text))
 
 
 def take_any_name() -> None:
@@ -35,11 +60,7 @@ def warn_plainly() -> None:
     warnings.formatwarning = plain
 
 
-def _escaped(line: str) -> str:
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in line)
-
-
-def _shortened(line: str) -> str:
-    if len(line) <= _LONGEST:
-        return line
-    return f"{line[: _LONGEST - _END]} [... {len(line) - _LONGEST} letters ...] {line[-_END:]}"
+def _shortened(text: str) -> str:
+    if len(text) <= _LONGEST:
+        return text
+    return f"{text[: _LONGEST - _END]} [... {len(text) - _LONGEST} letters ...] {text[-_END:]}"

@@ -10,9 +10,11 @@ from typing import Any
 
 import click
 
+from ganlab.cli import plugin_commands
+from ganlab.cli.messages import say
 from ganlab.cli.options import HERE, plugin_file_in, plugin_options, use_plugins
 from ganlab.cli.subcommands import Subcommands
-from ganlab.cli.tables import table_console
+from ganlab.cli.tables import cell, table_console
 from ganlab.plugins import KINDS, Component, Plugin, Plugins
 
 
@@ -34,17 +36,26 @@ def plugins(ctx: click.Context, as_json: bool, no_plugin: tuple[str, ...], plugi
             raise click.UsageError(f"Options of 'ganlab plugins {ctx.invoked_subcommand}' go after its name.", ctx)
         return
     found = use_plugins(no_plugin, plugin_file or plugin_file_in(Path()))
+    added = _commands(found)
+    for failure in added.failures:
+        say(f"Warning: {failure}", err=True)
     if as_json:
-        click.echo(json.dumps(_as_data(found), indent=2))
+        say(json.dumps(_as_data(found, added), indent=2))
         return
-    _print_table(found)
+    _print_table(found, added)
     if ctx.find_root().params.get("debug"):
         for row in found.rows:
             if row.error:
-                click.echo(f"\n{row.name}:\n{row.error}")
+                say(f"\n{row.name}:\n{row.error}")
 
 
-def _as_data(found: Plugins) -> dict[str, Any]:
+def _commands(found: Plugins) -> plugin_commands.Added:
+    from ganlab.cli import COMMANDS
+
+    return plugin_commands.added(found, COMMANDS)
+
+
+def _as_data(found: Plugins, added: plugin_commands.Added) -> dict[str, Any]:
     return {
         "components": [
             {
@@ -58,18 +69,22 @@ def _as_data(found: Plugins) -> dict[str, Any]:
             }
             for component in found.components.values()
         ],
+        "commands": [
+            {"name": name, "summary": plugin_commands.summary(command), "plugin": plugin.name}
+            for name, (command, plugin) in added.commands.items()
+        ],
         "plugins": [asdict(row) for row in found.rows],
-        "clashes": list(found.clashes.values()),
+        "clashes": [*found.clashes.values(), *added.clashes.values()],
     }
 
 
-def _print_table(found: Plugins) -> None:
+def _print_table(found: Plugins, added: plugin_commands.Added) -> None:
     from rich.table import Table
 
     console = table_console()
     table = Table(box=None, header_style="bold", pad_edge=False)
     unused = [row for row in found.rows if row.status != "loaded"]
-    names = [component.name for component in found.components.values()] + [row.name for row in unused]
+    names = [c.name for c in found.components.values()] + [row.name for row in unused] + [*added.commands]
     table.add_column("kind", no_wrap=True, min_width=max(map(len, KINDS)))
     table.add_column("name", no_wrap=True, min_width=max(map(len, names), default=4))
     table.add_column("summary", overflow="fold", ratio=1)
@@ -83,9 +98,13 @@ def _print_table(found: Plugins) -> None:
         for component in sorted((c for c in found.components.values() if c.kind == kind), key=lambda c: c.name):
             clash = found.clashes.get((kind, component.name))
             about = (clash, "") if clash else (component.summary, _origin(component.plugin))
-            table.add_row(*map(_plain, (kind, component.name, *about, _status(found, component))))
+            table.add_row(*map(cell, (kind, component.name, *about, _status(found, component))))
+    for name, (command, plugin) in sorted(added.commands.items()):
+        table.add_row(*map(cell, ("command", name, plugin_commands.summary(command), _origin(plugin), "loaded")))
+    for name, clash in sorted(added.clashes.items()):
+        table.add_row(*map(cell, ("command", name, clash, "", "clash")))
     for row in unused:
-        table.add_row(*map(_plain, ("plugin", row.name, row.reason if row.error else "", _origin(row), row.status)))
+        table.add_row(*map(cell, ("plugin", row.name, row.reason if row.error else "", _origin(row), row.status)))
     console.print(table)
 
 
@@ -97,9 +116,3 @@ def _origin(plugin: Plugin) -> str:
     path = Path(plugin.distribution)
     distribution = os.path.relpath(path) if path.is_absolute() else plugin.distribution
     return f"{distribution} {plugin.version}".rstrip()
-
-
-def _plain(text: str) -> Any:
-    from rich.text import Text
-
-    return Text(text)  # not markup: a summary may have brackets

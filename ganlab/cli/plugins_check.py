@@ -8,18 +8,21 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ganlab.cli.messages import say
 from ganlab.cli.options import HERE, plugin_file_in, plugin_options, use_plugins
-from ganlab.cli.tables import table_console
+from ganlab.cli.tables import cell, table_console
 from ganlab.errors import MissingDependencyError, PluginError, nearest
+from ganlab.importing import printing_to_stderr
 from ganlab.plugins import KINDS, LOCAL_MODULE, UNUSABLE, Component, Plugins
 from ganlab.testing.checking import Checked
+from ganlab.testing.settings import settings
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,23 +30,59 @@ if TYPE_CHECKING:
 _FAILED = 1
 
 
+def _shape(ctx: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, ...] | None:
+    if value is None:
+        return None
+    try:
+        sizes = tuple(int(part) for part in value.strip("()[] ").rstrip(",").replace("x", ",").split(","))
+    except ValueError:
+        sizes = ()
+    if len(sizes) not in (1, 3) or not all(1 <= size <= 1024 for size in sizes):
+        raise click.BadParameter(
+            f"{value!r} must be a length, such as 2, or height, width and channels, such as 16,16,3."
+        )
+    return sizes
+
+
 @click.command("check")
 @click.argument("name", required=False)
+@click.option(
+    "--param",
+    "params",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Make a component with this setting, such as 'constraints.gradient_penalty.weight=1'. May be given several "
+    "times.",
+)
+@click.option(
+    "--shape",
+    callback=_shape,
+    metavar="SHAPE",
+    help="The shape of an example for constraints, architectures and evaluators, such as 2 or 16,16,3; by default the "
+    "first of some that the component accepts.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @plugin_options(HERE)
 @click.pass_context
 def check(
-    ctx: click.Context, name: str | None, as_json: bool, no_plugin: tuple[str, ...], plugin_file: Path | None
+    ctx: click.Context,
+    name: str | None,
+    params: tuple[str, ...],
+    shape: tuple[int, ...] | None,
+    as_json: bool,
+    no_plugin: tuple[str, ...],
+    plugin_file: Path | None,
 ) -> None:
     """Holds components to the contract: pure, per example, the same on 1, 2 and 4 replicas, resumed, compiled.
 
     NAME is a plugin, a distribution or one component, such as constraints.r1; left out, it is the plugin file. Each
-    component is made with its default parameters and tested by its class in ganlab.testing, which needs pytest; some
-    seconds each. Exits with 0 if all that was checked passed, and with 1 otherwise, or if nothing could be checked.
+    component is made with its default parameters, or those of --param, and tested by its class in ganlab.testing,
+    which needs pytest; some seconds each. Exits with 0 if all that was checked passed, and with 1 otherwise, or if
+    nothing could be checked.
 
     \b
     ganlab plugins check my-plugin
-    ganlab plugins check constraints.gradient_penalty
+    ganlab plugins check constraints.gradient_penalty --param weight=1 --shape 16,16,3
     ganlab plugins check --plugin-file mine.py
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
     local = plugin_file or plugin_file_in(Path())
@@ -51,11 +90,19 @@ def check(
     if name is None and local is None:
         raise click.UsageError("Say what to check: NAME, such as constraints.gradient_penalty, or --plugin-file PATH.")
     components, rows = _asked_for(found, name or LOCAL_MODULE)
-    _check_packages()
-    shown = _shown(components, rows, local, no_plugin, as_json=as_json)
+    settings(components, params)  # that they can be
+    if components:
+        _check_packages()
+    asked = {
+        "plugin_file": str(local.resolve()) if local else None,
+        "no_plugin": list(no_plugin),
+        "params": list(params),
+        "shape": shape,
+    }
+    shown = _shown(components, rows, asked, as_json=as_json)
     if as_json:
         passed = _all_passed(shown)
-        click.echo(json.dumps({"passed": passed, "components": [asdict(row) for row in shown]}, indent=2))
+        say(json.dumps({"passed": passed, "components": [asdict(row) for row in shown]}, indent=2))
     if not _all_passed(shown):
         ctx.exit(_FAILED)
 
@@ -90,15 +137,38 @@ def _asked_for(found: Plugins, name: str) -> tuple[list[Component], list[Checked
         if row.status in UNUSABLE
     ]
     rows += [
+        Checked(f"plugin {row.name}", "failed", failures={"hooks": "\n".join(row.warnings)})
+        for row in plugins
+        if row.warnings
+    ]
+    rows += [
         Checked(f"plugin {row.name}", "not checked", reason="It is disabled.")
         for row in plugins
         if row.status == "disabled"
     ]
     names = {row.name for row in plugins}
-    components = [component for component in found.components.values() if component.plugin.name in names]
+    components = [
+        component
+        for key, component in found.components.items()
+        if component.plugin.name in names and key not in found.clashes  # of which each is there by its qualified name
+    ]
+    for row in plugins:
+        rows += _of_hooks(found, row.name)
     if not components and not rows:
         rows = [Checked(f"plugin {row.name}", "not checked", reason="It offers no components.") for row in plugins]
     return components, rows
+
+
+def _of_hooks(found: Plugins, name: str) -> list[Checked]:
+    """A row for the hooks of a plugin that offer no component: those of a tracker, and of commands."""
+    from ganlab.testing import hooks
+
+    with printing_to_stderr():
+        told = {test: check() for test, check in hooks.checks(hooks.calls_of(found, name)).items()}
+    failures = {test: problem for test, problem in told.items() if problem}
+    status = "failed" if failures else "passed"
+    row = Checked(f"hooks of {name}", status, passed=len(told) - len(failures), failures=failures)
+    return [row] if told else []
 
 
 def _check_packages() -> None:
@@ -116,8 +186,7 @@ def _check_packages() -> None:
 def _shown(
     components: Sequence[Component],
     rows: Sequence[Checked],
-    local: Path | None,
-    no_plugin: Sequence[str],
+    asked: Mapping[str, Any],
     *,
     as_json: bool,
 ) -> list[Checked]:
@@ -128,22 +197,21 @@ def _shown(
     width = max([len(f"{c.kind}.{c.name}") for c in components] + [len(row.component) for row in rows])
     every: list[Checked] = []
     with errors.status("Checking ..."):
-        for row in [*rows, *_checked(components, local, no_plugin)]:
+        for row in [*rows, *_checked(components, asked)]:
             every.append(row)
             if not as_json:
                 _print_row(console, row, width)
     return every
 
 
-def _checked(components: Sequence[Component], local: Path | None, no_plugin: Sequence[str]) -> Iterator[Checked]:
+def _checked(components: Sequence[Component], asked: Mapping[str, Any]) -> Iterator[Checked]:
     """Checks components in another process; yields each as it is done."""
     if not components:
         return
     reading, writing = os.pipe()
     specification = {
         "components": [[component.kind, component.name] for component in components],
-        "plugin_file": str(local.resolve()) if local else None,
-        "no_plugin": list(no_plugin),
+        **asked,
         "report": writing,
     }
     # -P: the working directory is no place for modules, as under the command itself.
@@ -183,10 +251,10 @@ def _print_row(console: Console, row: Checked, width: int) -> None:
     table.add_column(width=min(width, 40), overflow="fold")
     table.add_column(width=len("not checked"), no_wrap=True)
     table.add_column(ratio=1)
-    table.add_row(row.component, Text(row.status, style=style), Text(_told(row)))
+    table.add_row(cell(row.component), cell(row.status, style=style), cell(_told(row)))
     console.print(table)
     for test, message in row.failures.items():
-        console.print(Padding(Text.assemble((test, "bold"), "\n", message), (0, 0, 0, 2)))
+        console.print(Padding(Text.assemble(cell(test, style="bold"), "\n", cell(message)), (0, 0, 0, 2)))
 
 
 def _told(row: Checked) -> str:

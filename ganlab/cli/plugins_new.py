@@ -7,14 +7,15 @@ from pathlib import Path
 
 import click
 
-from ganlab.authoring import TEMPLATES, new_plugin
+from ganlab.authoring import OTHERS, TEMPLATES, new_plugin
+from ganlab.cli.messages import say
 
 
 @click.command("new")
 @click.argument("name")
 @click.option(
     "--kind",
-    type=click.Choice(list(TEMPLATES)),
+    type=click.Choice([*TEMPLATES, *OTHERS]),
     default=next(iter(TEMPLATES)),
     show_default=True,
     help="What the package offers.",
@@ -34,5 +35,5 @@ def new(name: str, kind: str, directory: Path) -> None:
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
     made = new_plugin(name, kind, directory)
     folder = shlex.quote(str(made.folder))
-    click.echo(f"Wrote {made.folder}: the {kind} {made.selector}, in {made.module}.\n\nNext:")
-    click.echo(f"  pip install -e {folder}\n  pytest {folder}\n  ganlab run --gin {shlex.quote(str(made.experiment))}")
+    say(f"Wrote {made.folder}: the {kind} {made.selector}, in {made.module}.\n\nNext:")
+    say(f"  pip install -e {folder}\n  pytest {folder}\n  {made.next}")

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ganlab.cli.messages import say
 from ganlab.cli.options import BESIDE_GIN, experiment_options, plugin_options, read_experiment, use_plugins
+from ganlab.cli.process import unheard
 from ganlab.cli.quiet import start_tensorflow
+from ganlab.signals import exit_code
+from ganlab.terminal import line
 
 if TYPE_CHECKING:
     from ganlab.recipes import Recipe
     from ganlab.runs import Run
-
-# A run that was told to stop has done so in good order; its exit code still says by what, as shells count signals.
-_SIGNALS = {"SIGINT": 130, "SIGTERM": 143}
 
 
 @click.command("run")
@@ -34,7 +36,8 @@ _SIGNALS = {"SIGINT": 130, "SIGTERM": 143}
 @click.option(
     "--allow-changes",
     is_flag=True,
-    help="With --resume: go on although --gin, --param, --seed or the run's config.gin now say something else.",
+    help="With --resume: go on although --gin, --param, --seed or the run's config.gin now say something else, or data "
+    "or the code of plugins have changed.",
 )
 @click.option("--dry-run", is_flag=True, help="Print the whole resolved experiment, and stop.")
 @plugin_options(BESIDE_GIN)
@@ -59,6 +62,8 @@ def run(
     ganlab run --gin mine.gin --param experiment.steps=100 --seed 3
     ganlab run --resume runs/mine/20260801-120000-s3-1f2e
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
+    from ganlab.runs import check_place, new_run_path
+
     if resume is not None:
         if name is not None:
             raise click.UsageError("--resume goes on in the run's own folder: leave out --name.")
@@ -68,22 +73,22 @@ def run(
             raise click.UsageError("Say what to run: --gin FILE, such as --gin quickstart, or --resume RUN.")
         if allow_changes:
             raise click.UsageError("--allow-changes is for --resume RUN; a new run has nothing to differ from.")
-        path, experiment = None, _described(gin_files, params, seed, no_plugin, plugin_file)
+        experiment = _described(gin_files, params, seed, no_plugin, plugin_file)
+        path = new_run_path(runs, Path(gin_files[0]).stem, experiment.arguments.get("seed", 0), name)
+        check_place(path)  # before TensorFlow, which takes seconds
     if dry_run:
         from ganlab.config import render
 
-        click.echo(render(experiment, defaults=True), nl=False)
+        say(render(experiment, defaults=True), nl=False)
         return
-    if path is None:
-        from ganlab.runs import check_place, new_run_path
-
-        path = new_run_path(runs, Path(gin_files[0]).stem, experiment.arguments.get("seed", 0), name)
-        check_place(path)  # before TensorFlow, which takes seconds
     finished = _train(experiment, path, resume=resume is not None, allow_changes=allow_changes)
     info = finished.info
-    click.echo(last_screen(finished) if info.get("chief", True) else "Worker done; the run is where the chief's is.")
-    if info.get("status") == "interrupted":
-        ctx.exit(_SIGNALS.get(str(info.get("signal")), _SIGNALS["SIGINT"]))
+    interrupted = info.get("status") == "interrupted"
+    with unheard() if interrupted else contextlib.nullcontext():
+        say(last_screen(finished) if info.get("chief", True) else "Worker done; the run is where the chief's is.")
+    if interrupted:
+        # It has stopped in good order; the exit code still says by what.
+        ctx.exit(exit_code(str(info.get("signal"))))
 
 
 def last_screen(finished: Run) -> str:
@@ -95,11 +100,12 @@ def last_screen(finished: Run) -> str:
         values = info.get(title) or {}
         width = max(map(len, values), default=0)
         if values:
-            lines += ["", f"Last {title}:", *(f"  {name:<{width}}  {_number(v)}" for name, v in values.items())]
-    lines += ["", f"Run: {finished.path}"]
+            shown = (f"  {line(name):<{width}}  {line(_number(value))}" for name, value in values.items())
+            lines += ["", f"Last {title}:", *shown]
+    lines += ["", f"Run: {line(finished.path)}"]
     if status == "interrupted":
-        lines.append(f"Go on with it: ganlab run --resume {shlex.quote(str(finished.path))}")
-    lines.append(f"See it: ganlab tensorboard {shlex.quote(str(finished.path.parent.parent))}")
+        lines.append(f"Go on with it: ganlab run --resume {line(shlex.quote(str(finished.path)))}")
+    lines.append(f"See it: ganlab tensorboard {line(shlex.quote(str(finished.path.parent.parent)))}")
     return "\n".join(lines)
 
 
@@ -133,7 +139,9 @@ def _resumed(
 
 
 def _with_seed(params: tuple[str, ...], seed: int | None) -> list[str]:
-    return [*params, *([f"experiment.seed={seed}"] if seed is not None else [])]
+    from ganlab.config.overrides import Override
+
+    return [*params, *([Override(f"experiment.seed={seed}", f"--seed {seed}")] if seed is not None else [])]
 
 
 def _train(recipe: Recipe, path: Path, *, resume: bool, allow_changes: bool) -> Run:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
+import signal
+import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
-from ganlab.cli.words import counted, in_bytes
+from ganlab.cli.messages import say
+from ganlab.cli.words import counted, from_bytes, in_bytes
 from ganlab.runs import archiving
+from ganlab.signals import handling
+from ganlab.terminal import line
+
+_LIMITS = archiving.Limits()
 
 
 @click.command("archive")
@@ -30,8 +39,15 @@ def archive_command(runs: tuple[Path, ...], output: Path, no_checkpoints: bool) 
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
     done = archiving.archive(runs, output, checkpoints=not no_checkpoints)
     for link in done.left_out:
-        click.echo(f"Warning: {link} is a link and was left out.", err=True)
-    click.echo(f"Wrote {output}: {counted(len(done.names), 'run')}, {in_bytes(done.bytes)}.")
+        say(f"Warning: {line(link)} is a link and was left out.", err=True)
+    say(f"Wrote {line(output)}: {counted(len(done.names), 'run')}, {in_bytes(done.bytes)}.")
+
+
+def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    size = None if value is None else from_bytes(value)
+    if value is not None and not size:
+        raise click.BadParameter(f"{value!r} is no size. Write bytes, or a number with kB, MB, GB or TB, such as 20GB.")
+    return size
 
 
 @click.command("unarchive")
@@ -45,11 +61,37 @@ def archive_command(runs: tuple[Path, ...], output: Path, no_checkpoints: bool) 
     show_default=True,
     help="The folder that the runs go into.",
 )
-def unarchive_command(archive: Path, output: Path) -> None:
+@click.option(
+    "--max-files",
+    metavar="COUNT",
+    type=click.IntRange(min=1),
+    default=_LIMITS.files,
+    show_default=True,
+    help="Refuse an archive of more files and folders.",
+)
+@click.option(
+    "--max-size",
+    metavar="SIZE",
+    callback=_size,
+    help="Refuse an archive whose files are larger in all, such as 200GB. By default "
+    f"{_LIMITS.expansion} times the archive's own size, at least {in_bytes(_LIMITS.least)} and at most "
+    f"{in_bytes(_LIMITS.bytes)}.",
+)
+def unarchive_command(archive: Path, output: Path, max_files: int, max_size: int | None) -> None:
     """Unpacks an archive of runs, all of it or nothing.
 
-    It may be a stranger's: nothing is written outside of DIR or over a run that is there, and links are
-    refused.
+    It may be a stranger's: nothing is written outside of DIR or into a run that is there, links are refused, and so is
+    an archive that holds more than its size suggests.
     """
-    for path in archiving.unarchive(archive, output):
-        click.echo(path)
+    limits = dataclasses.replace(_LIMITS, files=max_files)
+    if max_size is not None:
+        limits = dataclasses.replace(limits, bytes=max_size, expansion=None)
+    with handling(_leave):
+        for path in archiving.unarchive(archive, output, limits):
+            say(line(path))
+
+
+def _leave(number: int, frame: Any) -> None:
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
+    sys.exit(128 + number)

@@ -10,10 +10,17 @@ from pathlib import Path
 
 import click
 
-from ganlab.cli.tables import table_console
-from ganlab.cli.words import in_bytes, in_time, plain
+from ganlab.cli.messages import say
+from ganlab.cli.tables import cell, table_console
+from ganlab.cli.words import in_bytes, in_time
 from ganlab.errors import RunError
+from ganlab.runs.changes import MARK
+from ganlab.runs.health import in_brief
 from ganlab.runs.listing import STATUSES, Listed, listed
+from ganlab.terminal import line
+
+# Letters of a cell: longer is no name that a reader wants to see whole.
+_LONGEST = 300
 
 
 @click.command("list")
@@ -23,25 +30,25 @@ from ganlab.runs.listing import STATUSES, Listed, listed
 def list_command(folder: Path, status: str | None, as_json: bool) -> None:
     """Lists the runs at or below FOLDER, by default runs/.
 
-    A run is "killed" where its run.json says "running" and no process trains it.
+    A run is "killed" where its run.json says "running" and no process trains it. Health is "ok", or names what
+    complained when the run was last evaluated; 'ganlab runs show RUN' has the sentences.
     """
     if not folder.is_dir():
         raise RunError(
-            f"There is no folder {folder} of runs here. Give the folder that 'ganlab run --runs' wrote to, "
+            f"There is no folder {line(folder)} of runs here. Give the folder that 'ganlab run --runs' wrote to, "
             "or make a first run: ganlab run --gin quickstart.gin"
         )
     rows = list(listed(folder, status))
     if as_json:
-        click.echo(json.dumps([{**asdict(row), "path": str(row.path)} for row in rows], indent=2))
+        say(json.dumps([{**asdict(row), "path": str(row.path)} for row in rows], indent=2))
     elif rows:
         _print_table(rows)
     else:
-        click.echo(f"No run at or below {folder}" + (f" is {status}." if status else "."))
+        say(f"No run at or below {line(folder)}" + (f" is {status}." if status else "."))
 
 
 def _print_table(rows: Sequence[Listed]) -> None:
     from rich.table import Table
-    from rich.text import Text
 
     console = table_console(120)
     table = Table(box=None, header_style="bold", pad_edge=False)
@@ -49,13 +56,27 @@ def _print_table(rows: Sequence[Listed]) -> None:
     table.add_column("status", no_wrap=True)
     for name in ("step", "age", "size"):
         table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("health", overflow="fold")
+    table.add_column("warnings", justify="right", no_wrap=True)
     table.add_column("dataset", overflow="fold")
     table.add_column("constraints", overflow="fold")
     now = datetime.now(UTC)
     for row in rows:
+        mark = f" {MARK}" if row.changes else ""
         done = "" if row.step is None else f"{row.step}/{row.steps}"
         age = "" if row.started is None else in_time((now - datetime.fromisoformat(row.started)).total_seconds())
-        parts = [row.dataset or "", row.problem if row.problem else row.constraints or ""]
-        cells = [row.path, row.status, done, age, in_bytes(row.bytes), *parts]
-        table.add_row(*(Text(plain(cell)) for cell in cells))
+        unreadable = row.problem if row.status == "unreadable" else None
+        parts = [row.dataset or "", unreadable or row.constraints or ""]
+        said = [in_brief(row.health), len(row.warnings)]
+        cells = [f"{row.path}{mark}", row.status, done, age, in_bytes(row.bytes), *said, *parts]
+        table.add_row(*(cell(_shortened(line(part))) for part in cells))
     console.print(table)
+    for row in rows:
+        if row.problem and row.status != "unreadable":
+            say(f"Warning: {_shortened(line(row.problem))}", err=True)
+    if any(row.changes for row in rows):
+        say(f"{MARK} Changed midway: its settings, data or code are others than it began with; see ganlab runs show.")
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

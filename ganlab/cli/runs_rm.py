@@ -7,8 +7,10 @@ from pathlib import Path
 
 import click
 
+from ganlab.cli.messages import confirm, say
 from ganlab.cli.words import counted, in_bytes
 from ganlab.runs.removing import removable, remove, weight
+from ganlab.terminal import line
 
 
 @click.command("rm")
@@ -31,14 +33,14 @@ def rm(runs: tuple[Path, ...], yes: bool, keep_metrics: bool) -> None:
             if not _on_a_terminal():
                 raise click.UsageError("There is no terminal to ask on: say --yes to remove without a question.")
             for run in found:
-                click.echo(f"  {run.path}")
+                say(f"  {line(run.path)}")
             question = f"Remove {what}{'this run' if len(found) == 1 else f'these {len(found)} runs'}"
-            if not click.confirm(f"{question}, {in_bytes(size)}?"):
-                click.echo("Nothing was removed.")
+            if not confirm(f"{question}, {in_bytes(size)}?"):
+                say("Nothing was removed.")
                 return
         for run in found:
             remove(run, keep_metrics=keep_metrics)
-    click.echo(f"Removed {what}{counted(len(found), 'run')}: {in_bytes(size)}.")
+    say(f"Removed {what}{counted(len(found), 'run')}: {in_bytes(size)}.")
 
 
 def _on_a_terminal() -> bool:

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ganlab.cli.words import counted, in_bytes, in_time, plain
+from ganlab.cli.messages import say
+from ganlab.cli.words import counted, in_bytes, in_time
 from ganlab.errors import RunError
 from ganlab.runs import Run
+from ganlab.runs.changes import changes_of
+from ganlab.runs.checking import check_fields
+from ganlab.runs.growth import Growth, growth
 from ganlab.runs.listing import checkpoint_steps, size_on_disk, started_at, status_of
+from ganlab.runs.run import INFO
+from ganlab.terminal import line
 
 # More figures than a screen has are for --json.
 _MOST = 30
+_MOST_GROWN = 5
 
 
 @click.command("show")
@@ -28,18 +37,23 @@ def show(run: Path, as_json: bool) -> None:
     """
     shown = Run(run)
     info = shown.info
+    if not as_json:
+        check_fields({name: value for name, value in info.items() if value is not None}, run / INFO)
     known = {
         "path": str(run),
         "status": status_of(run, info),
         "bytes": size_on_disk(run),
         "checkpoints": checkpoint_steps(run),
+        "changes": [asdict(change) for change in changes_of(info)],
     }
     if as_json:
         from ganlab.telemetry.jsonl import to_json
 
-        click.echo(json.dumps(to_json({**info, **known}), indent=2))
+        if known["status"] == "diverged":
+            known["grown"] = [asdict(one) for one in _grown(shown) or []]
+        say(json.dumps(to_json({**info, **known}), indent=2))
         return
-    click.echo("\n".join(map(plain, _lines(shown, info, known))))
+    say("\n".join(map(line, _lines(shown, info, known))))
 
 
 def _lines(run: Run, info: Mapping[str, Any], known: Mapping[str, Any]) -> Iterator[str]:
@@ -53,6 +67,8 @@ def _lines(run: Run, info: Mapping[str, Any], known: Mapping[str, Any]) -> Itera
     kept = f"checkpoints of step {', '.join(map(str, steps))}" if steps else "no checkpoint"
     yield f"{in_bytes(known['bytes'])} on disk; {kept}"
     for title, lines in (
+        ("Why it ended", list(_reason(run, info, known["status"]))),
+        ("Changed midway", list(_changes(info))),
         ("Settings", list(_settings(run))),
         ("Last metrics", list(_figures(info.get("metrics")))),
         ("Last evaluation", list(_figures(info.get("evaluation")))),
@@ -62,7 +78,39 @@ def _lines(run: Run, info: Mapping[str, Any], known: Mapping[str, Any]) -> Itera
         ("From", list(_origin(info.get("provenance")))),
     ):
         if lines:
-            yield from ("", f"{title}:", *(f"  {line}" for line in lines))
+            yield from ("", f"{title}:", *(f"  {text}" for text in lines))
+
+
+def _reason(run: Run, info: Mapping[str, Any], status: str) -> Iterator[str]:
+    """Why a run failed or diverged, and what grew before it did."""
+    if status not in ("failed", "diverged"):
+        return
+    error = info.get("error")
+    if isinstance(error, str) and error:
+        yield from error.splitlines()
+    else:
+        yield "run.json does not say."
+    if status != "diverged":
+        return
+    grown = _grown(run)
+    if grown is None:
+        yield "What grew is not known: metrics.jsonl cannot be read."
+    elif grown and not any(math.isfinite(one.first) for one in grown):
+        first = ", ".join(one.tag for one in grown[:_MOST_GROWN])
+        yield f"Not finite in the first row already, at step {grown[0].first_step}: {first}"
+    elif grown:
+        yield "What grew most, of the rows that there are:"
+        yield from (f"  {one}" for one in grown[:_MOST_GROWN])
+    else:
+        yield "No row shows what grew: it was over before the first. Log more of them: --param experiment.log_every=1"
+    yield "What to try first: docs/divergence.md"
+
+
+def _grown(run: Run) -> list[Growth] | None:
+    try:
+        return growth(run.iter_metrics())
+    except (RunError, OSError):
+        return None
 
 
 def _after(info: Mapping[str, Any]) -> str:
@@ -70,10 +118,16 @@ def _after(info: Mapping[str, Any]) -> str:
     return f", after {in_time(seconds)} of training" if isinstance(seconds, (int, float)) and seconds >= 1 else ""
 
 
+def _changes(info: Mapping[str, Any]) -> Iterator[str]:
+    for change in changes_of(info):
+        yield f"at step {change.step}:"
+        yield from (f"  {line}" for line in change.what)
+
+
 def _settings(run: Run) -> Iterator[str]:
     """What the experiment sets; operative.gin has the defaults too."""
     try:
-        yield from (line for line in run.config.splitlines() if line.strip())
+        yield from (text for text in run.config.splitlines() if text.strip())
     except RunError as error:
         yield str(error)
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ganlab.cli.messages import say
 from ganlab.cli.options import OF_THE_RUN, plugin_options, use_plugins
 from ganlab.cli.quiet import start_tensorflow
+from ganlab.terminal import line
 
 if TYPE_CHECKING:
     from ganlab.exporting import Drawn
@@ -95,7 +97,7 @@ def sample(
         drawn = exporting.draw(drawn_from, count, seed=seed, truncation=truncation, checkpoint=checkpoint)
     png = picture(drawn_from, drawn, columns=columns, ways=interpolate) if drawing else None
     _write(output, drawn, png)
-    click.echo(f"Wrote {output}: {len(drawn.samples)} samples of seed {drawn.seed} at step {drawn.step}.")
+    say(f"Wrote {line(output)}: {len(drawn.samples)} samples of seed {drawn.seed} at step {drawn.step}.")
 
 
 def _check_options(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ganlab import __version__
+from ganlab.cli.durations import Duration
+from ganlab.cli.messages import say
 from ganlab.cli.options import BESIDE_GIN, experiment_options, plugin_options, use_plugins
+from ganlab.cli.process import unheard
 from ganlab.cli.sweep_output import print_end, print_plan, shown
 from ganlab.errors import ConfigError
+from ganlab.signals import exit_code, handling
 
 if TYPE_CHECKING:
     from ganlab.roles import Launcher, Search
     from ganlab.sweeps import Configuration, Sweep
 
-_INTERRUPTED = {signal.SIGINT: 130, signal.SIGTERM: 143}
 # What describes a sweep, and so cannot be said again when it goes on.
 _DESCRIBING = (
     "gin_files",
@@ -66,6 +69,12 @@ _DESCRIBING = (
     type=click.IntRange(1),
     help="Threads of each trial; by default this machine's cores divided by --jobs. They decide the last bits.",
 )
+@click.option(
+    "--timeout",
+    type=Duration(),
+    metavar="TIME",
+    help="How long a trial may train, such as 90s, 30m or 2h; then it saves and has 'timed out'. No limit by default.",
+)
 @click.option("--launcher", metavar="NAME", help="What starts trials; by default local, as processes here.")
 @click.option(
     "--launcher-option",
@@ -105,7 +114,9 @@ _DESCRIBING = (
     type=click.Path(path_type=Path),
     help="Go on with this sweep's folder: what is finished stays, what was interrupted goes on.",
 )
-@click.option("--retry-failed", is_flag=True, help="With --resume: try trials again that failed or diverged.")
+@click.option(
+    "--retry-failed", is_flag=True, help="With --resume: try trials again that failed, diverged or timed out."
+)
 @click.option("--dry-run", is_flag=True, help="Print the trials, and stop.")
 @click.option("--json", "as_json", is_flag=True, help="Print the trials as JSON at the end.")
 @plugin_options(BESIDE_GIN)
@@ -130,12 +141,13 @@ def sweep(ctx: click.Context, resume: Path | None, retry_failed: bool, dry_run: 
         if retry_failed:
             raise click.UsageError("--retry-failed is for --resume SWEEP; a new sweep has nothing to try again.")
         asked, launcher, search = _asked(ctx.params)
+        path = _place(ctx.params, asked)
         proposals, configurations = _described(asked, search)
         threads = ctx.params["threads"] or max(1, _cores() // asked["jobs"])
         if dry_run:
             print_plan(asked, proposals, configurations, threads, as_json=as_json)
             return
-        found = _created(ctx.params, asked, proposals, configurations, threads)
+        found = _created(path, asked, proposals, configurations, threads)
     _go(ctx, found, launcher, search if search.needs_objective else None, retry_failed=retry_failed, as_json=as_json)
 
 
@@ -154,6 +166,7 @@ def _asked(params: Mapping[str, Any]) -> tuple[dict[str, Any], Launcher, Search]
         "range": list(params["ranges"]),
         "seeds": parse_seeds(params["seeds"]) if params["seeds"] is not None else [],
         "jobs": params["jobs"] or 1,
+        "timeout": params["timeout"],
         "launcher": params["launcher"] or "local",
         "launcher_options": list(params["launcher_options"]),
         "search": params["search"] or "grid",
@@ -194,8 +207,25 @@ def _described(asked: dict[str, Any], search: Search) -> tuple[list[dict[str, An
     return proposals, configurations.made
 
 
+def _place(params: Mapping[str, Any], asked: Mapping[str, Any]) -> Path:
+    """Where a new sweep goes, once it is known that it can."""
+    from ganlab.paths import as_name
+    from ganlab.runs.checking import check_name, check_place
+    from ganlab.sweeps import Sweep
+
+    name = params["name"]
+    if name is None:
+        name = as_name(f"{Path(asked['gin'][0]).stem}-sweep-{datetime.now(UTC).strftime('%Y%m%d-%H%M%S')}")
+    else:
+        check_name("The sweep name", name)
+    path: Path = params["runs"].resolve() / name
+    Sweep.check_free(path)
+    check_place(path)
+    return path
+
+
 def _created(
-    params: Mapping[str, Any],
+    path: Path,
     asked: dict[str, Any],
     proposals: list[dict[str, Any]],
     configurations: Sequence[Configuration],
@@ -204,9 +234,6 @@ def _created(
     from ganlab.sweeps import Sweep
 
     now = datetime.now(UTC)
-    name = params["name"] or f"{Path(asked['gin'][0]).stem}-sweep-{now.strftime('%Y%m%d-%H%M%S')}"
-    if Path(name).name != name or name == "..":
-        raise ConfigError(f"--name {name!r} cannot name a folder. Use a word such as 'weights'.")
     info = {
         "ganlab": __version__,
         "created": now.isoformat(timespec="seconds"),
@@ -216,7 +243,7 @@ def _created(
         "proposals": proposals,
         "trials": {},
     }
-    return Sweep.create(params["runs"].resolve() / name, info, configurations)
+    return Sweep.create(path, info, configurations)
 
 
 def _check_nothing_said_again(ctx: click.Context) -> None:
@@ -224,8 +251,8 @@ def _check_nothing_said_again(ctx: click.Context) -> None:
         given = ctx.get_parameter_source(parameter.name or "") is not click.core.ParameterSource.DEFAULT
         if parameter.name in _DESCRIBING and given:
             raise click.UsageError(
-                f"--resume goes on with a sweep as it is: leave out {parameter.opts[0]}. --jobs, --launcher, "
-                "--launcher-option and --retry-failed may differ."
+                f"--resume goes on with a sweep as it is: leave out {parameter.opts[0]}. --jobs, --timeout, "
+                "--launcher, --launcher-option and --retry-failed may differ."
             )
 
 
@@ -238,6 +265,8 @@ def _taken_up(path: Path, params: Mapping[str, Any]) -> tuple[Sweep, Launcher, S
     use_plugins(asked["no_plugin"], Path(asked["plugin_file"]) if asked["plugin_file"] else None)
     if params["jobs"]:
         asked["jobs"] = params["jobs"]
+    if params["timeout"]:
+        asked["timeout"] = params["timeout"]
     if params["launcher"]:
         asked["launcher"], asked["launcher_options"] = params["launcher"], []
     if params["launcher_options"]:
@@ -257,12 +286,13 @@ def _go(
         asking = _asking(found, search)
         found.save()
         opening = f"{shown(found.path)}: {summary(trials) if trials else 'configurations as results come in'}"
-        click.echo(f"{opening}, {found.asked['jobs']} at a time, threads: {found.info['threads']} each.", err=True)
+        say(f"{opening}, {found.asked['jobs']} at a time, threads: {found.info['threads']} each.", err=True)
         engine = Engine(found, trials, asking, launcher, screen=screen, stopped=lambda: bool(received))
         engine.run()
-    print_end(found, engine.trials, interrupted=bool(received), as_json=as_json)
+    with unheard() if received else contextlib.nullcontext():
+        print_end(found, engine.trials, interrupted=bool(received), as_json=as_json)
     if received:
-        ctx.exit(_INTERRUPTED[received[0]])
+        ctx.exit(exit_code(received[0].name))
     if any(trial.status not in ("completed", "pruned") for trial in engine.trials):
         ctx.exit(1)
 
@@ -306,21 +336,15 @@ def _cores() -> int:
 
 @contextlib.contextmanager
 def _signals() -> Iterator[list[signal.Signals]]:
-    """Collects SIGINT and SIGTERM, so that trials can save; a second SIGINT interrupts at once."""
+    """Collects SIGINT, SIGTERM and SIGHUP, so that trials can save; a second SIGINT interrupts at once."""
     received: list[signal.Signals] = []
 
     def receive(number: int, frame: Any) -> None:
         if received and number == signal.SIGINT:
             raise KeyboardInterrupt
         if not received:
-            click.echo("Stopping: trials save. Once more to leave at once.", err=True)
+            say("Stopping: trials save. Once more to leave at once.", err=True)
         received.append(signal.Signals(number))
 
-    before: dict[int, Callable[..., Any] | int | None] = {
-        number: signal.signal(number, receive) for number in _INTERRUPTED
-    }
-    try:
+    with handling(receive):
         yield received
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

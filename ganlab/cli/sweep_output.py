@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
+from ganlab.cli.messages import say
+from ganlab.terminal import line
 
 if TYPE_CHECKING:
     from ganlab.sweeps import Configuration, Sweep, Trial
@@ -16,27 +17,49 @@ if TYPE_CHECKING:
 
 def print_end(found: Sweep, trials: Sequence[Trial], *, interrupted: bool, as_json: bool) -> None:
     """Prints the trials of a sweep whose process ends, what went wrong, and the next command."""
+    from ganlab.runs.changes import MARK, in_words
     from ganlab.sweeps.screen import as_data, print_table, summary, table
-    from ganlab.sweeps.trial import COMPLETED, DIVERGED, FAILED, PRUNED
+    from ganlab.sweeps.trial import COMPLETED, DIVERGED, FAILED, PRUNED, TIMED_OUT
     from ganlab.telemetry.jsonl import to_json
 
-    failed = [trial for trial in trials if trial.status in (FAILED, DIVERGED)]
+    failed = [trial for trial in trials if trial.status in (FAILED, DIVERGED, TIMED_OUT)]
     again = f"ganlab sweep --resume {shlex.quote(shown(found.path))}"
     if as_json:
         data = {"sweep": str(found.path), "trials": [as_data(trial) for trial in trials]}
-        click.echo(json.dumps(to_json(data), indent=2))
+        say(json.dumps(to_json(data), indent=2))
     else:
         print_table(table(trials))
-        click.echo(f"\n{summary(trials)}. Sweep: {shown(found.path)}")
+        say(f"\n{summary(trials)}. Sweep: {shown(found.path)}")
+    for trial in trials:
+        if trial.changes:
+            said = line(f"{MARK} {trial.name} changed midway, {in_words(trial.changes)}")
+            say(f"{said}: its settings are not what its configuration says.", err=True)
+    for complaint in _complaints(trials):
+        say(complaint, err=True)
     for trial in trials:
         if trial.error:
-            click.echo(f"{trial.name} {trial.status}: {trial.error} (log: {shown(trial.log)})", err=True)
-    if interrupted or any(trial.status not in (COMPLETED, PRUNED, FAILED, DIVERGED) for trial in trials):
-        click.echo(f"Go on with it: {again}", err=True)
+            say(f"{line(trial.name)} {trial.status}: {line(trial.error)} (log: {shown(trial.log)})", err=True)
+    if interrupted or any(trial.status not in (COMPLETED, PRUNED, FAILED, DIVERGED, TIMED_OUT) for trial in trials):
+        say(f"Go on with it: {again}", err=True)
     elif failed:
-        click.echo(f"Try what failed again: {again} --retry-failed", err=True)
+        say(f"Try what failed again: {again} --retry-failed", err=True)
     elif not as_json:
-        click.echo(f"Compare: ganlab compare {shlex.quote(shown(found.path))}")
+        say(f"Compare: ganlab compare {shlex.quote(shown(found.path))}")
+
+
+def _complaints(trials: Sequence[Trial]) -> Iterator[str]:
+    """A line for each name that complains at the end of trials: how many they are, and its words on the first."""
+    from ganlab.cli.words import counted
+    from ganlab.runs.health import name_of
+
+    groups: dict[str, dict[str, str]] = {}
+    for trial in trials:
+        for sentence in trial.health or ():
+            groups.setdefault(name_of(sentence), {}).setdefault(trial.name, sentence)
+    for name, by_trial in groups.items():
+        trial_name, sentence = next(iter(by_trial.items()))
+        said = line(sentence.removeprefix(f"{name}: "))
+        yield f"Health: {counted(len(by_trial), 'trial')} ill, by {line(name)}. Of {line(trial_name)}: {said}"
 
 
 def print_plan(
@@ -53,19 +76,19 @@ def print_plan(
         plan = [
             {"configuration": made.name, "settings": dict(made.settings), "seeds": seeds} for made in configurations
         ]
-        click.echo(json.dumps({"jobs": asked["jobs"], "threads": threads, "configurations": plan}, indent=2))
+        say(json.dumps({"jobs": asked["jobs"], "threads": threads, "configurations": plan}, indent=2))
         return
     for made in configurations:
-        click.echo(made.name)
+        say(made.name)
     said = ", ".join(map(str, seeds))
     if not configurations:
         what = f"up to {asked['budget']} configurations" if asked["budget"] else "configurations"
-        click.echo(f"searches.{asked['search']} chooses {what} as results come in, seeds {said}.")
+        say(f"searches.{asked['search']} chooses {what} as results come in, seeds {said}.")
         return
     merged = len(proposals) - len(configurations)
     come = "combination comes" if merged == 1 else "combinations come"
     same = f" ({merged} {come} to the same experiment as another)" if merged else ""
-    click.echo(
+    say(
         f"\n{len(configurations) * len(seeds)} trials: {len(configurations)} configurations{same}, seeds {said}. "
         f"{asked['jobs']} at a time, threads: {threads} each."
     )
@@ -75,4 +98,4 @@ def shown(path: Path) -> str:
     """The path, relative to the working directory where it lies below it."""
     from ganlab.config import files
 
-    return files.shown(path)
+    return line(files.shown(path))

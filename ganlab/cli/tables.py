@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from ganlab.terminal import lines
+
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 
 def table_console(width: int = 100) -> Console:
@@ -21,3 +24,15 @@ def table_console(width: int = 100) -> Console:
     if not console.is_terminal and not os.environ.get("COLUMNS"):
         console.width = width
     return console
+
+
+def cell(value: object, *, style: str = "") -> Text:
+    """Text for a table, which is no markup and has nothing in it that a terminal would obey.
+
+    Args:
+        value: What to show; its line ends stay.
+        style: How, as rich calls it.
+    """
+    from rich.text import Text
+
+    return Text(lines(value), style=style)

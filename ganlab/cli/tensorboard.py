@@ -16,7 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ganlab.cli.messages import say
 from ganlab.errors import RunError
+from ganlab.signals import handling
+from ganlab.terminal import line
 
 if TYPE_CHECKING:
     from ganlab.telemetry.logfolder import LogFolder
@@ -44,19 +47,19 @@ def tensorboard(runs: tuple[str, ...], port: int | None, host: str | None, open_
 
     runs = runs or ("runs",)
     check_runs(runs)
-    folder = LogFolder(lambda: found_runs(runs))
+    folder = LogFolder(lambda: found_runs(runs), lambda sentence: say(f"Warning: {sentence}", err=True))
     with contextlib.closing(folder), _terminated_as_interrupted():
         folder.refresh()
-        shown = ", ".join(runs)
+        shown = ", ".join(map(line, runs))
         url = launch(folder.path, port, host, title=shown)
         count = len(folder.names)
-        click.echo(f"TensorBoard on {shown}, {count} {'run' if count == 1 else 'runs'}: {url} (Ctrl-C to stop)")
+        say(f"TensorBoard on {shown}, {count} {'run' if count == 1 else 'runs'}: {url} (Ctrl-C to stop)")
         if open_browser:
             webbrowser.open(url)
         try:
             _follow(folder)
         except KeyboardInterrupt:
-            click.echo("Stopped.")
+            say("Stopped.")
 
 
 def found_runs(arguments: Sequence[str]) -> Iterator[Path]:
@@ -128,23 +131,26 @@ def launch(folder: Path, port: int | None, host: str | None, *, title: str) -> s
         raise RunError(f"TensorBoard cannot serve on {host or 'localhost'}, port {port}: {error}") from None
     finally:
         # All but the advice on how it reads files, by an option that this command does not have.
-        sys.stderr.write(said.getvalue().replace(getattr(program, "_DATA_SERVER_ADVISORY_MESSAGE", ""), ""))
+        shown = said.getvalue().replace(getattr(program, "_DATA_SERVER_ADVISORY_MESSAGE", ""), "")
+        say(shown, err=True, nl=False)
 
 
 def _follow(folder: LogFolder) -> None:
     while not threading.Event().wait(_LOOK_SECONDS):
-        folder.refresh()
+        with contextlib.suppress(OSError):  # a run that went while it was looked at: soon again
+            folder.refresh()
 
 
 @contextlib.contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
-    """Inside, SIGTERM is a KeyboardInterrupt, so that nothing is left behind."""
+    """Inside, SIGTERM and SIGHUP are a KeyboardInterrupt, so that nothing is left behind."""
+    received: list[int] = []
 
     def interrupt(number: int, frame: Any) -> None:
-        raise KeyboardInterrupt
+        received.append(number)
+        # A terminal that closes may send SIGHUP twice, and the second must not cut the tidying short.
+        if number == signal.SIGINT or len(received) == 1:
+            raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
+    with handling(interrupt):
         yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

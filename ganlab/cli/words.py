@@ -1,6 +1,8 @@
-"""Quantities and strangers' text in words, for tables and messages."""
+"""Quantities in words, for tables and messages."""
 
 from __future__ import annotations
+
+import re
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
@@ -11,6 +13,12 @@ def in_bytes(count: int) -> str:
     while value >= 999.5 and unit < len(_UNITS) - 1:
         value, unit = value / 1000, unit + 1
     return f"{value:.1f} {_UNITS[unit]}" if unit and value < 9.95 else f"{value:.0f} {_UNITS[unit]}"
+
+
+def from_bytes(text: str) -> int | None:
+    """Bytes of a size such as `200GB` or `1.5 kB`, or of a number alone; None for what is no size."""
+    found = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?) ?([kKMGT]?)B?", text.strip(), re.ASCII)
+    return found and int(float(found[1]) * 1000 ** " KMGT".index(found[2].upper() or " "))
 
 
 def in_time(seconds: float) -> str:
@@ -24,8 +32,3 @@ def in_time(seconds: float) -> str:
 def counted(count: int, noun: str) -> str:
     """`1 run`, `3 runs`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def plain(value: object) -> str:
-    """Text of a file that may be a stranger's, without the characters that a terminal would obey."""
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in str(value))

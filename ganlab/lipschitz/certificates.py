@@ -41,7 +41,7 @@ class Certificate:
     """An upper bound of a critic's Lipschitz constant from the weights that it computes with.
 
     The norm is the Euclidean one on flattened examples, the critic is as in training (each example with some dropout
-    mask of its own), and the bound is a product of `norm_bound`s and of the constants of activations and other layers:
+    mask of its own), and the bound is a product of norms' bounds and of the constants of activations and other layers:
     never too small, often far too large. It is that of the map with float32 weights; rounding to bfloat16 on the way,
     as under mixed precision, is not a Lipschitz map at all, and is not part of it.
 

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     Value = Callable[[Any], np.ndarray]  # the value that a variable has in the weights at hand
     Constant = Callable[[Value], float]
 
-# The largest absolute slope of each, as keras.activations has it by default, rounded up.
+# The largest absolute slope of each, as keras.activations has it by default and TensorFlow takes it, rounded up.
 ACTIVATIONS = {
     "linear": 1.0,
     "relu": 1.0,
     "relu6": 1.0,
     "leaky_relu": 1.0,
     "elu": 1.0,
-    "celu": 1.0,
+    "celu": 2.0,  # the function's is 1, but at zero TensorFlow adds up the slopes of its two halves
     "selu": 1.758100,  # scale * alpha, towards zero from below
     "softplus": 1.0,
     "softsign": 1.0,
@@ -86,6 +86,8 @@ def _fixed(constant: float) -> Constant:
 
 
 def _rules() -> Mapping[type, Callable[[Any, Any], float | Constant]]:
+    from ganlab import layers as ours  # which imports Keras
+
     layers = keras.layers
     isometric = (
         *(layers.InputLayer, layers.Identity, layers.Flatten, layers.Reshape, layers.Permute),
@@ -113,6 +115,7 @@ def _rules() -> Mapping[type, Callable[[Any, Any], float | Constant]]:
         layers.Softmax: lambda layer, shape: 0.5,
         layers.LayerNormalization: _normalization,
         layers.GroupNormalization: _normalization,
+        **dict.fromkeys((ours.LayerNormalization, ours.GroupNormalization, ours.InstanceNormalization), _normalization),
         layers.RMSNormalization: _normalization,
         layers.BatchNormalization: _batch_normalization,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ganlab.functional import fixed
 from ganlab.lazy import tensorflow as tf
 from ganlab.lipschitz.operators import Operator
 
@@ -34,10 +35,10 @@ def spectral_norm(
     """
     if vector is None:
         vector = tf.constant(_start(operator.input_shape))
-    fixed, vector = tf.stop_gradient(kernel), tf.stop_gradient(vector)
+    still, vector = tf.stop_gradient(kernel), tf.stop_gradient(vector)
 
     def further(vector: tf.Tensor) -> tf.Tensor:
-        moved = _unit(operator.adjoint(fixed, _unit(operator.apply(fixed, vector))))
+        moved = _unit(operator.adjoint(still, _unit(operator.apply(still, vector))))
         return tf.where(tf.reduce_any(moved != 0), moved, vector)  # a kernel that is zero for once does not end it
 
     if iterations == 1:
@@ -45,7 +46,7 @@ def spectral_norm(
     elif iterations:
         # A loop, because a graph of every iteration takes minutes to build.
         (vector,) = tf.while_loop(lambda v: True, lambda v: (further(v),), (vector,), maximum_iterations=iterations)
-    vector = tf.stop_gradient(vector)
+    vector = fixed(vector)
     image = operator.apply(kernel, vector)
     return tf.reduce_sum(tf.stop_gradient(_unit(image)) * image), vector
 

@@ -47,7 +47,7 @@ class Operator:
 
     @property
     def overlap(self) -> int:
-        """How many patches an input lies in at most: 1 for a matrix, more for a convolution.
+        """The largest number of patches that an input lies in, 1 for a matrix and more for a convolution.
 
         The operator's norm is at most `sqrt(overlap)` times the largest singular value of
         `ganlab.functional.as_matrix(kernel)`: cutting an input into patches repeats each of its numbers that often

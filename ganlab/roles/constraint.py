@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 if TYPE_CHECKING:
     import keras
@@ -75,9 +75,17 @@ class Constraint:
         every: The core computes the penalty in every `every`-th critic update alone and multiplies it by `every` (lazy
             regularization, Karras et al., StyleGAN2, 2020). A constraint that lets its user choose sets it in
             `__init__`; its penalty must then do without collectives.
+        differentiates: Whether `penalty` or `transform` takes the critic's gradient by its examples, for which its
+            layers must have second derivatives. None: yes, if one of them is overridden. A constraint that compares
+            scores alone says False, and goes with any layer.
+        metric_help: What its metrics mean, by name, for `ganlab config explain`. `<layer>` and the like
+            stand for any text.
     """
 
+    metric_help: ClassVar[Mapping[str, str]] = {}
+
     every: int = 1
+    differentiates: bool | None = None
 
     def prepare(self, critic: keras.Model) -> None:
         """Looks at the built critic and keeps static facts on `self`, such as layers and strides.
@@ -95,8 +103,9 @@ class Constraint:
         return {}
 
     def advance(self, weights: Tensors, state: Tensors, batch: Batch, replica: Replica) -> Tensors:
-        """The next state: called once per critic update, before it, outside the gradient tape.
+        """The next state: called once per critic update, before it, outside its gradient.
 
+        No gradient flows through the result, eagerly, in a graph or compiled: what it was computed from is constant.
         The result must be the same on every replica: reduce what is taken from data with `replica.sum/mean/max`.
         """
         return state

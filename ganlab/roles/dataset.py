@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -48,3 +48,18 @@ class Dataset:
             int64, `(n,)`, each in `[0, classes)`.
         """
         raise NotImplementedError
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What a resumed run must find again of the data, so that it is not silently trained on others.
+
+        By default the shape, the size, and hashes of some examples and labels (`ganlab.fingerprints.of_examples`),
+        which needs no code of one's own. A set that reads files may say more, and in less time: their names, sizes
+        and bytes (`ganlab.fingerprints.of_files`).
+
+        Returns:
+            Plain values, such as numbers, texts and lists of hashes, by what they are of. Neither times nor paths,
+            which are others where the data are the same.
+        """
+        from ganlab import fingerprints
+
+        return fingerprints.of_examples(self)

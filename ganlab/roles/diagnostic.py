@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from ganlab.roles.constraint import Constraint
 from ganlab.roles.dataset import Dataset
@@ -138,7 +138,11 @@ class Diagnostic:
 
     Attributes:
         every: Generator updates between looks; 0 for each evaluation. Every diagnostic looks at the end, too.
+        metric_help: What its figures mean, by name, for `ganlab config explain`. `<layer>` and the like
+            stand for any text.
     """
+
+    metric_help: ClassVar[Mapping[str, str]] = {}
 
     every: int = 0
 

@@ -44,3 +44,10 @@ class Features:
     def probabilities(self, x: np.ndarray) -> np.ndarray | None:
         """The class probabilities of examples, `(n, classes)`, rows that sum to 1; None where there are no classes."""
         return None
+
+    def diagnose(self) -> str | None:
+        """A sentence where these features, as prepared, are no measure of anything, or None.
+
+        Evaluators put it into their own `diagnose`.
+        """
+        return None

@@ -21,13 +21,24 @@ class Job:
         """Asks it to save and end: SIGTERM where it runs, out of the queue where it waits. Returns at once."""
         raise NotImplementedError
 
+    def kill(self) -> None:
+        """Ends it at once, with all that it started, where `stop` had no effect for too long. Returns at once.
+
+        By default it does nothing, and the sweep ends without it.
+        """
+
 
 class Launcher:
     """Starts commands, each as a process of its own, on this machine or on others that see the same folders.
 
     A launcher keeps nothing that a sweep needs: where the sweep dies, its jobs end soon (they may save first), and a
     new sweep finds in the run directories what they did.
+
+    Attributes:
+        grace_seconds: How long a job may take that was asked to save and end; a sweep kills it some time after that.
     """
+
+    grace_seconds: float = 60.0
 
     def start(self, command: Sequence[str], *, environment: Mapping[str, str], folder: Path, log: Path) -> Job:
         """Starts one command.

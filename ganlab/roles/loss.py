@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
 
 class Loss:
-    """The two losses of an adversarial game. The core sums over the batch and divides by its global size."""
+    """The two losses of an adversarial game. The core sums over the batch and divides by its global size.
+
+    Attributes:
+        metric_help: What `critic/loss` and `generator/loss` mean with it, by these names, for `ganlab config explain`.
+    """
+
+    metric_help: ClassVar[Mapping[str, str]] = {}
 
     def critic(self, real_scores: tf.Tensor, fake_scores: tf.Tensor) -> tf.Tensor:
         """What the critic minimizes: `(local_batch,)` from scores of that shape, float32."""

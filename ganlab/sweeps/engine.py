@@ -11,6 +11,7 @@ from ganlab.blame import plugin_code
 from ganlab.recipes import selector_of
 from ganlab.roles import Launcher
 from ganlab.sweeps.asking import Asking
+from ganlab.sweeps.ending import Ending
 from ganlab.sweeps.store import Sweep
 from ganlab.sweeps.trial import (
     COMPLETED,
@@ -21,6 +22,7 @@ from ganlab.sweeps.trial import (
     PRUNED,
     QUEUED,
     RUNNING,
+    TIMED_OUT,
     WAITING,
     Trial,
     command,
@@ -29,8 +31,8 @@ from ganlab.sweeps.trial import (
 )
 
 _POLL_SECONDS = 0.3
-# How long trials have to save where the sweep ends by an error.
-_PATIENCE_SECONDS = 60.0
+# How long whoever holds the run of a trial may write nothing there while the trial waits for it.
+_STILL_SECONDS = 300.0
 
 
 class Screen(Protocol):
@@ -70,6 +72,8 @@ class Engine:
         self._sweep, self._asking, self._launcher, self._screen = sweep, asking, launcher, screen
         self._stopped, self._clock, self._sleep = stopped, clock, sleep
         self._jobs, self._threads = sweep.asked["jobs"], sweep.info["threads"]
+        self._timeout: float | None = sweep.asked.get("timeout")
+        self._ending = Ending(launcher, clock)
         self._stopping = False
         self.trials = list(trials)
 
@@ -96,11 +100,11 @@ class Engine:
         for trial in self.trials:
             if trial.status == RUNNING:
                 self._watch(trial)
-            elif trial.status == WAITING and not trial.held():
-                self._let_go(trial)
+            elif trial.status == WAITING:
+                self._wait(trial)
         if self._stopped() and not self._stopping:
             self._stopping = True
-            self._stop(self.trials)
+            self._ending.stop(self.trials)
         if not self._stopping:
             self._fill()
         self._screen.show(self.trials)
@@ -118,8 +122,12 @@ class Engine:
             self.trials += trials_of(self._sweep, configuration.name)
 
     def _start(self, trial: Trial) -> None:
-        if trial.held():  # by a process of a sweep that was killed, which saves and ends soon
-            trial.status = WAITING
+        if who := trial.held():  # a process of a sweep that was killed, which saves and ends soon
+            trial.wait(who, self._clock())
+            return
+        if self._out_of_time(trial):
+            trial.status = TIMED_OUT
+            self._told(trial)
             return
         log_begins = trial.log.stat().st_size if trial.log.exists() else 0
         with plugin_code(selector_of(self._launcher), "start"):
@@ -135,22 +143,49 @@ class Engine:
             exit_status = trial.job.poll()
         trial.follow(self._clock())
         if exit_status is None:
-            if not self._stopping and self._asking.report(self._with(trial)):
+            if self._ending.press(trial):
+                self._ending.leave(trial)
+            elif not self._stopping and self._asking.report(self._with(trial)):
                 self._give_up(trial)
-            return
-        given_up = self._sweep.notes.get(trial.name, {}).get("status") == PRUNED
-        trial.end(exit_status)
-        if given_up and trial.status != COMPLETED:
-            trial.status, trial.error = PRUNED, ""
-        elif trial.status == INTERRUPTED and self._stopping:
-            trial.error = ""
+            elif trial.stopped_at is None and self._out_of_time(trial):
+                self._ending.stop([trial])
+            if trial.job is not None:
+                return
+        else:
+            trial.end(exit_status)
+        self._ended(trial, exit_status)
+
+    def _ended(self, trial: Trial, exit_status: int | None) -> None:
+        """Takes the end of a trial's process, or None where it was given up without one."""
+        noted = self._sweep.notes.get(trial.name, {})
+        killed = self._ending.said(exit_status) if exit_status is not None and trial.stopped_at is not None else ""
+        if noted.get("status") in (PRUNED, TIMED_OUT) and trial.status != COMPLETED:
+            reasons = [noted["error"], trial.error if exit_status is None else killed]
+            trial.status, trial.error = noted["status"], "; ".join(filter(None, reasons))
+        elif trial.status == INTERRUPTED and self._stopping and exit_status is not None:
+            trial.error = killed
         elif trial.status == FAILED and not trial.run.exists():
             self._write(trial, FAILED)
         self._told(trial)
 
-    def _let_go(self, trial: Trial) -> None:
-        """Takes a trial up again that an earlier process has let go of."""
+    def _out_of_time(self, trial: Trial) -> bool:
+        """Whether a trial has trained for as long as it may, which is written down."""
+        if self._timeout is None or trial.seconds < self._timeout:
+            return False
+        trial.error = f"it has trained for {trial.seconds:.0f} s; the limit is {self._timeout:g} s"
+        self._write(trial, TIMED_OUT)
+        return True
+
+    def _wait(self, trial: Trial) -> None:
+        """Looks whether an earlier process has let go of a trial, which is then taken up again."""
+        if who := trial.held():
+            still = trial.wait(who, self._clock())
+            if still >= _STILL_SECONDS:
+                trial.status = INTERRUPTED
+                trial.error = f"{who} holds {trial.run} and has written nothing there for {still:.0f} s: end it first"
+            return
         trial.look()
+        trial.error = ""
         if trial.status == INTERRUPTED:
             trial.status = QUEUED
         self._told(trial)
@@ -166,25 +201,20 @@ class Engine:
                 self._write(other, PRUNED)
             if other.status in (QUEUED, WAITING, INTERRUPTED):
                 other.status = PRUNED
-        self._stop(self._with(trial))
+        self._ending.stop(self._with(trial))
         self._told(trial)
 
     def _abandon(self) -> None:
         """Asks all trials to save and gives them time for it; nothing else may go wrong now."""
-        self._stop(self.trials)
-        until = self._clock() + _PATIENCE_SECONDS
-        while any(trial.job for trial in self.trials) and self._clock() < until:
+        self._ending.stop(self.trials)
+        while any(trial.job for trial in self.trials):
             self._sleep(_POLL_SECONDS)
             for trial in self.trials:
                 exit_status = trial.job.poll() if trial.job else None
                 if exit_status is not None:
                     trial.end(exit_status)
-
-    def _stop(self, trials: Sequence[Trial]) -> None:
-        for trial in trials:
-            if trial.job is not None:
-                with plugin_code(selector_of(self._launcher), "stop"):
-                    trial.job.stop()
+                elif self._ending.press(trial):
+                    self._ending.leave(trial)
 
     def _with(self, trial: Trial) -> list[Trial]:
         return [other for other in self.trials if other.configuration == trial.configuration]
@@ -200,6 +230,6 @@ class Engine:
 
 def counts(trials: Sequence[Trial]) -> Mapping[str, int]:
     """How many trials have each status, in the order of a trial's life."""
-    order = (COMPLETED, RUNNING, WAITING, QUEUED, INTERRUPTED, PRUNED, FAILED, DIVERGED)
+    order = (COMPLETED, RUNNING, WAITING, QUEUED, INTERRUPTED, PRUNED, FAILED, TIMED_OUT, DIVERGED)
     found = {status: sum(trial.status == status for trial in trials) for status in order}
     return {status: count for status, count in found.items() if count}

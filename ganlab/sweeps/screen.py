@@ -5,10 +5,25 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TextIO
 
+from ganlab.runs.changes import MARK
+from ganlab.runs.health import in_brief
 from ganlab.sweeps.engine import counts
-from ganlab.sweeps.trial import COMPLETED, DIVERGED, FAILED, INTERRUPTED, PRUNED, QUEUED, RUNNING, WAITING, Trial
+from ganlab.sweeps.trial import (
+    COMPLETED,
+    DIVERGED,
+    FAILED,
+    INTERRUPTED,
+    PRUNED,
+    QUEUED,
+    RUNNING,
+    TIMED_OUT,
+    WAITING,
+    Trial,
+)
+from ganlab.terminal import line
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -16,9 +31,17 @@ if TYPE_CHECKING:
 
 # Where there is no terminal to ask.
 _WIDTH = 120
-_STYLES = {RUNNING: "cyan", WAITING: "yellow", COMPLETED: "green", FAILED: "red", DIVERGED: "red", QUEUED: "dim"}
+_STYLES = {
+    RUNNING: "cyan",
+    WAITING: "yellow",
+    COMPLETED: "green",
+    FAILED: "red",
+    DIVERGED: "red",
+    TIMED_OUT: "red",
+    QUEUED: "dim",
+}
 # What is worth a place in a live table that is higher than the screen, first to last.
-_WORTH = (RUNNING, WAITING, FAILED, DIVERGED, INTERRUPTED, COMPLETED, PRUNED, QUEUED)
+_WORTH = (RUNNING, WAITING, FAILED, DIVERGED, TIMED_OUT, INTERRUPTED, COMPLETED, PRUNED, QUEUED)
 
 
 class LiveTable:
@@ -55,12 +78,12 @@ class LiveTable:
             return
         for trial in trials:
             if self._shown.get(trial.name, QUEUED) != trial.status:
-                print(_line(trial), file=self._stream, flush=True)
+                print(line(_line(trial)), file=self._stream, flush=True)
             self._shown[trial.name] = trial.status
 
 
 def table(trials: Sequence[Trial]) -> Table:
-    """A row for each trial: configuration, seed, status, step, metric, time."""
+    """A row for each trial: configuration, seed, status, step, metric, health, warnings, time."""
     from rich.table import Table
     from rich.text import Text
 
@@ -69,22 +92,26 @@ def table(trials: Sequence[Trial]) -> Table:
     made.add_column("seed", justify="right", no_wrap=True)
     made.add_column("status", no_wrap=True)
     made.add_column("step", justify="right", no_wrap=True)
-    made.add_column(trials[0].tag if trials else "metric", justify="right", overflow="fold")
+    made.add_column(Text(line(trials[0].tag)) if trials else "metric", justify="right", overflow="fold")
+    made.add_column("health", overflow="fold")
+    made.add_column("warnings", justify="right", no_wrap=True)
     made.add_column("time", justify="right", no_wrap=True)
     before = ""
     for trial in trials:
         cells = (
             "" if trial.configuration == before else trial.configuration,
-            str(trial.seed),
+            f"{trial.seed} {MARK}" if trial.changes else str(trial.seed),
             trial.status,
             _step(trial),
             _value(trial),
+            _health(trial),
+            str(len(trial.warnings)) if trial.warnings or trial.health is not None else "",
             duration(trial.seconds) if trial.seconds else "",
         )
         before = trial.configuration
         # Text, not markup: names may have brackets.
-        styles = ("", "", _STYLES.get(trial.status, ""), "", "", "")
-        made.add_row(*(Text(cell, style=style) for cell, style in zip(cells, styles, strict=True)))
+        styles = ("", "", _STYLES.get(trial.status, ""), "", "", "red" if trial.health else "", "", "")
+        made.add_row(*(Text(line(cell), style=style) for cell, style in zip(cells, styles, strict=True)))
     return made
 
 
@@ -101,7 +128,9 @@ def print_table(made: Table) -> None:
 def summary(trials: Sequence[Trial]) -> str:
     """How many trials there are of each status: `2 completed, 1 running, 3 queued of 6 trials`."""
     total = f"{len(trials)} trial{'' if len(trials) == 1 else 's'}"
-    return f"{', '.join(f'{count} {status}' for status, count in counts(trials).items()) or 'none'} of {total}"
+    sick = sum(bool(trial.health) for trial in trials)
+    ill = f", {sick} ill" if sick else ""
+    return f"{', '.join(f'{count} {status}' for status, count in counts(trials).items()) or 'none'} of {total}{ill}"
 
 
 def as_data(trial: Trial) -> dict[str, Any]:
@@ -118,6 +147,9 @@ def as_data(trial: Trial) -> dict[str, Any]:
         "run": str(trial.run),
         "log": str(trial.log),
         "error": trial.error,
+        "health": trial.health,
+        "warnings": trial.warnings,
+        "changes": [asdict(change) for change in trial.changes],
     }
 
 
@@ -136,13 +168,20 @@ def _line(trial: Trial) -> str:
     said = " ".join(part for part in parts if part)
     if trial.error:
         return f"{said}: {trial.error}"
-    return f"{said}, {trial.tag} {_value(trial)}" if trial.status == COMPLETED and trial.value is not None else said
+    if trial.status != COMPLETED:
+        return said
+    value = f", {trial.tag} {_value(trial)}" if trial.value is not None else ""
+    return f"{said}{value}{f', ill: {in_brief(trial.health)}' if trial.health else ''}"
 
 
 def _step(trial: Trial) -> str:
     if trial.steps is None:
         return ""
     return f"{trial.step}/{trial.steps}"
+
+
+def _health(trial: Trial) -> str:
+    return "" if trial.health is None else in_brief(trial.health)
 
 
 def _value(trial: Trial) -> str:

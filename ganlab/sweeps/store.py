@@ -13,12 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from ganlab.errors import RunError
+from ganlab.parsing import parse_json
+from ganlab.paths import read_inside
 from ganlab.runs.run import write_atomically
+from ganlab.sweeps.checking import check_fields
 from ganlab.sweeps.configurations import Configuration
 from ganlab.telemetry.jsonl import to_json
+from ganlab.terminal import line
 
 INFO, TRIALS = "sweep.json", "trials"
-_FIELDS = ("asked", "configurations", "proposals", "trials")
+# Bytes of a file that is read: a sweep of ten thousand configurations has some of them.
+_LARGEST = 1 << 26
 
 
 class Sweep:
@@ -50,9 +55,7 @@ class Sweep:
         Raises:
             RunError: It is there already, or cannot be made.
         """
-        if path.exists():
-            again = f", or go on with it: ganlab sweep --resume {path}" if (path / INFO).is_file() else "."
-            raise RunError(f"{path} is there already. Choose another --name{again}")
+        Sweep.check_free(path)
         part = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -74,19 +77,28 @@ class Sweep:
         sweep.path = path
         return sweep
 
+    @staticmethod
+    def check_free(path: Path) -> None:
+        """Makes sure that nothing is in the way of a new sweep.
+
+        Raises:
+            RunError: Something is.
+        """
+        if os.path.lexists(path):
+            again = f", or go on with it: ganlab sweep --resume {line(path)}" if (path / INFO).is_file() else "."
+            raise RunError(f"{line(path)} is there already. Choose another --name{again}")
+
     def _read(self) -> dict[str, Any]:
-        path = self.path / INFO
+        path = line(self.path / INFO)
         try:
-            info: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            info: dict[str, Any] = parse_json(read_inside(self.path, INFO, most=_LARGEST))
         except OSError:
             raise RunError(
-                f"There is no sweep {self.path}: no {path}. Give the folder that 'ganlab sweep' made."
+                f"There is no sweep {line(self.path)}: no {path}. Give the folder that 'ganlab sweep' made."
             ) from None
         except ValueError as error:
             raise RunError(f"{path} is not JSON ({error}). Restore it, or start a new sweep.") from None
-        missing = [name for name in _FIELDS if not isinstance(info, dict) or name not in info]
-        if missing:
-            raise RunError(f"{path} is no sweep of this ganlab: it lacks {', '.join(missing)}. Start a new sweep.")
+        check_fields(info, path)
         return info
 
     @property
@@ -117,14 +129,16 @@ class Sweep:
         """Those that are known, in order.
 
         Raises:
-            RunError: An experiment file is gone.
+            RunError: An experiment file is gone, or cannot be read.
         """
         found = []
         for name, fields in self.info["configurations"].items():
             try:
-                text = self.gin(name).read_text(encoding="utf-8")
-            except OSError as error:
-                raise RunError(f"{self.gin(name)} cannot be read: {error.strerror}. Restore it.") from None
+                gin = self.gin(name)
+                text = read_inside(self.path, gin.relative_to(self.path), most=_LARGEST).decode()
+            except (OSError, UnicodeDecodeError) as error:
+                reason = error.strerror if isinstance(error, OSError) else error
+                raise RunError(f"{line(gin)} cannot be read: {reason}. Restore it.") from None
             found.append(Configuration(name, fields["settings"], text))
         return found
 

@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from ganlab.errors import RunError
+from ganlab.paths import open_inside
 from ganlab.runs.run import METRICS, Run
 
-_STEP = re.compile(rb'\{"step": (\d+)')
+_STEP = re.compile(rb'\{"step": (\d{1,18}),')
+# Bytes of a line: those of thousands of replicas are a hundredth of it.
+_LONGEST = 1 << 26
 # What run.json keeps apart from the metrics of training, under names without this beginning.
 _APART = ("evaluation", "diagnostics")
 
@@ -36,8 +39,8 @@ class Trail:
     def follow(self) -> None:
         """Takes the lines that are new. A resumed run may have cut the file: then it is read from the start."""
         try:
-            file = self._path.open("rb")
-        except OSError:
+            file = open_inside(self._path.parent, self._path.name)
+        except (OSError, RunError):
             return
         with file:
             status = os.fstat(file.fileno())
@@ -45,21 +48,22 @@ class Trail:
                 self._inode, self._end, self.step = status.st_ino, 0, 0
                 self.values.clear()
             file.seek(self._end)
-            for line in file:
-                if not line.endswith(b"\n"):
+            for row in iter(lambda: file.readline(_LONGEST), b""):
+                if not row.endswith(b"\n"):
                     return
-                self._end += len(line)
-                self._take(line)
+                self._end += len(row)
+                self._take(row)
 
-    def _take(self, line: bytes) -> None:
-        found = _STEP.match(line)
+    def _take(self, row: bytes) -> None:
+        found = _STEP.match(row)
         if not found:
             return
         self.step = int(found[1])
-        if self._mark in line:
+        if self._mark in row:
             try:
-                self.values[self.step] = float(json.loads(line)["metrics"][self._tag]["reduced"])
-            except (ValueError, KeyError, TypeError):  # a line that something else wrote: others will complain
+                self.values[self.step] = float(json.loads(row)["metrics"][self._tag]["reduced"])
+            # A line that something else wrote: others will complain.
+            except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
                 return
 
 
@@ -85,7 +89,10 @@ def last_value(run: Path, tag: str, trail: Trail | None = None) -> float | None:
 
 def known_values(info: Mapping[str, Any]) -> dict[str, float]:
     """The last value of each metric that run.json has, by its name in metrics.jsonl."""
-    values: dict[str, float] = dict(info.get("metrics") or {})
-    for kind in _APART:
-        values |= {f"{kind}/{name}": value for name, value in (info.get(kind) or {}).items()}
+    values: dict[str, float] = {}
+    for kind in ("metrics", *_APART):
+        figures = info.get(kind)
+        for name, value in figures.items() if isinstance(figures, dict) else ():
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
+                values[name if kind == "metrics" else f"{kind}/{name}"] = float(value)
     return values

@@ -10,17 +10,24 @@ from pathlib import Path
 from typing import Any
 
 from ganlab.errors import RunError
+from ganlab.paths import open_inside
 from ganlab.roles import Job
+from ganlab.runs.changes import Change, changes_of
+from ganlab.runs.checking import check_fields
+from ganlab.runs.health import complaints_of, warnings_of
 from ganlab.runs.lock import holder
-from ganlab.runs.run import Run
+from ganlab.runs.run import INFO, METRICS, Run
 from ganlab.sweeps.store import Sweep
 from ganlab.sweeps.trail import Trail, last_value
 
 QUEUED, WAITING, RUNNING = "queued", "waiting", "running"
 COMPLETED, INTERRUPTED, PRUNED = "completed", "interrupted", "pruned"
-FAILED, DIVERGED = "failed", "diverged"
+FAILED, DIVERGED, TIMED_OUT = "failed", "diverged", "timed out"
 # What a sweep has no more work with, unless it is to try what failed again.
-ENDED = (COMPLETED, FAILED, DIVERGED, PRUNED)
+ENDED = (COMPLETED, FAILED, DIVERGED, TIMED_OUT, PRUNED)
+
+# What a run's own file says of one that is not running.
+_OF_RUNS = (COMPLETED, INTERRUPTED, FAILED, DIVERGED)
 
 # What is shown of a trial where the sweep has no objective.
 _WORTH_A_GLANCE = "critic/loss"
@@ -40,13 +47,17 @@ class Trial:
         seed: The seed.
         tag: The metric that is followed.
         status: `queued`, `waiting` (an earlier process still holds the run), `running`, `completed`, `failed`,
-            `diverged`, `interrupted`, or `pruned` where the search gave it up.
+            `diverged`, `interrupted`, `timed out`, or `pruned` where the search gave it up.
         step: Generator updates done, as far as that is known.
         steps: Of the whole run; None while that is not known.
         seconds: That it trained, in all of its processes.
         value: The last value of the metric.
-        error: Why it failed.
+        error: Why it failed, or whom it waits for.
+        health: What was wrong at its run's last look; None while nobody has looked.
+        changes: What of its run was changed midway, by hand.
+        warnings: What its run has warned of.
         job: Its process.
+        stopped_at: When that was asked to end; None where it was not.
     """
 
     sweep: Sweep
@@ -59,11 +70,17 @@ class Trial:
     seconds: float = 0.0
     value: float | None = None
     error: str = ""
+    health: tuple[str, ...] | None = None
+    changes: tuple[Change, ...] = ()
+    warnings: tuple[str, ...] = ()
     job: Job | None = None
+    stopped_at: float | None = None
 
     def __post_init__(self) -> None:
         self.trail = Trail(self.run, self.tag)
         self._began, self._before, self._log_begins = 0.0, 0.0, 0
+        self._written: tuple[int, ...] = ()
+        self._written_at = 0.0
 
     @property
     def name(self) -> str:
@@ -80,9 +97,25 @@ class Trial:
         """What its processes said."""
         return self.sweep.log(self.configuration, self.seed)
 
-    def held(self) -> bool:
-        """Whether a process trains it, perhaps one that an earlier process of the sweep started."""
-        return self.run.exists() and holder(self.run) is not None
+    def held(self) -> str | None:
+        """Who trains it, perhaps a process that an earlier process of the sweep started; None for nobody."""
+        return holder(self.run) if self.run.exists() else None
+
+    def wait(self, who: str, now: float) -> float:
+        """Notes that it waits for whoever trains it.
+
+        Args:
+            who: The process, in words.
+            now: The time in seconds.
+
+        Returns:
+            For how long that process has written nothing.
+        """
+        written = tuple(_written(self.run / name) for name in (INFO, METRICS))
+        if self.status != WAITING or written != self._written:
+            self._written, self._written_at = written, now
+        self.status, self.error = WAITING, f"held by {who}"
+        return now - self._written_at
 
     def begin(self, job: Job, now: float, log_begins: int) -> None:
         """Notes that a process of it was started.
@@ -92,7 +125,7 @@ class Trial:
             now: The time in seconds.
             log_begins: The size that the log had before.
         """
-        self.job, self.status, self.error = job, RUNNING, ""
+        self.job, self.status, self.error, self.stopped_at = job, RUNNING, "", None
         self._began, self._before, self._log_begins = now, self.seconds, log_begins
 
     def follow(self, now: float) -> None:
@@ -130,30 +163,42 @@ class Trial:
         if not info:
             self.status = QUEUED
             return
-        self.status = {RUNNING: INTERRUPTED}.get(info.get("status", FAILED), info.get("status", FAILED))
+        status = info.get("status")
+        self.status = INTERRUPTED if status == RUNNING else str(status) if status in _OF_RUNS else FAILED
         self.step, self.steps = info.get("step", self.step), info.get("steps", self.steps)
         self.seconds = info.get("wall_seconds", self.seconds)
         self.value = last_value(self.run, self.tag, self.trail)
+        self.health, self.warnings = complaints_of(info), warnings_of(info)
+        self.changes = changes_of(info)
 
     def _info(self) -> Mapping[str, Any]:
         try:
-            return Run(self.run).info
+            info = Run(self.run).info
+            check_fields(info, self.run / INFO)
         except RunError:
             return {}
+        return info
 
     def last_error(self) -> str:
         """The last error that its last process told, without the word; empty where it told none."""
         try:
-            with self.log.open("rb") as file:
+            with open_inside(self.sweep.path, self.log.relative_to(self.sweep.path)) as file:
                 size = file.seek(0, 2)
                 file.seek(max(self._log_begins, size - _LOG_BYTES))
-                said = _ESCAPE.sub("", file.read().decode(errors="replace"))
-        except OSError:
+                said = _ESCAPE.sub("", file.read(_LOG_BYTES).decode(errors="replace"))
+        except (OSError, RunError):
             return ""
         lines = [line.strip() for line in said.splitlines() if line.strip()]
         errors = [line.removeprefix(_ERROR) for line in lines if line.startswith(_ERROR)]
         # What died without such a line says most in its last one, such as that of a traceback.
         return errors[-1] if errors else lines[-1] if lines and self.status == FAILED else ""
+
+
+def _written(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def trials_of(sweep: Sweep, configuration: str) -> list[Trial]:
@@ -167,9 +212,9 @@ def take_up(sweep: Sweep, *, retry_failed: bool = False) -> list[Trial]:
 
     Args:
         sweep: The sweep. A proposal whose trials are to go on has no longer ended.
-        retry_failed: Whether trials that failed or diverged are to be tried again.
+        retry_failed: Whether trials that failed, diverged or timed out are to be tried again.
     """
-    again = (INTERRUPTED, FAILED, DIVERGED) if retry_failed else (INTERRUPTED,)
+    again = (INTERRUPTED, FAILED, DIVERGED, TIMED_OUT) if retry_failed else (INTERRUPTED,)
     trials = [trial for configuration in sweep.info["configurations"] for trial in trials_of(sweep, configuration)]
     for trial in trials:
         trial.look()

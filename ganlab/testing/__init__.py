@@ -22,13 +22,24 @@ if TYPE_CHECKING:
     from ganlab.testing.conformance import Conformance
     from ganlab.testing.constraint import ConstraintConformance
     from ganlab.testing.dataset import DatasetConformance
+    from ganlab.testing.diagnostic import DiagnosticConformance
     from ganlab.testing.evaluator import EvaluatorConformance
+    from ganlab.testing.features import FeaturesConformance
+    from ganlab.testing.hooks import CommandConformance, TrackerConformance
+    from ganlab.testing.launcher import LauncherConformance
     from ganlab.testing.loss import LossConformance
     from ganlab.testing.optimizer import OptimizerConformance
+    from ganlab.testing.search import SearchConformance
     from ganlab.testing.strategy import StrategyConformance
 
 # Loaded when first used: pytest imports this package in every run, for its plugin, and must not pay for TensorFlow.
 _LAZY = {
+    "TrackerConformance": "ganlab.testing.hooks",
+    "SearchConformance": "ganlab.testing.search",
+    "LauncherConformance": "ganlab.testing.launcher",
+    "FeaturesConformance": "ganlab.testing.features",
+    "DiagnosticConformance": "ganlab.testing.diagnostic",
+    "CommandConformance": "ganlab.testing.hooks",
     "ArchitectureConformance": "ganlab.testing.architecture",
     "Conformance": "ganlab.testing.conformance",
     "ConstraintConformance": "ganlab.testing.constraint",
@@ -49,11 +60,17 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "ArchitectureConformance",
+    "CommandConformance",
     "Conformance",
     "ConstraintConformance",
     "DatasetConformance",
+    "DiagnosticConformance",
     "EvaluatorConformance",
+    "FeaturesConformance",
+    "LauncherConformance",
     "LossConformance",
     "OptimizerConformance",
+    "SearchConformance",
     "StrategyConformance",
+    "TrackerConformance",
 ]

@@ -46,7 +46,7 @@ class ArchitectureConformance(TrainedConformance):
     fixed_generator: bool = False
     _cause: ClassVar[str] = (
         "a layer mixes the examples of its replica (unsynchronized statistics), or draws noise of its own. Use "
-        "ganlab.layers for noise, and BatchNormalization(synchronized=True) or LayerNormalization."
+        "ganlab.layers for noise, and BatchNormalization(synchronized=True) or ganlab.layers.LayerNormalization."
     )
 
     def make(self) -> Architecture:
@@ -121,7 +121,7 @@ class ArchitectureConformance(TrainedConformance):
         if not np.allclose(other[1:], whole[1:], rtol=1e-4, atol=1e-5 * np.abs(whole).max()):
             fail(
                 "A score of the critic changes when another example of the batch does: a layer mixes examples. Use "
-                "layers that normalize each example alone, such as LayerNormalization."
+                "layers that normalize each example alone, such as ganlab.layers.LayerNormalization."
             )
 
     @check()

@@ -2,8 +2,8 @@
 
     python -P -m ganlab.testing.checking SPECIFICATION
 
-The specification is JSON: `components`, a list of `[kind, name]`, `plugin_file`, `no_plugin`, and `report`, the number
-of an open file for the lines.
+The specification is JSON: `components`, a list of `[kind, name]`, `plugin_file`, `no_plugin`, `params`, settings of the
+components, `shape`, that of an example or None, and `report`, the number of an open file for the lines.
 """
 
 from __future__ import annotations
@@ -106,20 +106,25 @@ def main(specification: dict[str, Any]) -> None:
     import pytest
 
     from ganlab import plugins
-    from ganlab.testing.suites import obstacle, suite
+    from ganlab.testing.settings import settings
+    from ganlab.testing.suites import SHAPED, obstacle, suite
 
     local = specification["plugin_file"]
     found = plugins.use(plugins.discover(deny=specification["no_plugin"], local=Path(local) if local else None))
     names: dict[str, str] = {}
     with os.fdopen(specification["report"], "w", encoding="utf-8") as report:
-        for kind, name in specification["components"]:
-            component, selector = found.components[kind, name], f"{kind}.{name}"
-            if reason := obstacle(component):
+        checked = [found.components[kind, name] for kind, name in specification["components"]]
+        given = settings(checked, specification.get("params", ()))
+        for component in checked:
+            kind, selector = component.kind, f"{component.kind}.{component.name}"
+            if reason := obstacle(component, given.get(selector)):
                 tell(Checked(selector, "not checked", reason=reason), report)
                 continue
             # What a constraint is after is its author's to say, in a test.
-            unsaid = {"lowers_slopes": None} if kind == "constraints" else {}
-            made = suite(component, **unsaid)
+            said: dict[str, Any] = {"lowers_slopes": None} if kind == "constraints" else {}
+            if specification.get("shape") and kind in SHAPED:
+                said["sample_shape"] = tuple(specification["shape"])
+            made = suite(component, given.get(selector), **said)
             classes[made.__name__], names[made.__name__] = made, selector
         if not classes:
             return

@@ -117,8 +117,11 @@ class Conformance:
     @check()
     def test_gin_round_trip(self) -> None:
         """An experiment file can name it with its parameters, and gives it back with the same ones."""
+        from ganlab.composition import PARTS
         from ganlab.testing.configuring import round_trip
 
+        if self.kind not in PARTS.values():
+            pytest.skip(f"No part of an experiment is one of the {self.kind}.")
         for problem in round_trip(self.kind, self.make):
             fail(problem)
 

@@ -20,6 +20,7 @@ from ganlab.testing.training import departures, differing
 from ganlab.testing.trials import LONG, Trials, slope
 from ganlab.training.sampling import Scorer
 from ganlab.training.state import TrainingState
+from ganlab.verification.truth import of_state
 
 # What a constraint must at least take off the steepest slope of a critic without it, relative: above rounding.
 _EFFECT = 1e-5
@@ -43,11 +44,14 @@ class ConstraintConformance(Conformance):
         lowers_slopes: Whether a critic that is trained under it becomes less steep than one that is trained without.
             False for constraints that are after something else; None where that is not known, as in checks by name:
             then it must have some effect on slopes.
+        sample_shape: That of an example; None for points in the plane or, for a constraint that refuses or fails on
+            those, the first of some sizes of images.
     """
 
     kind = "constraints"
     penalty_at_slope_one: float | None = None
     lowers_slopes: bool | None = True
+    sample_shape: tuple[int, ...] | None = None
 
     def make(self) -> Constraint:
         """The constraint under test: a new one at every call. What an author writes."""
@@ -64,7 +68,7 @@ class ConstraintConformance(Conformance):
     @property
     def _trials(self) -> Trials:
         own = self.critic if type(self).critic is not ConstraintConformance.critic else None
-        return self.once("trials", lambda: Trials(self.make, own))
+        return self.once("trials", lambda: Trials(self.make, own, self.sample_shape))
 
     @check(first=True)
     def test_methods_are_pure_functions(self) -> None:
@@ -99,6 +103,14 @@ class ConstraintConformance(Conformance):
         """The critic's and the generator's first updates have finite gradients, and reach weights and samples."""
         for problem in gradients(self._trials.bench):
             fail(problem)
+
+    @check()
+    def test_gradients_are_those_of_the_losses(self) -> None:
+        """Critic and generator are trained along the gradients of their losses, by differences in float64."""
+        bench = self._trials.bench
+        row = of_state(bench.experiment, bench.state)
+        if row.status == "failed":
+            fail(row.detail)
 
     @check()
     def test_finite_where_the_gradient_is_zero(self) -> None:
@@ -241,8 +253,9 @@ class ConstraintConformance(Conformance):
     def test_a_convolutional_critic(self) -> None:
         """It constrains a convolutional critic of images too, or says in prepare that it cannot."""
         self._trials.bench  # noqa: B018 (which decides the critic)
+        shape = self._trials.shape if len(self._trials.shape) == 3 else parts.Images.sample_shape
         try:
-            bench = Bench(self._trials.experiment(dataset=parts.Images()))
+            bench = Bench(self._trials.experiment(dataset=parts.dataset(shape)))
         except ganlab.IncompatibleError as error:
             pytest.skip(f"It refuses convolutional critics: {error}")
         for problem in gradients(bench):

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from ganlab.blame import plugin_code
 from ganlab.roles import Dataset
+from ganlab.runs.origins import data_changes, data_of
 from ganlab.testing import parts
 from ganlab.testing.conformance import check, fail
 from ganlab.testing.trained import TrainedConformance
@@ -97,6 +98,16 @@ class DatasetConformance(TrainedConformance):
         traced = tf.function(lambda n: dataset.examples(n, _SEED), autograph=False)
         if not np.allclose(traced(tf.constant(numbers)), self._examples(numbers), rtol=1e-5, atol=1e-6):
             fail("Traced by TensorFlow the examples are others: Python in it ran once, when it was traced.")
+
+    @check()
+    def test_the_fingerprint_repeats(self) -> None:
+        """Two objects of the same parameters have one fingerprint, of plain values: a run is resumed by it."""
+        changes = data_changes(data_of(self.make()), data_of(self.make()))
+        if changes:
+            fail(
+                f"Two objects of the same parameters have different fingerprints ({changes[0]}). No run could be "
+                "resumed: fingerprint() holds neither times nor paths nor anything random."
+            )
 
     @check()
     def test_exact_samples(self) -> None:

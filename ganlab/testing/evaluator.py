@@ -19,9 +19,13 @@ class EvaluatorConformance(Conformance):
     class TestMine(EvaluatorConformance):
         def make(self):
             return Mine(samples=100)
+
+    Attributes:
+        sample_shape: That of an example; None for points in the plane or, where it refuses those, small images.
     """
 
     kind = "evaluators"
+    sample_shape: tuple[int, ...] | None = None
 
     def make(self) -> Evaluator:
         """The evaluator under test: a new one at every call. What an author writes."""
@@ -29,10 +33,26 @@ class EvaluatorConformance(Conformance):
 
     def dataset(self) -> Dataset:
         """What it evaluates on: four Gaussians in the plane; override it where it asks for something else."""
-        return parts.Points()
+        return parts.dataset(self.sample_shape or (2,))
+
+    def _accepted(self) -> Dataset:
+        """The dataset, or small images for an evaluator that refuses it where nobody said on what."""
+        own = self.dataset()
+        if self.sample_shape or type(self).dataset is not EvaluatorConformance.dataset:
+            return own
+        for dataset in (own, parts.Images()):
+            try:
+                self._evaluated(dataset)
+            except ganlab.IncompatibleError:
+                continue
+            return dataset
+        return own
 
     def _figures(self) -> dict[str, float]:
-        dataset, evaluator = self.once("dataset", self.dataset), self.make()
+        return self._evaluated(self.once("dataset", self._accepted))
+
+    def _evaluated(self, dataset: Dataset) -> dict[str, float]:
+        evaluator = self.make()
 
         def sample(n: int, seed: int) -> np.ndarray:
             return np.array(dataset.examples(tf.range(n, dtype=tf.int64), seed + 1))

@@ -50,8 +50,39 @@ class Images(ganlab.Dataset):
 
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
         """The examples with these numbers."""
-        pixels = tf.reshape(example_normal(numbers, 64, seed), [-1, 8, 8, 1])
-        return tf.tanh(0.5 * pixels + tf.reshape(tf.linspace(-0.5, 1.0, 8), [1, 1, 8, 1]))
+        width = self.sample_shape[1]
+        pixels = tf.reshape(example_normal(numbers, math.prod(self.sample_shape), seed), [-1, *self.sample_shape])
+        return tf.tanh(0.5 * pixels + tf.reshape(tf.linspace(-0.5, 1.0, width), [1, 1, width, 1]))
+
+
+class ShapedImages(Images):
+    """The same in another size."""
+
+    def __init__(self, sample_shape: tuple[int, ...]) -> None:
+        height, width, channels = sample_shape
+        self.sample_shape = (height, width, channels)
+
+
+class Vectors(Points):
+    """The points of the plane, and Gaussian coordinates beside them or the first alone."""
+
+    def __init__(self, length: int) -> None:
+        self.sample_shape = (length,)
+
+    def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
+        """The examples with these numbers."""
+        points = super().examples(numbers, seed)
+        length = self.sample_shape[0]
+        return tf.concat([points, example_normal(numbers, length, seed + 7)], axis=1)[:, :length]
+
+
+def dataset(sample_shape: tuple[int, ...]) -> ganlab.Dataset:
+    """Data of a shape: points, vectors, or images."""
+    if sample_shape == Points.sample_shape:
+        return Points()
+    if sample_shape == Images.sample_shape:
+        return Images()
+    return Vectors(*sample_shape) if len(sample_shape) == 1 else ShapedImages(sample_shape)
 
 
 class Networks(ganlab.Architecture):
@@ -243,5 +274,9 @@ def role_of(kind: str) -> tuple[type, str]:
         "evaluators": (ganlab.Evaluator, "ganlab.Evaluator"),
         "strategies": (tf.distribute.Strategy, "tf.distribute.Strategy"),
         "optimizers": (keras.optimizers.Optimizer, "keras.optimizers.Optimizer"),
+        "diagnostics": (ganlab.Diagnostic, "ganlab.Diagnostic"),
+        "features": (ganlab.Features, "ganlab.Features"),
+        "launchers": (ganlab.Launcher, "ganlab.Launcher"),
+        "searches": (ganlab.Search, "ganlab.Search"),
     }
     return roles[kind]

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from ganlab.roles import Batch
 from ganlab.testing.bench import Bench, Noted
+from ganlab.testing.training import FLOOR
 
 # Of the largest value: what sums in another order make of float32's rounding.
 _ROUNDING = 1e-4
@@ -101,4 +102,4 @@ def _moved(x: tf.Tensor) -> tf.Tensor:
 
 def _near(one: np.ndarray, other: np.ndarray) -> bool:
     scale = float(np.abs(other).max()) if other.size else 0.0
-    return one.shape == other.shape and bool(np.allclose(one, other, rtol=0, atol=_ROUNDING * scale + 1e-9))
+    return one.shape == other.shape and bool(np.allclose(one, other, rtol=0, atol=max(_ROUNDING * scale, FLOOR)))

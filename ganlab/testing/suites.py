@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import ganlab.testing
 from ganlab.errors import IncompatibleError, MissingDependencyError
 from ganlab.plugins import Component
+from ganlab.testing.settings import maker
 
 # The kinds that there are classes for. A class is looked up by name when it is wanted: it needs TensorFlow.
 CLASSES = {
@@ -19,27 +20,35 @@ CLASSES = {
     "evaluators": "EvaluatorConformance",
     "strategies": "StrategyConformance",
     "optimizers": "OptimizerConformance",
+    "diagnostics": "DiagnosticConformance",
+    "features": "FeaturesConformance",
+    "launchers": "LauncherConformance",
+    "searches": "SearchConformance",
 }
+# Those whose classes have a `sample_shape` to be tried with.
+SHAPED = ("constraints", "architectures", "evaluators", "diagnostics", "features")
 
 
-def suite(component: Component, arguments: Callable[[], Mapping[str, Any]] | None = None, **attributes: Any) -> type:
+def suite(component: Component, given: Mapping[str, Any] | None = None, **attributes: Any) -> type:
     """The conformance class of a component.
 
     Args:
         component: As a plugin offers it.
-        arguments: Gives what it is made with; None for its defaults.
+        given: What it is made with, recipes for components; None for its defaults.
         attributes: Attributes and methods of the class in place of the inherited ones.
     """
     base = getattr(ganlab.testing, CLASSES[component.kind])
 
+    made = maker(component, given or {})
+
     def make(self: Any) -> Any:
-        return component.factory(**(arguments() if arguments else {}))
+        return made()
 
-    return type(f"Test_{component.kind}_{component.name}", (base,), {"make": make, **attributes})
+    return type(f"Test_{component.kind}_{component.name.replace('.', '_')}", (base,), {"make": make, **attributes})
 
 
-def obstacle(component: Component) -> str:
-    """Why a component cannot be checked on this machine with its default parameters; empty where it can.
+def obstacle(component: Component, given: Mapping[str, Any] | None = None) -> str:
+    """Why a component cannot be checked on this machine with these parameters, or its defaults; empty where it can.
 
     Whether it can be made at all is found out by making it, which starts TensorFlow.
     """
@@ -47,13 +56,14 @@ def obstacle(component: Component) -> str:
         return f"There is no conformance class for {component.kind}."
     parameters = inspect.signature(component.factory.make).parameters.items()
     needed = [name for name, parameter in parameters if parameter.default is inspect.Parameter.empty]
-    if needed:
+    if missing := [name for name in needed if name not in (given or {})]:
+        selector = f"{component.kind}.{component.name}"
         return (
-            f"It needs {', '.join(needed)}, without a default. Check it in a test of its own, with "
-            f"ganlab.testing.{CLASSES[component.kind]}."
+            f"It needs {', '.join(missing)}, without a default. Give it (--param {selector}.{missing[0]}=VALUE), or "
+            f"check it in a test of its own, with ganlab.testing.{CLASSES[component.kind]}."
         )
     try:
-        component.factory()
+        maker(component, given or {})()
     except (IncompatibleError, MissingDependencyError) as error:
         return f"It cannot be made here: {error}"
     except Exception:  # the suite will tell

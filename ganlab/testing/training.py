@@ -18,6 +18,8 @@ from ganlab.training.state import TrainingState
 # How far two trainings of one experiment may be apart after a few updates, element by element: float32's rounding, and
 # what sums in another order make of it. A factor in a gradient that moves weights by hundredths is far outside.
 RELATIVE, ABSOLUTE = 5e-5, 5e-6
+# What numbers of order one leave of rounding where they cancel: below it nothing is told apart.
+FLOOR = 1e-6
 
 
 class Training:
@@ -150,4 +152,4 @@ def distance(one: Training, other: Training) -> float:
 
 def _near(a: np.ndarray, b: np.ndarray, scale: float = 0.0) -> bool:
     scale = max(scale, float(np.abs(a).max()) if a.size else 0.0)
-    return bool(np.allclose(b, a, rtol=RELATIVE, atol=ABSOLUTE * max(scale, 1e-3)))
+    return bool(np.allclose(b, a, rtol=RELATIVE, atol=max(ABSOLUTE * scale, FLOOR)))

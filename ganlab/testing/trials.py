@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
@@ -12,6 +13,7 @@ import tensorflow as tf
 
 import ganlab
 from ganlab.composition import Experiment
+from ganlab.errors import PluginError
 from ganlab.roles import Constraint
 from ganlab.testing import parts
 from ganlab.testing.bench import Bench, scoring, steepest
@@ -21,6 +23,8 @@ from ganlab.training.state import TrainingState
 # Iterations: enough for a wrong replica to show, and for a slope to fall.
 _BEFORE, _AFTER, LONG = 2, 2, 40
 SHORT = _BEFORE + _AFTER
+# What an example may be, in the order in which it is tried.
+SHAPES: tuple[tuple[int, ...], ...] = ((2,), (8, 8, 1), (8, 8, 3), (16, 16, 1), (16, 16, 3), (32, 32, 3))
 
 CriticMaker = Callable[[tuple[int, ...]], keras.Model]
 
@@ -30,22 +34,29 @@ class Trials:
 
     Attributes:
         critic: What makes the critic that is constrained.
+        shape: That of an example.
     """
 
-    def __init__(self, make: Callable[[], Constraint], critic: CriticMaker | None) -> None:
+    def __init__(
+        self, make: Callable[[], Constraint], critic: CriticMaker | None, shape: tuple[int, ...] | None = None
+    ) -> None:
         """Takes what to try.
 
         Args:
             make: Makes the constraint.
             critic: Makes the critic; None for the first of the kit's that the constraint does not refuse.
+            shape: That of an example; None for points in the plane, or, for a constraint that does without them, the
+                first of some sizes of images.
         """
-        self.make, self._own = make, critic
+        self.make, self._own, self._shape = make, critic, shape
+        self.shape = shape or SHAPES[0]
         self.critic: CriticMaker = critic or parts.critic
 
     def experiment(self, constraints: Sequence[Constraint] | None = None, **settings: Any) -> Experiment:
         """The kit's experiment under the constraint, or under others."""
         made = [self.make()] if constraints is None else constraints
-        return parts.experiment(constraints=made, architecture=parts.Networks(self.critic), **settings)
+        own = {"architecture": parts.Networks(self.critic), "dataset": parts.dataset(self.shape)}
+        return parts.experiment(constraints=made, **{**own, **settings})
 
     @cached_property
     def bench(self) -> Bench:
@@ -54,17 +65,32 @@ class Trials:
         Raises:
             IncompatibleError: It refuses every critic.
         """
-        refusal = None
-        for critic in [self._own] if self._own else [parts.critic, parts.noisy_critic]:
-            self.critic = critic
+        refusal: ganlab.GanlabError | None = None
+        critics = [self._own] if self._own else [parts.critic, parts.noisy_critic]
+        for shape, critic in itertools.product([self._shape] if self._shape else SHAPES, critics):
+            self.shape, self.critic = shape, critic
             try:
-                return Bench(self.experiment())
-            except ganlab.IncompatibleError as error:
+                return self._tried()
+            except (ganlab.IncompatibleError, PluginError) as error:
                 refusal = refusal or error
+        self.shape, self.critic = self._shape or SHAPES[0], self._own or parts.critic
+        if isinstance(refusal, PluginError):
+            return Bench(self.experiment())  # whose tests say what fails
         raise ganlab.IncompatibleError(
             f"It refuses the critic of the test: {refusal} Override critic(self, sample_shape) with one that it can "
             "constrain."
         )
+
+    def _tried(self) -> Bench:
+        """A bench on which what depends on the examples' shape has run once.
+
+        Raises:
+            IncompatibleError: The constraint refuses the critic.
+            PluginError: It fails.
+        """
+        bench = Bench(self.experiment())
+        bench.penalty(bench.draws())
+        return bench
 
     @cached_property
     def rates(self) -> tuple[float, float]:
@@ -118,7 +144,7 @@ class Trials:
 
     def control(self) -> Training:
         """The same critic without a constraint after `LONG` iterations at the same rates."""
-        control = _control(self.critic)
+        control = _control(self.critic, self.shape)
         control.assign(control.start)
         control.state.critic_optimizer.learning_rate = self.rates[0]
         control.state.generator_optimizer.learning_rate = self.rates[1]
@@ -126,9 +152,9 @@ class Trials:
 
 
 @lru_cache(maxsize=4)
-def _control(critic: CriticMaker) -> Training:
+def _control(critic: CriticMaker, shape: tuple[int, ...]) -> Training:
     """One for all constraints, because its graph is the same for all."""
-    return Training(parts.experiment(architecture=parts.Networks(critic)))
+    return Training(parts.experiment(architecture=parts.Networks(critic), dataset=parts.dataset(shape)))
 
 
 def slope(state: TrainingState, experiment: Experiment) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,6 +17,8 @@ import numpy as np
 import tensorflow as tf
 
 from ganlab.errors import RunError
+from ganlab.parsing import parse_json
+from ganlab.paths import open_inside, read_inside
 from ganlab.telemetry import Record
 from ganlab.telemetry.durable import sync
 from ganlab.telemetry.jsonl import to_json
@@ -23,8 +26,12 @@ from ganlab.training.replica import Metric
 
 KEEP = 3
 _VARIABLES, _PENDING, _MANIFEST = "variables", "pending.npy", "manifest.json"
+# Bytes of a manifest: one of a million variables has as many.
+_LARGEST = 1 << 28
 # What resuming finds damaged is moved to this name, so that it is neither used nor counted again.
 _DAMAGED = "damaged-"
+# How TensorFlow ends the names of variables' values in a checkpoint.
+_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 _NAME = re.compile(r"step-[0-9]{8,18}")
 
 
@@ -72,6 +79,13 @@ class Checkpoint:
         with self.using("watch.warned"):
             return None if warned is None else {str(said): int(step) for said, step in warned.items()}
 
+    @property
+    def rows(self) -> int | None:
+        """How many rows had been written of the steps before those that are owed; None where nobody counted them."""
+        rows = self.watch.get("rows")
+        with self.using("watch.rows"):
+            return None if rows is None else int(rows) - bool(self.owed)
+
     @contextlib.contextmanager
     def using(self, what: str) -> Iterator[None]:
         """Inside, a part of the manifest is used: what cannot be understood of it is a checkpoint that is damaged.
@@ -109,31 +123,56 @@ class Checkpoint:
         Reads all of it.
         """
         try:
-            manifest = json.loads((self.path / _MANIFEST).read_text(encoding="utf-8"))
+            manifest = self._parsed()
             if manifest.pop("checksum") != _checksum(manifest):
                 return f"{_MANIFEST} has changed since it was written"
             files = {str(name): (then["bytes"], then["sha256"]) for name, then in manifest["files"].items()}
         except OSError as error:
             return f"{_MANIFEST} cannot be read ({error.strerror})"
-        except (ValueError, LookupError, AttributeError, TypeError, RecursionError):
+        except (ValueError, LookupError, AttributeError, TypeError, RunError):
             return f"{_MANIFEST} is torn"
         for name, (size, digest) in files.items():
             if Path(name).name != name:
                 return f"{_MANIFEST} names {name!r}, which is no file of it"
             try:
                 now = _fingerprint(self.path / name)
-            except (OSError, ValueError) as error:
+            except (OSError, ValueError, RunError) as error:
                 return f"{name} cannot be read ({getattr(error, 'strerror', error)})"
             if now != {"bytes": size, "sha256": digest}:
                 sizes = f": {now['bytes']} of {size} bytes" if now["bytes"] != size else ""
                 return f"{name} is not what was written{sizes}"
         return None
 
+    def not_finite(self) -> str | None:
+        """The name of a variable that is not finite, or None: nobody can train on from there.
+
+        The state of a constraint may hold infinity, such as the smallest value of none.
+
+        Raises:
+            RunError: The variables cannot be read.
+        """
+        try:
+            reader = tf.train.load_checkpoint(self.prefix)
+            for key, dtype in sorted(reader.get_variable_to_dtype_map().items()):
+                if not key.endswith(_VALUE) or not dtype.is_floating:
+                    continue
+                name = key.removeprefix("variables/").removesuffix(_VALUE).replace(".S", "/").replace("..", ".")
+                value = np.asarray(reader.get_tensor(key)).astype(np.float64)
+                bad = np.isnan(value) if _may_be_infinite(name) else ~np.isfinite(value)
+                if bad.any():
+                    return name
+        except (ValueError, RuntimeError, tf.errors.OpError) as error:
+            raise self._damaged(_VARIABLES, error) from error
+        return None
+
     def _manifest(self) -> dict[str, Any]:
         try:
-            return dict(json.loads((self.path / _MANIFEST).read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError, RecursionError) as error:
+            return dict(self._parsed())
+        except (OSError, ValueError, TypeError, RunError) as error:
             raise self._damaged(_MANIFEST, error) from error
+
+    def _parsed(self) -> Any:
+        return parse_json(read_inside(self.path, _MANIFEST, most=_LARGEST))
 
     def pending(self) -> np.ndarray:
         """Metrics of the iterations since the last logged row, `(iterations, replicas, metrics)`.
@@ -142,7 +181,8 @@ class Checkpoint:
             RunError: They cannot be read.
         """
         try:
-            values = np.load(self.path / _PENDING, allow_pickle=False)
+            with open_inside(self.path, _PENDING) as file:
+                values = np.load(file, allow_pickle=False)
             if not isinstance(values, np.ndarray) or values.dtype != np.float32:
                 raise ValueError("it holds no float32 numbers")
             return values
@@ -174,7 +214,7 @@ class Checkpoints:
         return found[-1] if found else None
 
     def latest_sound(self, say: Callable[[str], None], *, mend: bool = True) -> Checkpoint | None:
-        """The newest whose files are as they were written, or None.
+        """The newest whose files are as they were written and whose variables are finite, or None.
 
         Args:
             say: Told of each that is damaged, in a sentence.
@@ -182,6 +222,8 @@ class Checkpoints:
         """
         for checkpoint in reversed(self.all()):
             damage = checkpoint.damage()
+            if damage is None and (name := checkpoint.not_finite()):
+                damage = f"its variable {name} is not finite"
             if damage is None:
                 return checkpoint
             say(f"The checkpoint {checkpoint.path} is damaged: {damage}. It is not used.")
@@ -251,6 +293,10 @@ class Checkpoints:
         return Checkpoint(target, step)
 
 
+def _may_be_infinite(name: str) -> bool:
+    return name.startswith("constraints/") and "/state/" in name
+
+
 def restore(checkpoint: Checkpoint, variables: Mapping[str, tf.Variable], *, partial: bool = False) -> None:
     """Gives every variable its value from a checkpoint.
 
@@ -297,8 +343,8 @@ def _write(
 
 
 def _fingerprint(path: Path) -> dict[str, Any]:
-    with path.open("rb") as file:
-        return {"bytes": path.stat().st_size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+    with open_inside(path.parent, path.name) as file:
+        return {"bytes": os.fstat(file.fileno()).st_size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
 
 
 def _checksum(manifest: Mapping[str, Any]) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +50,20 @@ class Evaluation:
         self._names = experiment.component_names("evaluators")
         self._points = len(experiment.dataset.sample_shape) == 1
         self._real: np.ndarray | None = None
+        self._complaints: dict[str, str | None] = {}
+
+    @property
+    def complaints(self) -> list[str]:
+        """What the evaluators say is wrong, each after its last figures."""
+        return [f"{name}: {said}" for name, said in self._complaints.items() if said]
+
+    def state(self) -> dict[str, str | None]:
+        """What each evaluator said last: part of a checkpoint, so that a resumed run's health is the same."""
+        return dict(self._complaints)
+
+    def go_on(self, state: Mapping[str, str | None]) -> None:
+        """Takes what the evaluators said, of those that are still there."""
+        self._complaints |= {name: said and str(said) for name, said in state.items() if name in self._names}
 
     def __call__(self, step: int, run: Run | None) -> Evaluated:
         """Evaluates the generator as it is.
@@ -63,6 +78,8 @@ class Evaluation:
         experiment = self._experiment
         with _scope(experiment.strategy):
             figures = measured(self._names, experiment.evaluators, self._sample, experiment.dataset, run)
+            if run is not None:  # else it is a trial before training, which says nothing
+                self._complaints = diagnosed(self._names, experiment.evaluators, figures)
             return self._evaluated(step, figures)
 
     def _evaluated(self, step: int, figures: dict[str, float]) -> Evaluated:
@@ -98,6 +115,29 @@ def measured(
             found = evaluator.evaluate(sample, dataset, run)
         figures |= {f"{name}/{key}": value for key, value in _numbers(name, found).items()}
     return figures
+
+
+def diagnosed(
+    names: Sequence[str], evaluators: Sequence[Evaluator], figures: Mapping[str, float]
+) -> dict[str, str | None]:
+    """What evaluators say is wrong, by their names; None of those that say nothing.
+
+    Args:
+        names: Of the evaluators.
+        evaluators: Which have just evaluated.
+        figures: As `measured` gave them.
+    """
+    complaints: dict[str, str | None] = {}
+    for name, evaluator in zip(names, evaluators, strict=True):
+        prefix = f"{name}/"
+        own = {tag.removeprefix(prefix): value for tag, value in figures.items() if tag.startswith(prefix)}
+        bad = [key for key, value in own.items() if not math.isfinite(value)]
+        if bad:
+            complaints[name] = f"{', '.join(bad)}: not finite. Samples or their features are not, or nothing is left."
+            continue
+        with plugin_code(f"evaluators.{name}", "diagnose"):
+            complaints[name] = evaluator.diagnose(own)
+    return complaints
 
 
 def _scope(strategy: tf.distribute.Strategy) -> contextlib.AbstractContextManager[Any]:

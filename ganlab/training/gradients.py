@@ -95,7 +95,7 @@ def may_compile(experiment: Experiment, communicates: str) -> bool:
         raise IncompatibleError(
             f"{communicates} communicates between replicas, which cannot be compiled here, and experiment.jit is 'on'. "
             "Set experiment.jit = 'auto', or do without: a constraint can communicate in advance, and a network can "
-            "normalize each example alone (LayerNormalization)."
+            "normalize each example alone (ganlab.layers.LayerNormalization)."
         )
     return False
 

@@ -12,6 +12,7 @@ from ganlab.blame import plugin_code
 from ganlab.composition import Experiment
 from ganlab.errors import ContractError
 from ganlab.recipes import selector_of
+from ganlab.training.examples import check_finite_examples
 from ganlab.training.networks import static_shape
 
 
@@ -76,14 +77,25 @@ class Inputs:
             at = tf.constant(step, tf.int64)
             with plugin_code(selector_of(self._dataset), "examples"):
                 examples = self.examples(at, replica).numpy()
-            finite = np.isfinite(examples).reshape(self._updates * self._local, -1).all(axis=1)
-            if not finite.all():
-                numbers = self.numbers(at, replica).numpy()[~finite]
-                listed = ", ".join(map(str, sorted(set(numbers.tolist()))[:5]))
-                raise ContractError(
-                    f"{selector_of(self._dataset)} gives values that are not finite (NaN or infinity), in example "
-                    f"{listed}. Mend the data, or leave such examples out."
-                )
+            examples = examples.reshape(self._updates * self._local, -1)
+            check_finite_examples(self._dataset, self.numbers(at, replica).numpy(), examples)
+
+    def first_not_finite(self, start: int, count: int) -> int | None:
+        """The first of some iterations in which this process has an example with a value that is not finite.
+
+        Args:
+            start: Generator updates done before the first of them.
+            count: How many they are.
+
+        Returns:
+            Generator updates done before that one, or None where all are finite.
+        """
+        steps = tf.data.Dataset.range(start, start + count).map(self._are_finite, num_parallel_calls=tf.data.AUTOTUNE)
+        return next((start + i for i, sound in enumerate(steps.as_numpy_iterator()) if not sound), None)
+
+    def _are_finite(self, step: tf.Tensor) -> tf.Tensor:
+        examples = [self.examples(step, replica) for replica in self._replicas]
+        return tf.reduce_all([tf.reduce_all(tf.math.is_finite(values)) for values in examples])
 
     def per_replica(self, step: tf.Tensor) -> Any:
         """Examples of this process's replicas, made here and now: for use inside the training loop."""

@@ -12,7 +12,7 @@ from ganlab.composition import Experiment
 from ganlab.errors import GanlabError, TrainingFailedError
 from ganlab.training.failures import said_plainly
 from ganlab.training.gradients import compiles, set_products
-from ganlab.training.guards import Sums, check_finite, checksum, magnitude
+from ganlab.training.guards import Sums, check_finite, checksum, listed, magnitude, not_finite
 from ganlab.training.inputs import Inputs
 from ganlab.training.replica import Metric
 from ganlab.training.state import TrainingState, read
@@ -37,6 +37,11 @@ class Trainer:
         self._iterator_at = 0
         empty = np.zeros((experiment.replicas, 0))
         self.sums = Sums(empty, empty)
+        self._infinite = {
+            name
+            for name, value in self.state.variables().items()
+            if name.startswith("constraints/") and "/state/" in name and bool(tf.reduce_any(_is_infinite(value)))
+        }
         self._gather = _Gather(experiment.strategy)
         self._chunk = tf.function(self._run, autograph=False)
 
@@ -83,19 +88,43 @@ class Trainer:
             rows, bits, magnitudes = self._chunk(start, length, *self._iterators())
             self.sums = Sums(self._gather(bits[None])[0], self._gather(magnitudes[None])[0])
             gathered = self._gather(rows)
-        self._check_data(gathered)
+        self._check_data(gathered, count)
         self.state.step += count
         self._iterator_at += count
         return gathered
 
-    def _check_data(self, values: np.ndarray) -> None:
-        """Tells data that is broken from training that diverged, which looks the same in the metrics."""
-        good = check_finite(values)
-        if good is not None:
-            try:
-                self._inputs.check(self.state.step + good)
-            except GanlabError as error:
-                raise TrainingFailedError(f"In iteration {self.state.step + good + 1}: {error}") from error
+    def not_finite(self) -> list[str]:
+        """The names of variables that are not finite after the last `train`, empty where all are."""
+        if np.isfinite(self.sums.magnitudes).all():
+            return []
+        return not_finite(self.state.variables(), self.sums, self._infinite)
+
+    def _check_data(self, values: np.ndarray, count: int) -> None:
+        """Tells data that is broken from training that diverged, which looks the same in metrics and variables."""
+        good, variables = check_finite(values), self.not_finite()
+        if good is None and not variables:
+            return
+        # What was read in one iteration may show in the next: a rectifier in the critic makes NaN 0 in the scores.
+        fault = self._data_fault(self.state.step, count if good is None else good + 1)
+        anywhere = self.agree([float(bool(fault))]) == [1.0]
+        if not anywhere:
+            return
+        told = fault or "The examples of another worker are not finite; its message names them."
+        since = f" After iteration {self.state.step + count} {listed(variables)} not finite." if variables else ""
+        raise TrainingFailedError(f"{told}{since} Earlier checkpoints are kept.")
+
+    def _data_fault(self, start: int, count: int) -> str:
+        """What is wrong with this process's examples of some iterations, in a sentence; empty where nothing is."""
+        at = start
+        try:
+            with said_plainly(self.experiment, start):
+                found = self._inputs.first_not_finite(start, count)
+                if found is not None:
+                    at = found
+                    self._inputs.check(found)
+        except (GanlabError, TrainingFailedError) as error:
+            return f"In iteration {at + 1}: {error}"
+        return ""
 
     def _iterators(self) -> tuple[Iterator[Any], ...]:
         """The input's iterator where the examples come from one, at the state's step."""
@@ -127,6 +156,11 @@ class Trainer:
     def _sums(self) -> tuple[tf.Tensor, tf.Tensor]:
         values = read(self.state.variables()).values()
         return tf.stack([checksum(value) for value in values]), tf.stack([magnitude(value) for value in values])
+
+
+def _is_infinite(variable: tf.Variable) -> tf.Tensor:
+    value = tf.convert_to_tensor(variable)
+    return tf.math.is_inf(value) if value.dtype.is_floating else tf.zeros([], tf.bool)
 
 
 class _Gather:

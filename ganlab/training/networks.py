@@ -12,11 +12,12 @@ import tensorflow as tf
 
 from ganlab.blame import plugin_code
 from ganlab.composition import Experiment
-from ganlab.errors import ContractError, IncompatibleError
+from ganlab.errors import ContractError
 from ganlab.functional import unique_names
 from ganlab.layers import NoiseSource, noise_from
 from ganlab.recipes import selector_of
-from ganlab.roles import Architecture, Constraint
+from ganlab.roles import Architecture
+from ganlab.training.refusals import check_layers, layers_of, named, own_loss, seed_generators
 
 Tensors = dict[str, tf.Tensor]
 
@@ -26,6 +27,7 @@ class Network:
 
     Attributes:
         model: The Keras model, built.
+        role: "generator" or "critic".
         weights: Its trainable variables by name.
         buffers: Its other variables by name, such as moving statistics.
     """
@@ -38,9 +40,10 @@ class Network:
             role: "generator" or "critic", for errors.
             maker: The architecture that made it, for errors.
         """
-        self.model, self._role, self._maker = model, role, maker
+        self.model, self.role, self._maker = model, role, maker
         self.weights = unique_names(model.trainable_variables)
-        self.buffers = unique_names(model.non_trainable_variables)
+        seeds = {id(generator.state) for _, generator in seed_generators(model)}  # of layers that do not draw
+        self.buffers = unique_names([v for v in model.non_trainable_variables if id(v) not in seeds])
 
     def __call__(
         self,
@@ -72,18 +75,18 @@ class Network:
         with keras.StatelessScope(state_mapping=mapping, collect_losses=True) as scope:
             with (
                 noise_from(noise) if noise else contextlib.nullcontext(),
-                plugin_code(self._maker, f"its {self._role}"),
+                plugin_code(self._maker, f"its {self.role}"),
             ):
                 y = self.model(x, training=training)
             if scope.losses:
-                raise _own_loss(f"The {self._role} {self.model.name!r} adds a loss of its own (add_loss)")
+                raise own_loss(f"The {self.role} {self.model.name!r} adds a loss of its own (add_loss)")
             left = {name: scope.get_current_value(variable) for name, variable in self.buffers.items()}
         return tf.cast(y, tf.float32), left
 
     @property
     def synchronizes(self) -> str:
         """A layer that talks to other replicas when it is called, as messages name it; empty where none does."""
-        return next((_named(self._role, layer) for layer in _layers(self.model) if _synchronized(layer)), "")
+        return next((named(self.role, layer) for layer in layers_of(self.model) if _synchronized(layer)), "")
 
 
 def build_networks(experiment: Experiment) -> tuple[Network, Network]:
@@ -101,8 +104,8 @@ def build_networks(experiment: Experiment) -> tuple[Network, Network]:
     with experiment.strategy.scope(), _seeded(experiment.seed), _precision(experiment.precision):
         generator = _generator(architecture, shape)
         critic = _critic(architecture, shape)
-    check_layers("generator", generator)
-    check_layers("critic", critic, constraints=experiment.constraints)
+    check_layers("generator", generator, (int(architecture.latent_dim),))
+    check_layers("critic", critic, shape, constraints=experiment.constraints)
     maker = selector_of(architecture)
     return Network(generator, role="generator", maker=maker), Network(critic, role="critic", maker=maker)
 
@@ -118,7 +121,7 @@ def build_generator(architecture: Architecture, sample_shape: tuple[int, ...], p
 def _reset_names() -> None:
     # Automatic layer names take part in how graphs are ordered: with other names, other rounding.
     policy = keras.config.dtype_policy()  # the user's own, which clear_session resets
-    keras.utils.clear_session()
+    keras.utils.clear_session(free_memory=False)  # collecting garbage takes long in a large process
     keras.config.set_dtype_policy(policy)
 
 
@@ -177,71 +180,8 @@ def _built(
     return model
 
 
-def check_layers(role: str, model: keras.Model, *, constraints: tuple[Constraint, ...] = ()) -> None:
-    """Refuses layers that would go wrong silently.
-
-    Args:
-        role: "generator" or "critic", for the message.
-        model: The built model.
-        constraints: Those of the critic.
-
-    Raises:
-        IncompatibleError: Names the layer and what to use instead.
-    """
-    per_example = [type(c).__name__ for c in constraints if _differentiates_examples(type(c))]
-    for layer in [model, *_layers(model)]:
-        where = _named(role, layer)
-        for name, value in vars(layer).items():
-            if name.endswith("_regularizer") and value is not None:
-                raise _own_loss(f"{where} has a {name}")
-        if isinstance(layer, keras.layers.SpectralNormalization):
-            raise IncompatibleError(
-                f"{where} divides its kernel anew in every call, so that real and fake examples of one update meet "
-                "different networks, and its gradient leaves the division out. Use constraints.spectral_norm, which "
-                "takes the critic as it is, and no such layer."
-            )
-        if isinstance(layer, keras.layers.BatchNormalization):
-            if per_example:
-                raise IncompatibleError(
-                    f"{where} mixes the examples of a batch, so that {per_example[0]}, which takes each example alone, "
-                    "would not be what it says. Use LayerNormalization, or no normalization, in the critic."
-                )
-            if not layer.synchronized:
-                raise IncompatibleError(
-                    f"{where} keeps statistics of its own on every replica, and only the first one's are saved. Use "
-                    "BatchNormalization(synchronized=True) or LayerNormalization."
-                )
-        if any(isinstance(value, keras.random.SeedGenerator) for value in vars(layer).values()):
-            raise IncompatibleError(
-                f"{where} draws the same noise on every replica, and its seed is in no checkpoint. Use "
-                "ganlab.layers.Dropout or ganlab.layers.GaussianNoise, or draw from replica in a constraint."
-            )
-    for variable in model.variables:
-        if getattr(variable, "regularizer", None) is not None:
-            raise _own_loss(f"The {role}'s weight {variable.path!r} has a regularizer")
-
-
-def _own_loss(what: str) -> IncompatibleError:
-    return IncompatibleError(
-        f"{what}, which would be ignored: networks are trained on the experiment's loss and constraints alone. Leave "
-        "it out; a constraint with weight_penalty adds a term on the critic's weights."
-    )
-
-
-def _named(role: str, layer: keras.layers.Layer) -> str:
-    return f"The {role}'s layer {layer.name!r} ({type(layer).__name__})"
-
-
 def _synchronized(layer: keras.layers.Layer) -> bool:
     return bool(getattr(layer, "synchronized", False))
-
-
-def _differentiates_examples(kind: type[Constraint]) -> bool:
-    return kind.penalty is not Constraint.penalty or kind.transform is not Constraint.transform
-
-
-def _layers(model: keras.Model) -> list[keras.layers.Layer]:
-    return list(model._flatten_layers(include_self=False, recursive=True))
 
 
 def as_scores(y: tf.Tensor) -> tf.Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,9 @@ import keras
 import tensorflow as tf
 
 from ganlab.composition import make, unique_names
+from ganlab.config import overrides
 from ganlab.errors import ConfigError, RunError
+from ganlab.recipes import Factory
 from ganlab.roles import Evaluator
 from ganlab.runs import Run
 from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
@@ -75,12 +77,15 @@ def load_trained(run: Run, *, checkpoint: int | None = None, precision: str | No
     return _trained(run, run.recipe().arguments, find_checkpoint(run, checkpoint), precision)
 
 
-def evaluate(run: Run, evaluators: Sequence[Evaluator] = (), *, checkpoint: int | None = None) -> dict[str, float]:
+def evaluate(
+    run: Run, evaluators: str | Evaluator | Sequence[str | Evaluator] = (), *, checkpoint: int | None = None
+) -> dict[str, float]:
     """Measures the generator of a checkpoint with the very samples that training would have measured.
 
     Args:
         run: A run with a checkpoint, finished or not.
-        evaluators: What to measure by; none for the experiment's own.
+        evaluators: What to measure by: evaluators, or names such as `kid`, made as the run's file sets them; none for
+            the experiment's own.
         checkpoint: The step of a checkpoint; None for the newest.
 
     Returns:
@@ -88,18 +93,44 @@ def evaluate(run: Run, evaluators: Sequence[Evaluator] = (), *, checkpoint: int 
 
     Raises:
         RunError: There is no such checkpoint, or it does not fit the experiment as written down.
-        ConfigError: The experiment has no evaluators and none are given.
+        ConfigError: The experiment has no evaluators and none are given; or what is given is no evaluator.
     """
     arguments = run.recipe().arguments
-    chosen = list(evaluators) or make(arguments.get("evaluators", ()))
+    chosen = _evaluators(run, evaluators) or make(arguments.get("evaluators", ()))
     if not chosen:
         raise ConfigError(
-            f"The experiment of {run.path} has no evaluators. Name some: --evaluator frechet_distance, say; "
-            "'ganlab plugins' lists them."
+            f"The experiment of {run.path} has no evaluators. Name some, such as 'frechet_distance'; 'ganlab plugins' "
+            "lists them."
         )
     trained = _trained(run, arguments, find_checkpoint(run, checkpoint))
     keep_precision(trained)
     return measured(unique_names(chosen), chosen, trained.sample, make(arguments["dataset"]), run)
+
+
+def _evaluators(run: Run, given: Any) -> list[Evaluator]:
+    """Evaluators as they are, and those that are named made as the run's file sets them.
+
+    Raises:
+        ConfigError: One is neither, or a name is nothing's.
+    """
+    items = [given] if isinstance(given, (str, Evaluator)) else given
+    if not isinstance(items, Iterable):
+        items = [items]
+    return [_evaluator(run, item) for item in items]
+
+
+def _evaluator(run: Run, item: Any) -> Evaluator:
+    if isinstance(item, str):
+        recipe = run.recipe([overrides.evaluators([item], f"evaluator {item!r}")])
+        (made,) = make(recipe.arguments["evaluators"])
+        item = made
+    if not isinstance(item, Evaluator):
+        hint = " It makes one: call it, and pass what it returns." if isinstance(item, (Factory, type)) else ""
+        raise ConfigError(
+            f"{item!r} is not an evaluator.{hint} Pass names, as in run.evaluate(['kid']), or what a factory made, as "
+            "in run.evaluate([ganlab.component('evaluators', 'kid')()])."
+        )
+    return item
 
 
 def keep_precision(trained: Trained) -> None:

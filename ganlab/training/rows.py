@@ -52,6 +52,22 @@ class Rows:
         self.pending = self.pending[:0]
         return row
 
+    def breaking(self, first: int, values: np.ndarray) -> Iterator[list[Record]]:
+        """Takes iterations of which the last broke the run, and yields rows that show what grew.
+
+        The breaking iteration has a row of its own. Averaged with those before it, all that was finite would be lost.
+
+        Args:
+            first: Generator updates done before the first of these iterations.
+            values: `(iterations, replicas, metrics)`.
+        """
+        yield from self.add(first, values[:-1])
+        step = first + len(values)
+        before = self.rest(step - 1)
+        if before:
+            yield before
+        yield self._row(step, values[-1:])
+
     def _row(self, step: int, values: np.ndarray) -> list[Record]:
         records = []
         iterations = np.arange(step - len(values), step)

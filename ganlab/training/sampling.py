@@ -13,6 +13,7 @@ from ganlab.composition import Experiment
 from ganlab.recipes import selector_of
 from ganlab.roles import Dataset
 from ganlab.training import noise
+from ganlab.training.examples import check_finite_examples
 from ganlab.training.networks import CriticFunction, Network, Tensors, as_scores
 from ganlab.training.state import TrainingState, read
 
@@ -85,7 +86,13 @@ def real_examples(experiment: Experiment, n: int) -> np.ndarray:
 
 
 def first_examples(dataset: Dataset, n: int, seed: int) -> np.ndarray:
-    """The first examples of a dataset, at most n: `(<= n, *sample_shape)` float32."""
+    """The first examples of a dataset, at most n: `(<= n, *sample_shape)` float32.
+
+    Raises:
+        ContractError: One of them has a value that is not a finite number.
+    """
     count = n if dataset.size is None else min(n, dataset.size)
     with plugin_code(selector_of(dataset), "examples"):
-        return np.asarray(dataset.examples(tf.range(count, dtype=tf.int64), seed))
+        examples = np.asarray(dataset.examples(tf.range(count, dtype=tf.int64), seed))
+    check_finite_examples(dataset, np.arange(count), examples)
+    return examples

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import shlex
 import signal
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from ganlab.composition import Experiment
 from ganlab.errors import GanlabError, RunError, TrainingFailedError
 from ganlab.runs import Run
+from ganlab.runs.lock import LOCK
 from ganlab.telemetry import Record
 from ganlab.training.checkpoints import Checkpoint, Checkpoints
 from ganlab.training.evaluation import Evaluation
@@ -23,6 +26,7 @@ from ganlab.training.looking import Looks
 from ganlab.training.loop import Trainer
 from ganlab.training.rows import Rows
 from ganlab.training.stopping import Received, StoppedError
+from ganlab.training.watching import OverdueError, Watch
 
 # Long enough that what the host does between chunks is lost in it, short enough that Ctrl-C and the bar answer.
 _CHUNK_SECONDS = 1.0
@@ -59,11 +63,17 @@ class Session:
         Raises:
             TrainingFailedError: Training could not go on.
         """
-        with written(self._run):
-            self._train(checkpoint)
+        try:
+            with written(self._run):
+                self._train(checkpoint)
+        except (GanlabError, TrainingFailedError) as error:
+            with contextlib.suppress(OSError):  # a full disk is what it may be about
+                self._run.update(error=str(error))
+            raise
 
     def _train(self, checkpoint: Checkpoint | None) -> None:
-        status, fields = "failed", {}
+        status = "failed"
+        fields: dict[str, Any] = {}
         try:
             self._journal.open(self._experiment.steps, self._trainer.state.step)
             if checkpoint is not None:
@@ -71,8 +81,9 @@ class Session:
             status = self._iterate()
             if status == "interrupted":
                 fields["signal"] = self._signal
-        except DivergedError:
+        except DivergedError as error:
             status = "diverged"
+            fields["health"] = [f"training: {error}"]
             raise
         except WorkerLostError:
             status = "interrupted"
@@ -80,15 +91,29 @@ class Session:
         except StoppedError:
             status, fields["signal"] = "interrupted", self._received.first.name if self._received.first else None
         except KeyboardInterrupt:
+            if not self._received.interrupted:
+                raise self._failed("a plugin raised KeyboardInterrupt") from None
             status, fields["signal"] = "interrupted", "SIGINT"
             raise
+        except OverdueError as error:
+            raise self._failed(
+                f"{error}. Raise the limit, or leave the plugin out. The checkpoint of this step is kept: "
+                f"ganlab run --resume {shlex.quote(str(self._run.path))}"
+            ) from None
+        except SystemExit as error:
+            raise self._failed(f"a plugin called sys.exit({error.code!r})") from error
         except RunError:
             raise  # a checkpoint that cannot be used
         except GanlabError as error:
             # Of a plugin or a file, but after training began: it ends a run, and is no mistake on the command line.
-            raise TrainingFailedError(f"Training failed after step {self._trainer.state.step}: {error}") from error
+            raise self._failed(str(error)) from error
         finally:
+            if self._warnings.seen or "health" in fields:
+                fields["health"] = [*fields.get("health", ()), *self._health()]
             self._journal.close(self._trainer.state.step, status, **fields)
+
+    def _failed(self, reason: str) -> TrainingFailedError:
+        return TrainingFailedError(f"Training failed after step {self._trainer.state.step}: {reason}")
 
     def _go_on(self, checkpoint: Checkpoint) -> None:
         """Takes what the checkpoint remembers beside the state, and does what it says is owed."""
@@ -98,6 +123,7 @@ class Session:
             if watch:
                 self._warnings.go_on(watch["warnings"])
                 self._looks.go_on(watch["diagnostics"])
+                self._evaluation.go_on(watch.get("evaluators", {}))
         owed = checkpoint.owed
         if owed is None:
             self._saved_at = checkpoint.step
@@ -127,18 +153,21 @@ class Session:
 
     def _take(self, step: int, values: np.ndarray) -> list[Record]:
         """Writes the rows that these iterations complete, all but the present step's, which is returned."""
-        good = check_finite(values)
+        good, bad = check_finite(values), self._trainer.not_finite()
         row: list[Record] = []
-        # The row of the first bad iteration is written too: it shows which metrics went with it.
-        for records in self._rows.add(step, values if good is None else values[: good + 1]):
+        # The first bad iteration is written too: it shows which metrics went with it.
+        rows = self._rows.add(step, values) if good is None else self._rows.breaking(step, values[: good + 1])
+        for records in rows:
             self._journal.row(row)
             row = records
-            for warning in self._warnings.row(records):
-                self._journal.warn(records[0].step, warning)
-        if good is not None:
+            self._warn(records)
+        if good is not None or bad:
             self._journal.row(row)
+            reached = step + (len(values) if good is None else good + 1)
+            self._journal.row(self._rows.rest(reached))
             latest = self._checkpoints.latest()
-            raise diverged(self._trainer.metrics, step + good + 1, values[good], latest.step if latest else None)
+            found = None if good is None else values[good]
+            raise diverged(self._trainer.metrics, reached, found, latest.step if latest else None, bad)
         state = self._trainer.state
         if row and row[0].step != state.step:
             self._journal.row(row)
@@ -152,12 +181,17 @@ class Session:
         """Writes the present step's row, with an evaluation and before a checkpoint where those are due."""
         experiment, step = self._experiment, self._trainer.state.step
         last = step == experiment.steps
-        row = [*row, *(self._rows.rest(step) if last else [])]
+        rest = self._rows.rest(step) if last else []
+        if rest:
+            self._warn(rest)
+        row = [*row, *rest]
         found: list[Record] = []
         if self._chief:
             try:
                 # The others of several workers would wait for this one, so they all hear of a signal after a chunk.
-                with self._received.leaving(not of_several(self._experiment.strategy)):
+                alone = not of_several(self._experiment.strategy)
+                watch = Watch(self._received, self._journal.say, alone=alone)
+                with watch.over(functools.partial(self._abandon, row)), self._received.leaving(alone):
                     found = self._look(step, last)
             except BaseException:
                 self._leave(row)
@@ -181,14 +215,28 @@ class Session:
                 self._run.update(evaluation=evaluated.figures)
         looked = self._looks(step, evaluating=evaluating, last=last)
         if looked is not None:
-            self._journal.findings(step, looked, [*self._warnings.complaints, *self._looks.complaints])
+            self._journal.findings(step, looked, self._health())
             records += looked.records
         return records
+
+    def _warn(self, row: list[Record]) -> None:
+        for warning in self._warnings.row(row):
+            self._journal.warn(row[0].step, warning)
+
+    def _health(self) -> list[str]:
+        """What is wrong at present, in sentences that begin with the name of what says so."""
+        return [*self._warnings.complaints, *self._looks.complaints, *self._evaluation.complaints]
 
     def _leave(self, row: list[Record]) -> None:
         """Writes the present step's row and a checkpoint from which a resumed run does what is due at this step."""
         self._journal.row(row)
         self._save(owed=row)
+
+    def _abandon(self, row: list[Record], status: str, sent: str | None) -> None:
+        """Saves and closes the run where the thread that trains it does not answer."""
+        self._leave(row)
+        self._journal.close(self._trainer.state.step, status, signal=sent)
+        (self._run.path / LOCK).unlink(missing_ok=True)
 
     def _save(self, *, owed: list[Record] | None = None) -> None:
         state = self._trainer.state
@@ -207,7 +255,9 @@ class Session:
             watch={
                 "warnings": self._warnings.state(),
                 "diagnostics": self._looks.state(),
+                "evaluators": self._evaluation.state(),
                 "warned": self._journal.warned,
+                "rows": self._journal.rows,
             },
         )
         self._saved_at = state.step

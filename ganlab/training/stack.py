@@ -67,7 +67,7 @@ class ConstraintStack:
         draws: Draws,
         log: Log,
     ) -> list[Tensors]:
-        """The states for this update."""
+        """The states for this update: constants in its gradient, whatever they were computed from."""
         advanced = []
         for i, (name, constraint) in enumerate(self._named()):
             view = ReplicaView(name, CONSTRAINTS + 2 * i, draws, log)
@@ -184,7 +184,8 @@ class ConstraintStack:
                     f"Constraint {name} advanced {key!r} to shape {static_shape(after)}, {after.dtype.name}; it was "
                     f"{static_shape(before)}, {before.dtype.name}, and a state keeps its shape and dtype."
                 )
-        return {key: given[key] for key in state}
+        # A graph's gradient reaches whatever was computed from the weights, also before the loss; a tape's does not.
+        return {key: tf.stop_gradient(given[key]) for key in state}
 
 
 def _penalty(

@@ -16,11 +16,13 @@ from ganlab.runs import Run, create_run, provenance
 from ganlab.runs.lock import locked
 from ganlab.runs.resuming import check_resumable, take_changes
 from ganlab.telemetry import Console
+from ganlab.training import patience
 from ganlab.training.checkpoints import Checkpoint
 from ganlab.training.evaluation import Evaluation
 from ganlab.training.journal import Journal
 from ganlab.training.looking import Looks
 from ganlab.training.loop import Trainer
+from ganlab.training.origins import Origins
 from ganlab.training.resuming import go_back
 from ganlab.training.session import Session, is_chief, written
 from ganlab.training.stopping import signals
@@ -44,7 +46,8 @@ def train(
         console: Whether to show progress on the terminal.
 
     Returns:
-        The run; its `info["status"]` is `completed`, or `interrupted` after SIGINT or SIGTERM, with a checkpoint saved.
+        The run; its `info["status"]` is `completed`, or `interrupted` after SIGINT, SIGTERM or SIGHUP, with a
+        checkpoint saved.
         On a worker that is not the chief it is a temporary one, gone with the object.
 
     Raises:
@@ -52,55 +55,74 @@ def train(
         TrainingFailedError: Training began and could not go on; `info["status"]` is `diverged` where a metric is no
             longer finite and `failed` elsewhere.
     """
+    patience.check()
     run_dir, chief, screen = Path(run_dir), is_chief(experiment), Console(quiet=not console)
     with contextlib.ExitStack() as held:
         before, differing = (Run(run_dir) if resume else None), []
+        origins = Origins(experiment)
         if before is not None:
-            differing = check_resumable(before, experiment.recipe, allow_changes=allow_changes)
+            differing = check_resumable(
+                before, experiment.recipe, allow_changes=allow_changes, data=origins.found["data"]
+            )
             if chief:
                 with written(before):
                     held.enter_context(locked(before, screen.warning))
         screen.message(_opening(experiment))
         trainer = Trainer(experiment)
         trainer.trace()
+        origins.of_trainer(trainer)
         evaluation, looks = Evaluation(experiment, trainer.state), Looks(experiment, trainer.state)
-        tags, figures = [metric.tag for metric in trainer.metrics], []
-        checkpoint = None
+        checkpoint, drawn = None, None
         if before is not None:
             checkpoint = go_back(before, experiment, trainer, screen.warning, allow_changes=allow_changes, mend=chief)
         if checkpoint is None and chief:
             # What cannot be evaluated or looked at is known before anything is written.
-            figures = [record.tag for record in evaluation(0, None).records]
-            tags += [record.tag for record in looks.check().records if record.replicas]
+            drawn = _drawn(trainer, evaluation, looks)
         if not chief:
             # The other workers go through the same motions in a folder of their own, which goes with the run.
             scratch = tempfile.TemporaryDirectory(prefix="ganlab-worker-")
-            run = Run(_create(experiment, trainer, Path(scratch.name) / "run").path, keeps=scratch)
+            run = Run(_create(experiment, trainer, origins, Path(scratch.name) / "run").path, keeps=scratch)
         elif before is not None:
             run = before
             with written(run):
                 take_changes(run, experiment.recipe, differing)
-                resumed = [
-                    *run.info.get("resumed", []),
-                    {**_provenance(), "step": trainer.state.step, "changes": differing},
-                ]
+                info = run.info
+                again = {**_provenance(), **origins.news(info, screen.warning), "step": trainer.state.step}
+                resumed = [*info.get("resumed", []), {**again, "changes": differing}]
                 run.update(resumed=resumed, replicas=experiment.replicas, strategy=type(experiment.strategy).__name__)
         else:
-            run = _create(experiment, trainer, run_dir)
+            run = _create(experiment, trainer, origins, run_dir)
             with written(run):
                 held.enter_context(locked(run))
         received = held.enter_context(signals())
         keep = _kept(checkpoint) if before is not None and chief else None
         warned = _warned(checkpoint) if before is not None and chief else None
+        rows = checkpoint.rows if checkpoint is not None and chief else None
         try:
             with written(run):
-                journal = Journal(experiment, tags, run, screen, keep=keep, figures=figures, warned=warned)
+                journal = Journal(
+                    experiment,
+                    lambda: drawn or _drawn(trainer, evaluation, looks),
+                    run,
+                    screen,
+                    keep=keep,
+                    warned=warned,
+                    rows=rows,
+                    stopping=lambda: received.asked() is not None,
+                )
         except BaseException:
             with contextlib.suppress(OSError):
                 run.update(status="failed")
             raise
         Session(experiment, trainer, evaluation, looks, run, journal, received).train(checkpoint)
     return run
+
+
+def _drawn(trainer: Trainer, evaluation: Evaluation, looks: Looks) -> tuple[list[str], list[str]]:
+    """Tags of what is logged on every replica, and of figures of the run as a whole."""
+    figures = [record.tag for record in evaluation(0, None).records]
+    found = [record.tag for record in looks.check().records if record.replicas]
+    return [*(metric.tag for metric in trainer.metrics), *found], figures
 
 
 def _kept(checkpoint: Checkpoint | None) -> int:
@@ -113,7 +135,7 @@ def _warned(checkpoint: Checkpoint | None) -> dict[str, int] | None:
     return {} if checkpoint is None else checkpoint.warned
 
 
-def _create(experiment: Experiment, trainer: Trainer, folder: Path) -> Run:
+def _create(experiment: Experiment, trainer: Trainer, origins: Origins, folder: Path) -> Run:
     recipe = experiment.recipe
     info = {
         "status": "running",
@@ -129,7 +151,7 @@ def _create(experiment: Experiment, trainer: Trainer, folder: Path) -> Run:
         "metrics": {},
         "evaluation": {},
         "wall_seconds": 0.0,
-        "provenance": _provenance(),
+        "provenance": {**_provenance(), **origins.found},
     }
     return create_run(folder, config=config.render(recipe), operative=config.render(recipe, defaults=True), info=info)
 

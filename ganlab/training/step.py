@@ -17,7 +17,7 @@ from ganlab.composition import Experiment
 from ganlab.errors import ContractError
 from ganlab.recipes import selector_of
 from ganlab.roles import Batch
-from ganlab.training import noise
+from ganlab.training import differentiation, noise
 from ganlab.training.gradients import Gradients, may_compile
 from ganlab.training.networks import Tensors, as_scores, static_shape
 from ganlab.training.replica import Draws, Log, Metric, ReplicaView
@@ -37,10 +37,12 @@ class TrainingStep:
         self._local, self._loss = experiment.local_batch, selector_of(experiment.loss)
         self._latent_shape = (self._local, int(experiment.architecture.latent_dim))
         compiled = compiled and may_compile(experiment, state.critic.synchronizes)
-        self._critic_gradients = Gradients(self._critic_part, experiment, compiled=compiled)
+        critic_part = differentiation.explaining(self._critic_part, state.critic)
+        self._critic_gradients = Gradients(critic_part, experiment, compiled=compiled)
         # The generator's gradient goes through both networks.
         compiled = compiled and may_compile(experiment, state.generator.synchronizes)
-        self._generator_gradients = Gradients(self._generator_part, experiment, compiled=compiled)
+        generator_part = differentiation.explaining(self._generator_part, state.generator, state.critic)
+        self._generator_gradients = Gradients(generator_part, experiment, compiled=compiled)
 
     def iteration(self, step: tf.Tensor, real: tf.Tensor) -> tf.Tensor:
         """Trains for one step; called in a replica's context.
@@ -139,6 +141,7 @@ class TrainingStep:
                 # The same on every replica, and the optimizer sums over replicas.
                 total += weight_penalty / self.experiment.replicas
         trained = [*weights.values(), *(value for group in parameters for value in group.values())]
+        differentiation.check(total, trained, self.state.critic)
         gradients = _gradient(tape, total, trained)
         extra = tf.constant(0.0) if weight_penalty is None else weight_penalty
         if penalty is not None or weight_penalty is not None:
@@ -198,6 +201,7 @@ class TrainingStep:
                 loss = tf.convert_to_tensor(self.experiment.loss.generator(scores))
             _check_loss(self.experiment, "generator", loss, self._local)
             total = tf.reduce_sum(loss) / self.experiment.batch_size
+        differentiation.check(total, list(weights.values()), self.state.generator, self.state.critic)
         log.add("generator/loss", tf.reduce_mean(loss))
         return list(tape.gradient(total, weights, unconnected_gradients="zero").values()), left
 

@@ -104,7 +104,7 @@ class DCGAN(ganlab.Architecture):
                 name=f"convolution_{i}",
             )(x)
             if i > 1:
-                x = normalize(x, self.critic_normalization, f"normalization_{i}")
+                x = normalize(x, self.critic_normalization, f"normalization_{i}", critic=True)
             x = keras.layers.LeakyReLU(negative_slope=0.2, name=f"activation_{i}")(x)
             x = drop(x, self.dropout, f"dropout_{i}")
         return keras.Model(sample, to_score(keras.layers.Flatten(name="flat")(x)), name="critic")

@@ -12,16 +12,18 @@ GENERATOR_NORMALIZATIONS = ("batch", "layer", "none")
 CRITIC_NORMALIZATIONS = ("none", "layer")
 
 
-def normalize(x: Any, kind: str, name: str) -> Any:
+def normalize(x: Any, kind: str, name: str, *, critic: bool = False) -> Any:
     """A normalization layer applied to feature maps `(n, height, width, channels)`.
 
     "batch" takes its moments over the global batch, on every replica the same. "layer" takes each example's own, over
-    all of its pixels and channels (Ba, Kiros and Hinton, 2016), with a scale and an offset per channel.
+    all of its pixels and channels (Ba, Kiros and Hinton, 2016), with a scale and an offset per channel. In a critic it
+    is one that can be differentiated twice; a generator has Keras' own, so that an export can do without ganlab.
     """
     if kind == "batch":
         return keras.layers.BatchNormalization(momentum=0.9, epsilon=1e-5, synchronized=True, name=name)(x)
     if kind == "layer":
-        return keras.layers.GroupNormalization(groups=1, epsilon=1e-5, name=name)(x)
+        kind_of_layer = ganlab.layers.GroupNormalization if critic else keras.layers.GroupNormalization
+        return kind_of_layer(groups=1, epsilon=1e-5, name=name)(x)
     return x
 
 

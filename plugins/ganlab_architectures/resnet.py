@@ -90,7 +90,7 @@ class ResNet(ganlab.Architecture):
         x = _first_block(sample, widths[0], "block_1")
         for i, width in enumerate(widths[1:], start=2):
             x = _down_block(x, width, f"block_{i}", normalization, pool=i <= pooling)
-        x = normalize(x, normalization, "last_normalization")
+        x = normalize(x, normalization, "last_normalization", critic=True)
         x = keras.layers.ReLU(name="last_activation")(x)
         x = keras.layers.GlobalAveragePooling2D(dtype="float32", name="pool")(x)
         return keras.Model(sample, to_score(x), name="critic")
@@ -134,13 +134,14 @@ def _down_block(x: Any, width: int, name: str, normalization: str, *, pool: bool
         # A 1x1 convolution commutes with averaging pixels, and costs a quarter after it.
         shortcut = _pool(x, f"{name}_shortcut_pooled") if pool else x
         shortcut = _convolve(shortcut, width, 1, f"{name}_shortcut", bias=False)
-    x = _convolve(_rectify(x, f"{name}_1", normalization), width, 3, f"{name}_convolution_1")
-    x = _convolve(_rectify(x, f"{name}_2", normalization), width, 3, f"{name}_convolution_2")
+    x = _convolve(_rectify(x, f"{name}_1", normalization, critic=True), width, 3, f"{name}_convolution_1")
+    x = _convolve(_rectify(x, f"{name}_2", normalization, critic=True), width, 3, f"{name}_convolution_2")
     return keras.layers.Add(name=name)([shortcut, _pool(x, f"{name}_pooled") if pool else x])
 
 
-def _rectify(x: Any, name: str, normalization: str) -> Any:
-    return keras.layers.ReLU(name=f"{name}_activation")(normalize(x, normalization, f"{name}_normalization"))
+def _rectify(x: Any, name: str, normalization: str, *, critic: bool = False) -> Any:
+    normalized = normalize(x, normalization, f"{name}_normalization", critic=critic)
+    return keras.layers.ReLU(name=f"{name}_activation")(normalized)
 
 
 def _convolve(x: Any, width: int, size: int, name: str, *, bias: bool = True) -> Any:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import ClassVar
 
 import ganlab
 from ganlab.functional import example_norm, input_gradient, interpolate
 from ganlab.lazy import tensorflow as tf
+from ganlab_constraints.thresholds import FLAT, STEEP
 
 
 class BanachPenalty(ganlab.Constraint):
@@ -26,6 +28,16 @@ class BanachPenalty(ganlab.Constraint):
 
     Logs `slope`, the mean dual norm over the points where it is taken, and `target`.
     """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "slope": (
+            "The mean dual norm of the critic's gradient at points between real and fake examples. Sound near "
+            "target: twice that is steep, below half of it flat."
+        ),
+        "target": (
+            "The slope that costs nothing: the parameter, or the mean dual norm of real examples where it is not set."
+        ),
+    }
 
     def __init__(
         self, *, ord: float = 2.0, weight: float | None = None, target: float | None = None, every: int = 1
@@ -83,9 +95,9 @@ class BanachPenalty(ganlab.Constraint):
         return state["weight"] * tf.square(slope - state["target"]) / tf.maximum(state["target"], 1e-12)
 
     def diagnose(self, metrics: Mapping[str, float]) -> str | None:
-        """Warns of slopes at more than twice, or less than half, the target."""
+        """Warns of slopes at twice the target or more, or less than half of it."""
         slope, target = metrics["slope"], metrics["target"]
-        if 0.5 * target <= slope <= 2 * target:
+        if target == 0 or FLAT * target <= slope < STEEP * target:
             return None
         seen, remedy = ("steep", "larger") if slope > target else ("flat", "smaller")
         return (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import ganlab
 from ganlab.lazy import tensorflow as tf
@@ -24,6 +24,14 @@ class Consistency(ganlab.Constraint):
 
     Logs `difference`, the mean of |critic'(x) - critic''(x)|.
     """
+
+    differentiates = False
+    metric_help: ClassVar[dict[str, str]] = {
+        "difference": (
+            "The mean absolute difference between the scores that two noisy passes give one real example: how "
+            "much of the critic is noise."
+        ),
+    }
 
     def __init__(self, *, weight: float = 2.0, margin: float = 0.0, every: int = 1) -> None:
         """Chooses the penalty.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import ClassVar
 
 import ganlab
 from ganlab.functional import slopes
 from ganlab.lazy import tensorflow as tf
+from ganlab_constraints.thresholds import FLAT, STEEP
 
 
 class DRAGAN(ganlab.Constraint):
@@ -20,6 +22,17 @@ class DRAGAN(ganlab.Constraint):
 
     Logs `slope`, the mean over the points where it is taken, and `deviation`, the noise's.
     """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "slope": (
+            "The mean norm of the critic's gradient near real examples, where the penalty is taken. Sound near "
+            "the target (1 by default): twice that is steep, and the penalty does not hold the critic; below half "
+            "of it the critic tells little."
+        ),
+        "deviation": (
+            "The standard deviation of the noise that is added to real examples: scale times that of the data."
+        ),
+    }
 
     def __init__(self, *, weight: float = 10.0, target: float = 1.0, scale: float = 0.5, every: int = 1) -> None:
         """Chooses the penalty.
@@ -70,9 +83,9 @@ class DRAGAN(ganlab.Constraint):
         return self.weight * tf.square(slope - self.target)
 
     def diagnose(self, metrics: Mapping[str, float]) -> str | None:
-        """Warns of slopes at more than twice, or less than half, the target."""
+        """Warns of slopes at twice the target or more, or less than half of it."""
         slope = metrics["slope"]
-        if 0.5 * self.target <= slope <= 2 * self.target:
+        if self.target == 0 or FLAT * self.target <= slope < STEEP * self.target:
             return None
         seen, remedy = ("steep", "larger") if slope > self.target else ("flat", "smaller")
         return (

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import ClassVar
 
 import ganlab
 from ganlab.functional import interpolate, slopes
 from ganlab.lazy import tensorflow as tf
+from ganlab_constraints.thresholds import FLAT, STEEP
 
 
 class GradientPenalty(ganlab.Constraint):
@@ -18,6 +20,14 @@ class GradientPenalty(ganlab.Constraint):
 
     Logs `slope`, the mean over the points where it is taken.
     """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "slope": (
+            "The mean norm of the critic's gradient at points between real and fake examples, where the penalty "
+            "is taken. Sound near the target (1 by default): twice that is steep, and the penalty does not hold "
+            "the critic; below half of it the critic tells little. A larger weight brings it nearer."
+        ),
+    }
 
     def __init__(self, *, weight: float = 10.0, target: float = 1.0, every: int = 1) -> None:
         """Chooses the penalty.
@@ -47,11 +57,13 @@ class GradientPenalty(ganlab.Constraint):
         return self.weight * tf.square(slope - self.target)
 
     def diagnose(self, metrics: Mapping[str, float]) -> str | None:
-        """Warns of slopes at more than twice, or less than half, the target."""
+        """Warns of slopes at twice the target or more, or less than half of it."""
         slope = metrics["slope"]
-        if slope > 2 * self.target:
+        if self.target == 0:  # any slope is infinitely many times as steep
+            return None
+        if slope >= STEEP * self.target:
             seen, remedy = "steep: the penalty does not hold the critic", "a larger constraints.gradient_penalty.weight"
-        elif slope < 0.5 * self.target:
+        elif slope < FLAT * self.target:
             seen, remedy = (
                 "flat: the critic tells little",
                 "a smaller weight, more critic_steps or a larger learning rate",

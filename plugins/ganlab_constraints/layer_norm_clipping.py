@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import ganlab
 from ganlab import lipschitz
@@ -25,6 +25,13 @@ class LayerNormClipping(ganlab.Constraint):
 
     Logs `clipped`, the fraction of kernels within 1% of the limit. Biases are left alone.
     """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "clipped": (
+            "The fraction of kernels within 1% of the limit. Near 1 the limit decides the critic's slope; near 0 "
+            "it does nothing."
+        ),
+    }
 
     def __init__(self, *, limit: float = 1.0) -> None:
         """Chooses the limit.

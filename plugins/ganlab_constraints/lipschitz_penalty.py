@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import ClassVar
 
 import ganlab
 from ganlab.functional import interpolate, slopes
 from ganlab.lazy import tensorflow as tf
+from ganlab_constraints.thresholds import STEEP
 
 
 class LipschitzPenalty(ganlab.Constraint):
@@ -19,6 +21,14 @@ class LipschitzPenalty(ganlab.Constraint):
 
     Logs `slope`, the mean over the points where it is taken, and `exceeding`, the fraction of them above the target.
     """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "slope": (
+            "The mean norm of the critic's gradient at points between real and fake examples, where the penalty "
+            "is taken. Sound up to the target, which is allowed; smaller costs nothing."
+        ),
+        "exceeding": "The fraction of these points where the slope is above the target.",
+    }
 
     def __init__(self, *, weight: float = 10.0, target: float = 1.0, every: int = 1) -> None:
         """Chooses the penalty.
@@ -49,8 +59,8 @@ class LipschitzPenalty(ganlab.Constraint):
         return self.weight * tf.square(tf.nn.relu(slope - self.target))
 
     def diagnose(self, metrics: Mapping[str, float]) -> str | None:
-        """Warns of slopes at more than twice the target."""
-        if metrics["slope"] <= 2 * self.target:
+        """Warns of slopes at twice the target or more."""
+        if self.target == 0 or metrics["slope"] < STEEP * self.target:
             return None
         return (
             f"The critic's mean slope is {metrics['slope']:.3g} where {self.target:g} is allowed, steep: the penalty "

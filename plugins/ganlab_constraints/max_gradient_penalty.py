@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import ClassVar
 
 import ganlab
 from ganlab.functional import interpolate, slopes
@@ -22,6 +23,14 @@ class MaxGradientPenalty(ganlab.Constraint):
 
     Logs `slope`, the mean over the points, and `steepest`, the maximum.
     """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "slope": (
+            "The mean norm of the critic's gradient at points between real and fake examples, where the penalty "
+            "is taken."
+        ),
+        "steepest": "The largest of these slopes on any replica, which is what the penalty counts.",
+    }
 
     def __init__(self, *, weight: float = 1.0) -> None:
         """Chooses the penalty.

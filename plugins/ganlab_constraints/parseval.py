@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import ganlab
 from ganlab import lipschitz
@@ -29,6 +29,13 @@ class Parseval(ganlab.Constraint):
 
     Logs `distance`, the largest over kernels of `||W'W - I||`, Frobenius' norm, by the side of W that is shorter.
     """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "distance": (
+            "How far the kernels are from having orthonormal rows or columns: the largest ||W'W - I|| over "
+            "kernels, before a step of the retraction. Near 0 each layer keeps lengths."
+        ),
+    }
 
     def __init__(self, *, beta: float = 0.0003) -> None:
         """Chooses the step.

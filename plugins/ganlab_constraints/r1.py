@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import ClassVar
 
 import ganlab
 from ganlab.functional import slopes
@@ -18,6 +19,13 @@ class R1(ganlab.Constraint):
 
     Logs `slope`, the mean at real examples.
     """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "slope": (
+            "The mean norm of the critic's gradient at real examples. The penalty pulls it to 0: what counts is "
+            "that it does not grow."
+        ),
+    }
 
     def __init__(self, *, gamma: float = 10.0, every: int = 1) -> None:
         """Chooses the penalty.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import ganlab
 from ganlab import lipschitz
@@ -26,6 +26,13 @@ class WeightClipping(ganlab.Constraint):
     Logs `saturated`, the fraction of weights within 1% of the limit: Gulrajani et al. (2017), figure 1b, show them
     piling up there.
     """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "saturated": (
+            "The fraction of weights within 1% of the clipping limit. Above a half the critic can be little but a "
+            "sum of its inputs: choose another limit or a gradient penalty."
+        ),
+    }
 
     def __init__(self, *, limit: float = 0.01) -> None:
         """Chooses the limit.

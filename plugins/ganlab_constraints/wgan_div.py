@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import ClassVar
 
 import ganlab
 from ganlab.functional import interpolate, slopes
@@ -19,6 +20,14 @@ class WGANDiv(ganlab.Constraint):
 
     Logs `slope`, the mean over the points where it is taken.
     """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "slope": (
+            "The mean norm of the critic's gradient at points between real and fake examples, where the penalty "
+            "is taken. It has no target: the divergence weighs a power of it against the estimate. What counts is "
+            "that it does not grow."
+        ),
+    }
 
     def __init__(self, *, k: float = 2.0, p: float = 6.0, every: int = 1) -> None:
         """Chooses the penalty.

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import ganlab
+from ganlab import fingerprints
 from ganlab.errors import nearest
 from ganlab.lazy import tensorflow as tf
-from ganlab_datasets.checks import refusal
+from ganlab_datasets.checks import refusal, whence
 from ganlab_datasets.pixels import gather
 
 _CHUNK_BYTES = 2**24  # how much of a file is looked at in one go
@@ -89,6 +91,14 @@ class Arrays(ganlab.Dataset):
         """The classes of the rows with these numbers, `(n,)` int64."""
         return tf.gather(self._labels, numbers)
 
+    def fingerprint(self) -> dict[str, Any]:
+        """The array's shape and dtype, and hashes of its values and of the labels."""
+        found = {"shape": list(self._rows.shape), "dtype": self._rows.dtype.name, "classes": self.classes}
+        found["rows"] = fingerprints.of_array(self._rows)
+        if self._labels is not None:
+            found["labels"] = fingerprints.of_array(self._labels)
+        return found
+
     def _classes_of_rows(self, labels: np.ndarray, name: str) -> np.ndarray:
         if labels.dtype.kind not in "iu" or labels.shape not in ((self.size,), (self.size, 1)) or labels.min() < 0:
             raise refusal(
@@ -157,7 +167,7 @@ def _load(path: str, key: str | None, labels: str | None) -> np.ndarray:
     if file.suffix not in (".npy", ".npz"):
         raise refusal("arrays", "path", path, "must be a .npy or a .npz file, as numpy.save and numpy.savez write.")
     if not file.is_file():
-        raise refusal("arrays", "path", path, f"is not there: no file {str(file.absolute())!r}.")
+        raise refusal("arrays", "path", path, f"is not there: no file {str(file.absolute())!r}.{whence(path)}")
     for name, value in (("key", key), ("labels", labels)):
         if file.suffix == ".npy" and value is not None:
             raise refusal(

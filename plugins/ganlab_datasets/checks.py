@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import Any
 
 import ganlab
@@ -11,6 +12,16 @@ import ganlab
 def refusal(dataset: str, parameter: str, value: Any, rule: str) -> ganlab.ConfigError:
     """The error for an argument: `datasets.<dataset>.<parameter> = <value> <rule>`."""
     return ganlab.ConfigError(f"datasets.{dataset}.{parameter} = {value!r} {rule}")
+
+
+def whence(path: str) -> str:
+    """Where a path was looked for, as a sentence that follows what was not found; empty for an absolute one."""
+    if os.path.isabs(os.path.expanduser(path)):
+        return ""
+    return (
+        f" A relative path is taken from the working directory, {os.getcwd()!r}, and not from the experiment file: "
+        "start the command in the folder that it is meant from, or write the whole path."
+    )
 
 
 def check_positive(dataset: str, **values: float) -> None:

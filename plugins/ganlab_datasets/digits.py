@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 import ganlab
+from ganlab import fingerprints
 from ganlab.lazy import tensorflow as tf
 from ganlab_datasets.checks import refusal
 
@@ -61,3 +63,8 @@ class Digits(ganlab.Dataset):
     def labels(self, numbers: tf.Tensor) -> tf.Tensor:
         """The digits that the images show, `(n,)` int64 of 0 to 9, whichever were kept."""
         return tf.gather(self._rows[1], numbers)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Hashes of the images and of what they show."""
+        images, shown = fingerprints.of_array(self._images), fingerprints.of_array(self._rows[1])
+        return {"size": self.size, "rows": images, "labels": shown}

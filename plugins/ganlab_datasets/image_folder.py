@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import warnings
 from pathlib import Path
+from typing import Any
 
 import ganlab
+from ganlab import fingerprints
 from ganlab.lazy import tensorflow as tf
 from ganlab_datasets.broken_files import suspicious, undecodable
-from ganlab_datasets.checks import check_whole, refusal
+from ganlab_datasets.checks import check_whole, refusal, whence
 from ganlab_datasets.pixels import from_bytes, square
 
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
@@ -51,7 +53,9 @@ class ImageFolder(ganlab.Dataset):
             raise refusal("image_folder", "channels", channels, "must be 1 (grey) or 3 (colour).")
         root = Path(path).expanduser()
         if not root.is_dir():
-            raise refusal("image_folder", "path", path, f"is not there: no folder {str(root.absolute())!r}.")
+            raise refusal(
+                "image_folder", "path", path, f"is not there: no folder {str(root.absolute())!r}.{whence(path)}"
+            )
         found = sorted(file.relative_to(root).as_posix() for file in root.rglob("*") if _is_image(file, root))
         if not found:
             raise refusal("image_folder", "path", path, f"has no image: no {', '.join(_SUFFIXES)} file in or below it.")
@@ -106,6 +110,10 @@ class ImageFolder(ganlab.Dataset):
     def labels(self, numbers: tf.Tensor) -> tf.Tensor:
         """The places of the images' subfolders among their sorted names, `(n,)` int64."""
         return tf.gather(tf.constant(self._labels, tf.int64), numbers)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """The files' names, and hashes of their sizes and of bytes of them (`ganlab.fingerprints.of_files`)."""
+        return fingerprints.of_files(self._root, self._names)
 
     def _broken(self, names: list[str], *, every: bool) -> set[str]:
         paths = {self._root + os.fsencode(name): name for name in names}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 import ganlab
+from ganlab import fingerprints
 from ganlab.lazy import keras
 from ganlab.lazy import tensorflow as tf
 from ganlab_datasets.checks import check_whole, refusal
@@ -76,6 +77,11 @@ class KerasImages(ganlab.Dataset):
     def labels(self, numbers: tf.Tensor) -> tf.Tensor:
         """The classes of the images in Keras' numbering, `(n,)` int64; the fine ones of `cifar100`."""
         return tf.gather(self._labels, numbers)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Hashes of the images, as Keras keeps them, and of the labels."""
+        images, labels = fingerprints.of_array(self._images), fingerprints.of_array(self._labels)
+        return {"shape": list(self._images.shape), "rows": images, "labels": labels}
 
 
 def _load(name: str) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:

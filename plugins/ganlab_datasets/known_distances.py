@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 import ganlab
-from ganlab import functional
+from ganlab import fingerprints, functional
 from ganlab.lazy import tensorflow as tf
 from ganlab_datasets.checks import check_positive, check_whole, refusal
 
@@ -58,6 +59,10 @@ class TwoImages(ganlab.Dataset):
         """The ground alone, as often as asked: `(n, side, side, 1)` float32."""
         return tf.tile(self._ground[None], [tf.shape(numbers)[0], 1, 1, 1])
 
+    def fingerprint(self) -> dict[str, Any]:
+        """A hash of the image."""
+        return {"image": fingerprints.of_array(self._image)}
+
 
 class TranslatedGaussians(ganlab.Dataset):
     """A Gaussian; its counterpart is the same one centred at zero.
@@ -101,3 +106,7 @@ class TranslatedGaussians(ganlab.Dataset):
         """Draws n samples with numpy, independently of `examples`: float32, `(n, dims)`."""
         noise = np.random.default_rng(seed).standard_normal((n, *self.sample_shape))
         return (self._mean + self._std * noise).astype(np.float32)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What the samples are drawn by: they are functions of it and of the seed."""
+        return {"shape": list(self.sample_shape), "distance": self.wasserstein, "std": self._std}

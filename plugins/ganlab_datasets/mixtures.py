@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import ganlab
-from ganlab import functional
+from ganlab import fingerprints, functional
 from ganlab.lazy import tensorflow as tf
 from ganlab_datasets.checks import check_positive, check_whole
 
@@ -37,6 +39,10 @@ class GaussianMixture(ganlab.Dataset):
         random = np.random.default_rng(seed)
         means = self.modes[random.integers(len(self.modes), size=n)]
         return (means + self.std * random.standard_normal((n, 2))).astype(np.float32)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What the samples are drawn by: they are functions of it and of the seed."""
+        return {"modes": fingerprints.of_array(np.round(self.modes, 4)), "std": round(self.std, 6)}
 
 
 class GaussianRing(GaussianMixture):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -45,3 +46,7 @@ class SwissRoll(ganlab.Dataset):
         t = 1.5 * np.pi * (1.0 + 2.0 * random.random(n))
         sheet = np.stack([t * np.cos(t), t * np.sin(t)], axis=1)
         return ((sheet + self._noise * random.standard_normal((n, 2))) / self._scale).astype(np.float32)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What the samples are drawn by: they are functions of it and of the seed."""
+        return {"noise": self._noise, "scale": self._scale}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,6 +25,15 @@ class GradientNorms(ganlab.Diagnostic):
     of the gradient of the mean loss by the layer's weights. And `decades_per_layer`, the slope of a line through
     log10 of the former from input to output: above zero where gradients shrink on their way back to the input.
     """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "decades_per_layer": (
+            "By how many powers of ten gradients shrink with each layer on their way back to the critic's input: "
+            "0 is sound, far above they vanish, far below they explode."
+        ),
+        "activations/<layer>": "The mean norm of the gradient of an example's loss by this layer's output.",
+        "weights/<layer>": "The norm of the gradient of the mean loss by this layer's weights.",
+    }
 
     def __init__(self, *, every: int = 0) -> None:
         """Chooses how often to look.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,6 +23,14 @@ class LipschitzInterval(ganlab.Diagnostic):
     Figures: `slopes` and `pairs`, those two; `lower`, the larger; `upper` and `ratio`, upper over lower, where there is
     a certificate.
     """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "slopes": "The largest norm of the critic's gradient at real, fake and interpolated points.",
+        "pairs": "The largest |critic(x) - critic(y)| / ||x - y|| over pairs of points.",
+        "lower": "The larger of slopes and pairs: the critic's Lipschitz constant is at least this.",
+        "upper": "The least bound that a constraint certifies: the constant is at most this.",
+        "ratio": "Upper over lower: how loose the certificate may be. Below 1 the certificate is wrong.",
+    }
 
     def __init__(self, *, every: int = 0, points: int = 512) -> None:
         """Chooses how many points to try.

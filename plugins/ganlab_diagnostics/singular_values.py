@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 import ganlab
@@ -18,6 +20,13 @@ class SingularValues(ganlab.Diagnostic):
     and Vershynin, "Sampling from large matrices", 2007), between 1, where one direction takes all, and the rank.
     Histograms: all singular values of each kernel.
     """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "largest/<weight>": "The largest singular value of this kernel as a matrix: how much it can stretch.",
+        "stable_rank/<weight>": (
+            "The sum of the squared singular values over the largest squared: near 1 one direction takes all."
+        ),
+    }
 
     def __init__(self, *, every: int = 0) -> None:
         """Chooses how often to look.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,13 +24,23 @@ class Slopes(ganlab.Diagnostic):
     5% of the examples below and above, and `max`.
     """
 
+    metric_help: ClassVar[dict[str, str]] = {
+        "<points>/mean": (
+            "The mean norm of the critic's gradient at real, fake or interpolated examples. Sound near the target "
+            "(1) where the constraint aims at it."
+        ),
+        "<points>/low": "The slope that 5% of these examples stay below.",
+        "<points>/high": "The slope that 5% of these examples exceed.",
+        "<points>/max": "The largest slope at these examples.",
+    }
+
     def __init__(self, *, every: int = 0, target: float | None = 1.0) -> None:
         """Chooses what is complained of.
 
         Args:
             every: Generator updates between looks; 0 for each evaluation.
-            target: The slope that the critic should have. Means between real and generated examples of more than twice
-                it, or less than a tenth, are complained of; None complains of none.
+            target: The slope that the critic should have. Means between real and generated examples of twice it or
+                more, or less than a tenth, are complained of; None complains of none.
 
         Raises:
             ConfigError: The target is not positive.
@@ -59,7 +70,7 @@ class Slopes(ganlab.Diagnostic):
     def diagnose(self, figures: Mapping[str, float]) -> str | None:
         """Complains of slopes far from the target."""
         slope = figures["interpolated/mean"]
-        if self.target is None or _FLAT * self.target <= slope <= _STEEP * self.target:
+        if self.target is None or _FLAT * self.target <= slope < _STEEP * self.target:
             return None
         if slope > self.target:
             seen = "it is not held Lipschitz"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,6 +21,13 @@ class Surface(ganlab.Diagnostic):
     Figures: `nonlinearity`, the fraction of the scores' variance over the data's square that the best plane, by least
     squares, leaves unexplained: 0 for a linear critic. Pictures: `scores`.
     """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "nonlinearity": (
+            "The fraction of the scores' variance over the data's square that no plane explains: 0 for a linear "
+            "critic, which tells little."
+        ),
+    }
 
     def __init__(self, *, every: int = 0, half_width: float | None = None, points: int = 1000) -> None:
         """Chooses what is drawn.

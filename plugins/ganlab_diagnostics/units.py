@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,6 +22,17 @@ class Units(ganlab.Diagnostic):
     `dead/<layer>`, the fraction of units that are positive for no example; after tanh, sigmoid and softsign
     `saturated/<layer>`, the fraction that are within 1% of their limits for every example.
     """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "dead/<layer>": (
+            "The fraction of this layer's rectified units that are positive for no example: they learn nothing. "
+            "Above a half is complained of."
+        ),
+        "saturated/<layer>": (
+            "The fraction of this layer's units that are within 1% of the ends of their nonlinearity for every "
+            "example: they hardly learn."
+        ),
+    }
 
     def __init__(self, *, every: int = 0) -> None:
         """Chooses how often to look.

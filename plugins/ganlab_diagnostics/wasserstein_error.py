@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import ganlab
 from ganlab.transport import exact_w1
 
@@ -16,6 +18,15 @@ class WassersteinError(ganlab.Diagnostic):
 
     Figures: `estimate`, `exact`, and `relative_error`, estimate over exact less one, where there is a distance.
     """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "estimate": "Mean critic(real) - mean critic(fake) over the points that are compared.",
+        "exact": "The Wasserstein-1 distance between the same points, by optimal transport.",
+        "relative_error": (
+            "Estimate over exact less one. Above 0 the critic is steeper than 1 somewhere; below, it is not the "
+            "best critic that is as steep as 1."
+        ),
+    }
 
     def __init__(self, *, every: int = 0, points: int = 512) -> None:
         """Chooses how many points to compare.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,6 +23,12 @@ class Weights(ganlab.Diagnostic):
     Figures: `largest`, that value; `at_largest`, the fraction of all weights within 1% of it, and for each weight
     `at_largest/<weight>`. Histograms: each weight.
     """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "largest": "The largest absolute weight of the critic: under clipping, the limit.",
+        "at_largest": "The fraction of all weights within 1% of the largest. Above a half a limit has saturated.",
+        "at_largest/<weight>": "The same fraction of one weight.",
+    }
 
     def __init__(self, *, every: int = 0) -> None:
         """Chooses how often to look.

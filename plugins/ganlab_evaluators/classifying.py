@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 import ganlab
-from ganlab_evaluators.comparing import Sample, check_count, real_examples, real_numbers
+from ganlab_evaluators.comparing import OverFeatures, Sample, check_count, real_examples, real_numbers
 
 if TYPE_CHECKING:
     from ganlab import Run
 
 
-class ClassifierScore(ganlab.Evaluator):
+class ClassifierScore(OverFeatures):
     """How sure a classifier is of each sample, and how many classes all of them spread over.
 
     Salimans et al., "Improved techniques for training GANs" (2016), section 4: `exp(mean over x of KL(p(y|x) || p(y)))`
     with p(y) the mean over samples, between 1 and the number of classes. They call it inception score where the
     classifier is Inception. It looks at no real example: what one class is drawn like does not count.
     """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "score": (
+            "The exponential of the mean divergence of a sample's class probabilities from their mean: between 1 "
+            "and the number of classes, larger is better. Of Inception, the inception score."
+        ),
+        "real_score": "The score of as many real examples: what there is to reach.",
+    }
 
     def __init__(self, *, features: ganlab.Features, samples: int = 5000, seed: int = 0) -> None:
         """Keeps the classifier.
@@ -34,7 +42,8 @@ class ClassifierScore(ganlab.Evaluator):
         """
         check_count("classifier_score.samples", samples, 2)
         check_count("classifier_score.seed", seed, 0)
-        self.samples, self.seed, self.features = samples, seed, features
+        self.samples, self.seed = samples, seed
+        self.features: ganlab.Features = features
 
     def evaluate(self, sample: Sample, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:
         """The scores.

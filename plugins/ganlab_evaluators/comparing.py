@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,21 @@ from ganlab.lazy import tensorflow as tf
 _BLOCK = 500
 
 Sample = Callable[[int, int], np.ndarray]
+
+
+class OverFeatures(ganlab.Evaluator):
+    """Base of evaluators that measure in a feature space: they complain of features that measure nothing.
+
+    Attributes:
+        features: The space; None for pixels.
+    """
+
+    features: Any
+
+    def diagnose(self, figures: Mapping[str, float]) -> str | None:
+        """Complains of what the features say is wrong with them."""
+        features: ganlab.Features | None = self.features
+        return None if features is None else features.diagnose()
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 import ganlab
-from ganlab_evaluators.comparing import Sample, check_count, compared
+from ganlab_evaluators.comparing import OverFeatures, Sample, check_count, compared
 
 if TYPE_CHECKING:
     from ganlab import Run
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _WIDEST = 4096  # a covariance of this many features takes 128 MiB, and its eigenvalues a minute
 
 
-class FrechetDistance(ganlab.Evaluator):
+class FrechetDistance(OverFeatures):
     """The squared Fréchet distance between Gaussians fitted to generated and to real features.
 
     Heusel et al., "GANs trained by a two time-scale update rule converge to a local Nash equilibrium" (2017), eq. 6:
@@ -23,6 +23,17 @@ class FrechetDistance(ganlab.Evaluator):
     the squared Wasserstein-2 distance of the two Gaussians. The estimate is biased upward by an amount that depends on
     the sample's size and on the generator (Binkowski et al., 2018): compare figures of one size only.
     """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "distance": (
+            "The Fréchet distance between features of samples and of real examples: smaller is better. Biased "
+            "upward by few samples: comparable between runs with the same features and as many samples."
+        ),
+        "real_against_real": (
+            "The same measure between two disjoint samples of real examples: what a perfect generator would get. "
+            "Not 0, since it is biased."
+        ),
+    }
 
     def __init__(self, *, samples: int = 5000, seed: int = 0, features: ganlab.Features | None = None) -> None:
         """Keeps the measure's size.

@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 import ganlab
-from ganlab_evaluators.comparing import Sample, check_count, compared
+from ganlab_evaluators.comparing import OverFeatures, Sample, check_count, compared
 
 if TYPE_CHECKING:
     from ganlab import Run
 
 _BLOCK = 1000
 
+# Between two samples of one distribution the estimate is zero on average; of features of usual sizes far below one.
+_APART = 1.0
 
-class KernelDistance(ganlab.Evaluator):
+
+class KernelDistance(OverFeatures):
     """The squared maximum mean discrepancy under a polynomial kernel, estimated without bias.
 
     Binkowski, Sutherland, Arbel and Gretton, "Demystifying MMD GANs" (2018), section 4: `k(x, y) = (<x, y> / d + 1)^3`
     over d features, which they call KID where features are those of Inception. Without bias means that it is zero on
     average between samples of one distribution, so that a figure may be negative.
     """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "distance": (
+            "The squared maximum mean discrepancy between features of samples and of real examples; smaller is "
+            "better, and it may be slightly negative. Comparable between runs with the same features alone: of an "
+            "untrained feature network it means nothing."
+        ),
+        "real_against_real": (
+            "The same measure between two disjoint samples of real examples: what a perfect generator would get. "
+            "About 0."
+        ),
+    }
 
     def __init__(
         self, *, samples: int = 5000, degree: int = 3, seed: int = 0, features: ganlab.Features | None = None
@@ -58,6 +74,18 @@ class KernelDistance(ganlab.Evaluator):
         """
         drawn = compared("kid", sample, dataset, samples=self.samples, seed=self.seed, features=self.features)
         return drawn.distances(lambda x, y: polynomial_mmd(x, y, self.degree))
+
+    def diagnose(self, figures: Mapping[str, float]) -> str | None:
+        """Complains of features that are untrained, or so large that even two real samples are far apart."""
+        said = super().diagnose(figures)
+        apart = abs(figures.get("real_against_real", 0.0))
+        if said is None and apart > _APART:
+            said = (
+                f"Two samples of real examples are {apart:.2g} apart, which should be about 0: these features have no "
+                "usable scale, as those of an untrained network. Figures over them are not comparable with others. Set "
+                "evaluators.kid.features to trained ones, such as @features.classifier()."
+            )
+        return said
 
 
 def polynomial_mmd(x: np.ndarray, y: np.ndarray, degree: int = 3) -> float:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from ganlab_evaluators.comparing import check_count
 if TYPE_CHECKING:
     from ganlab import Run
 
+# A divergence of log 2 is that of samples that are spread evenly over half of the modes.
+_HALF, _RARE = math.log(2.0), 0.1
+
 
 class ModeCoverage(ganlab.Evaluator):
     """Counts the modes of a mixture of Gaussians that samples land near.
@@ -22,6 +25,17 @@ class ModeCoverage(ganlab.Evaluator):
     is of high quality if it lies within three standard deviations of its nearest mode. A perfect sampler of a mixture
     in the plane reaches `1 - exp(-9/2)` = 98.9% high quality. For datasets with `modes`, `(k, d)`, and `std`.
     """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "modes": "How many modes of the mixture have a sample of high quality. All of them is best.",
+        "high_quality": (
+            "The fraction of samples within three standard deviations of a mode: 0.989 is perfect in the plane."
+        ),
+        "reverse_kl": (
+            "How unevenly samples are spread over the modes, in nats: 0 is even, log 2 as if over half of the "
+            "modes, log k over one or none of k."
+        ),
+    }
 
     def __init__(self, *, samples: int = 2500, sigmas: float = 3.0, seed: int = 0) -> None:
         """Keeps the protocol.
@@ -74,6 +88,25 @@ class ModeCoverage(ganlab.Evaluator):
             "high_quality": float(np.mean(high_quality)),
             "reverse_kl": _divergence_from_uniform(counts),
         }
+
+    def diagnose(self, figures: Mapping[str, float]) -> str | None:
+        """Complains of no mode found, of samples that miss the modes, and of modes that are as good as lost."""
+        if not figures["modes"]:
+            return (
+                "No sample is near any mode: the generator has learned nothing, or has lost it. See whether the "
+                "critic's loss grew or vanished, and docs/divergence.md."
+            )
+        if figures["high_quality"] < _RARE:
+            return (
+                f"{figures['high_quality']:.1%} of the samples are near a mode: the others are nowhere near the data. "
+                "Train longer, or see in critic/loss and the constraint's metrics whether the critic holds."
+            )
+        if figures["reverse_kl"] > _HALF:
+            return (
+                f"The samples are spread as if over {math.exp(-figures['reverse_kl']):.0%} of the modes: others are "
+                f"lost or rare (reverse_kl {figures['reverse_kl']:.2g}). Try a larger experiment.critic_steps or batch."
+            )
+        return None
 
 
 def _mixture(dataset: ganlab.Dataset) -> tuple[np.ndarray, float]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 import ganlab
-from ganlab_evaluators.comparing import Compared, Sample, check_count, compared
+from ganlab_evaluators.comparing import Compared, OverFeatures, Sample, check_count, compared
 
 if TYPE_CHECKING:
     from ganlab import Run
@@ -16,13 +16,25 @@ if TYPE_CHECKING:
 _BLOCK = 500
 
 
-class PrecisionRecall(ganlab.Evaluator):
+class PrecisionRecall(OverFeatures):
     """Precision, how much of what is generated lies among real examples, and recall, the other way round.
 
     Kynkaanniemi, Karras, Laine, Lehtinen and Aila, "Improved precision and recall metric for assessing generative
     models" (2019), eqs. 1 and 2: each sample spans a manifold, the union of balls around its points that reach to
     their k-th nearest neighbour. A perfect generator scores what two real samples do, which is below 1.
     """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "precision": (
+            "The fraction of samples within the real examples' manifold, by nearest neighbours: how good samples "
+            "are. Larger is better."
+        ),
+        "recall": (
+            "The fraction of real examples within the samples' manifold: how much of the data is covered. Larger "
+            "is better."
+        ),
+        "real_precision": "The precision of a second real sample: what there is to reach.",
+    }
 
     def __init__(
         self, *, samples: int = 2000, neighbours: int = 3, seed: int = 0, features: ganlab.Features | None = None
@@ -64,7 +76,7 @@ class PrecisionRecall(ganlab.Evaluator):
         }
 
 
-class DensityCoverage(ganlab.Evaluator):
+class DensityCoverage(OverFeatures):
     """Density, how crowded with real examples the place of a sample is, and coverage, how many real ones have company.
 
     Naeem, Oh, Uh, Choi and Yoo, "Reliable fidelity and diversity metrics for generative models" (2020), eqs. 3 and 4,
@@ -72,6 +84,16 @@ class DensityCoverage(ganlab.Evaluator):
     generator density is 1 on average and coverage `1 - prod over i < k of (n - 1 - i) / (2n - 1 - i)`, nearly
     `1 - 2^-k` (their section 4).
     """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "density": (
+            "In how many real examples' neighbourhoods a sample lies, over what is expected: about 1 for a "
+            "perfect generator."
+        ),
+        "coverage": "The fraction of real examples with a sample in their neighbourhood. Larger is better.",
+        "real_density": "The density of a second real sample.",
+        "real_coverage": "The coverage of a second real sample: what there is to reach.",
+    }
 
     def __init__(
         self, *, samples: int = 2000, neighbours: int = 5, seed: int = 0, features: ganlab.Features | None = None

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import ganlab
 from ganlab.transport import exact_w1, sliced_wasserstein
-from ganlab_evaluators.comparing import Sample, check_count, compared
+from ganlab_evaluators.comparing import OverFeatures, Sample, check_count, compared
 
 if TYPE_CHECKING:
     from ganlab import Run
 
 
-class ExactW1(ganlab.Evaluator):
+class ExactW1(OverFeatures):
     """The exact Wasserstein-1 distance between samples: the truth that a critic's estimate is held against.
 
     Kantorovich's problem in its primal form (Peyre and Cuturi, "Computational optimal transport", 2019, eq. 2.11),
@@ -22,6 +22,16 @@ class ExactW1(ganlab.Evaluator):
     finite-sample rates of convergence of empirical measures in Wasserstein distance", 2019): `real_against_real` shows
     by how much. POT computes it where it is installed (`pip install 'ganlab[eval]'`), scipy elsewhere.
     """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "distance": (
+            "The Wasserstein-1 distance between as many samples and real examples, by optimal transport: smaller "
+            "is better. Biased upward by few samples: read it beside real_against_real."
+        ),
+        "real_against_real": (
+            "The same measure between two disjoint samples of real examples: what a perfect generator would get."
+        ),
+    }
 
     def __init__(self, *, samples: int = 1000, seed: int = 0, features: ganlab.Features | None = None) -> None:
         """Keeps the measure's size.
@@ -56,12 +66,21 @@ class ExactW1(ganlab.Evaluator):
         return drawn.distances(exact_w1)
 
 
-class SlicedWasserstein(ganlab.Evaluator):
+class SlicedWasserstein(OverFeatures):
     """The mean Wasserstein distance of one-dimensional projections: quick in any dimension.
 
     Bonneel, Rabin, Peyre and Pfister, "Sliced and Radon Wasserstein barycenters of measures" (2015): directions u are
     uniform on the sphere, and the figure is `(mean over u of W_p(<x, u>, <y, u>)^p)^(1/p)`.
     """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "distance": (
+            "The mean Wasserstein distance of samples from real examples over random directions: smaller is better."
+        ),
+        "real_against_real": (
+            "The same measure between two disjoint samples of real examples: what a perfect generator would get."
+        ),
+    }
 
     def __init__(
         self,

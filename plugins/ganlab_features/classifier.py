@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+import time
 from dataclasses import asdict
 from typing import Any
 
@@ -14,6 +16,7 @@ from ganlab_features import network, storing, training
 
 _VERSION = 1  # of the network and its training: files of another are left alone
 _BLOCK = 500
+_LEARNED = 0.25  # of the way from guessing to no mistake
 
 
 class Classifier(ganlab.Features):
@@ -93,11 +96,21 @@ class Classifier(ganlab.Features):
         if found is not None and [a.shape for a in found.arrays] == [tuple(v.shape) for v in model.weights]:
             model.set_weights(found.arrays)
             accuracy = float(found.facts["held_out_accuracy"])
+            source = f"read from {path}"
         else:
             storing.check(path)  # before a minute of training, not after
-            training.train(model, dataset, settings)
+            training_set, _ = training.split(dataset.size or 0, settings.hold_out)
+            _say(
+                f"training a classifier of {dataset.classes} classes on {len(training_set):,} images, "
+                f"{settings.updates} updates. This is done once: it is kept in {path}"
+            )
+            began = time.monotonic()
+            training.train(model, dataset, settings, lambda done: _say(_progress(done, settings.updates, began)))
             accuracy = training.accuracy(model, dataset, settings.hold_out)
+            source = f"trained in {time.monotonic() - began:.0f} s"
             storing.save(path, model.get_weights(), {"held_out_accuracy": accuracy, **asdict(settings)})
+        _, held_out = training.split(dataset.size or 0, settings.hold_out)
+        _say(f"{source}; accuracy {accuracy:.1%} on {len(held_out):,} images that it was not trained on")
         self._dataset, self._model, self.held_out_accuracy = dataset, model, accuracy
         self._run = tf.function(lambda x: model(x, training=False), autograph=False, reduce_retracing=True)
 
@@ -108,6 +121,19 @@ class Classifier(ganlab.Features):
     def probabilities(self, x: np.ndarray) -> np.ndarray:
         """The class probabilities, `(n, classes)` float32."""
         return np.asarray(tf.nn.softmax(self._outputs(x)[1]))
+
+    def diagnose(self) -> str | None:
+        """Complains of a network that knows its classes hardly better than by guessing."""
+        if self._dataset is None or self.held_out_accuracy is None:
+            return None
+        guessing = 1.0 / (self._dataset.classes or 1)
+        if self.held_out_accuracy >= guessing + _LEARNED * (1.0 - guessing):
+            return None
+        return (
+            f"features.classifier is as good as untrained: {self.held_out_accuracy:.0%} of its held-out examples are "
+            f"right, where guessing gets {guessing:.0%}. Distances between its features mean nothing, and are not "
+            f"comparable with those of another network. Raise features.classifier.updates = {self._settings.updates}."
+        )
 
     def measure_accuracy(self) -> float:
         """Tests the network again, under the strategy that it was made ready under; as `held_out_accuracy`."""
@@ -125,6 +151,16 @@ class Classifier(ganlab.Features):
     def _check_prepared(self) -> None:
         if self._model is None:
             raise ganlab.ContractError("features.classifier has no network yet: call prepare(dataset) first.")
+
+
+def _say(what: str) -> None:
+    """A line on the screen, beside the output, where training is waited for."""
+    print(f"features.classifier: {what}.", file=sys.stderr, flush=True)
+
+
+def _progress(done: int, updates: int, began: float) -> str:
+    left = (time.monotonic() - began) * (updates - done) / done
+    return f"update {done} of {updates}, about {left:.0f} s left"
 
 
 def _check(dataset: ganlab.Dataset, hold_out: int) -> None:

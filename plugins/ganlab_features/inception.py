@@ -46,13 +46,17 @@ class Inception(ganlab.Features):
             raise _refusal("path", path, f"must be a file of weights, one of {', '.join(_ENDINGS)}.")
         if not file.is_file():
             raise _refusal(
-                "path", path, f"is not there. On a machine with a network, Keras writes one: {_SAVE}. Copy it here."
+                "path",
+                path,
+                f"is not there: no file {str(file.absolute())!r}; a relative path is taken from the "
+                f"working directory. On a machine with a network, Keras writes one: {_SAVE}. Copy it here.",
             )
         for name, value, least in (("size", size, _SMALLEST), ("classes", classes, 1)):
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise _refusal(name, value, f"must be a whole number of at least {least}.")
         self._path, self._size, self._classes, self._top = file, size, classes, top
         self._run: Any = None
+        self._untrained = False
 
     def prepare(self, dataset: ganlab.Dataset) -> None:
         """Loads the network at the first call.
@@ -86,6 +90,8 @@ class Inception(ganlab.Features):
                 str(self._path),
                 f"does not fit InceptionV3 with classes = {self._classes} and top = {self._top}: {reason}",
             ) from error
+        means = [layer.moving_mean for layer in model.layers if hasattr(layer, "moving_mean")]
+        self._untrained = all(not np.any(np.asarray(mean)) for mean in means)
         outputs = [model.get_layer("avg_pool").output, model.output] if self._top else [model.output]
         network = keras.Model(model.input, outputs)
 
@@ -102,6 +108,16 @@ class Inception(ganlab.Features):
     def probabilities(self, x: np.ndarray) -> np.ndarray | None:
         """The class probabilities, `(n, classes)` float32; None without `top`."""
         return self._outputs(x)[1] if self._top else None
+
+    def diagnose(self) -> str | None:
+        """Complains of weights that were never trained: batch normalization has the statistics of a new network."""
+        if not self._untrained:
+            return None
+        return (
+            f"features.inception has untrained weights: batch normalization in {self._path} has seen no example. "
+            "Distances between its features mean nothing, and are not comparable with any others. Use a file of "
+            f"trained weights: {_SAVE}"
+        )
 
     def _outputs(self, x: np.ndarray) -> list[np.ndarray]:
         if self._run is None:

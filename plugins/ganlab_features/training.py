@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     import tensorflow
 
 _TEST_BATCH = 500
+_REPORT_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,17 @@ def split(size: int, hold_out: int) -> tuple[np.ndarray, np.ndarray]:
     return numbers[numbers % hold_out != 0], numbers[numbers % hold_out == 0]
 
 
-def train(model: keras.Model, dataset: ganlab.Dataset, settings: Settings) -> None:
-    """Trains a model from `network.build`, made under the strategy in use, on the examples that are not held out."""
+def train(
+    model: keras.Model, dataset: ganlab.Dataset, settings: Settings, report: Callable[[int], None] = lambda done: None
+) -> None:
+    """Trains a model from `network.build`, made under the strategy in use, on the examples that are not held out.
+
+    Args:
+        model: The network.
+        dataset: With labels and an end.
+        settings: How.
+        report: Is called every few seconds with the number of updates done.
+    """
     strategy = tf.distribute.get_strategy()
     training, _ = split(_size(dataset), settings.hold_out)
     size = min(settings.batch_size, len(training))
@@ -52,12 +64,16 @@ def train(model: keras.Model, dataset: ganlab.Dataset, settings: Settings) -> No
         strategy.run(update, args=(model, adam, images, labels, weights))
 
     per_epoch = len(training) // size
+    told = time.monotonic()
     for number in range(settings.updates):
         epoch, at = divmod(number, per_epoch)
         shuffled = np.random.default_rng([settings.seed, 0, epoch]).permutation(training)
         images, labels = _read(dataset, shuffled[at * size : (at + 1) * size])
         moved = shifted(images, settings.shift, np.random.default_rng([settings.seed, 1, number]))
         step(*filled(moved, labels, size))
+        if time.monotonic() - told >= _REPORT_SECONDS:
+            report(number + 1)
+            told = time.monotonic()
 
 
 def accuracy(model: keras.Model, dataset: ganlab.Dataset, hold_out: int) -> float:

@@ -2,40 +2,35 @@
 
 from __future__ import annotations
 
+import math
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-CANNOT_START = 127
+import ganlab
+from ganlab_launchers import guard
 
-# A process that becomes the command, having asked Linux for SIGTERM when its parent dies, and having made sure that it
-# did not die before. In Python's `preexec_fn` this could deadlock: launchers have threads.
-_BECOME = f"""
-import os, signal, sys
-signal.pthread_sigmask(signal.SIG_SETMASK, ())
-if sys.platform == "linux":
-    import ctypes
-    PR_SET_PDEATHSIG = 1
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != int(sys.argv[1]):
-        os.kill(os.getpid(), signal.SIGTERM)
-try:
-    os.execvp(sys.argv[2], sys.argv[2:])
-except OSError as error:
-    print(f"{{sys.argv[2]}} cannot be started: {{error.strerror}}.", file=sys.stderr)
-    sys.exit({CANNOT_START})
-"""
+CANNOT_START = guard.CANNOT_START
 
 
 class Child:
-    """One command, started when this is made; on Linux it is told to end, by SIGTERM, when its parent dies.
+    """One command, started when this is made; it ends when its parent dies, or soon after it was asked to.
 
     It is in a session of its own: Ctrl-C at a terminal is for the parent, which decides what its children do.
     """
 
-    def __init__(self, command: Sequence[str], *, environment: Mapping[str, str], folder: Path, log: Path) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        folder: Path,
+        log: Path,
+        grace_seconds: float,
+    ) -> None:
         """Starts it.
 
         Args:
@@ -43,14 +38,15 @@ class Child:
             environment: All of its environment.
             folder: The working directory.
             log: The file that its output and errors are added to.
+            grace_seconds: From SIGTERM, which asks it to save and end, to SIGKILL for it and all of its process group.
 
         Raises:
             OSError: The folder or the log cannot be used.
         """
-        become = [sys.executable, "-I", "-S", "-c", _BECOME, str(os.getpid()), *command]
+        guarded = [sys.executable, "-I", "-S", guard.__file__, str(os.getpid()), str(grace_seconds), *command]
         with log.open("ab") as output:
             self._process = subprocess.Popen(
-                become,
+                guarded,
                 env=dict(environment),
                 cwd=folder,
                 stdin=subprocess.DEVNULL,
@@ -71,8 +67,23 @@ class Child:
             return None
 
     def stop(self) -> None:
-        """Sends it SIGTERM. One that has ended is left alone."""
+        """Sends it SIGTERM, and SIGKILL when its grace is over. One that has ended is left alone."""
         self._process.terminate()
+
+    def kill(self) -> None:
+        """Kills it at once, with its process group."""
+        self._process.send_signal(signal.SIGUSR1)
+
+
+def check_grace(launcher: str, seconds: float) -> float:
+    """A grace as a launcher was given it.
+
+    Raises:
+        ConfigError: It is not a number of at least 0.
+    """
+    if not 0 <= seconds < math.inf:
+        raise ganlab.ConfigError(f"launchers.{launcher}.grace_seconds = {seconds!r} must be 0 or more.")
+    return float(seconds)
 
 
 def _as_shells_count(status: int | None) -> int | None:

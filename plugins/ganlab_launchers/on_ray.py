@@ -13,7 +13,7 @@ from typing import Any
 
 import ganlab
 from ganlab.lazy import require
-from ganlab_launchers.children import CANNOT_START, Child
+from ganlab_launchers.children import CANNOT_START, Child, check_grace
 
 _KILLED, _TERMINATED = 137, 143
 _WAIT_SECONDS, _CONNECT_SECONDS = 0.2, 10.0
@@ -36,6 +36,7 @@ class OnRay(ganlab.Launcher):
         num_cpus: float = 1,
         num_gpus: float = 0,
         resources: dict[str, float] | None = None,
+        grace_seconds: float = 60.0,
     ) -> None:
         """Takes what to ask of Ray for each trial. Ray is started, or joined, with the first one.
 
@@ -45,6 +46,7 @@ class OnRay(ganlab.Launcher):
             num_cpus: Cores.
             num_gpus: GPUs; a part of one, such as 0.5, is shared with others.
             resources: Amounts of the cluster's own kinds of resource: `{"accelerator_type:H100": 0.1}`.
+            grace_seconds: From SIGTERM, by which a trial is asked to save and end, to SIGKILL.
 
         Raises:
             MissingDependencyError: Ray is not installed.
@@ -55,6 +57,7 @@ class OnRay(ganlab.Launcher):
         for name, amount in amounts.items():
             if not 0 <= amount < math.inf:
                 raise ganlab.ConfigError(f"launchers.ray: {name} = {amount!r} must be 0 or more.")
+        self.grace_seconds = check_grace("ray", grace_seconds)
         self._address, self._own = address, False
         self._options: dict[str, Any] = {"num_cpus": num_cpus, "num_gpus": num_gpus, "resources": resources}
 
@@ -74,7 +77,9 @@ class OnRay(ganlab.Launcher):
         # With Ray's default, a run and a stop would wait for each other.
         actor = self._ray.remote(_Command).options(**self._options, max_concurrency=2).remote()
         variables = {**os.environ, **environment}
-        return _RayJob(self._ray, actor, (list(command), variables, folder.absolute(), log.absolute()))
+        return _RayJob(
+            self._ray, actor, (list(command), variables, folder.absolute(), log.absolute(), self.grace_seconds)
+        )
 
     def close(self) -> None:
         """Leaves the cluster; a Ray that was started for the sweep ends."""
@@ -140,6 +145,11 @@ class _RayJob(ganlab.Job):
         else:
             self._ray.kill(self._actor)
 
+    def kill(self) -> None:
+        # With its actor the command loses its parent, and has its grace from then on.
+        if self._status is None and self._actor is not None:
+            self._ray.kill(self._actor)
+
     def _is_there(self, result: Any) -> bool:
         return bool(self._ray.wait([result], timeout=0)[0])
 
@@ -153,14 +163,17 @@ class _Command:
     def begun(self) -> None:
         """Returns, which says that there is a machine."""
 
-    def run(self, command: list[str], environment: dict[str, str], folder: Path, log: Path) -> int:
+    def run(
+        self, command: list[str], environment: dict[str, str], folder: Path, log: Path, grace_seconds: float
+    ) -> int:
         """Runs it to its end and gives its exit status."""
         mine = {name: value for name, value in os.environ.items() if _is_of_devices(name)}
         others = {name: value for name, value in environment.items() if not _is_of_devices(name)}
         if self._told.is_set():
             return _TERMINATED
         try:
-            child = Child(command, environment={**others, **mine}, folder=folder, log=log)
+            variables = {**others, **mine}
+            child = Child(command, environment=variables, folder=folder, log=log, grace_seconds=grace_seconds)
         except OSError:  # this machine does not see the folder
             return CANNOT_START
         asked = False

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import ganlab
 from ganlab.lazy import require
+from ganlab_launchers.children import check_grace
 from ganlab_launchers.slurm_job import STOP, leave_word, run_in_job
 
 # How often a job hears from its sweep, and how often Slurm is asked about one that is about to leave.
@@ -68,6 +69,7 @@ class Submitit(ganlab.Launcher):
         nodes: int = 1,
         save_seconds: int = 120,
         orphan_seconds: int = 120,
+        grace_seconds: float = 60.0,
         slurm: dict[str, Any] | None = None,
     ) -> None:
         """Takes what to ask of Slurm for each trial.
@@ -82,6 +84,7 @@ class Submitit(ganlab.Launcher):
             nodes: On how many nodes a trial trains, for `strategies.multi_worker`, whose TF_CONFIG is set.
             save_seconds: How long before the time limit a trial is told to save and end.
             orphan_seconds: How long a trial goes on when it hears no more from its sweep, before it saves and ends.
+            grace_seconds: From SIGTERM, by which a trial is asked to save and end, to SIGKILL.
             slurm: Further options of `sbatch`: `{"qos": "low", "exclusive": True}`.
 
         Raises:
@@ -104,7 +107,7 @@ class Submitit(ganlab.Launcher):
         self._slurm = there if cluster is None else cluster == "slurm"
         if nodes > 1 and not self._slurm:
             raise _refusal("nodes", nodes, "must be 1 without Slurm, on this machine.")
-        self._orphan_seconds = orphan_seconds
+        self._orphan_seconds, self.grace_seconds = orphan_seconds, check_grace("submitit", grace_seconds)
         if self._slurm:
             self._parameters: dict[str, Any] = {
                 "nodes": nodes,
@@ -138,7 +141,8 @@ class Submitit(ganlab.Launcher):
         own = log.absolute().parent / "submitit" / f"{log.stem}-{secrets.token_hex(4)}"
         own.mkdir(parents=True)
         leave_word(own, "0")
-        arguments = (list(command), dict(environment), folder.absolute(), log.absolute(), own, self._orphan_seconds)
+        words, variables, limits = list(command), dict(environment), (self._orphan_seconds, self.grace_seconds)
+        arguments = (words, variables, folder.absolute(), log.absolute(), own, *limits)
         kind = self._submitit.SlurmExecutor if self._slurm else self._submitit.LocalExecutor
         try:
             executor = kind(folder=own)
@@ -170,9 +174,22 @@ class _SubmititJob(ganlab.Job):
             self._stopped = True
             leave_word(self._own, STOP)
             if self._slurm:  # one that waits will never read it
-                command = ["scancel", "--state=PENDING", str(self._job.job_id)]
-                with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-                    subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_CANCEL_SECONDS)
+                self._cancel("--state=PENDING")
+
+    def kill(self) -> None:
+        if self._status is not None:
+            return
+        self._stopped = True
+        if self._slurm:
+            self._cancel()
+        else:
+            with contextlib.suppress(OSError):
+                self._job.cancel()
+
+    def _cancel(self, *options: str) -> None:
+        command = ["scancel", *options, str(self._job.job_id)]
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_CANCEL_SECONDS)
 
     def _beat(self) -> None:
         now = time.monotonic()

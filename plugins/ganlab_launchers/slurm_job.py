@@ -34,7 +34,13 @@ def leave_word(own: Path, text: str) -> None:
 
 
 def run_in_job(
-    command: list[str], environment: dict[str, str], folder: Path, log: Path, own: Path, orphan_seconds: float
+    command: list[str],
+    environment: dict[str, str],
+    folder: Path,
+    log: Path,
+    own: Path,
+    orphan_seconds: float,
+    grace_seconds: float,
 ) -> int:
     """What each task of a job does: runs the command until it ends, or until it has to.
 
@@ -45,6 +51,7 @@ def run_in_job(
         log: The file that its output and errors are added to; of further nodes, one beside it.
         own: The job's folder, where the sweep leaves word.
         orphan_seconds: How long to go on without word.
+        grace_seconds: From SIGTERM to SIGKILL for the command.
 
     Returns:
         The command's exit status.
@@ -65,7 +72,8 @@ def run_in_job(
     word = _Word(own / WORD, orphan_seconds)
     if word.says_stop():
         return _TERMINATED
-    child = Child(command, environment={**os.environ, **environment}, folder=folder, log=log)
+    variables = {**os.environ, **environment}
+    child = Child(command, environment=variables, folder=folder, log=log, grace_seconds=grace_seconds)
     told = False
     while (status := child.wait(_WAIT_SECONDS)) is None:
         if not told and (received or word.says_stop()):

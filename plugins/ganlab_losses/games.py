@@ -6,6 +6,7 @@ Scores are what the critic gives, unbounded: no sigmoid goes before any of these
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import ganlab
 from ganlab.lazy import tensorflow as tf
@@ -17,6 +18,19 @@ class Wasserstein(ganlab.Loss):
     Arjovsky, Chintala and Bottou, "Wasserstein GAN" (2017), equations 2 and 3. It needs a constraint: nothing in the
     loss keeps scores finite.
     """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "critic/loss": (
+            "Mean critic(fake) - mean critic(real), plus the penalty: minus the estimate critic/wasserstein. It "
+            "is negative as long as the critic scores real examples higher than fake ones, which is its task, and "
+            "rises toward 0 as the two become alike. Large and growing numbers mean that nothing holds the "
+            "critic."
+        ),
+        "generator/loss": (
+            "Minus the mean critic(fake). The critic's scores have no zero of their own, so that its sign and its "
+            "drift mean nothing."
+        ),
+    }
 
     def critic(self, real_scores: tf.Tensor, fake_scores: tf.Tensor) -> tf.Tensor:
         """`fake - real`, `(n,)`: example i pairs the i-th of both, whose mean is the difference of means."""
@@ -34,6 +48,14 @@ class Hinge(ganlab.Loss):
     (2018), equations 16 and 17.
     """
 
+    metric_help: ClassVar[dict[str, str]] = {
+        "critic/loss": (
+            "2 where the critic scores everything 0, and 0 where it scores real above 1 and fake below -1, plus "
+            "the penalty."
+        ),
+        "generator/loss": "Minus the mean critic(fake).",
+    }
+
     def critic(self, real_scores: tf.Tensor, fake_scores: tf.Tensor) -> tf.Tensor:
         """`max(0, 1 - real) + max(0, 1 + fake)`, `(n,)`."""
         return tf.nn.relu(1.0 - real_scores) + tf.nn.relu(1.0 + fake_scores)
@@ -50,6 +72,15 @@ class NonSaturating(ganlab.Loss):
     `-log sigmoid(s) = softplus(-s)` and `-log(1 - sigmoid(s)) = softplus(s)`, which do not overflow.
     """
 
+    metric_help: ClassVar[dict[str, str]] = {
+        "critic/loss": (
+            "2 log 2 = 1.386 where the critic knows nothing, 0 where it is sure and right, in nats, plus the penalty."
+        ),
+        "generator/loss": (
+            "log 2 = 0.693 where the critic knows nothing, larger where it sees through the samples, in nats."
+        ),
+    }
+
     def critic(self, real_scores: tf.Tensor, fake_scores: tf.Tensor) -> tf.Tensor:
         """`softplus(-real) + softplus(fake)`, `(n,)`, in nats."""
         return tf.nn.softplus(-real_scores) + tf.nn.softplus(fake_scores)
@@ -64,6 +95,14 @@ class LeastSquares(ganlab.Loss):
 
     Mao et al., "Least Squares Generative Adversarial Networks" (2017), equation 2; the defaults are its equation 9.
     """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "critic/loss": (
+            "Half the squared distances of scores from their targets b (real) and a (fake), plus the penalty: "
+            "0.25 where the critic knows nothing, with a = 0 and b = 1."
+        ),
+        "generator/loss": "Half the squared distance of scores of fake examples from the target c.",
+    }
 
     def __init__(self, *, a: float = 0.0, b: float = 1.0, c: float = 1.0) -> None:
         """Keeps the targets.

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ganlab.authoring import TEMPLATES, new_plugin
+from ganlab.authoring import OTHERS, TEMPLATES, new_plugin
 
 pytestmark = pytest.mark.slow
 
@@ -26,3 +26,14 @@ def test_it_installs_passes_its_tests_and_trains(environment, tmp_path, kind):
     run = json.loads((tmp_path / "runs" / "soft_slope" / "first" / "run.json").read_text())
     assert run["provenance"]["plugins"]["ganlab_soft_slope"]["version"] == "0.1.0"
     assert made.selector in (tmp_path / "runs" / "soft_slope" / "first" / "operative.gin").read_text()
+
+
+@pytest.mark.parametrize("kind", [*TEMPLATES, *OTHERS])
+def test_it_passes_plugins_check(environment, tmp_path, kind):
+    made = new_plugin("ganlab-soft-slope", kind, tmp_path)
+    environment.install(made.folder)
+    if kind in OTHERS:
+        assert " passed" in environment("-m", "pytest", "-q", "-p", "no:cacheprovider", made.folder)
+    told = json.loads(environment("-m", "ganlab", "plugins", "check", "ganlab_soft_slope", "--json"))
+    assert told["passed"]
+    assert [row["status"] for row in told["components"]] == ["passed"]

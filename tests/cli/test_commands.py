@@ -146,7 +146,7 @@ def test_a_run_is_named_by_its_file_and_seed(ganlab, here, minimal, training):
     assert "-s4-" in path.name
 
 
-@pytest.mark.parametrize(("signal", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+@pytest.mark.parametrize(("signal", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
 def test_an_interrupted_run_exits_as_shells_count_signals(ganlab, here, minimal, training, signal, code):
     (here / "exp.gin").write_text(minimal)
     training.result = {"status": "interrupted", "signal": signal}

@@ -49,20 +49,22 @@ def runs(tmp_path_factory):
 
 
 def test_the_table(runs):
-    table, better, notes = ganlab(runs, width=140).split("\n\n")
+    table, better, notes = ganlab(runs, width=160).split("\n\n")
     lines = [line.rstrip() for line in table.splitlines()]
     assert lines[0].split() == ["mode_coverage", "mode_coverage", "exact_w1", "exact_w1", "critic"]
     heads = re.findall(r"\S+(?: \S+)?", lines[2])
-    assert heads == ["weight", "runs", "last", "best (max)", "last", "best (min)", "last", "time", "steps/s"]
+    assert heads[:4] == ["weight", "runs", "health", "warnings"]
+    assert heads[4:] == ["last", "best (max)", "last", "best (min)", "last", "time", "steps/s"]
     # Mean 6.5, deviation 0.7071, t 12.7062: 6.5 -+ 6.353.
-    assert lines[4].split() == ["0.1", "2", "6.5", "8", "0.065", "0.065", "1", "10.5", "s", "3.82"]
+    assert lines[4].split() == ["0.1", "2", "-", "0", "6.5", "8", "0.065", "0.065", "1", "10.5", "s", "3.82"]
     assert "[0.1469, 12.85]" in lines[5]
     assert [line.split()[0] for line in lines if re.match(r" *[\d.]+ +2 ", line)] == ["0.1", "1", "10"]
     assert "1 diverged" in table
     assert better.splitlines()[0].startswith("Probability that a run is better than a run of the reference")
     # (6, 7) over (7, 8): one tie of four, and the distances, a hundredth of them, the other way round. Weight 10 has
     # the smallest distance, 0.05, but of one run, as the other diverged: it is no reference.
-    rows = [re.findall(r"reference|0\.\d\d \[", line) for line in better.splitlines()[-3:]]
+    told = [re.findall(r"reference|0\.\d\d \[", line) for line in better.splitlines()]
+    rows = [row for row in told[1:] if row]
     assert rows == [["0.12 [", "reference"], ["reference", "0.12 ["], ["0.00 [", "0.50 ["]]
     assert "- 1 of 2 runs of gradient_penalty.weight=10 diverged: gradient_penalty.weight=10/s1 at step 40." in (
         " ".join(notes.split())
@@ -87,7 +89,7 @@ def test_a_pipe_gets_no_colours(runs):
 
 def test_json_is_the_whole_comparison(runs):
     data, found = json.loads(ganlab(runs, "--json")), compare([runs])
-    assert list(data) == ["differing", "common", "metrics", "configurations", "problems"]
+    assert list(data) == ["differing", "common", "metrics", "configurations", "leading", "verdicts", "problems"]
     assert data["differing"] == [WEIGHT]
     assert data["metrics"][0] == {"tag": MODES, "direction": "max"}
     assert [row["label"] for row in data["configurations"]] == [one.label for one in found.configurations]
@@ -98,6 +100,40 @@ def test_json_is_the_whole_comparison(runs):
     bad = data["configurations"][2]["runs"][1]
     assert (bad["status"], bad["last"][MODES], bad["best"][MODES]) == ("diverged", "NaN", 8.0)
     assert data["problems"] == list(found.problems)
+
+
+def test_health_travels_into_every_output(tmp_path):
+    steep = "gradient_penalty: The critic's mean slope is 138 where its target is 1, steep."
+    grown = "critic/loss: The critic's loss is 1e+12."
+    for weight, said in {0.01: [steep], 1.0: []}.items():
+        for seed in range(2):
+            write_run(
+                tmp_path / f"w{weight}" / f"s{seed}",
+                seed=seed,
+                settings={**SETTINGS, WEIGHT: weight},
+                health=said,
+                warnings=[*said, *([grown] if seed and not said else [])],
+            )
+    text = ganlab(tmp_path, "--csv", tmp_path / "a.csv", "--html", tmp_path / "a.html", width=140)
+    rows = [line.split() for line in text.splitlines()]
+    assert rows[2][:4] == ["weight", "runs", "health", "warnings"]
+    assert [row[:5] for row in rows if row[:1] in (["0.01"], ["1"])] == [
+        ["0.01", "2", "2", "ill", "2"],
+        ["1", "2", "ok", "1", "1"],
+    ]
+    said = " ".join(text.split())
+    assert "- 2 of 2 runs of gradient_penalty.weight=0.01 ill, by gradient_penalty: w0.01/s0, w0.01/s1. Of " in said
+    assert "w0.01/s0: The critic's mean slope is 138 where its target is 1, steep." in said
+    assert "- 1 of 2 runs of gradient_penalty.weight=1 warned, by critic/loss: w1.0/s1. The critic's loss is" in said
+    data = json.loads(ganlab(tmp_path, "--json"))
+    assert [[run["health"] for run in row["runs"]] for row in data["configurations"]] == [[[steep]] * 2, [[], []]]
+    assert data["configurations"][1]["runs"][1]["warnings"] == [grown]
+    table = list(csv.DictReader(io.StringIO((tmp_path / "a.csv").read_text())))
+    assert [(row["ill"], row["warnings"]) for row in table] == [("2", "2"), ("0", "1")]
+    page = (tmp_path / "a.html").read_text()
+    assert "None found" not in page
+    assert "The critic's mean slope is 138" in page
+    assert page.count(">gradient_penalty</span>") == 2
 
 
 def test_csv_is_plain_numbers(runs, tmp_path):

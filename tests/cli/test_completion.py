@@ -76,6 +76,8 @@ def offered():
         (["sweep", "--launcher", "sub"], ["submitit"]),
         (["sweep", "--search", ""], ["grid", "optuna", "random"]),
         (["config", "explain", "losses.hi"], ["losses.hinge"]),
+        (["config", "explain", "critic/"], ["critic/loss", "critic/penalty", "critic/wasserstein"]),
+        (["config", "explain", "constraints/weight_clipping/s"], ["constraints/weight_clipping/saturated"]),
         (["plugins", "check", "constraints.r"], ["constraints.r1", "constraints.r2"]),
         (["run", "--resume", "runs/q"], ["<dir>", "runs/quickstart/20260801-120000-s0-1f2e"]),
         (["sweep", "--resume", ""], ["<dir>", "runs/mine"]),

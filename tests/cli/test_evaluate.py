@@ -175,3 +175,33 @@ def test_without_evaluators_or_a_checkpoint_or_a_run_it_says_so(ganlab, copy, tm
     for path in (copy / "checkpoints").rglob("manifest.json"):
         path.unlink()
     assert "has no checkpoint yet" in ganlab("evaluate", copy, "--evaluator", "kid", code=2)
+
+
+def test_python_takes_names_too(trained):
+    run = lab.Run(trained)
+    by_name = run.evaluate(["kid", "sliced_wasserstein"])
+    assert {name.partition("/")[0] for name in by_name} == {"kid", "sliced_wasserstein"}
+    assert run.evaluate("evaluators.sliced_wasserstein").items() <= by_name.items()
+    made = lab.component("evaluators", "sliced_wasserstein")()
+    assert run.evaluate(["kid", made]).keys() == by_name.keys()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["kidd"], r"^evaluator 'kidd': .*Did you mean 'evaluators\.kid'\?"),
+        (["losses.hinge"], r"^evaluator 'losses\.hinge': .*must be one of the evaluators"),
+        ([3], r"^3 is not an evaluator\. Pass names, as in run\.evaluate\(\['kid'\]\)"),
+        (3, r"^3 is not an evaluator\. Pass names"),
+        ([lab.Evaluator], r"is not an evaluator\. It makes one: call it"),
+    ],
+)
+def test_python_says_what_to_pass(trained, given, message):
+    with pytest.raises(lab.ConfigError, match=message):
+        lab.Run(trained).evaluate(given)
+
+
+def test_messages_quote_the_option_that_was_typed(ganlab, trained):
+    said = ganlab("evaluate", trained, "--evaluator", "exact_w", code=2)
+    assert said.startswith("Error: --evaluator 'exact_w': ")
+    assert "--param" not in said

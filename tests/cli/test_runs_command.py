@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from ganlab.cli import cli
-from ganlab.cli.words import in_bytes, in_time, plain
+from ganlab.cli.words import in_bytes, in_time
 from ganlab.runs import Run, create_run
 from ganlab.runs.lock import locked
 
@@ -70,8 +70,10 @@ def test_a_list_has_a_row_a_run(ganlab, tmp_path):
     make(tmp_path / "runs" / "ring" / "one", provenance={})
     make(tmp_path / "runs" / "digits" / "two", status="failed", step=7)
     head, two, one = ganlab("list").splitlines()
-    assert head.split() == ["run", "status", "step", "age", "size", "dataset", "constraints"]
-    assert one.split() == ["runs/ring/one", "completed", "40/40", "0", "s", "2.0", "MB", "digits", "gradient_penalty"]
+    assert head.split() == ["run", "status", "step", "age", "size", "health", "warnings", "dataset", "constraints"]
+    assert one.split()[:3] == ["runs/ring/one", "completed", "40/40"]
+    assert one.split()[4:7] == ["s", "2.0", "MB"]
+    assert one.split()[7:] == ["ok", "1", "digits", "gradient_penalty"]
     days = (time.time() - 1785585600) // 86400
     assert two.split()[:5] == ["runs/digits/two", "failed", "7/40", f"{days:.0f}", "d"]
     (only,) = ganlab("list", "--status", "failed").splitlines()[1:]
@@ -101,8 +103,34 @@ def test_a_list_as_json(ganlab, tmp_path):
         "constraints": "gradient_penalty",
         "seed": 3,
         "problem": None,
+        "health": [],
+        "warnings": ["slopes are large"],
+        "changes": [],
     }
     assert json.loads(ganlab("list", "--json", "--status", "killed")) == []
+
+
+def test_a_list_has_the_health_of_each_run(ganlab, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    make(tmp_path / "runs" / "a", health=["gradient_penalty: steep.", "slopes: steep."], warnings=[])
+    make(tmp_path / "runs" / "b", health=["a sentence alone"])
+    make(tmp_path / "runs" / "c", health=[f"part{number}: wrong." for number in range(5)])
+    make(tmp_path / "runs" / "d", health=None, warnings=None)
+    make(tmp_path / "runs" / "e", health=["x\x1b[2Jy: odd", 7], warnings={"no": "list"})
+    text = ganlab("list")
+    cells = {line.split()[0][-1]: line.split("MB")[1].split("digits")[0].split() for line in text.splitlines()[1:]}
+    assert "\x1b" not in text
+    assert cells == {
+        "a": ["gradient_penalty,", "slopes", "0"],
+        "b": ["other", "1"],
+        "c": ["part0,", "part1,", "part2", "and", "2", "more", "1"],
+        "d": ["-", "0"],
+        "e": ["other", "0"],
+    }
+    rows = json.loads(ganlab("list", "--json"))
+    assert rows[0]["health"] == ["gradient_penalty: steep.", "slopes: steep."]
+    assert rows[3]["health"] is None
+    assert rows[4]["health"] == ["x\x1b[2Jy: odd", "7"]
 
 
 def test_a_run_shows_what_it_says_of_itself(ganlab, tmp_path):
@@ -149,6 +177,7 @@ def test_a_run_as_json_has_all_of_its_file_and_what_is_known_besides(ganlab, tmp
         "path": "one",
         "status": "killed",
         "checkpoints": [40],
+        "changes": [],
     }
 
 
@@ -158,7 +187,7 @@ def test_what_a_stranger_wrote_moves_no_cursor(ganlab, tmp_path):
     (tmp_path / "runs" / "one" / "config.gin").write_text(f"# {evil}\n")
     for output in (ganlab("list"), ganlab("show", "runs/one")):
         assert not re.search(r"[\x00-\x09\x0b-\x1f]", output)
-        assert "a\N{REPLACEMENT CHARACTER}[2Jb" in output
+        assert r"a\x1b[2Jb" in output
 
 
 def test_without_a_terminal_nothing_is_removed_unasked(ganlab, tmp_path):
@@ -267,4 +296,3 @@ def test_quantities_in_words():
     ]
     times = [-3, 0.4, 59.9, 60, 3599, 3600, 86399, 86400 * 12.5]
     assert [in_time(seconds) for seconds in times] == ["0 s", "0 s", "59 s", "1 min", "59 min", "1 h", "23 h", "12 d"]
-    assert plain("Größe \t1\n") == "Größe \N{REPLACEMENT CHARACTER}1\N{REPLACEMENT CHARACTER}"

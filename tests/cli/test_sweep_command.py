@@ -48,6 +48,8 @@ class Pretend(ganlab.Launcher):
 class Done(ganlab.Job):
     def __init__(self, run, value, status, code):
         run.update(status=status, step=10, metrics={"critic/loss": value}, wall_seconds=2.0)
+        if value > 1e6:
+            run.update(health=[f"critic/loss: It is {value:g}."])
         self.code = code
 
     def poll(self):
@@ -117,7 +119,7 @@ def test_a_sweep_ends_with_a_table_of_its_trials(sweep):
     result = sweep("--grid", f"{WEIGHT}=[0.1, 10]", "--seeds", "0..1")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert lines[0].split() == ["configuration", "seed", "status", "step", "critic/loss", "time"]
+    assert lines[0].split() == ["configuration", "seed", "status", "step", "critic/loss", "health", "warnings", "time"]
     assert [line.split() for line in lines[1:5]] == [
         ["gradient_penalty.weight=0.1", "0", "completed", "10/10", "1", "2", "s"],
         ["1", "completed", "10/10", "1", "2", "s"],
@@ -139,6 +141,16 @@ def test_trials_get_the_plugins_and_the_threads_of_the_sweep(sweep, tmp_path, mo
     assert Sweep(tmp_path / "runs" / "s").info["threads"] == 2
 
 
+def test_a_sweep_says_which_of_its_trials_are_ill(sweep):
+    result = sweep("--grid", f"{WEIGHT}=[0.1, 10]", "--launcher-option", "value=1e12")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert [line.split()[5] for line in lines[1:3]] == ["critic/loss"] * 2
+    assert "2 completed of 2 trials, 2 ill. Sweep: " in result.stdout
+    health = "Health: 2 trials ill, by critic/loss. Of gradient_penalty.weight=0.1/s0: It is 1e+12."
+    assert health in result.stderr.splitlines()
+
+
 def test_json_has_the_trials_and_nothing_else(sweep, tmp_path):
     result = sweep("--grid", f"{WEIGHT}=[0.1, 666]", "--json", "--launcher-option", "value=2")
     assert result.exit_code == 1
@@ -157,6 +169,9 @@ def test_json_has_the_trials_and_nothing_else(sweep, tmp_path):
         "run": str(tmp_path / "runs" / "s" / "gradient_penalty.weight=0.1" / "s0"),
         "log": str(tmp_path / "runs" / "s" / "trials" / "gradient_penalty.weight=0.1-s0.log"),
         "error": "",
+        "health": None,
+        "warnings": [],
+        "changes": [],
     }
     assert bad["status"] == "failed"
 
@@ -273,7 +288,7 @@ def test_the_seed_is_the_experiments_own_where_none_is_given(sweep):
         ),
         (("--gin", "b.gin", "--maximize"), "--maximize is of an objective: name a metric, such as "),
         (("--gin", "b.gin", "--search", "random"), "searches.random draws without end: say how many configurations, "),
-        (("--gin", "b.gin", "--name", "a/b"), "--name 'a/b' cannot name a folder. Use a word such as 'weights'."),
+        (("--gin", "b.gin", "--name", "a/b"), "The sweep name 'a/b' cannot name a folder: at most 60 plain "),
         (("--gin", "b.gin", "--retry-failed"), "--retry-failed is for --resume SWEEP; a new sweep has nothing to try "),
         (("--resume", "s", "--gin", "b.gin"), "--resume goes on with a sweep as it is: leave out --gin. --jobs, "),
         (("--resume", "s", "--seeds", "1"), "--resume goes on with a sweep as it is: leave out --seeds. --jobs, "),
@@ -294,7 +309,7 @@ def test_a_name_that_is_taken_is_that_of_a_sweep_to_go_on_with(sweep, tmp_path):
     )
 
 
-@pytest.mark.parametrize(("number", "exit_status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "exit_status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_signals_end_it_after_its_trials_saved(sweep, tmp_path, number, exit_status):
     plugin = tmp_path / "ganlab_plugins.py"
     # A job that runs until it is stopped, and has the signal sent to the sweep meanwhile.

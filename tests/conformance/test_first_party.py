@@ -23,6 +23,7 @@ LEFT_OUT = {
     "strategies.tpu": "needs a TPU; `ganlab verify` compiles for one",
     "datasets.keras": "downloads a set; tests/datasets has a stand-in for it",
     "datasets.tfds": "needs a set of TensorFlow Datasets; tests/datasets has a stand-in for it",
+    "features.inception": "needs a file of weights; tests/features writes one",
     "evaluators.classifier_score": "needs a trained classifier; tests/evaluators has one",
 }
 
@@ -81,11 +82,18 @@ def first_party():
     return {f"{c.kind}.{c.name}": c for c in found if c.plugin.name in own}
 
 
+def making(selector, component):
+    """The method that makes a component of the table above; nothing for one that is made with its defaults."""
+    if selector not in ARGUMENTS:
+        return {}
+    return {"make": lambda self: component.factory(**ARGUMENTS[selector]())}
+
+
 COMPONENTS = first_party()
 
 for selector, component in COMPONENTS.items():
     if component.kind in CLASSES and selector not in LEFT_OUT:
-        made = suite(component, ARGUMENTS.get(selector), **ATTRIBUTES.get(selector, {}))
+        made = suite(component, **making(selector, component), **ATTRIBUTES.get(selector, {}))
         globals()[made.__name__] = made
 
 

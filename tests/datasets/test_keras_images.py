@@ -122,3 +122,16 @@ def test_unknown_sets_splits_and_sizes_are_refused():
         KerasImages(name="mnist", split="all")
     with pytest.raises(ganlab.ConfigError, match=r"datasets\.keras\.resize = -1 must be a whole number"):
         KerasImages(name="mnist", resize=-1)
+
+
+def test_the_fingerprint_sees_one_pixel_and_one_label(loads, monkeypatch):
+    loads("mnist", TRAIN, TEST)
+    before = KerasImages(name="mnist").fingerprint()
+    other = TRAIN.copy()
+    other[3, 5, 5] ^= 1
+    loads("mnist", other, TEST)
+    after = KerasImages(name="mnist").fingerprint()
+    assert (before["rows"] != after["rows"], before["labels"] == after["labels"]) == (True, True)
+    labels = np.arange(len(TRAIN))
+    monkeypatch.setattr(keras.datasets.mnist, "load_data", lambda: ((TRAIN, labels), (TEST, labels[:4])))
+    assert KerasImages(name="mnist").fingerprint()["labels"] != before["labels"]

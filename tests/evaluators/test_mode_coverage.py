@@ -91,3 +91,19 @@ def test_samples_of_another_shape_are_refused():
 def test_a_protocol_without_samples_is_refused(arguments, message):
     with pytest.raises(ganlab.ConfigError, match=message):
         ganlab.component("evaluators", "mode_coverage")(**arguments)
+
+
+def said(figures):
+    return ganlab.component("evaluators", "mode_coverage")().diagnose(figures)
+
+
+def test_no_mode_few_good_samples_and_lost_modes_are_complained_of():
+    far = measure([[9.0, 9.0]] * 20)
+    assert said(far).startswith("No sample is near any mode")
+    stray = measure([RING[0]] + [[9.0, 9.0]] * 19)
+    assert said(stray).startswith("5.0% of the samples are near a mode")
+    assert said(measure([RING[0]] * 10)).startswith("The samples are spread as if over 13% of the modes")
+    # Three of eight modes are fewer than half of them, five are not.
+    assert "38% of the modes" in said(measure(np.repeat(RING[:3], 10, axis=0)))
+    assert said(measure(np.repeat(RING[:5], 10, axis=0))) is None
+    assert said(measure(RING)) is None

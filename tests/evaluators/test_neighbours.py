@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from ganlab_evaluators.neighbours import covered, density_and_coverage, neighbour_radii
 from measured import Halves, Normal, Rows, measure, normal
 
 import ganlab
@@ -112,3 +113,13 @@ def test_more_neighbours_than_examples_are_refused():
         ganlab.IncompatibleError, match="looks for 5 neighbours among 4 examples, which is half of Rows"
     ):
         measure("density_coverage", normal(), Rows(RANDOM.normal(size=(8, 2))))
+
+
+def test_ties_count_as_inside():
+    # On the line, radii to the nearest neighbour: 1 around 0 and 1, 2 around 3. A sample at -1 lies on the edge of the
+    # ball around 0, and one at 5 on that around 3; prdc, which compares with <, has neither.
+    real, samples = np.array([[0.0], [1.0], [3.0]]), np.array([[-1.0], [5.0]])
+    radii = neighbour_radii(real, 1)
+    np.testing.assert_array_equal(radii, [1.0, 1.0, 4.0])
+    assert covered(samples, real, radii) == 1.0
+    assert density_and_coverage(samples, real, radii, 1) == (1.0, 2 / 3)

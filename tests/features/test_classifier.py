@@ -1,6 +1,7 @@
 """The classifier of digits, its arithmetic under replicas, and where it is kept."""
 
 import json
+import types
 
 import keras
 import numpy as np
@@ -243,3 +244,40 @@ def test_it_must_be_made_ready_first(tmp_path):
 def test_values_out_of_range_are_refused(name, value, tmp_path):
     with pytest.raises(ganlab.ConfigError, match=rf"features\.classifier\.{name} = {value!r} must be"):
         classifier(tmp_path, **{name: value})
+
+
+@pytest.mark.parametrize(("accuracy", "ill"), [(0.09, True), (0.32, True), (0.33, False), (0.98, False), (None, False)])
+def test_a_network_that_guesses_is_complained_of_by_whoever_measures_with_it(accuracy, ill, tmp_path):
+    features = classifier(tmp_path)
+    features._dataset, features.held_out_accuracy = types.SimpleNamespace(classes=10), accuracy
+    # A quarter of the way from guessing, 10%, to no mistake is 32.5%.
+    kinds = ("kid", "frechet_distance", "precision_recall", "density_coverage", "exact_w1", "sliced_wasserstein")
+    for name in (*kinds, "classifier_score"):
+        said = ganlab.component("evaluators", name)(features=features).diagnose({"distance": 4.5e9})
+        assert (said is not None) == ill, name
+        assert said is None or "as good as untrained" in said
+    # 6.7e7 between real samples, whatever the features say of themselves.
+    kid = ganlab.component("evaluators", "kid")()
+    assert "not comparable" in kid.diagnose({"distance": 4.5e9, "real_against_real": 6.7e7})
+    assert kid.diagnose({"distance": 0.3, "real_against_real": -0.002}) is None
+    for name in kinds:
+        assert ganlab.component("evaluators", name)().diagnose({"distance": 4.5e9}) is None
+
+
+def test_training_says_what_it_does_and_how_well_it_went(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(training, "_REPORT_SECONDS", 0.0)
+    made = classifier(tmp_path, **SMALL)
+    made.prepare(Images())
+    said = capsys.readouterr()
+    assert said.out == ""
+    first, *progress, last = said.err.splitlines()
+    assert first.startswith("features.classifier: training a classifier of 2 classes on ")
+    assert "12 updates. This is done once: it is kept in " in first
+    assert files(tmp_path)[0] in first
+    assert len(progress) == 12
+    assert progress[3].startswith("features.classifier: update 4 of 12, about ")
+    assert f"accuracy {made.held_out_accuracy:.1%} on " in last
+    made.prepare(Images())
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"features.classifier: read from {tmp_path}")
+    assert f"accuracy {made.held_out_accuracy:.1%} on " in line

@@ -36,6 +36,7 @@ def test_it_computes_what_the_saved_network_does(saved, channels):
     np.testing.assert_allclose(features.probabilities(x), network(resized), rtol=1e-4, atol=1e-6)
     embedded = features.embed(x)
     assert embedded.shape == (8, 2048)
+    assert "features.inception has untrained weights" in features.diagnose()
     # The last layer takes these features to those probabilities.
     kernel, bias = network.get_layer("predictions").get_weights()
     logits = embedded @ kernel + bias

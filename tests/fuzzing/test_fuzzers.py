@@ -8,7 +8,16 @@ import fuzzing.runs
 import pytest
 from fuzzing import TARGETS, examples
 
-COUNTS = {"gin": 120, "metrics": 300, "runs": 80, "events": 200, "checkpoints": 120}
+COUNTS = {
+    "gin": 120,
+    "metrics": 300,
+    "runs": 80,
+    "events": 200,
+    "checkpoints": 120,
+    "archives": 300,
+    "names": 200,
+    "settings": 60,
+}
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -1,4 +1,4 @@
-"""What README.md shows is what happens: its files are written out, its commands run on them, small and few steps."""
+"""README.md and the pages that continue it are true: their files and commands, small and with few steps, work."""
 
 import importlib.metadata
 import json
@@ -17,10 +17,13 @@ from ganlab import config, plugins
 from ganlab.cli import cli
 from ganlab.cli.tensorboard import check_runs
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+NAMES = ("experiments", "constraints", "runs", "tensorboard", "distribution")
+PAGES = README + "".join((ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in NAMES)
 
 # (language, file name, text) of every code block, in order.
-BLOCKS = re.findall(r"^```(\w*) ?([\w.]*)\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+BLOCKS = re.findall(r"^```(\w*) ?([\w.]*)\n(.*?)^```", PAGES, flags=re.MULTILINE | re.DOTALL)
 FILES = {name: text for _, name, text in BLOCKS if name}
 COMMANDS = [line for language, _, text in BLOCKS if language == "sh" for line in text.splitlines()]
 
@@ -165,4 +168,8 @@ def test_a_run_leaves_the_files_that_the_page_lists(here, cpus):
     tags = {record.tag for record in ganlab.Run(path).metrics()}
     for tag in ("critic/wasserstein", "critic/loss", "generator/loss", "critic/penalty"):
         assert tag in tags
-        assert f"`{tag}`" in README
+        assert f"`{tag}`" in PAGES
+
+
+def test_the_readme_can_be_read_in_a_few_minutes():
+    assert len(README.split()) <= 1000

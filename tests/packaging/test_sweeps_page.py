@@ -48,8 +48,8 @@ def test_the_configurations_are_as_many_as_the_page_says():
 
 
 def test_every_status_search_and_launcher_is_explained():
-    statuses = ("waiting", "interrupted", "pruned")
-    assert set(statuses) <= {trial.WAITING, trial.INTERRUPTED, trial.PRUNED}
+    statuses = ("waiting", "interrupted", "pruned", "timed out")
+    assert set(statuses) <= {trial.WAITING, trial.INTERRUPTED, trial.PRUNED, trial.TIMED_OUT}
     names = [
         component.name
         for (kind, _), component in plugins.current().components.items()

@@ -70,7 +70,7 @@ KERAS = "Exception encountered when calling Dense.call().\n\n\x1b[1mbad\x1b[0m\n
         (ValueError(AUTOGRAPH), "ValueError: Cannot reshape a tensor with 12 elements to shape [5]"),
         (ValueError(KERAS), "ValueError: Exception encountered when calling Dense.call()."),
         (KeyError("weight"), "KeyError: 'weight'"),
-        (ValueError("first\nsecond"), "ValueError: first"),
+        (ValueError("first\nsecond"), "ValueError: first\nsecond"),
         (AssertionError(), "AssertionError"),
     ],
 )
@@ -136,3 +136,28 @@ def factory(monkeypatch):
 def test_a_factory_that_cannot_make(factory, arguments, kind, message):
     with pytest.raises(kind, match=message):
         factory(**arguments)
+
+
+MULTILINE_IN_GRAPH = (
+    'in user code:\n\n    File "/a/plugin.py", line 7, in penalty  *\n        raise ValueError(text)\n\n'
+    "    ValueError: first\n    second\n    third\n"
+)
+
+
+def test_every_line_of_an_exception_is_shown():
+    assert sentence(ValueError(MULTILINE_IN_GRAPH)) == "ValueError: first\nsecond\nthird"
+    assert sentence(ValueError("first\n\n  second")) == "ValueError: first\n\n  second"
+    assert len(sentence(ValueError("line\n" * 10_000))) < 500
+
+
+def test_a_factorys_exception_is_shown_whole(monkeypatch):
+    def lines(*, loud: bool = False) -> ganlab.Loss:
+        """Fails."""
+        raise RuntimeError("first\nsecond\nthird")
+
+    monkeypatch.setattr(plugins, "_current", None)
+    found = plugins.use(plugins.Plugins())
+    hook = ganlab.hookimpl(lambda: {"lines": lines})
+    found.add(plugins.Plugin("tests", "tests", ""), lambda: types.SimpleNamespace(ganlab_losses=hook))
+    with pytest.raises(ganlab.PluginError, match="RuntimeError: first\nsecond\nthird"):
+        ganlab.component("losses", "lines")()

@@ -129,7 +129,8 @@ def test_strict_makes_a_broken_plugin_an_error(install, discover, monkeypatch):
 
 TWO = (
     "Two plugins offer losses.good: 'first' of ganlab-one 1.0 and 'second' of ganlab-two 2.0. "
-    "Disable one of them: --no-plugin first or --no-plugin second."
+    "Disable one of them: --no-plugin first or --no-plugin second. "
+    "Or write losses.first.good or losses.second.good."
 )
 
 
@@ -163,7 +164,8 @@ def test_a_clash_of_three(install, discover):
     found, _ = discover()
     assert list(found.clashes.values()) == [
         "Three plugins offer losses.good: 'first' of ganlab-first 1.0, 'second' of ganlab-second 2.0 and 'third' of "
-        "ganlab-third 3.0. Disable all but one: --no-plugin first or --no-plugin second or --no-plugin third."
+        "ganlab-third 3.0. Disable all but one: --no-plugin first or --no-plugin second or --no-plugin third. "
+        "Or write losses.first.good or losses.second.good or losses.third.good."
     ]
 
 

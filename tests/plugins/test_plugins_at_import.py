@@ -80,3 +80,56 @@ def test_a_plugin_that_hangs_can_be_interrupted(plugin, tmp_path):
     assert process.returncode == 130
     assert f"Interrupted while importing the plugin 'ganlab_plugins' of {path}" in said
     assert "Traceback" not in said
+
+
+GREETING = "I0000 cpu_feature_guard.cc:227] This TensorFlow binary is optimized"
+
+
+@pytest.fixture
+def greeting_tensorflow(tmp_path):
+    """The environment of a process whose TensorFlow is a module that greets, as the real one does."""
+    folder = tmp_path / "site" / "tensorflow"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text(
+        f"import os\nos.write(2, b'{GREETING}\\n')\nlevel = os.environ['TF_CPP_MIN_LOG_LEVEL']\n"
+        "if 'BREAK' in os.environ:\n    raise ImportError('no libcuda')\n"
+    )
+    kept = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
+    return {**kept, "PYTHONPATH": str(folder.parent)}
+
+
+TOP = (
+    "import os, sys\nimport tensorflow as tf\nfrom ganlab import hookimpl\nos.write(2, b'a library of mine\\n')\n"
+    "assert tf.level == '3', tf.level\nassert type(tf.__loader__).__name__ == 'SourceFileLoader', tf.__loader__\n"
+    "@hookimpl\ndef ganlab_losses():\n    return {}\n"
+)
+
+
+def test_tensorflow_at_the_top_of_a_plugin_greets_nobody(plugin, tmp_path, greeting_tensorflow):
+    command = [*GANLAB, "plugins", "--json", "--plugin-file", plugin(TOP)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=greeting_tensorflow)
+    assert json.loads(done.stdout)["plugins"][-1]["status"] == "loaded", done.stdout
+    assert GREETING not in done.stderr
+    assert "a library of mine" in done.stderr  # nothing else is withheld
+
+
+def test_a_tensorflow_that_cannot_be_imported_has_its_say(plugin, tmp_path, greeting_tensorflow):
+    command = [*GANLAB, "plugins", "--json", "--plugin-file", plugin(TOP)]
+    broken = {**greeting_tensorflow, "BREAK": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=broken)
+    row = json.loads(done.stdout)["plugins"][-1]
+    assert (row["status"], row["message"]) == ("broken", "ImportError: no libcuda")
+    assert GREETING in done.stderr
+
+
+def test_an_exception_is_shown_whole_within_bounds(plugin):
+    said = "\n".join(f"reason {i}" for i in range(1000))
+    (row,) = plugins.discover(local=plugin("raise ValueError('one\\ntwo\\n  three')")).rows
+    assert row.reason == "ValueError: one\ntwo\n  three"
+    (row,) = plugins.discover(local=plugin(f"raise ValueError({said!r})")).rows
+    lines = row.reason.splitlines()
+    assert lines[:2] == ["ValueError: reason 0", "reason 1"]
+    assert lines[-1] == "[... 981 more lines ...]"
+    (row,) = plugins.discover(local=plugin("raise ValueError('x' * 100_000)")).rows
+    assert len(row.reason) < 2100
+    assert row.reason.endswith("more letters ...]")

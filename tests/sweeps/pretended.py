@@ -1,11 +1,19 @@
 """A launcher that trains nothing: its jobs write, poll by poll, what the runs of a script would leave."""
 
+import fcntl
 import itertools
 import json
+import os
+from contextlib import contextmanager
 from pathlib import Path
 
 import ganlab
+from ganlab import Choices
 from ganlab.runs import Run, create_run
+from ganlab.sweeps import Asking, Configurations, Engine, take_up
+
+WEIGHT = "constraints.gradient_penalty.weight"
+SPACE = {WEIGHT: Choices(("1", "2", "3", "4"))}
 
 
 class Train:
@@ -30,12 +38,13 @@ class PretendLauncher(ganlab.Launcher):
         scripts: By trial, a list of what each of its processes does: a list of `Train` and then `End` each.
         started: The trials, in order, one entry a process.
         calls: What `start` was given, by trial, of the last process.
+        deaf: Whether jobs do not heed `stop`; "immortal" where `kill` has no effect either.
         most: The largest number of jobs at one time.
     """
 
-    def __init__(self, scripts, *, default=None):
+    def __init__(self, scripts, *, default=None, deaf=False):
         self.scripts = {name: list(script) for name, script in scripts.items()}
-        self.default = default
+        self.default, self.deaf = default, deaf
         self.started, self.calls, self.resumed = [], {}, []
         self.running, self.most, self.closed = set(), 0, 0
 
@@ -60,11 +69,11 @@ class PretendLauncher(ganlab.Launcher):
 class PretendJob(ganlab.Job):
     def __init__(self, launcher, name, run, log, events):
         self._launcher, self._name, self._run, self._log, self._events = launcher, name, run, log, events
-        self.stopped = False
+        self.stopped = self.killed = False
 
     def poll(self):
-        if self.stopped:
-            self._events = [End(143, "interrupted" if self._run.exists() else None)]
+        if self.killed or (self.stopped and not self._launcher.deaf):
+            self._events = [End(137 if self.killed else 143, "interrupted" if self._run.exists() else None)]
         event = self._events.pop(0)
         if isinstance(event, Train):
             self._made().update(step=event.step, status="running", metrics=event.values)
@@ -83,6 +92,9 @@ class PretendJob(ganlab.Job):
     def stop(self):
         self.stopped = True
 
+    def kill(self):
+        self.killed = self._launcher.deaf != "immortal"
+
     def _made(self):
         if not self._run.exists():
             create_run(self._run, config="", operative="", info={"status": "running", "step": 0, "steps": 10})
@@ -91,3 +103,57 @@ class PretendJob(ganlab.Job):
 
 def _run_of(said):
     return Path(said["--runs"]) / Path(said["--gin"]).stem / said["--name"]
+
+
+class Seen:
+    """A screen that remembers every change of status."""
+
+    def __init__(self):
+        self.changes = []
+
+    def show(self, trials):
+        now = {trial.name: trial.status for trial in trials}
+        if not self.changes or self.changes[-1] != now:
+            self.changes.append(now)
+
+
+class World:
+    """One process's work on a sweep, in a time that passes only while it sleeps."""
+
+    def __init__(self, sweep, launcher, *, search=None, retry_failed=False, stop_at=None, during=None):
+        self.now, self.screen, self.launcher = 0.0, Seen(), launcher
+        self._stop_at, self._during = stop_at, during
+        trials = take_up(sweep, retry_failed=retry_failed)
+        configurations = Configurations(["quickstart"], [], list(SPACE), sweep.configurations())
+        self.engine = Engine(
+            sweep,
+            trials,
+            Asking(sweep, search, SPACE, configurations) if search else Asking(sweep),
+            launcher,
+            screen=self.screen,
+            stopped=lambda: self._stop_at is not None and self.now >= self._stop_at,
+            clock=lambda: self.now,
+            sleep=self._sleep,
+        )
+
+    def _sleep(self, seconds):
+        self.now += seconds
+        assert self.now < 1000, "it never ends"
+        if self._during:
+            self._during(self)
+
+    def run(self):
+        self.engine.run()
+        return {trial.name: trial.status for trial in self.engine.trials}
+
+
+def statuses(status, *names):
+    return dict.fromkeys(names or ("a/s0", "a/s1", "b/s0", "b/s1"), status)
+
+
+@contextmanager
+def holding(folder):
+    descriptor = os.open(folder, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    yield lambda: fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)

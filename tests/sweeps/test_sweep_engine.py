@@ -1,86 +1,18 @@
 import json
 import sys
-from contextlib import contextmanager
 
 import pytest
-from pretended import End, PretendLauncher, Train
+from pretended import WEIGHT, End, PretendLauncher, Train, World, holding, statuses
 
 import ganlab
-from ganlab import Choices, ConfigError, PluginError, RunError, plugins
+from ganlab import ConfigError, PluginError, RunError, plugins
 from ganlab.runs import Run
-from ganlab.sweeps import Asking, Configurations, Engine, Sweep, take_up
-from ganlab.sweeps.configurations import Configuration
-
-WEIGHT = "constraints.gradient_penalty.weight"
-SPACE = {WEIGHT: Choices(("1", "2", "3", "4"))}
+from ganlab.sweeps import Sweep
 
 
 @pytest.fixture(autouse=True)
 def in_use(monkeypatch):
     monkeypatch.setattr(plugins, "_current", None)
-
-
-@pytest.fixture
-def sweep(tmp_path):
-    """Makes a sweep of the configurations a and b, or of none yet: `sweep(seeds=[0], objective="critic/loss")`."""
-
-    def sweep(configurations=("a", "b"), **asked):
-        defaults = {"seeds": [0, 1], "jobs": 2, "objective": None, "budget": None, "direction": "minimize"}
-        others = {"no_plugin": [], "plugin_file": None, "search_seed": 0}
-        made = [Configuration(name, {"x": name}, f"# {name}\n") for name in configurations]
-        proposals = [
-            {"settings": {"x": name}, "configuration": name, "value": None, "ended": False} for name in configurations
-        ]
-        info = {"folder": str(tmp_path), "threads": 3, "trials": {}, "proposals": proposals}
-        return Sweep.create(tmp_path / "runs" / "s", {**info, "asked": {**defaults, **others, **asked}}, made)
-
-    return sweep
-
-
-class Seen:
-    """A screen that remembers every change of status."""
-
-    def __init__(self):
-        self.changes = []
-
-    def show(self, trials):
-        now = {trial.name: trial.status for trial in trials}
-        if not self.changes or self.changes[-1] != now:
-            self.changes.append(now)
-
-
-class World:
-    """One process's work on a sweep, in a time that passes only while it sleeps."""
-
-    def __init__(self, sweep, launcher, *, search=None, retry_failed=False, stop_at=None, during=None):
-        self.now, self.screen, self.launcher = 0.0, Seen(), launcher
-        self._stop_at, self._during = stop_at, during
-        trials = take_up(sweep, retry_failed=retry_failed)
-        configurations = Configurations(["quickstart"], [], list(SPACE), sweep.configurations())
-        self.engine = Engine(
-            sweep,
-            trials,
-            Asking(sweep, search, SPACE, configurations) if search else Asking(sweep),
-            launcher,
-            screen=self.screen,
-            stopped=lambda: self._stop_at is not None and self.now >= self._stop_at,
-            clock=lambda: self.now,
-            sleep=self._sleep,
-        )
-
-    def _sleep(self, seconds):
-        self.now += seconds
-        assert self.now < 1000, "it never ends"
-        if self._during:
-            self._during(self)
-
-    def run(self):
-        self.engine.run()
-        return {trial.name: trial.status for trial in self.engine.trials}
-
-
-def statuses(status, *names):
-    return dict.fromkeys(names or ("a/s0", "a/s1", "b/s0", "b/s1"), status)
 
 
 def test_every_trial_is_trained_once_and_no_more_than_jobs_at_a_time(sweep):
@@ -178,7 +110,7 @@ def test_told_to_stop_it_asks_all_jobs_to_save_and_starts_no_more(sweep):
 def test_a_run_that_an_earlier_process_still_trains_is_waited_for(sweep):
     made = sweep(configurations=["a"], jobs=1)
     World(made, PretendLauncher({"a/s0": [[Train(5), End(143, "interrupted")]]})).run()
-    with contextmanager(_holding)(made.run("a", 0)) as let_go:
+    with holding(made.run("a", 0)) as let_go:
 
         def during(world):
             if world.now > 3:
@@ -194,7 +126,7 @@ def test_a_run_that_an_earlier_process_still_trains_is_waited_for(sweep):
 def test_a_run_that_an_earlier_process_finishes_is_not_started(sweep):
     made = sweep(configurations=["a"], seeds=[0], jobs=1)
     World(made, PretendLauncher({"a/s0": [[Train(5), End(143, "interrupted")]]})).run()
-    with contextmanager(_holding)(made.run("a", 0)) as let_go:
+    with holding(made.run("a", 0)) as let_go:
 
         def during(world):
             Run(made.run("a", 0)).update(status="completed")
@@ -203,16 +135,6 @@ def test_a_run_that_an_earlier_process_finishes_is_not_started(sweep):
         launcher = PretendLauncher({})
         assert World(Sweep(made.path), launcher, during=during).run() == {"a/s0": "completed"}
     assert launcher.started == []
-
-
-def _holding(folder):
-    import fcntl
-    import os
-
-    descriptor = os.open(folder, os.O_RDONLY)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-    yield lambda: fcntl.flock(descriptor, fcntl.LOCK_UN)
-    os.close(descriptor)
 
 
 def test_a_launcher_that_fails_ends_the_sweep_after_the_others_saved(sweep):

@@ -2,6 +2,7 @@ import io
 
 import pytest
 
+from ganlab.runs import create_run
 from ganlab.sweeps import Sweep, Trial
 from ganlab.sweeps.screen import LiveTable, as_data, duration, summary, table
 
@@ -34,9 +35,34 @@ def test_a_table_names_a_configuration_once_and_shows_what_is_known(trials):
     first, second = trials("running", "queued")
     first.step, first.steps, first.value, first.seconds = 30, 60, -1.23456, 185.0
     head, one, two = (line.split() for line in drawn([first, second]))
-    assert head == ["configuration", "seed", "status", "step", "critic/loss", "time"]
+    assert head == ["configuration", "seed", "status", "step", "critic/loss", "health", "warnings", "time"]
     assert one == ["a", "0", "running", "30/60", "-1.235", "3:05"]
     assert two == ["1", "queued"]
+
+
+def test_health_and_warnings_of_trials_are_columns_fields_and_words(trials):
+    sick, sound, old = trials("completed", "completed", "completed")
+    sick.health, sick.warnings = ("gradient_penalty: The slope is 138.",), ("a", "b")
+    sound.health = ()
+    cells = [line.split() for line in drawn([sick, sound, old])]
+    assert cells[0][5:7] == ["health", "warnings"]
+    assert [row[-2:] for row in cells[1:3]] == [["gradient_penalty", "2"], ["ok", "0"]]
+    assert cells[3] == ["2", "completed"]
+    assert summary([sick, sound, old]) == "3 completed of 3 trials, 1 ill"
+    assert as_data(sick)["health"] == ("gradient_penalty: The slope is 138.",)
+    assert as_data(sick)["warnings"] == ("a", "b")
+    assert as_data(old)["health"] is None
+    stream = io.StringIO()
+    with LiveTable(stream) as screen:
+        screen.show([sick, sound])
+    assert stream.getvalue().splitlines() == ["a/s0: completed, ill: gradient_penalty", "a/s1: completed"]
+
+
+def test_a_trial_takes_its_runs_health(trials):
+    (trial,) = trials("queued")
+    create_run(trial.run, config="", operative="", info={"status": "completed", "health": ["x: y"], "warnings": ["z"]})
+    trial.look()
+    assert (trial.health, trial.warnings) == (("x: y",), ("z",))
 
 
 def test_names_are_no_markup(trials):

@@ -46,6 +46,19 @@ class Lazy(ganlab.Constraint):
         return 0.1 * tf.square(slope)
 
 
+class FollowsTheWeights(ganlab.Constraint):
+    """Weighs its penalty by the weights as they were before the update, which is no part of its gradient."""
+
+    def initial_state(self, weights):
+        return {"size": tf.zeros([])}
+
+    def advance(self, weights, state, batch, replica):
+        return {"size": tf.add_n([tf.reduce_sum(tf.square(w)) for w in weights.values()])}
+
+    def penalty(self, critic, batch, state, replica):
+        return 0.01 * state["size"] * tf.square(slopes(critic, batch.real))
+
+
 class WeightNorm(ganlab.Constraint):
     """Gains as parameters, and directions."""
 

@@ -21,6 +21,7 @@ XLA, EFFECT, SLOPE = "test_graph_and_xla_agree", "test_it_lowers_slopes", "test_
 FINITE, BFLOAT = "test_values_and_gradients_are_finite", "test_finite_in_mixed_bfloat16"
 GENERATOR, IMAGES = "test_the_generator_is_trained_through_it", "test_a_convolutional_critic"
 BOUND, GIN, PICKLE = "test_lipschitz_bound_holds", "test_gin_round_trip", "test_parameters_can_be_pickled"
+TRUTH = "test_gradients_are_those_of_the_losses"
 DIAGNOSE, RESUME = "test_diagnose_answers_in_words", "test_resuming_equals_never_stopping"
 
 # Constraint: the test that it fails first, words of the message, and the other tests that it fails.
@@ -31,6 +32,7 @@ WRONG = {
     wrong.AveragedPerReplica: (ROWS, "penalty: the penalty of example.*mixed.*instead of averaging", (TWO, FOUR)),
     wrong.VariableInPenalty: (PURE, r"penalty creates a variable at wrong_constraints.py:\d+.*initial_state", ()),
     wrong.NanAtZero: (ZERO, "gradient is zero.*gradient by the critic's weights.*functional.slopes", (IMAGES,)),
+    wrong.StopsPartOfItsGradient: (TRUTH, "gradient is not its loss's.*Every layer is right.*functional.fixed", ()),
     wrong.PythonRandom: (PURE, "penalty gives other values.*random numbers of its own.*replica.uniform", ()),
     wrong.NumpyRandom: (PURE, "initial_state gives other values.*stateless_normal", ()),
     wrong.TensorFlowRandom: (PURE, "penalty gives other values.*random numbers of its own.*replica.uniform", ()),
@@ -42,8 +44,12 @@ WRONG = {
     wrong.KeepsAVariable: (PURE, r"prepare creates a variable at wrong_constraints.py:\d+.*initial_state", ()),
     wrong.PythonInTheStep: (PURE, r"penalty runs Python in every update \(\w+ at wrong_constraints.py:\d+\)", ()),
     wrong.RewardsSteepness: (SLOPE, "penalty is -0.1 .* -10 where it is 10.*sign", (EFFECT,)),
-    wrong.NoEffect: (EFFECT, "does not lower slopes.*gradient stopped", ()),
-    wrong.StopsTheGenerator: (GENERATOR, "generator does not move.*stop_gradient", (FINITE, BFLOAT, IMAGES, EFFECT)),
+    wrong.NoEffect: (EFFECT, "does not lower slopes.*gradient stopped", (TRUTH,)),
+    wrong.StopsTheGenerator: (
+        GENERATOR,
+        "generator does not move.*stop_gradient",
+        (FINITE, BFLOAT, IMAGES, EFFECT, TRUTH),
+    ),
     wrong.NoBound: (BOUND, "At first lipschitz_bound is 1, and the critic's slope is 4.*return None", (IMAGES, EFFECT)),
     wrong.Bfloat16Penalty: (SHAPES, "penalty returns bfloat16; it must be float32", ()),
     wrong.EditsItsWeights: (PURE, "advance changes the dict that it is given", ()),

@@ -25,6 +25,7 @@ WRONG = [
     (wrong.Forgetful, DatasetConformance, "test_examples_are_a_pure_function_of_their_numbers", "no iterator.*counter"),
     (wrong.ByPlace, DatasetConformance, "test_examples_are_a_pure_function_of_their_numbers", "in another order"),
     (wrong.Bytes, DatasetConformance, "test_values_are_finite", r"value 190; images lie in \[-1, 1\]"),
+    (wrong.Timed, DatasetConformance, "test_the_fingerprint_repeats", "different fingerprints.*neither times nor"),
     (wrong.Doubles, DatasetConformance, SHAPES, "float64.*must be.*float32"),
     (wrong.ReducedLoss, LossConformance, SHAPES, r"critic returns the shape \(\).*Do not reduce"),
     (wrong.TurnedLoss, LossConformance, "test_the_critic_wants_real_scores_higher", "turn the sign"),

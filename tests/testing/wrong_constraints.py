@@ -65,6 +65,14 @@ class NormalizesByANorm(ganlab.Constraint):
         return normalized
 
 
+class StopsPartOfItsGradient(ganlab.Constraint):
+    """Weighs its penalty by slopes that it takes out of the gradient."""
+
+    def penalty(self, critic, batch, state, replica):
+        slope = slopes(critic, batch.real)
+        return tf.square(slope) * tf.stop_gradient(slope)
+
+
 class PythonRandom(ganlab.Constraint):
     """Draws from Python, which a compiled step does once."""
 

@@ -1,5 +1,7 @@
 """Datasets, losses, architectures, evaluators and optimizers that break their contracts, each in one way."""
 
+import time
+
 import keras
 import numpy as np
 
@@ -40,6 +42,18 @@ class Bytes(ganlab.Dataset):
 
     def examples(self, numbers, seed):
         return tf.tile(tf.cast(numbers, tf.float32)[:, None, None, None] * 10.0, [1, 8, 8, 1])
+
+
+class Timed(ganlab.Dataset):
+    """A fingerprint that no second object has."""
+
+    sample_shape, size = (2,), None
+
+    def examples(self, numbers, seed):
+        return tf.ones([numbers.shape[0], 2])
+
+    def fingerprint(self):
+        return {"object": id(self), "time": time.time_ns()}
 
 
 class Doubles(ganlab.Dataset):

@@ -124,11 +124,83 @@ def test_a_critics_loss_that_explodes_warns_once():
     assert "2.1e+03 at step 14, 1050 times" in seen[13][0]
 
 
+@pytest.mark.parametrize("tag", ["critic/loss", "generator/loss"])
+@pytest.mark.parametrize("losses", [[1e12], [-1e12] * 3, [3.0, 2e4, 1e12], [0.1, -1500.0], [1.0] * 11 + [-1001.0]])
+def test_a_loss_without_a_sound_beginning_is_complained_of(tag, losses):
+    warnings = Warnings(ConstraintStack([], []), [])
+    said = [warning for row in rows(tag, losses) for warning in warnings.row(row)]
+    assert len(said) == 1
+    assert said[0].startswith(f"{tag}: The {tag.split('/')[0]}")
+    assert "experiment.constraints is empty" in said[0]
+    assert [complaint.split(": ")[0] for complaint in warnings.complaints] == [tag]
+
+
+def test_a_loss_that_calms_down_is_no_longer_complained_of_and_stays_warned_of():
+    warnings = Warnings(ConstraintStack([], []), [])
+    said = [warning for row in rows("critic/loss", [1.0, 1e12, 1.0]) for warning in warnings.row(row)]
+    assert (len(said), warnings.complaints) == (1, [])
+
+
+@pytest.mark.parametrize("losses", [[999.0] * 12, [1.0, 900.0], [5e5] * 12, [-20.0] * 5 + [0.0] * 20])
+def test_losses_of_usual_sizes_are_not_complained_of(losses):
+    warnings = Warnings(ConstraintStack([], []), [])
+    assert not [warning for row in rows("critic/loss", losses) for warning in warnings.row(row)]
+    assert warnings.complaints == []
+
+
+@pytest.mark.parametrize(
+    ("estimates", "ill"),
+    [([1e-5], True), ([0.3, 1e-5, -1e-5, 1e-9], True), ([0.3, 1e-5, 1e-5], False), ([1e-5] * 9 + [2e-4], False)],
+)
+def test_a_critic_that_tells_nothing_apart_is_complained_of(estimates, ill):
+    warnings = Warnings(ConstraintStack([], []), [])
+    assert not [warning for row in rows("critic/wasserstein", estimates) for warning in warnings.row(row)]
+    assert [said.split(": ")[0] for said in warnings.complaints] == ["critic/wasserstein"] * ill
+
+
+def test_sizes_are_remembered_by_checkpoints_also_of_earlier_versions():
+    def made():
+        return Warnings(ConstraintStack([], []), [])
+
+    before, after = made(), made()
+    alike = rows("critic/wasserstein", [1e-5] * 12)
+    assert not [said for row in alike[:7] for said in before.row(row)]
+    after.go_on(json.loads(json.dumps(before.state())))
+    assert after.complaints == before.complaints != []
+    assert [bool(list(after.row(row))) for row in alike[7:]] == [False, False, True, False, False]
+    old = made()
+    old.go_on({"ill": {}, "said": [], "complaints": {}, "rows": 20, "largest": 2.0})
+    (row,) = rows("critic/loss", [2100.0])
+    assert ["1050 times" in said for said in old.row(row)] == [True]
+
+
+@pytest.mark.parametrize("name", ["gradient_penalty", "dragan", "lipschitz_penalty"])
+@pytest.mark.parametrize("target", [1.0, 0.25])
+def test_a_slope_of_twice_its_target_is_complained_of_whatever_the_target(name, target):
+    made = constraint(name, target=target)
+    for factor in (1.999, 2.0, 2.001, 138.0):
+        assert "slope" in made.diagnose({"slope": factor * target})
+    assert made.diagnose({"slope": 1.5 * target}) is None
+    assert constraint(name, target=0.0).diagnose({"slope": 0.1}) is None
+
+
+def test_what_is_not_finite_is_complained_of_and_reaches_no_plugin():
+    made = constraint("gradient_penalty")
+    warnings = Warnings(ConstraintStack([made], ["gp"]), [Metric("constraints/gp/slope")])
+    for row in rows("constraints/gp/slope", [1.0, float("nan")]):
+        assert list(warnings.row(row)) == []
+    assert warnings.complaints[0].startswith("gp: slope: not finite")
+
+
 def test_a_warning_is_in_run_json(tmp_path):
     parts = {"constraints": [constraint("weight_clipping", limit=1e-4)], "steps": 12, "log_every": 1}
     run = ganlab.train(small(1, **parts), tmp_path / "run")
-    (warning,) = run.info["warnings"]
+    warning, vanished = run.info["warnings"]
     assert warning.startswith("weight_clipping: ")
+    assert vanished.startswith("critic/wasserstein: The critic scores real and generated examples alike")
+    # Health has both as they are in the last row.
+    assert [said.split(": ")[0] for said in run.info["health"]] == ["weight_clipping", "critic/wasserstein"]
+    assert "at step 12." in run.info["health"][1]
     assert "at the clipping limit 0.0001" in warning
     # The figure itself, by numpy: the weights that the first update starts from.
     saturated = [r.reduced for r in run.metrics() if r.tag == "constraints/weight_clipping/saturated"]

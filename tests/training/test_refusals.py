@@ -12,7 +12,7 @@ from small import Layers, Points, assert_same, constraint, normalized_critic, sg
 import ganlab
 from ganlab import layers
 from ganlab.training.loop import Trainer
-from ganlab.training.networks import _layers
+from ganlab.training.refusals import layers_of
 from ganlab.training.state import TrainingState
 
 pytestmark = pytest.mark.usefixtures("cpus")
@@ -92,10 +92,10 @@ def test_a_layer_that_normalizes_its_own_kernel(role):
 
 def test_every_nested_layer_is_found():
     # Keras has no public way to a layer inside a layer. Should this fail, Model._flatten_layers has changed, and
-    # ganlab.training.networks needs another way: until then refusals miss what is inside blocks.
+    # ganlab.training.refusals needs another way: until then refusals miss what is inside blocks.
     inner = keras.layers.Dense(1, name="inner")
     model = keras.Sequential([keras.Input((2,)), keras.Sequential([keras.Sequential([inner])])])
-    assert any(layer is inner for layer in _layers(model))
+    assert any(layer is inner for layer in layers_of(model))
 
 
 def test_building_leaves_the_users_random_numbers():
@@ -322,3 +322,30 @@ def test_layers_are_saved_with_their_settings():
 
 def test_a_critic_without_a_constraint_trains():
     assert np.isfinite(Trainer(small(0, constraints=[])).train(2)).all()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: keras.layers.LSTM(3, unroll=True),
+        lambda: keras.layers.SimpleRNN(3, unroll=True),
+        lambda: keras.layers.SimpleRNN(3),
+    ],
+    ids=["lstm", "simple", "loop"],
+)
+def test_recurrent_layers_without_dropout_draw_nothing(make):
+    def critic(x):
+        return keras.layers.Dense(1)(make()(keras.layers.Reshape((2, 1))(x)))
+
+    trainer = Trainer(small(0, architecture=Layers(critic=critic), constraints=[constraint("gradient_penalty")]))
+    assert np.isfinite(trainer.train(1)).all()
+    assert not trainer.state.critic.buffers  # no seed in a checkpoint
+
+
+@pytest.mark.parametrize("rates", [{"dropout": 0.5}, {"recurrent_dropout": 0.5}])
+def test_recurrent_layers_with_dropout_draw_the_same_on_every_replica(rates):
+    def critic(x):
+        return keras.layers.Dense(1)(keras.layers.LSTM(3, **rates)(keras.layers.Reshape((2, 1))(x)))
+
+    with pytest.raises(ganlab.IncompatibleError, match=r"\(LSTMCell\) draws the same noise"):
+        TrainingState(small(0, architecture=Layers(critic=critic)))

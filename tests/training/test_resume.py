@@ -11,9 +11,12 @@ import time
 import pytest
 import tensorflow as tf
 from small import constraint, sgd, small
+from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 from whole_runs import assert_equal_runs, everything, lines, scalars, stopped_at, texts
 
 import ganlab
+from ganlab.signals import STOPPING
+from ganlab.telemetry import events
 from ganlab.training import checkpoints, train
 from ganlab.training.checkpoints import Checkpoints, restore
 from ganlab.training.state import TrainingState
@@ -42,14 +45,14 @@ def flip_bytes(path):
     path.write_bytes(bytes(255 - byte for byte in data))
 
 
-@pytest.mark.parametrize(("step", "sent"), [(7, signal.SIGTERM), (5, signal.SIGINT)], ids=["between", "at evaluation"])
+@pytest.mark.parametrize(("step", "sent"), [(7, signal.SIGTERM), (5, signal.SIGINT), (7, signal.SIGHUP)])
 def test_an_interrupted_run_goes_on_as_if_nothing_had_been(completed, tmp_path, monkeypatch, step, sent):
-    handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    handlers = [signal.getsignal(number) for number in STOPPING]
     with monkeypatch.context() as patch:
         stopped_at(patch, step, sent)
         run = train(everything(), tmp_path / "run")
 
-    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == handlers
+    assert [signal.getsignal(number) for number in STOPPING] == handlers
     assert run.info["status"] == "interrupted"
     assert run.info["signal"] == sent.name
     assert run.info["step"] == Checkpoints(run.path / "checkpoints").latest().step == step
@@ -70,7 +73,9 @@ def test_a_killed_run_goes_on_from_its_checkpoint(completed, tmp_path):
         file.write('{"step": 11, "metr')
     ganlab.Run(folder).update(status="running", step=9)
 
-    assert_equal_runs(completed, train(everything(), folder, resume=True))
+    resumed = train(everything(), folder, resume=True)
+    assert_equal_runs(completed, resumed)
+    assert not [warning for warning in resumed.info.get("warnings", []) if "damaged" in warning]
 
 
 def test_a_run_killed_at_the_very_end_writes_no_row_twice(completed, tmp_path):
@@ -112,6 +117,61 @@ def test_event_files_lose_what_a_kill_tore(completed, tmp_path):
 
     assert_equal_runs(completed, train(everything(), folder, resume=True))
     assert len(list(folder.glob("events.out.tfevents.*"))) == 2
+
+
+def test_damage_in_the_midst_of_files_is_reported_and_the_rows_after_it_stay(completed, tmp_path, capsys):
+    folder = tmp_path / "run"
+    shutil.copytree(completed.path, folder)
+    shutil.rmtree(folder / "checkpoints" / "step-00000010")
+    ganlab.Run(folder).update(status="running", step=9)
+    edit(folder / "metrics.jsonl", '{"step": 3,', '{"step": 9,')
+    (path,) = folder.glob("events.out.tfevents.*")
+    whole = bytearray(path.read_bytes())
+    whole[whole.index(b"evaluation/mode_coverage", whole.index(b"replica/0/"))] ^= 4  # of step 5
+    path.write_bytes(whole)
+
+    resumed = train(everything(), folder, resume=True, console=True)
+    metrics, spoilt = (next(w for w in resumed.info["warnings"] if name in w) for name in (".jsonl", "tfevents"))
+    assert "line 1 has the step 9, which is out of order" in metrics
+    assert "2 rows stay; 1 of the 3 that were written are missing" in metrics
+    assert "whole events after them are read" in spoilt
+    assert "out of order" in " ".join(capsys.readouterr().err.split())
+    expected = [line for line in lines(completed) if line["step"] != 3]
+    assert lines(resumed) == expected
+    assert {step for step, _, _ in scalars(resumed)} == {step for step, _, _ in scalars(completed)} - {5}
+    files = sorted(folder.glob("events.out.tfevents.*"))
+    tags = [value.tag for file in files for event in EventFileLoader(str(file)).Load() for value in event.summary.value]
+    for tag in SETTINGS:
+        assert tags.count(tag) == 1  # perhaps among what was damaged, and written again
+
+
+SETTINGS = ("_hparams_/session_start_info", "custom_scalars__config__", "experiment")
+
+
+def settings(run):
+    """What the event files say of the settings, by tag; a run begins at its own time."""
+    files = sorted(run.path.glob("events.out.tfevents.*"))
+    events = [event for file in files for event in EventFileLoader(str(file)).Load()]
+    values = [(event.step, value) for event in events for value in event.summary.value if value.tag in SETTINGS]
+    return sorted((value.tag, step, value.tensor.SerializeToString()) for step, value in values)
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [SETTINGS[:1], SETTINGS[1:2], SETTINGS[2:], SETTINGS],
+    ids=["hyperparameters", "layout", "experiment", "all"],
+)
+def test_settings_that_a_kill_kept_from_the_disk_are_written_again(completed, tmp_path, lost):
+    folder = tmp_path / "run"
+    shutil.copytree(completed.path, folder)
+    shutil.rmtree(folder / "checkpoints" / "step-00000010")
+    ganlab.Run(folder).update(status="running", step=9)
+    events.cut(folder, after=9, without=lost)
+    assert {tag for tag, *_ in settings(ganlab.Run(folder))}.isdisjoint(lost)
+    resumed = train(everything(), folder, resume=True)
+    assert settings(resumed) == settings(completed)
+    assert len(settings(resumed)) == len(SETTINGS)
+    assert_equal_runs(completed, resumed)
 
 
 class Slow(ganlab.Evaluator):
@@ -176,12 +236,13 @@ def warned(cpus, tmp_path_factory):
 
 
 def assert_warned_as(run, other):
-    (warning,) = other.info["warnings"]
-    assert texts(other, "warnings") == [(10, warning.encode())]
+    warnings = other.info["warnings"]
+    assert [warning.split(": ")[0] for warning in warnings] == ["weight_clipping", "critic/wasserstein"]
+    assert texts(other, "warnings") == [(10, warning.encode()) for warning in warnings]
     assert other.info["health"] == run.info["health"] != []
     for tag in ("warnings", "health", "experiment"):
         assert texts(run, tag) == texts(other, tag)
-    assert run.info["warnings"] == [warning]
+    assert run.info["warnings"] == warnings
 
 
 @pytest.mark.parametrize("step", [8, 10, 12], ids=["before", "at the warning", "at an evaluation"])

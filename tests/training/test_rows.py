@@ -27,3 +27,19 @@ def test_what_no_row_has_taken_is_kept_for_the_next():
     assert (mean.step, mean.replicas) == (3, (7 / 3, 14 / 3))
     assert len(rows.pending) == 0
     assert rows.rest(3) == []
+
+
+def test_the_breaking_iteration_has_a_row_of_its_own_after_that_of_the_finite_ones():
+    rows = Rows(METRICS, 100, 2)
+    assert list(rows.add(0, SEEN)) == []
+    broken = np.where(np.array([1, 0, 0, 0]), np.nan, SEEN[1:] * 1e9)
+    before, at = rows.breaking(2, np.concatenate([SEEN[:1], broken]).astype(np.float32))
+    assert [record.step for record in before] == [3] * 4
+    assert before[0].replicas == (7 / 3, 14 / 3)
+    assert [(record.step, record.tag, record.replicas) for record in at[1:]] == [(4, tag, (5e9, 1e10)) for tag in "bcd"]
+    assert np.isnan(at[0].reduced)
+
+
+def test_a_break_right_after_a_row_adds_one_row():
+    rows = Rows(METRICS, 2, 2)
+    assert [row[0].step for row in rows.breaking(0, np.concatenate([SEEN, SEEN[:1]]))] == [2, 3]

@@ -207,12 +207,27 @@ def test_a_diverged_run_says_when_and_what(tmp_path, plugged):
     step = int(step.split(" ")[0])
     assert run.info["status"] == "diverged"
     assert spy.told[-1] == ("end", "diverged", "diverged")
+    assert run.info["error"] == str(caught.value)
+    assert run.info["health"][0] == f"training: {caught.value}"
     # Rows up to that step are there, and the metric is finite before it.
     assert [row["step"] for row in rows(run)] == list(range(1, step + 1))
     assert step > 1
     values = [float(row["metrics"][tag]["reduced"]) for row in rows(run)]
     assert np.isfinite(values[:-1]).all()
     assert not np.isfinite(values[-1])
+
+
+def test_a_run_that_diverges_between_two_rows_leaves_what_grew(tmp_path):
+    rectifiers = ganlab.component("architectures", "mlp")(width=8, depth=2, latent_dim=3)
+    experiment = small(2, architecture=rectifiers, critic_optimizer=sgd(1e3), log_every=1000, steps=1000)
+    with pytest.raises(ganlab.TrainingFailedError) as caught:
+        train(experiment, tmp_path / "run")
+    step = int(str(caught.value).partition(" from step ")[2].split(" ")[0])
+    before, at = rows(ganlab.Run(tmp_path / "run"))
+    assert (before["step"], at["step"]) == (step - 1, step)
+    tag = str(caught.value).partition(" is not finite")[0]
+    assert not np.isfinite(float(at["metrics"][tag]["reduced"]))
+    assert all(np.isfinite(float(value["reduced"])) for value in before["metrics"].values())
 
 
 class Refused(ganlab.Constraint):

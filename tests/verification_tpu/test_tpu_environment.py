@@ -47,6 +47,24 @@ def test_a_cache_that_cannot_be_written_is_a_reason_too(source, tmp_path, monkey
     assert "GANLAB_CACHE" in row.detail
 
 
+def test_nothing_is_installed_that_nobody_asked_for(source, cache, monkeypatch):
+    monkeypatch.setattr(environment.subprocess, "run", lambda *args, **options: pytest.fail("a process was started"))
+    row = check(source(), install=False)
+    assert (row.status, row.figure) == ("skipped", None)
+    for said in ("jax==0.10.2", "600 MB", f"ganlab verify --gin {source().gin_files[0]} --checks tpu --install"):
+        assert said in row.detail
+    assert not cache.exists()
+
+
+def test_what_was_installed_before_is_used_unasked(cache, monkeypatch):
+    assert not environment.installed()
+    python = cache / f"tpu-check-{environment._digest()}" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.touch()
+    assert environment.installed()
+    assert environment.compiler_python()[0] == str(python)
+
+
 def test_an_environment_is_made_once(cache, monkeypatch, capsys):
     ran = []
 

@@ -7,7 +7,7 @@ from ganlab.lazy import tensorflow as tf
 
 
 def blurred(x):
-    return tf.image.resize(tf.image.resize(x, (4, 4), method="bicubic"), x.shape[1:3])  # the bicubic line
+    return tf.image.resize(tf.image.resize(x, (4, 4), method="bicubic"), x.shape[1:3], "bicubic")  # the bicubic line
 
 
 class Blurred(ganlab.Constraint):

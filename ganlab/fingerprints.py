@@ -1,0 +1,180 @@
+"""Fingerprints of data: hashes of samples, from which a run that is resumed learns whether its data are still the same.
+
+For datasets: `fingerprint` of a dataset returns plain values by what they are of, which these functions make. Hashes
+are lists, one for each block of rows in a fixed order that spreads over the whole set. Reading ends after some seconds,
+so that a list may be shorter another time, and of two lists what both have is compared.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ganlab.roles import Dataset
+
+_SECONDS = 2.0  # after which no further block is read
+_ROWS = 4096  # at most
+_BYTES = 1 << 26  # of all blocks together
+_FIRST_ROWS, _MOST_ROWS = 4, 1024  # of one block
+_BLOCK_BYTES = 1 << 24
+_WHOLE_FILE = 1 << 20  # of larger files, parts are read
+_PARTS = 16
+_ENDLESS_ROWS = 256
+
+
+def of_examples(dataset: Dataset) -> dict[str, Any]:
+    """The fingerprint of any dataset, by asking for some of its examples and their labels.
+
+    At most 4096 examples and 64 MiB, for about two seconds; of a set that never ends, its first 256. A set whose
+    examples cannot be read has a fingerprint without them: training says what is wrong.
+
+    Args:
+        dataset: The dataset.
+
+    Returns:
+        `shape`, `size`, `classes`, `dtype`, and the hashes `rows` and, with classes, `labels`.
+    """
+    from ganlab.lazy import tensorflow as tf
+
+    kinds: list[str] = []
+
+    def examples(numbers: np.ndarray) -> np.ndarray:
+        with tf.device("CPU:0"):  # a GPU may round otherwise
+            read = np.asarray(dataset.examples(tf.constant(numbers), 0))
+        kinds.append(read.dtype.name)
+        return read
+
+    def labels(numbers: np.ndarray) -> np.ndarray:
+        with tf.device("CPU:0"):
+            return np.asarray(dataset.labels(tf.constant(numbers)), np.int64)
+
+    found: dict[str, Any] = {"shape": [int(n) for n in dataset.sample_shape], "size": dataset.size}
+    found["classes"] = dataset.classes
+    found["rows"] = _readable(examples, dataset.size)
+    found["dtype"] = kinds[0] if kinds else None
+    if dataset.classes is not None:
+        found["labels"] = _readable(labels, dataset.size)
+    return found
+
+
+def of_rows(
+    read: Callable[[np.ndarray], np.ndarray | bytes], size: int | None, *, most: int | None = _ROWS
+) -> list[str]:
+    """Hashes of rows that are read by number.
+
+    Args:
+        read: Takes numbers, int64 `(n,)`, and returns what belongs to them.
+        size: How many rows there are; None for a set that never ends.
+        most: How many are read at most; None for all, if time allows.
+
+    Returns:
+        A hash for each block of rows, the first always.
+    """
+    return list(_hashes(read, size, most))
+
+
+def _hashes(read: Callable[[np.ndarray], np.ndarray | bytes], size: int | None, most: int | None) -> Iterator[str]:
+    if size is None:
+        order = np.arange(_ENDLESS_ROWS, dtype=np.int64)
+    else:
+        order = spread(size, size if most is None else min(size, most))
+    at, length, taken, begun = 0, _FIRST_ROWS, 0, time.monotonic()
+    while at < len(order) and taken < _BYTES and (at == 0 or time.monotonic() - begun < _SECONDS):
+        numbers = order[at : at + length]
+        rows = read(numbers)
+        yield digest(rows)
+        at += len(numbers)
+        given = rows.nbytes if isinstance(rows, np.ndarray) else len(rows)
+        taken += given
+        # By sizes alone, so that the blocks are the same ones each time.
+        longest = len(order) if most is None else _MOST_ROWS
+        length = max(1, min(2 * length, longest, _BLOCK_BYTES * len(numbers) // max(1, given)))
+
+
+def of_array(array: np.ndarray) -> list[str]:
+    """Hashes of an array in memory or mapped into it: of all of it up to 64 MiB, else of some of its rows."""
+    return [digest(array)] if array.nbytes <= _BYTES else of_rows(array.__getitem__, len(array))
+
+
+def of_files(root: str | bytes, names: Sequence[str | bytes]) -> dict[str, Any]:
+    """The fingerprint of files.
+
+    Their names all count, their sizes as far as two seconds allow, and of 4096 files at most their bytes: all of those
+    of files up to 1 MiB, and sixteen parts of larger ones.
+
+    Args:
+        root: The folder that the names are relative to.
+        names: The files, in the order in which they are used.
+
+    Returns:
+        `files`, how many there are, and the hashes `names`, `sizes` and `bytes`.
+    """
+    encoded = [os.fsencode(name) for name in names]
+    paths = [os.path.join(os.fsencode(root), name) for name in encoded]
+    return {
+        "files": len(paths),
+        "names": [digest(b"\0".join(encoded))],
+        "sizes": of_rows(lambda numbers: np.array([_size(paths[n]) for n in numbers]), len(paths), most=None),
+        "bytes": of_rows(lambda numbers: b"".join(_sample(paths[n]) for n in numbers), len(paths)),
+    }
+
+
+def spread(size: int, count: int) -> np.ndarray:
+    """The first `count` of the numbers below `size`, int64, in a fixed order of which every beginning is spread out."""
+    step = max(1, round(size * (math.sqrt(5) - 1) / 2))
+    while math.gcd(step, size) != 1:
+        step += 1
+    if size < 2**31:
+        return np.arange(count, dtype=np.int64) * step % size
+    return np.array([number * step % size for number in range(count)], np.int64)  # a product may need more than int64
+
+
+def digest(data: np.ndarray | bytes) -> str:
+    """The hash of an array, its dtype and shape counted, or of bytes."""
+    found = hashlib.blake2b(digest_size=16)
+    if isinstance(data, np.ndarray):
+        found.update(f"{data.dtype.str}{data.shape}".encode())
+        data = np.ascontiguousarray(data)
+        found.update(data.reshape(-1).view(np.uint8).data if data.size else b"")
+    else:
+        found.update(data)
+    return found.hexdigest()
+
+
+def _readable(read: Callable[[np.ndarray], np.ndarray], size: int | None) -> list[str]:
+    hashes: list[str] = []
+    with contextlib.suppress(Exception):  # in training the same call fails, and there it is said whose and where
+        for found in _hashes(read, size, _ROWS):
+            hashes.append(found)  # one by one: an error leaves those before it
+    return hashes
+
+
+def _size(path: bytes) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:  # gone since it was listed
+        return -1
+
+
+def _sample(path: bytes) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size <= _WHOLE_FILE:
+                return file.read(_WHOLE_FILE)
+            length = _WHOLE_FILE // _PARTS
+            parts = []
+            for part in range(_PARTS):
+                file.seek(part * (size - length) // (_PARTS - 1))
+                parts.append(file.read(length))
+            return b"".join(parts)
+    except OSError:
+        return b""

@@ -1,0 +1,75 @@
+"""Conformance of diagnostics: named, finite findings that depend on the critic alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ganlab
+from ganlab.roles import Diagnostic
+from ganlab.testing import parts
+from ganlab.testing.conformance import Conformance, check, fail
+from ganlab.training.looking import Looks
+from ganlab.training.state import TrainingState
+
+
+class DiagnosticConformance(Conformance):
+    """Holds a diagnostic to its contract, on a small critic of points, or of images where it refuses points.
+
+    class TestMine(DiagnosticConformance):
+        def make(self):
+            return Mine()
+
+    Attributes:
+        sample_shape: That of an example; None for the first of (2,) and (8, 8, 1) that it accepts.
+    """
+
+    kind = "diagnostics"
+    sample_shape: tuple[int, ...] | None = None
+
+    def make(self) -> Diagnostic:
+        """The diagnostic under test: a new one at every call. What an author writes."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new diagnostic.")
+
+    def _looks(self) -> Looks:
+        shapes: list[tuple[int, ...]] = [self.sample_shape] if self.sample_shape else [(2,), (8, 8, 1)]
+        for shape in shapes:
+            experiment = parts.experiment(
+                diagnostics=[self.make()], dataset=parts.dataset(shape), constraints=[parts.SlopePenalty()]
+            )
+            looks = Looks(experiment, TrainingState(experiment))
+            try:
+                looks.check()
+            except ganlab.IncompatibleError:
+                if shape == shapes[-1]:
+                    raise
+                continue
+            return looks
+        raise AssertionError
+
+    @check(first=True)
+    def test_findings_have_names_and_are_finite(self) -> None:
+        """`look` returns `ganlab.Findings`, whose figures are finite numbers under names."""
+        try:
+            found = self.once("looks", self._looks).check()
+        except ganlab.IncompatibleError as error:
+            pytest.skip(f"It does not take the kit's critic: {error}")
+        for record in found.records:
+            if not np.isfinite(record.reduced):
+                fail(f"look found {record.tag} = {record.reduced!r}; it must be a finite number.")
+
+    @check()
+    def test_one_critic_gives_the_same_findings(self) -> None:
+        """Looked at again, the critic gives the same figures: what is drawn is drawn from `critic.random()`."""
+        looks = self.once("looks", self._looks)
+        one, other = ({r.tag: r.reduced for r in looks.check().records} for _ in range(2))
+        if one != other:
+            fail(f"One critic gave {one} and then {other}. Draw from critic.random(), and keep nothing on self.")
+
+    @check()
+    def test_diagnose_answers_in_words(self) -> None:
+        """`diagnose` takes the figures and returns a sentence or None."""
+        figures = {r.tag.split("/", 2)[2]: float(r.reduced) for r in self.once("looks", self._looks).check().records}
+        said = self.make().diagnose(figures)
+        if said is not None and not isinstance(said, str):
+            fail(f"diagnose returned {said!r}; it must be a sentence, or None where all is well.")

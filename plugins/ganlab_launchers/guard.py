@@ -1,0 +1,99 @@
+"""A process between a sweep and one of its commands, which ends the command when the sweep does, or asks for it.
+
+Run by file name in a Python without site-packages, which starts in some 20 ms: each trial has one. It imports nothing
+of ganlab.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import sys
+import time
+
+CANNOT_START = 127
+
+# How soon a parent that died is noticed where Linux does not say so.
+_LOOK_SECONDS = 1.0
+# Ask the command to end, and end it.
+_ASKING, _KILLING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP), signal.SIGUSR1
+_PR_SET_PDEATHSIG = 1
+
+
+def guard(parent: int, grace: float, command: list[str]) -> int:
+    """Runs a command in a process group of its own.
+
+    SIGTERM is passed on to it; so it is sent where the parent dies. What has not ended some time after that is killed
+    with its group, at once for SIGUSR1.
+
+    Args:
+        parent: The process that this one belongs to.
+        grace: Seconds from SIGTERM to SIGKILL.
+        command: Its words.
+
+    Returns:
+        Its exit status, 128 and the signal's number where one ended it.
+    """
+    received: list[int] = []
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    for number in (*_ASKING, _KILLING, signal.SIGCHLD):
+        signal.signal(number, lambda number, frame: received.append(number))
+    _die_with_parent(signal.SIGTERM)
+    child = os.fork()
+    if child == 0:
+        _become(command, os.getppid())
+    with contextlib.suppress(OSError):  # the child does so too: whichever comes first
+        os.setpgid(child, child)
+    asked_at: float | None = None
+    while True:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            _kill(child)  # what it left behind
+            return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+        if asked_at is None and (os.getppid() != parent or any(number in _ASKING for number in received)):
+            asked_at = time.monotonic()
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGTERM)
+        late = asked_at is not None and time.monotonic() - asked_at >= grace
+        if late or _KILLING in received:
+            _kill(child)
+        if select.select([reading], [], [], _LOOK_SECONDS)[0]:
+            os.read(reading, 4096)
+
+
+def _kill(group: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+
+
+def _become(command: list[str], parent: int) -> None:
+    os.setpgid(0, 0)
+    signal.set_wakeup_fd(-1)
+    for number in (*_ASKING, _KILLING, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+    _die_with_parent(signal.SIGKILL)  # which is the guard: nobody else would end this
+    if os.getppid() != parent:
+        os._exit(128 + signal.SIGKILL)
+    try:
+        os.execvp(command[0], command)
+    except OSError as error:
+        print(f"{command[0]} cannot be started: {error.strerror}.", file=sys.stderr, flush=True)
+    finally:
+        os._exit(CANNOT_START)
+
+
+def _die_with_parent(number: int) -> None:
+    """Asks Linux for a signal when the parent dies."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
+
+
+if __name__ == "__main__":
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    sys.exit(guard(int(sys.argv[1]), float(sys.argv[2]), sys.argv[3:]))

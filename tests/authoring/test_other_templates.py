@@ -1,0 +1,149 @@
+"""Packages that no experiment needs, and the kinds that came later: well formed, and held to their contracts."""
+
+import ast
+import importlib.util
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+import ganlab
+from ganlab import config, plugins
+from ganlab.authoring import OTHERS, TEMPLATES, new_plugin
+from ganlab.cli import cli
+
+LATER = ["diagnostic", "features", *OTHERS]
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch):
+    """Writes the package of a kind, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(plugins, "_current", None)
+    monkeypatch.delenv("GANLAB_PLUGINS", raising=False)
+    return lambda kind: new_plugin("soft-slope", kind, tmp_path)
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_what_is_written_is_well_formed(made, kind):
+    package = made(kind)
+    found = plugins.use(plugins.discover(local=package.module))
+    assert (found.rows[-1].status, found.rows[-1].warnings) == ("loaded", ())
+    if kind in ("launcher", "search"):
+        assert found.component(OTHERS[kind], "soft_slope").summary.endswith(".")
+    declared = [n for n in ast.parse(package.module.read_text()).body if isinstance(n, ast.Assign)]
+    assert ast.unparse(declared[0]) == f"GANLAB_CONTRACT = {ganlab.CONTRACT}"
+    if package.experiment is not None:
+        config.load([package.experiment])
+    for path in package.folder.rglob("*.*"):
+        assert "$" not in path.read_text() if path.is_file() else True
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_linters_have_nothing_to_say(made, kind):
+    folder = made(kind).folder
+    ruff = [sys.executable, "-m", "ruff"]
+    rules = ["--isolated", "--no-cache", "--line-length", "120"]
+    google = ["--select", "D", "--config", 'lint.pydocstyle.convention = "google"', "src"]
+    for command in (
+        ["check", *rules, "--select", "E,F,W,I,B,UP,N,PT,RUF,SIM,C4", "."],
+        ["check", *rules, *google],
+        ["format", "--check", *rules, "."],
+    ):
+        done = subprocess.run([*ruff, *command], cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("kind", LATER)
+def test_its_own_tests_pass(made, kind):
+    package = made(kind)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib"]
+    path = f"import sys; sys.path.insert(0, {str(package.module.parents[1])!r})\n"
+    (package.folder / "conftest.py").write_text(path)
+    done = subprocess.run([*command, package.folder], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    assert " passed" in done.stdout
+
+
+@pytest.mark.parametrize("kind", ["tracker", "command"])
+def test_plugins_check_looks_at_hooks_too(made, kind):
+    package = made(kind)
+
+    def check():
+        done = CliRunner().invoke(cli, ["plugins", "check", "--plugin-file", str(package.module), "--json"])
+        (row,) = json.loads(done.stdout)["components"]
+        return done.exit_code, row
+
+    code, row = check()
+    assert (code, row["component"], row["status"], row["passed"]) == (0, "hooks of ganlab_plugins", "passed", 2)
+    text = package.module.read_text()
+    if kind == "tracker":
+        package.module.write_text(text.replace('_write(run, {"status": status})', 'raise OSError("no\\nservice")'))
+        said = "ganlab_run_end raises OSError: no\nservice"
+    else:
+        package.module.write_text(text.replace('command("soft-slope")', 'command("sweep")'))
+        said = "'ganlab sweep' is ganlab's own command"
+    code, row = check()
+    assert (code, row["status"]) == (1, "failed")
+    assert said in str(next(iter(row["failures"].values())))
+
+
+def test_the_command_is_in_help(made):
+    package = made("command")
+    package.module.rename("ganlab_plugins.py")
+    done = CliRunner().invoke(cli, ["--help"])
+    assert "\n  soft-slope " in done.stdout
+    assert package.next == "ganlab soft-slope --help"
+
+
+def test_plugins_new_says_how_to_try_each(made, tmp_path):
+    for kind in [*TEMPLATES, *OTHERS]:
+        done = CliRunner().invoke(cli, ["plugins", "new", f"a-{kind}-x", "--kind", kind])
+        assert done.exit_code == 0, done.output
+        last = done.stdout.splitlines()[-1].strip()
+        assert last.startswith("ganlab ")
+        assert "None" not in last
+
+
+WRONG = {
+    "DiagnosticConformance": (
+        "import numpy\nclass Wrong(ganlab.Diagnostic):\n    def look(self, critic):\n"
+        "        return ganlab.Findings(figures={'x': float(numpy.random.random())})\n",
+        "test_one_critic_gives_the_same_findings",
+    ),
+    "FeaturesConformance": (
+        "class Wrong(ganlab.Features):\n    def embed(self, x):\n"
+        "        flat = x.reshape(len(x), -1)\n        return flat - flat.mean(axis=0)\n",
+        "test_rows_are_independent",
+    ),
+    "SearchConformance": (
+        "class Wrong(ganlab.Search):\n    def start(self, space, **settings):\n        self.space = space\n"
+        "    def propose(self):\n        return {name: '7' for name in self.space}\n",
+        "test_proposals_are_within_the_space_and_end",
+    ),
+    "LauncherConformance": (
+        "import subprocess\nclass Wrong(ganlab.Launcher):\n"
+        "    def start(self, command, *, environment, folder, log):\n"
+        "        return Job(subprocess.Popen(command, stdout=log.open('ab')))\n"
+        "class Job(ganlab.Job):\n    def __init__(self, p):\n        self.p = p\n"
+        "    def poll(self):\n        return self.p.poll()\n    def stop(self):\n        self.p.terminate()\n",
+        "test_a_command_runs_as_it_is_told",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.usefixtures("cpus")
+def test_a_mistake_fails_its_test(name, tmp_path):
+    source, test = WRONG[name]
+    path = tmp_path / "wrong.py"
+    path.write_text("import ganlab\n" + source)
+    spec = importlib.util.spec_from_file_location("wrong", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    base = getattr(ganlab.testing, name)
+    kind = type("Test", (base,), {"make": lambda self: module.Wrong()})
+    with pytest.raises(pytest.fail.Exception):
+        getattr(kind(), test)()

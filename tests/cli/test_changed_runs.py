@@ -1,0 +1,188 @@
+"""A run that was changed midway is marked wherever its configuration is shown, with what was changed and when."""
+
+import csv
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ganlab.cli import cli
+from ganlab.runs.changes import changes_of, in_brief, in_words, to_write
+
+sys.path.append(str(Path(__file__).parents[1] / "comparing"))
+from synthetic import SETTINGS, write_run
+
+WEIGHT, SEED = "constraints.gradient_penalty.weight", "experiment.seed"
+LINE = f"{WEIGHT}: 0.1, and now 10.0"
+RESUMED = [{"step": 20, "changes": [LINE, "data of datasets.digits, size: 3, and now 4"]}]
+# The best distance is that of step 10, before the change.
+FIGURES = {"exact_w1/distance": (0.1, 0.5, 0.4, 0.3)}
+
+
+def ganlab(*arguments, width=160, codes=(0,)):
+    result = CliRunner().invoke(cli, [*map(str, arguments)], env={"COLUMNS": str(width)})
+    assert result.exit_code in codes, result.output
+    return result.stdout
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """Two weights of two seeds; one run got its weight midway."""
+    for weight in (1.0, 10.0):
+        for seed in (0, 1):
+            write_run(
+                tmp_path / f"w{weight:g}" / f"s{seed}",
+                seed=seed,
+                settings={**SETTINGS, WEIGHT: weight},
+                evaluation=FIGURES,
+                resumed=RESUMED if (weight, seed) == (10.0, 1) else [{"step": 20, "changes": []}],
+            )
+    return tmp_path
+
+
+def test_the_list_marks_it(runs):
+    text = ganlab("runs", "list", runs)
+    marked = [line.split()[0] for line in text.splitlines()[1:] if " ! " in line]
+    assert [name.rpartition("/w")[2] for name in marked] == ["10/s1"]
+    assert "! Changed midway" in text
+    rows = json.loads(ganlab("runs", "list", runs, "--json"))
+    assert [row["changes"] for row in rows if row["changes"]] == [[{"step": 20, "what": RESUMED[0]["changes"]}]]
+    assert "!" not in ganlab("runs", "list", runs / "w1")
+
+
+def test_show_has_what_changed_at_which_step(runs):
+    text = ganlab("runs", "show", runs / "w10" / "s1")
+    assert f"Changed midway:\n  at step 20:\n    {LINE}\n    data of datasets.digits, size: 3, and now 4\n" in text
+    assert json.loads(ganlab("runs", "show", runs / "w10" / "s1", "--json"))["changes"][0]["step"] == 20
+    assert "Changed midway" not in ganlab("runs", "show", runs / "w10" / "s0")
+
+
+@pytest.mark.parametrize("width", [60, 100, 200])
+def test_comparing_marks_the_configuration_and_the_best_value(runs, width):
+    text = ganlab("compare", runs, width=width)
+    assert max(map(len, text.splitlines())) <= width
+    said = " ".join(text.split())
+    assert f"1 of 2 runs of gradient_penalty.weight=10 changed midway: w10/s1 at step 20 ({LINE}; data of" in said
+    assert (
+        "1 of 2 runs of gradient_penalty.weight=10 with a best evaluation/exact_w1/distance from before the change: "
+        "w10/s1 at step 10."
+    ) in said
+    assert "! has runs that were changed midway" in said
+    rows = [line for line in text.splitlines() if line.strip().startswith("10 !")]
+    assert rows
+    assert any("0.1 !" in row for row in rows)
+    assert not [line for line in text.splitlines() if line.strip().startswith("1 !")]
+
+
+def test_comparing_what_was_never_changed_says_nothing_of_it(runs):
+    assert "changed" not in ganlab("compare", runs / "w1")
+    assert "!" not in ganlab("compare", runs / "w1")
+
+
+def test_every_file_of_a_comparison_has_it(runs, tmp_path):
+    ganlab("compare", runs, "--csv", tmp_path / "a.csv", "--html", tmp_path / "a.html")
+    table = list(csv.DictReader(io.StringIO((tmp_path / "a.csv").read_text())))
+    assert [row["changed"] for row in table] == ["0", "1"]
+    rows = json.loads(ganlab("compare", runs, "--json"))["configurations"]
+    assert [row["changed"] for row in rows] == [[], ["w10/s1"]]
+    assert rows[1]["best_before_change"] == {"evaluation/exact_w1/distance": ["w10/s1"]}
+    assert rows[1]["runs"][1]["changes"][0]["what"][0] == LINE
+    page = (tmp_path / "a.html").read_text()
+    assert f"! w10/s1, at step 20: {LINE}" in page
+    assert "! from before a change" in page
+    assert "completed, changed at step 20" in page
+    assert "changed midway: w10/s1" in page
+    assert "None found" not in page
+
+
+def test_a_best_value_of_after_the_change_is_not_marked(tmp_path):
+    later = {"exact_w1/distance": (0.5, 0.4, 0.1, 0.3)}
+    write_run(tmp_path / "a" / "s0", evaluation=later, resumed=RESUMED)
+    text = ganlab("compare", tmp_path)
+    assert "changed midway" in text
+    assert "with a best" not in text
+
+
+def test_an_unchanged_run_is_kept_rather_than_a_changed_one_of_its_settings(tmp_path):
+    write_run(tmp_path / "a" / "pure", started="2026-08-01T12:00:00+00:00")
+    write_run(tmp_path / "a" / "changed", started="2026-08-02T12:00:00+00:00", resumed=RESUMED)
+    rows = json.loads(ganlab("compare", tmp_path, "--json"))["configurations"]
+    assert [run["name"] for run in rows[0]["runs"]] == ["a/pure"]
+
+
+@pytest.mark.parametrize(
+    ("resumed", "steps"),
+    [
+        ([(20, "a"), (40, ""), (60, "b")], [20, 60]),
+        ([(20, "a"), (10, "")], [10]),  # a damaged checkpoint, and the one before it
+        ([(20, "a"), (0, "")], []),  # all of the run is as it was changed to
+        ([(0, "a"), (30, "b")], [30]),
+        ([(60, "a"), (20, "b"), (40, "c")], [20, 20, 40]),
+    ],
+)
+def test_the_steps_of_changes_are_those_that_counted(resumed, steps):
+    info = {"resumed": [{"step": step, "changes": [what] if what else []} for step, what in resumed]}
+    assert [change.step for change in changes_of(info)] == steps
+
+
+def test_what_event_files_lack_is_the_newest_change_and_what_was_cut():
+    info = {"resumed": [{"step": 20, "changes": ["a"]}, {"step": 50, "changes": ["b"]}]}
+    assert [change.what for change in to_write(info, 50)] == [("b",)]
+    info["resumed"].append({"step": 30, "changes": []})
+    assert [(change.step, change.what) for change in to_write(info, 30)] == [(30, ("b",))]
+    assert to_write({"resumed": [{"step": 20, "changes": ["a"]}, {"step": 50, "changes": []}]}, 50) == []
+
+
+HOSTILE = [
+    3,
+    [None, 3, "x", []],
+    {"step": 1},
+    [{"step": "5", "changes": ["a"]}],
+    [{"step": -1, "changes": ["a"]}, {"step": True, "changes": ["a"]}],
+    [{"step": 5, "changes": "abc"}],
+    [{"step": 5, "changes": [{"a": "\x1b[2J"}, 7, None, "\x1b]0;x\x07 <script>\n"]}],
+    [{"step": 10**400, "changes": ["a"]}],
+    [{"step": 5, "changes": ["a" * 10**3] * 100}] * 100,
+]
+
+
+@pytest.mark.parametrize("resumed", HOSTILE, ids=range(len(HOSTILE)))
+def test_a_forged_history_hurts_nothing(tmp_path, resumed):
+    write_run(tmp_path / "a" / "s0", resumed=resumed)
+    for command in (["runs", "list"], ["compare"]):
+        assert "\x1b" not in ganlab(*command, tmp_path)
+    # A field that is no list is refused in a sentence.
+    assert "\x1b" not in ganlab("runs", "show", tmp_path / "a" / "s0", codes=(0, 2))
+    ganlab("compare", tmp_path, "--html", tmp_path / "a.html")
+    assert "<script>" not in (tmp_path / "a.html").read_text()
+    changes = changes_of({"resumed": resumed})
+    assert len(in_brief(changes)) < 100
+    assert len(in_words(changes)) < 10**6
+
+
+def test_a_sweeps_table_marks_it(tmp_path):
+    from rich.console import Console
+
+    from ganlab.cli.sweep_output import print_end
+    from ganlab.runs import create_run
+    from ganlab.sweeps import Sweep, Trial
+    from ganlab.sweeps.screen import as_data, table
+
+    sweep = Sweep.create(tmp_path / "s", {"asked": {}, "proposals": [], "trials": {}}, [])
+    trials = [Trial(sweep, "a", seed, "critic/loss") for seed in (0, 1)]
+    for trial, resumed in zip(trials, ([], RESUMED), strict=True):
+        create_run(trial.run, config="", operative="", info={"status": "completed", "resumed": resumed})
+        trial.look()
+    screen = Console(width=100, file=io.StringIO())
+    screen.print(table(trials))
+    assert [line.split()[:2] for line in screen.file.getvalue().splitlines()[1:]] == [["a", "0"], ["1", "!"]]
+    assert as_data(trials[0])["changes"] == []
+    assert as_data(trials[1])["changes"] == [{"step": 20, "what": tuple(RESUMED[0]["changes"])}]
+    err = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stderr", err)
+        print_end(sweep, trials, interrupted=False, as_json=False)
+    assert f"! a/s1 changed midway, at step 20 ({LINE}; data of" in err.getvalue()

@@ -1,0 +1,148 @@
+"""What `ganlab config explain` says of metrics, and that whatever first-party parts log is explained."""
+
+import inspect
+import json
+import re
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import ganlab
+from ganlab import plugins
+from ganlab.cli import cli
+from ganlab.config.metrics import explain_metric, metric_names
+from ganlab.config.names import Names
+
+
+@pytest.fixture(scope="module")
+def names():
+    return Names(plugins.discover())
+
+
+def explained(name, names):
+    return " ".join(explain_metric(name, names).texts)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("critic/loss", "losses.wasserstein: Mean critic(fake) - mean critic(real), plus the penalty"),
+        ("critic/loss", "It is negative as long as the critic scores real examples higher"),
+        ("generator/loss", "The critic's scores have no zero of their own"),
+        ("critic/wasserstein", "not comparable between constraints"),
+        ("critic/penalty", "part of critic/loss"),
+        ("constraints/gradient_penalty/slope", "Sound near the target (1 by default)"),
+        ("constraints/gradient_penalty_2/slope", "Sound near the target (1 by default)"),
+        ("gradient_penalty/slope", "Sound near the target (1 by default)"),
+        ("constraints/spectral_norm/lipschitz_bound", "A certified upper bound"),
+        ("evaluation/mode_coverage/modes", "How many modes of the mixture"),
+        ("mode_coverage/modes", "How many modes of the mixture"),
+        ("diagnostics/gradient_norms/weights/dense_2", "by this layer's weights"),
+        ("diagnostics/slopes/interpolated/mean", "real, fake or interpolated"),
+        ("replica/0/critic/loss", "The value of replica 0 alone"),
+        ("replica/<i>/diagnostics/slopes/real/mean", "The value of replica <i> alone"),
+        ("health", "say is wrong at present"),
+    ],
+)
+def test_a_metric_is_explained(names, name, words):
+    assert words in explained(name, names)
+
+
+def test_all_that_is_offered_can_be_explained(names):
+    offered = list(metric_names(names))
+    assert len(offered) == len(set(offered)) > 60
+    for name in offered:
+        assert explained(name, names), name
+
+
+def test_whatever_constraints_log_is_explained_and_nothing_else(names):
+    for selector in names.selectors:
+        if selector.startswith("constraints."):
+            made = names.make(selector)
+            logged = set(re.findall(r'replica\.log\(\s*"(\w+)"', inspect.getsource(made)))
+            assert logged == set(made.metric_help), selector
+
+
+@pytest.mark.parametrize("kind", ["losses", "diagnostics", "evaluators"])
+def test_every_component_of_a_kind_that_logs_explains_it(names, kind):
+    for selector in names.selectors:
+        if selector.startswith(f"{kind}."):
+            assert names.make(selector).metric_help, selector
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("mode_coverage", "kid", "frechet_distance", "exact_w1", "sliced_wasserstein"),
+        *("precision_recall", "density_coverage"),
+    ],
+)
+def test_evaluators_explain_the_figures_that_they_give(name):
+    rng = np.random.default_rng(0)
+    dataset = ganlab.component("datasets", "gaussian_ring")()
+    evaluator = ganlab.component("evaluators", name)(samples=16)
+    figures = evaluator.evaluate(lambda n, seed: rng.normal(size=(n, 2)).astype(np.float32), dataset, None)
+    assert set(figures) == set(evaluator.metric_help)
+
+
+class Silent(ganlab.Constraint):
+    """Keeps the critic in check, and logs `grip`."""
+
+
+class Talking(ganlab.Evaluator):
+    metric_help = {"height/<where>": "How high it is there.", "all": "Of all."}  # noqa: RUF012
+
+
+class Strangers:
+    @staticmethod
+    @ganlab.hookimpl
+    def ganlab_constraints():
+        return {"silent": Silent}
+
+    @staticmethod
+    @ganlab.hookimpl
+    def ganlab_evaluators():
+        return {"talking": Talking}
+
+
+def test_a_strangers_component_is_explained_as_far_as_it_goes():
+    found = plugins.Plugins()
+    found.add(plugins.Plugin("mine", "tests", "1"), Strangers)
+    names = Names(found)
+    assert explained("evaluation/talking/height/north/1", names) == "How high it is there."
+    assert "logs `grip`" in explained("constraints/silent/grip", names)
+    with pytest.raises(ganlab.ConfigError, match="Did you mean 'evaluation/talking/all'"):
+        explain_metric("evaluation/talking/al", names)
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(cli, ["config", "explain", *arguments])
+    assert result.exit_code == code, result.output
+    return result.stdout if code == 0 else result.stderr
+
+
+def test_the_command_line_explains_metrics_too():
+    text = run("critic/loss")
+    assert text.startswith("critic/loss, logged by ganlab\n")
+    assert max(map(len, text.splitlines())) <= 100
+    head = run("constraints/gradient_penalty/slope").splitlines()[0]
+    assert head.startswith("constraints/gradient_penalty/slope, logged by constraints.gradient_penalty (ganlab ")
+    data = json.loads(run("mode_coverage/modes", "--json"))
+    assert data["name"] == "evaluation/mode_coverage/modes"
+    assert data["logged_by"] == "evaluators.mode_coverage"
+    assert data["documentation"].startswith("How many modes")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("critic/los", "Did you mean 'critic/loss'?"),
+        ("constraints/gradient_penalty/slop", "Did you mean 'constraints/gradient_penalty/slope'?"),
+        ("constraints/gradient_penlty/slope", "Did you mean 'constraints/gradient_penalty/slope'?"),
+        ("slope", "Metrics that end so: constraints/banach_penalty/slope, constraints/dragan/slope,"),
+        ("of/nothing/known", "Metrics are named as in metrics.jsonl"),
+    ],
+)
+def test_an_unknown_metric_suggests_near_ones(name, words):
+    assert words in run(name, code=2)

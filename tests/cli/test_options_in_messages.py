@@ -1,0 +1,36 @@
+"""Messages name the option that was typed, and not the override that it stands for."""
+
+import pytest
+from click.testing import CliRunner
+
+from ganlab import config, plugins
+from ganlab.cli import cli
+from ganlab.config.overrides import Override
+from ganlab.errors import ConfigError
+
+
+@pytest.fixture(autouse=True)
+def installed(monkeypatch):
+    monkeypatch.setattr(plugins, "_current", None)
+
+
+def test_an_override_may_stand_for_another_option():
+    with pytest.raises(ConfigError, match=r"^--speed 3: "):
+        config.load(["quickstart"], [Override("experiment.spede=3", "--speed 3")])
+    with pytest.raises(ConfigError, match=r"^--param 'experiment\.spede=3': "):
+        config.load(["quickstart"], ["experiment.spede=3"])
+
+
+@pytest.mark.parametrize("seed", ["1.5", "-1", "x"])
+def test_a_seed_is_not_called_a_param(seed):
+    said = CliRunner().invoke(cli, ["run", "--gin", "quickstart", "--seed", seed, "--dry-run"])
+    assert said.exit_code == 2
+    assert "--seed" in said.stderr
+    assert "--param" not in said.stderr
+
+
+def test_a_seed_that_a_param_sets_too():
+    arguments = ["run", "--gin", "quickstart", "--param", "experiment.seed=3", "--seed", "4", "--dry-run"]
+    said = CliRunner().invoke(cli, arguments)
+    assert said.exit_code == 2
+    assert "--seed 4 sets it again" in said.stderr

@@ -1,0 +1,134 @@
+"""The process of the command line: closed and full streams, and limits of the system, through the real entry point."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ganlab.cli.process import refused
+
+FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+COMMANDS = [
+    "runs list",
+    "--version",
+    "--help",
+    "run --help",
+    "plugins",
+    "config show --gin quickstart",
+    "completion bash",
+]
+
+
+def command(arguments, tmp_path, redirection="", **options):
+    return subprocess.run(
+        ["bash", "-c", f'"$0" -m ganlab {arguments} {redirection}', sys.executable],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=120,
+        **options,
+    )
+
+
+@pytest.fixture
+def a_run(tmp_path):
+    from ganlab.runs import create_run
+
+    create_run(tmp_path / "runs" / "e" / "one", config="", operative="", info={"status": "completed"})
+    return tmp_path
+
+
+@FULL
+@pytest.mark.parametrize("arguments", COMMANDS)
+def test_a_full_disk_behind_the_output_is_one_sentence(a_run, arguments):
+    done = command(arguments, a_run, "> /dev/full")
+    assert (done.returncode, done.stderr) == (1, "Error: The output cannot be written: No space left on device.\n")
+
+
+@FULL
+def test_a_full_disk_behind_errors_changes_no_exit_code(a_run):
+    assert command("runs list", a_run, "2> /dev/full").returncode == 0
+    assert command("runs show nowhere", a_run, "2> /dev/full").returncode == 2
+
+
+@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"])
+def test_closed_streams_change_no_exit_code(a_run, closed):
+    assert command("runs list", a_run, closed).returncode == 0
+    assert command("runs show nowhere", a_run, closed).returncode == 2
+
+
+def test_no_file_takes_the_place_of_a_closed_stream(tmp_path):
+    code = "import os; from ganlab.cli.process import open_streams; open_streams(); print(os.open('new', os.O_CREAT))"
+    script = f'exec "$0" -c "{code}; print(os.readlink(\'/proc/self/fd/2\'))" 0<&- 2>&-'
+    done = subprocess.run(["bash", "-c", script, sys.executable], capture_output=True, text=True, cwd=tmp_path)
+    number, error = done.stdout.split()
+    assert int(number) > 2
+    assert error == os.devnull
+
+
+def test_a_reader_that_goes_away_is_no_traceback(a_run):
+    done = command("--help", a_run, "| head -c 1")
+    assert (done.stdout, done.stderr) == ("U", "")
+
+
+@pytest.mark.parametrize("mebibytes", [600, 1700])
+def test_a_limit_of_addresses_is_one_sentence(tmp_path, mebibytes):
+    limit = mebibytes << 20
+    done = command(
+        "run --gin quickstart", tmp_path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: There is not enough memory (")
+    assert done.stderr.endswith(f" This process may use {mebibytes} MiB of addresses (ulimit -v): raise that.\n")
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (MemoryError(), "There is not enough memory (MemoryError). Close"),
+        (OSError(12, "Cannot allocate memory"), "There is not enough memory ("),
+        (ImportError("libx.so: failed to map segment from shared object"), "There is not enough memory (libx.so: f"),
+        (ImportError("libx.so.2: cannot open shared object file", name="x"), "x cannot be imported: libx.so.2: cannot"),
+        (RuntimeError("can't start new thread"), "The system does not let this process start another thread. Raise"),
+        (OSError(24, "Too many open files", "run.json"), "run.json: Too many open files."),
+    ],
+)
+def test_what_the_system_refuses_is_a_sentence(error, said):
+    assert refused(error).startswith(said)
+    assert "\n" not in refused(error)
+
+
+def test_the_cause_of_an_import_that_failed_is_found():
+    inner = ImportError("liby.so: failed to map segment from shared object")
+    wrapped = ImportError(f"Traceback (most recent call last):\n{inner}\n\nFailed to load the runtime.")
+    wrapped.__context__ = inner
+    assert refused(wrapped).startswith("There is not enough memory (liby.so: failed to map segment")
+
+
+def test_memory_that_tensorflow_cannot_have_is_a_sentence():
+    class ResourceExhaustedError(Exception):
+        pass
+
+    said = refused(ResourceExhaustedError("OOM when allocating tensor with shape[7,7]"))
+    assert said.startswith("There is not enough memory (OOM when allocating tensor with shape[7,7]). ")
+
+
+def test_a_mistake_in_the_program_stays_one():
+    assert refused(RuntimeError("a bug")) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("closed", ["0<&- 1>&- 2>&-", "2>&-"])
+def test_a_run_with_closed_streams_trains_as_usual(tmp_path, closed):
+    done = command("run --gin quickstart --param experiment.steps=2 --name it", tmp_path, closed)
+    assert done.returncode == 0
+    run = tmp_path / "runs" / "quickstart" / "it"
+    assert json.loads((run / "run.json").read_text())["status"] == "completed"
+    for line in (run / "metrics.jsonl").read_text().splitlines():
+        json.loads(line)

@@ -1,0 +1,32 @@
+"""`ganlab verify`'s check `gradients` of every architecture; the kit holds every constraint to it."""
+
+import pytest
+
+from ganlab.verification import Source
+from ganlab.verification.truth import check
+
+pytestmark = [pytest.mark.conformance, pytest.mark.usefixtures("cpus")]
+
+# What makes each small; resnet takes no images as small as the digits.
+ARCHITECTURES = {
+    "mlp": (),
+    "dcgan": ("architectures.dcgan.channels=8",),
+    "resnet": (
+        "architectures.resnet.channels=4",
+        "experiment.dataset=@datasets.two_images()",
+        "datasets.two_images.side=32",
+        "experiment.batch_size=8",
+    ),
+}
+
+
+@pytest.mark.parametrize("constraint", ["gradient_penalty", "spectral_norm"])
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_the_gradients_of_an_architecture_are_those_of_the_losses(name, constraint):
+    params = (
+        f"experiment.architecture=@architectures.{name}()",
+        f"experiment.constraints=[@constraints.{constraint}()]",
+        *ARCHITECTURES[name],
+    )
+    row = check(Source(("quickstart",), params))
+    assert row.status == "passed", row.detail

@@ -1,0 +1,77 @@
+"""Components that several plugins offer under one name: each has a name of its own beside it."""
+
+import types
+
+import pytest
+
+import ganlab
+from ganlab import config, plugins
+from ganlab.errors import ConfigError, PluginError
+
+
+def offering(**hooks):
+    return types.SimpleNamespace(**{name: ganlab.hookimpl(lambda made=made: made) for name, made in hooks.items()})
+
+
+def loss(sign):
+    class Signed(ganlab.Loss):
+        """A loss with a sign."""
+
+        def __init__(self, *, factor: float = sign) -> None:
+            self.factor = factor
+
+    return Signed
+
+
+@pytest.fixture
+def found(monkeypatch):
+    monkeypatch.setattr(plugins, "_current", None)
+    found = plugins.use(plugins.Plugins())
+    for name, sign in [("alpha", 1.0), ("my-beta", -1.0)]:
+        found.add(plugins.Plugin(name, name, "1"), lambda sign=sign: offering(ganlab_losses={"signed": loss(sign)}))
+    found.add(plugins.Plugin("gamma", "gamma", "1"), lambda: offering(ganlab_losses={"alone": loss(2.0)}))
+    return found
+
+
+def test_the_message_has_the_names_to_write(found):
+    with pytest.raises(PluginError) as caught:
+        ganlab.component("losses", "signed")
+    assert str(caught.value).endswith("Or write losses.alpha.signed or losses.my_beta.signed.")
+
+
+def test_each_can_be_made_by_its_own(found):
+    assert ganlab.component("losses", "alpha.signed")().factor == 1.0
+    assert ganlab.component("losses", "my_beta.signed")().factor == -1.0
+    assert ganlab.component("losses", "my_beta.signed")(factor=3.0).factor == 3.0
+
+
+def test_a_qualified_name_is_good_where_nothing_clashes(found):
+    assert ganlab.component("losses", "gamma.alone")().factor == 2.0
+    for wrong in ("gamma.signed", "alpha.alone", "alpha.signed.factor", ".alone", "delta.alone"):
+        with pytest.raises(PluginError):
+            ganlab.component("losses", wrong)
+
+
+def test_files_and_options_can_use_them(tmp_path, monkeypatch, found):
+    parts = {
+        "strategy": ("strategies", "one"),
+        "dataset": ("datasets", "points"),
+        "architecture": ("architectures", "small"),
+        "critic_optimizer": ("optimizers", "sgd"),
+        "generator_optimizer": ("optimizers", "sgd"),
+    }
+    hooks = {f"ganlab_{kind}": {name: lambda: None} for kind, name in parts.values()}
+    found.add(plugins.Plugin("rest", "rest", "1"), lambda: offering(**hooks))
+    path = tmp_path / "exp.gin"
+    lines = [f"experiment.{part} = @{kind}.{name}()" for part, (kind, name) in parts.items()]
+    path.write_text("\n".join([*lines, "experiment.loss = @losses.my_beta.signed()", "my_beta.signed.factor = 5.0"]))
+    recipe = config.load([path], ["losses.my_beta.signed.factor=7.0"])
+    assert (recipe.arguments["loss"].selector, recipe.arguments["loss"].arguments) == (
+        "losses.my_beta.signed",
+        {"factor": 7.0},
+    )
+    assert "@losses.my_beta.signed()" in str(config.render(recipe))
+    recipe = config.load([path], ["experiment.loss=@losses.gamma.alone()", "losses.my_beta.signed.factor=1.0"][:1])
+    assert recipe.arguments["loss"].selector == "losses.alone"
+    with pytest.raises(ConfigError, match=r"losses\.alpha\.signed or losses\.my_beta\.signed"):
+        config.load([path], ["experiment.loss=@signed()"])

@@ -1,0 +1,130 @@
+"""Functions that their author meant for hooks: what lacks `@ganlab.hookimpl` is warned of by name."""
+
+import json
+import types
+import warnings
+
+import pluggy
+import pytest
+from click.testing import CliRunner
+
+import ganlab
+from ganlab import contract, plugins
+from ganlab.cli import cli
+from ganlab.errors import PluginError
+
+HEAD = "import ganlab\n\n\n"
+GOOD = "@ganlab.hookimpl\ndef ganlab_losses():\n    return {}\n\n\n"
+
+
+@pytest.fixture
+def loaded(tmp_path, monkeypatch):
+    """Loads a plugin of one file: its row, and what was warned of."""
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
+    path = tmp_path / "ganlab_plugins.py"
+
+    def loaded(source):
+        path.write_text(HEAD + source)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            (row,) = plugins.discover(local=path).rows
+        return row, [str(warning.message) for warning in caught if warning.category is UserWarning]
+
+    return loaded
+
+
+@pytest.mark.parametrize("beside", ["", GOOD], ids=["alone", "beside one that is right"])
+@pytest.mark.parametrize(
+    ("name", "hook"),
+    [
+        ("ganlab_constraints", ""),
+        ("ganlab_metrics", ""),
+        ("ganlab_register_commands", ""),
+        ("ganlab_constraint", "ganlab_constraints"),
+        ("ganlab_datasest", "ganlab_datasets"),
+        ("Ganlab_Losses", "ganlab_losses"),
+        ("ganlabevaluators", "ganlab_evaluators"),
+        ("ganlb_features", "ganlab_features"),
+        ("ganlab_commands", "ganlab_register_commands"),
+        ("ganlab_on_run_start", "ganlab_run_start"),
+        ("ganlab_metric", "ganlab_metrics"),
+    ],
+)
+def test_a_function_like_a_hook_is_named(loaded, name, hook, beside):
+    row, warned = loaded(f"{beside.replace('ganlab_losses', 'ganlab_searches')}def {name}():\n    return {{}}\n")
+    assert row.status == "loaded"
+    (warning,) = warned
+    assert row.warnings == (warning,)
+    assert f"{row.distribution} has a function {name!r} without @ganlab.hookimpl" in warning
+    assert "Put @ganlab.hookimpl above it" in warning
+    assert (f"call it {hook!r}" in warning) == bool(hook)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def helper():\n    pass\n",
+        "def ganlab_version():\n    pass\n",
+        "from ganlab.plugins import discover\nfrom ganlab.roles import *\n",
+        "def make_losses():\n    pass\n",
+        "class Losses(ganlab.Loss):\n    pass\n",
+    ],
+)
+def test_what_is_not_meant_for_a_hook_is_left_alone(loaded, source):
+    row, warned = loaded(GOOD + source)
+    assert (row.status, row.warnings, warned) == ("loaded", (), [])
+
+
+def test_a_plugin_without_any_hook_is_told_how_one_looks(loaded):
+    _, (warning,) = loaded("def losses():\n    return {}\n")
+    assert "has no hook, so it offers nothing. Is 'losses' meant to be 'ganlab_losses'?" in warning
+
+
+def test_the_marker_of_another_project_is_none(loaded):
+    _, (warning,) = loaded(
+        "import pluggy\nhookimpl = pluggy.HookimplMarker('ganlabs')\n@hookimpl\ndef ganlab_losses():\n    return {}\n"
+    )
+    assert "'ganlab_losses' without @ganlab.hookimpl" in warning
+
+
+def test_objects_and_their_methods_count_too():
+    class Plugin:
+        def ganlab_losses(self):
+            return {}
+
+        @property
+        def ganlab_datasets(self):
+            raise AssertionError("not to be asked for") from None
+
+    (complaint,) = contract.unmarked(Plugin())
+    assert "'ganlab_losses'" in complaint
+    marked = types.SimpleNamespace(ganlab_losses=ganlab.hookimpl(lambda: {}), ganlab_datasets=pluggy)
+    assert list(contract.unmarked(marked)) == []
+
+
+def test_strict_makes_it_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
+    path = tmp_path / "ganlab_plugins.py"
+    path.write_text(HEAD + "def ganlab_losses():\n    return {}\n")
+    with pytest.warns(UserWarning, match="without @ganlab"):
+        found = plugins.discover(local=path)
+    found.check(strict=False)
+    with pytest.raises(PluginError, match="without @ganlab"):
+        found.check(strict=True)
+
+
+def test_commands_say_so(tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
+    monkeypatch.setattr(plugins, "_current", None)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ganlab_plugins.py").write_text(HEAD + "def ganlab_losses():\n    return {}\n")
+    with pytest.warns(UserWarning, match="without @ganlab"):
+        result = CliRunner().invoke(cli, ["plugins", "--json"])
+    (row,) = json.loads(result.stdout)["plugins"]
+    assert "'ganlab_losses' without @ganlab.hookimpl" in row["warnings"][0]
+    with pytest.warns(UserWarning, match="without @ganlab"):
+        result = CliRunner().invoke(cli, ["plugins", "check", "--json"])
+    assert result.exit_code == 1
+    (row,) = json.loads(result.stdout)["components"]
+    assert row["status"] == "failed"
+    assert "'ganlab_losses' without @ganlab.hookimpl" in row["failures"]["hooks"]

@@ -1,0 +1,21 @@
+import pytest
+
+from ganlab.sweeps import Sweep
+from ganlab.sweeps.configurations import Configuration
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    """Makes a sweep of the configurations a and b, or of none yet: `sweep(seeds=[0], objective="critic/loss")`."""
+
+    def sweep(configurations=("a", "b"), **asked):
+        defaults = {"seeds": [0, 1], "jobs": 2, "objective": None, "budget": None, "direction": "minimize"}
+        others = {"no_plugin": [], "plugin_file": None, "search_seed": 0}
+        made = [Configuration(name, {"x": name}, f"# {name}\n") for name in configurations]
+        proposals = [
+            {"settings": {"x": name}, "configuration": name, "value": None, "ended": False} for name in configurations
+        ]
+        info = {"folder": str(tmp_path), "threads": 3, "trials": {}, "proposals": proposals}
+        return Sweep.create(tmp_path / "runs" / "s", {**info, "asked": {**defaults, **others, **asked}}, made)
+
+    return sweep

@@ -1,0 +1,183 @@
+"""Trials end with their sweep, or when their time is over, whatever they heed; who is waited for is named."""
+
+import io
+
+import pytest
+from pretended import End, PretendLauncher, Train, World, holding
+
+import ganlab
+from ganlab import PluginError, plugins
+from ganlab.runs import Run
+from ganlab.sweeps import Sweep
+from ganlab.sweeps.screen import LiveTable, as_data, summary
+
+TRAINING = [Train(step) for step in range(1, 5000)]
+
+
+@pytest.fixture(autouse=True)
+def in_use(monkeypatch):
+    monkeypatch.setattr(plugins, "_current", None)
+
+
+@pytest.fixture
+def one(sweep):
+    def one(**asked):
+        return sweep(configurations=["a"], seeds=[0], jobs=1, **asked)
+
+    return one
+
+
+def test_a_trial_that_heeds_no_signal_is_killed_and_the_sweep_ends(one):
+    world = World(one(), PretendLauncher({}, default=TRAINING, deaf=True), stop_at=1.0)
+    assert world.run() == {"a/s0": "interrupted"}
+    assert 60 <= world.now <= 120, "after its launcher's grace"
+    (trial,) = world.engine.trials
+    assert trial.error == "it heeded no SIGTERM for 60 s and was killed"
+
+
+def test_a_launchers_grace_is_heeded(one):
+    launcher = PretendLauncher({}, default=TRAINING, deaf=True)
+    launcher.grace_seconds = 400.0
+    world = World(one(), launcher, stop_at=1.0)
+    world.run()
+    assert 400 <= world.now <= 460
+
+
+def test_a_sweep_ends_without_a_trial_that_cannot_be_killed_and_names_it(one):
+    world = World(one(), PretendLauncher({}, default=TRAINING, deaf="immortal"), stop_at=1.0)
+    assert world.run() == {"a/s0": "interrupted"}
+    (trial,) = world.engine.trials
+    assert world.now <= 150
+    assert "it has not ended 120 s after it was asked to" in trial.error
+    assert f"lock.json in {trial.run}" in trial.error
+
+
+def test_a_launcher_that_knows_no_kill_holds_no_sweep(one):
+    class Job(ganlab.Job):
+        def poll(self):
+            return None
+
+        def stop(self):
+            pass
+
+    class Launcher(ganlab.Launcher):
+        def start(self, command, *, environment, folder, log):
+            return Job()
+
+    world = World(one(), Launcher(), stop_at=1.0)
+    assert world.run() == {"a/s0": "interrupted"}
+
+
+def test_a_launcher_that_fails_leaves_no_deaf_trial_behind(sweep):
+    launcher = PretendLauncher({}, default=TRAINING, deaf=True)
+    start, jobs = launcher.start, []
+
+    def once(command, **arguments):
+        if jobs:
+            raise ValueError("no room")
+        jobs.append(start(command, **arguments))
+        return jobs[0]
+
+    launcher.start = once
+    world = World(sweep(), launcher)
+    with pytest.raises(PluginError, match="no room"):
+        world.run()
+    assert jobs[0].killed
+    assert world.now <= 150
+
+
+@pytest.mark.parametrize("deaf", [False, True])
+def test_a_trial_has_a_time_limit_if_asked(sweep, deaf):
+    made = sweep(configurations=["a", "b"], seeds=[0], jobs=1, timeout=30.0)
+    scripts = {"a/s0": [TRAINING]}
+    world = World(made, PretendLauncher(scripts, deaf=deaf))
+    assert world.run() == {"a/s0": "timed out", "b/s0": "completed"}
+    trial = world.engine.trials[0]
+    assert trial.error.startswith("it has trained for 30 s; the limit is 30 s")
+    assert ("and was killed" in trial.error) is deaf
+    assert as_data(trial)["status"] == "timed out"
+    assert "1 completed, 1 timed out of 2 trials" in summary(world.engine.trials)
+
+    # It has ended, unless it is to be tried again.
+    launcher = PretendLauncher({})
+    assert World(Sweep(made.path), launcher).run()["a/s0"] == "timed out"
+    assert launcher.started == []
+    again = Sweep(made.path)
+    again.asked["timeout"] = 100.0
+    assert World(again, launcher, retry_failed=True).run()["a/s0"] == "completed"
+    assert launcher.resumed == ["a/s0"]
+
+
+def test_a_time_limit_counts_what_earlier_processes_trained(one):
+    made = one(timeout=30.0)
+    World(made, PretendLauncher({"a/s0": [[Train(5), End(143, "interrupted")]]})).run()
+    Run(made.run("a", 0)).update(wall_seconds=25.0)
+    world = World(Sweep(made.path), PretendLauncher({}, default=TRAINING))
+    assert world.run() == {"a/s0": "timed out"}
+    assert world.now < 10
+
+    Run(made.run("a", 0)).update(wall_seconds=31.0)
+    launcher = PretendLauncher({})
+    world = World(Sweep(made.path), launcher, retry_failed=True)
+    assert world.run() == {"a/s0": "timed out"}
+    assert launcher.started == [], "it has no time left"
+    assert world.engine.trials[0].error == "it has trained for 31 s; the limit is 30 s"
+
+
+def test_a_trial_that_ends_in_time_knows_no_limit(one):
+    assert World(one(timeout=30.0), PretendLauncher({})).run() == {"a/s0": "completed"}
+
+
+def test_a_search_goes_on_past_a_trial_that_timed_out(sweep):
+    made = sweep(timeout=3.0, objective="critic/loss")
+    world = World(made, PretendLauncher({"a/s0": [TRAINING], "a/s1": [TRAINING]}))
+    assert set(world.run().values()) == {"timed out", "completed"}
+    ended = {proposal["configuration"]: proposal for proposal in made.info["proposals"]}
+    assert (ended["a"]["ended"], ended["a"]["value"]) == (True, None)
+    assert ended["b"]["value"] == 1.0
+
+
+def test_whoever_is_waited_for_is_named(one):
+    made = one()
+    World(made, PretendLauncher({"a/s0": [[Train(5), End(143, "interrupted")]]})).run()
+    stream = io.StringIO()
+    with holding(made.run("a", 0)) as let_go:
+        seen = []
+
+        def during(world):
+            seen.append(world.engine.trials[0].error)
+            LiveTable(stream).show(world.engine.trials)
+            if world.now > 3:
+                let_go()
+
+        world = World(Sweep(made.path), PretendLauncher({}), during=during)
+        assert world.run() == {"a/s0": "completed"}
+    assert seen[0] == "held by another process"
+    assert "a/s0: waiting: held by another process" in stream.getvalue()
+    assert world.engine.trials[0].error == ""
+
+
+def test_a_process_that_only_holds_a_run_is_not_waited_for_for_ever(sweep):
+    made = sweep(configurations=["a", "b"], seeds=[0], jobs=1)
+    World(made, PretendLauncher({"a/s0": [[Train(5), End(143, "interrupted")]]})).run()
+    made.info["trials"].clear()
+    with holding(made.run("a", 0)):
+        world = World(Sweep(made.path), PretendLauncher({}))
+        assert world.run() == {"a/s0": "interrupted", "b/s0": "completed"}
+    error = world.engine.trials[0].error
+    assert f"another process holds {made.run('a', 0)} and has written nothing there for 300 s: end it first" in error
+
+
+def test_a_process_that_trains_is_waited_for_as_long_as_it_takes(one):
+    made = one()
+    World(made, PretendLauncher({"a/s0": [[Train(5), End(143, "interrupted")]]})).run()
+    with holding(made.run("a", 0)) as let_go:
+
+        def during(world):
+            Run(made.run("a", 0)).update(step=int(world.now))
+            if world.now > 700:
+                let_go()
+
+        world = World(Sweep(made.path), PretendLauncher({}), during=during)
+        assert world.run() == {"a/s0": "completed"}
+    assert world.now > 700

@@ -1,0 +1,218 @@
+"""Resuming on other data or with other code is refused, or written down where it is allowed."""
+
+import json
+import textwrap
+
+import numpy as np
+import pytest
+from small import Points, constraint, small
+from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+from tensorboard.plugins.hparams import metadata as hparams_metadata
+from whole_runs import stopped_at, texts
+
+import ganlab
+from ganlab import plugins
+from ganlab.runs import modules
+from ganlab.training import train
+from ganlab.training.origins import Origins
+
+pytestmark = pytest.mark.usefixtures("cpus")
+
+PLUGIN = """
+    import ganlab
+
+    # A comment.
+    class Shrink(ganlab.Constraint):
+        def project(self, weights):
+            return {name: 0.99 * value for name, value in weights.items()}
+
+    @ganlab.hookimpl
+    def ganlab_constraints():
+        return {"shrink": Shrink}
+    """
+
+
+@pytest.fixture(scope="module")
+def points():
+    return np.random.default_rng(0).normal(size=(200, 2)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def plugin(tmp_path_factory):
+    path = tmp_path_factory.mktemp("plugin") / "ganlab_plugins.py"
+
+    def write(text=PLUGIN):
+        path.write_text(textwrap.dedent(text))
+        modules._parsed.cache_clear()
+
+    write()
+    before = plugins.current()
+    plugins.use(plugins.discover(local=path))
+    yield write
+    plugins.use(before)
+
+
+def parts(points, steps=4):
+    return small(0, dataset=Points(points), constraints=[constraint("shrink")], steps=steps)
+
+
+@pytest.fixture(scope="module")
+def stopped(cpus, plugin, points, tmp_path_factory):
+    """A run that was interrupted at its second step; not to be changed."""
+    with pytest.MonkeyPatch.context() as patch:
+        stopped_at(patch, 2)
+        return train(parts(points), tmp_path_factory.mktemp("stopped") / "run")
+
+
+@pytest.fixture
+def run(stopped, tmp_path):
+    import shutil
+
+    shutil.copytree(stopped.path, tmp_path / "run")
+    return ganlab.Run(tmp_path / "run")
+
+
+def refused(experiment, run):
+    before = (run.path / "run.json").read_bytes()
+    with pytest.raises(ganlab.RunError) as error:
+        train(experiment, run.path, resume=True)
+    assert (run.path / "run.json").read_bytes() == before
+    assert "allow_changes=True" in str(error.value)
+    return str(error.value)
+
+
+def hyperparameters(run):
+    """Of the one record that there must be."""
+    (found,) = [
+        hparams_metadata.parse_session_start_info_plugin_data(value.metadata.plugin_data.content)
+        for path in run.path.glob("events.out.tfevents.*")
+        for event in EventFileLoader(str(path)).Load()
+        for value in event.summary.value
+        if value.tag == hparams_metadata.SESSION_START_INFO_TAG
+    ]
+    return dict(found.hparams)
+
+
+def test_a_run_says_what_it_read_and_by_which_code(run):
+    origin = run.info["provenance"]
+    assert (origin["data"]["size"], origin["data"]["of"]) == (200, "Points")
+    assert "ganlab_plugins" in origin["code"]["constraints.shrink"]
+    assert any(part.endswith("small.Points") for part in origin["code"])
+    assert "datasets.gaussian_ring" not in origin["code"]
+    environment = origin["environment"]
+    assert {"tensorflow", "keras", "numpy", "ganlab", "devices", "threads in an operation"} <= environment.keys()
+    assert environment["devices"] == "4 CPU"
+
+
+def test_one_other_row_is_refused(run, points):
+    other = points.copy()
+    other[100, 1] += 1e-3
+    said = refused(parts(other), run)
+    assert f"{run.path} began with other data:\n  data of Points, rows: content " in said
+
+
+def test_other_data_and_settings_are_told_together(run, points):
+    said = refused(parts(points[:150], steps=6), run)
+    assert "began as another experiment and with other data:" in said
+    assert "  experiment.steps: 4, and now 6\n" in said
+    assert "  data of Points, size: 200, and now 150\n" in said
+
+
+def test_other_code_is_refused_before_anything_is_trained(run, points, plugin):
+    plugin(PLUGIN.replace("0.99", "0.98"))
+    try:
+        said = refused(parts(points), run)
+    finally:
+        plugin()
+    assert f"{run.path} began with other code:\n  code of constraints.shrink, ganlab_plugins: content " in said
+
+
+def test_a_comment_is_no_change_and_nothing_is_reported(run, points, plugin, capsys):
+    plugin(PLUGIN.replace("# A comment.", "# Another.\n\n"))
+    try:
+        assert train(parts(points), run.path, resume=True).info["status"] == "completed"
+    finally:
+        plugin()
+    assert "Warning" not in capsys.readouterr().err
+    assert "changed midway" not in hyperparameters(run)
+    (again,) = run.info["resumed"]
+    assert again["changes"] == []
+    assert not {"data", "code", "environment", "environment_changes"} & again.keys()
+
+
+def test_allowed_changes_are_what_the_next_resumption_compares_with(run, points, plugin, monkeypatch):
+    other = points.copy()
+    other[100] = 0
+    with monkeypatch.context() as patch:
+        stopped_at(patch, 3)
+        train(parts(other), run.path, resume=True, allow_changes=True)
+    (again,) = run.info["resumed"]
+    (line,) = again["changes"]
+    assert line.startswith("data of Points, rows: content ")
+    assert again["data"]["size"] == 200
+    refused(parts(points), run)
+    train(parts(other), run.path, resume=True)
+    assert run.info["resumed"][1]["changes"] == []
+    # TensorBoard has it as a text at the step, and beside the hyperparameters, of which it knows one record.
+    ((step, said),) = texts(run, "changes")
+    assert (step, line in said.decode()) == (2, True)
+    assert hyperparameters(run)["changed midway"].string_value == f"at step 2 ({line})"
+    assert [step for step, _ in texts(run, "experiment")] == [0, 2]
+    assert len(texts(run, "custom_scalars__config__")) == 1
+
+
+@pytest.mark.parametrize("theirs", [lambda value: value, lambda value: abs(value) + 1], ids=["the same", "others"])
+def test_workers_compare_their_data_and_code(plugin, points, theirs):
+    class Two:
+        compiled = ()
+
+        def agree(self, values):
+            return [max(mine, theirs(mine)) for mine in values]
+
+    origins = Origins(parts(points))
+    if theirs(1.0) == 1.0:
+        origins.of_trainer(Two())
+    else:
+        with pytest.raises(ganlab.RunError, match="The workers have not all the same data and code"):
+            origins.of_trainer(Two())
+
+
+def test_another_environment_is_reported_and_no_reason_to_refuse(run, points, capsys, monkeypatch):
+    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")
+    origin = run.info["provenance"]
+    origin["environment"] |= {"tensorflow": "1.0.0", "threads in an operation": 77, "\x1b[2J": "\x1b[2J"}
+    run.update(provenance=origin)
+    train(parts(points), run.path, resume=True)
+    said = capsys.readouterr().err
+    assert "tensorflow: '1.0.0', and now '2." in said
+    assert "threads in an operation: 77, and now " in said
+    assert "TF_ENABLE_ONEDNN_OPTS: not there, and now '0'" in said
+    assert "\x1b[2J" not in said
+    (again,) = run.info["resumed"]
+    assert "threads in an operation: 77" in "".join(again["environment_changes"])
+    assert again["environment"]["TF_ENABLE_ONEDNN_OPTS"] == "0"
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {},
+        {"data": 3, "code": [], "environment": None},
+        {"data": {}, "code": {"constraints.shrink": "\x1b[2J"}, "environment": {"keras": {"a": [[]]}}},
+    ],
+)
+def test_a_run_without_fingerprints_is_resumed_with_a_note(run, points, capsys, monkeypatch, forged):
+    origin = {name: value for name, value in run.info["provenance"].items() if name not in ("data", "code")}
+    del origin["environment"]
+    run.update(provenance={**origin, **forged}, resumed=[3, None, {"data": "x"}] if forged else [])
+    with monkeypatch.context() as patch:
+        stopped_at(patch, 3)
+        train(parts(points), run.path, resume=True)
+    said = capsys.readouterr().err
+    assert "\x1b[2J" not in said
+    if "data" not in forged or not isinstance(forged["data"], dict):
+        assert "The run does not say what its data and code were" in said
+    assert json.dumps(run.info["resumed"][-1]["data"])
+    other = points.copy()
+    other[3] = 0
+    refused(parts(other), run)

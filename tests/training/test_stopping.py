@@ -1,0 +1,32 @@
+"""Signals that ask to stop: which are taken, and which stay ignored."""
+
+import signal
+
+import pytest
+
+from ganlab.signals import STOPPING, exit_code
+from ganlab.training.stopping import signals
+
+
+def test_a_closed_terminal_stops_as_a_terminated_process_does():
+    for number in STOPPING:
+        with signals() as received:
+            signal.raise_signal(number)
+        assert received.first is number
+    assert signal.SIGHUP in STOPPING
+
+
+def test_nohup_is_heeded():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with signals() as received:
+            signal.raise_signal(signal.SIGHUP)
+        assert received.first is None
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGHUP", 129), ("SIGINT", 130), ("SIGTERM", 143), ("None", 130)])
+def test_exit_codes_are_those_of_shells(name, code):
+    assert exit_code(name) == code

@@ -1,0 +1,193 @@
+"""Evaluators and diagnostics that exit or hang: the run is saved, the culprit named, and no signal held."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from small import small
+
+import ganlab
+from ganlab.blame import plugin_code
+from ganlab.errors import PluginError, TrainingFailedError
+from ganlab.training import train, watching
+from ganlab.training.checkpoints import Checkpoints
+from ganlab.training.stopping import StoppedError, signals
+from ganlab.training.watching import OverdueError, Watch
+
+
+class Odd(ganlab.Evaluator):
+    """Behaves at step 2 as it is told."""
+
+    def __init__(self, does):
+        self._does = does
+
+    def evaluate(self, sample, dataset, run):
+        if run and Checkpoints(run.path / "checkpoints").all():
+            self._does()
+        return {"one": 1.0}
+
+
+def raising(error):
+    def does():
+        raise error
+
+    return does
+
+
+class Oddity(BaseException):
+    pass
+
+
+def run_of(folder, does):
+    ganlab_odd = Odd(does)
+    return train(small(steps=6, evaluate_every=3, checkpoint_every=2, evaluators=[ganlab_odd]), folder)
+
+
+@pytest.mark.usefixtures("cpus")
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (SystemExit(0), "evaluators.odd failed in evaluate: SystemExit: 0"),
+        (SystemExit(), "evaluators.odd failed in evaluate: SystemExit"),
+        (Oddity("x"), "evaluators.odd failed in evaluate: Oddity: x"),
+        (KeyboardInterrupt(), "a plugin raised KeyboardInterrupt"),
+    ],
+)
+def test_an_evaluator_that_exits_fails_the_run_with_a_word_and_a_checkpoint(error, said, tmp_path):
+    with pytest.raises(TrainingFailedError) as caught:
+        run_of(tmp_path / "run", raising(error))
+    assert f"Training failed after step 3: {said}" in str(caught.value)
+    run = ganlab.Run(tmp_path / "run")
+    assert run.info["status"] == "failed"
+    assert Checkpoints(run.path / "checkpoints").latest().step == 3
+
+
+@pytest.mark.usefixtures("cpus")
+def test_an_evaluator_that_hangs_has_a_limit(tmp_path, monkeypatch):
+    monkeypatch.setenv("GANLAB_EVALUATOR_SECONDS", "0.5")
+    begun = time.monotonic()
+    with pytest.raises(
+        TrainingFailedError, match=r"evaluators\.odd has not answered for \d s in evaluate; the limit is"
+    ):
+        run_of(tmp_path / "run", lambda: time.sleep(600))
+    assert time.monotonic() - begun < 100
+    assert ganlab.Run(tmp_path / "run").info["status"] == "failed"
+    assert Checkpoints(tmp_path / "run" / "checkpoints").latest().step == 3
+
+
+def test_plugins_that_exit_are_named_wherever_they_run():
+    with (
+        pytest.raises(PluginError, match=r"features\.x failed in features: SystemExit: 3"),
+        plugin_code("features.x", "features"),
+    ):
+        sys.exit(3)
+    for passing in (KeyboardInterrupt, StoppedError, OverdueError):
+        with pytest.raises(passing), plugin_code("features.x", "features"):
+            raise passing
+
+
+@pytest.fixture
+def ended(monkeypatch):
+    """Takes the end of the process for the end of a thread."""
+    codes = []
+
+    def end(code):
+        codes.append(code)
+        raise SystemExit
+
+    monkeypatch.setattr(os, "_exit", end)
+    monkeypatch.setattr(watching, "STOPPING_SECONDS", 0.3)
+    return codes
+
+
+def deaf(seconds):
+    """Waits, whatever comes."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        try:
+            time.sleep(0.02)
+        except BaseException:
+            continue
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_signal_that_a_plugin_swallows_ends_the_process_from_outside(ended):
+    left, said = [], []
+    with signals() as received:
+        watch = Watch(received, said.append, alone=True)
+        with watch.over(lambda *how: left.append(how)), received.leaving(True):
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM)).start()
+            with plugin_code("evaluators.deaf", "evaluate"):
+                deaf(2)
+    assert (ended, left) == ([143], [("interrupted", "SIGTERM")])
+    assert "evaluators.deaf has not answered for " in said[0]
+    assert "heeds no SIGTERM: saving and leaving without it" in said[0]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_limit_that_a_plugin_swallows_does_too(ended, monkeypatch):
+    monkeypatch.setenv("GANLAB_EVALUATOR_SECONDS", "0.1")
+    left, said = [], []
+    with signals() as received, Watch(received, said.append, alone=True).over(lambda *how: left.append(how)):
+        with plugin_code("diagnostics.deaf", "look"):
+            deaf(2)
+        assert received.first is None
+    assert (ended, left) == ([1], [("failed", None)])
+    assert "diagnostics.deaf has not answered" in said[-1]
+
+
+def test_what_answers_in_time_is_left_alone(ended, monkeypatch):
+    monkeypatch.setenv("GANLAB_EVALUATOR_SECONDS", "0.5")
+    said = []
+    with signals() as received, Watch(received, said.append, alone=True).over(lambda *how: said.append(how)):
+        for _ in range(4):
+            with plugin_code("evaluators.a", "evaluate"):  # the limit is for each
+                time.sleep(0.25)
+    assert (ended, said) == ([], [])
+
+
+SCRIPT = """
+import ctypes, sys, threading
+sys.path[:0] = [{tests!r}]
+from small import small
+import ganlab
+from ganlab.training import train
+
+class Frozen(ganlab.Evaluator):
+    "Waits in compiled code, where Python handles no signal."
+    def evaluate(self, sample, dataset, run):
+        if run is not None:
+            mutex, lock = ctypes.create_string_buffer(64), ctypes.CDLL(None).pthread_mutex_lock
+            # A signal that comes before the second lock is one that Python handles.
+            threading.Timer(1, print, ["frozen"], {{"flush": True}}).start()
+            lock(mutex)
+            lock(mutex)
+        return {{}}
+
+train(small(0, steps=4, evaluate_every=2, evaluators=[Frozen()]), sys.argv[1])
+"""
+
+
+@pytest.mark.slow
+def test_sigterm_to_a_run_that_waits_in_compiled_code(tmp_path):
+    script = SCRIPT.format(tests=str(Path(__file__).parent))
+    words = [sys.executable, "-c", script, str(tmp_path / "run")]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline() == "frozen\n"
+        process.terminate()
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 143
+    assert "evaluators.frozen has not answered for" in " ".join(said.split())
+    run = ganlab.Run(tmp_path / "run")
+    assert (run.info["status"], run.info["signal"], run.info["step"]) == ("interrupted", "SIGTERM", 2)
+    checkpoint = Checkpoints(run.path / "checkpoints").latest()
+    assert (checkpoint.step, checkpoint.damage()) == (2, None)
+    assert not (run.path / "lock.json").exists()
