@@ -20,9 +20,7 @@ from ganlab.errors import (
     TrainingFailedError,
     nearest,
 )
-from ganlab.hookspecs import CONTRACT, hookimpl
-from ganlab.plugins import component, use_plugin_file
-from ganlab.roles import (
+from ganlab.interfaces import (
     Architecture,
     Batch,
     Choices,
@@ -44,6 +42,8 @@ from ganlab.roles import (
     Replica,
     Search,
 )
+from ganlab.interfaces.hookspecs import CONTRACT, hookimpl
+from ganlab.plugins.manager import component, use_plugin_file
 from ganlab.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -63,42 +63,25 @@ if TYPE_CHECKING:
     )
     from ganlab.comparing import compare
     from ganlab.composition import Experiment, experiment
-    from ganlab.runs import Run
-    from ganlab.training import train
+    from ganlab.run import Run, train
 
-# By name, the module that it is in, or is.
+# Names that are loaded when they are first used, with their modules; every other lazy name is a module of ganlab's.
 _LAZY = {
     "compare": "ganlab.comparing",
     "Experiment": "ganlab.composition",
     "experiment": "ganlab.composition",
-    "Run": "ganlab.runs",
-    "train": "ganlab.training",
-    **{
-        name: f"ganlab.{name}"
-        for name in (
-            "comparing",
-            "errors",
-            "exporting",
-            "fingerprints",
-            "functional",
-            "layers",
-            "lazy",
-            "lipschitz",
-            "pictures",
-            "roles",
-            "testing",
-            "transport",
-        )
-    },
+    "Run": "ganlab.run",
+    "train": "ganlab.run",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
+    if name not in __all__:
         near = "" if name.startswith("_") else nearest(name, __all__)
         raise AttributeError(f"module 'ganlab' has no attribute {name!r}.{near}")
-    module = importlib.import_module(_LAZY[name])
-    return module if _LAZY[name] == f"ganlab.{name}" else getattr(module, name)
+    if name in _LAZY:
+        return getattr(importlib.import_module(_LAZY[name]), name)
+    return importlib.import_module(f"ganlab.{name}")
 
 
 def __dir__() -> list[str]:

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
-from ganlab.blame import plugin_code
 from ganlab.errors import ConfigError, ContractError, IncompatibleError
-from ganlab.plugins import component
-from ganlab.recipes import Recipe, described, recipe_of, selector_of
-from ganlab.roles import Architecture, Constraint, Dataset, Diagnostic, Evaluator, Loss
+from ganlab.interfaces import Architecture, Constraint, Dataset, Diagnostic, Evaluator, Loss
+from ganlab.plugins.blame import plugin_code
+from ganlab.plugins.manager import component
+from ganlab.plugins.recipes import Recipe, described, recipe_of, selector_of
 
 if TYPE_CHECKING:
     import keras

@@ -13,12 +13,9 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from ganlab.roles import Dataset
 
 _SECONDS = 2.0  # after which no further block is read
 _ROWS = 4096  # at most
@@ -30,14 +27,14 @@ _PARTS = 16
 _ENDLESS_ROWS = 256
 
 
-def of_examples(dataset: Dataset) -> dict[str, Any]:
+def of_examples(dataset: Any) -> dict[str, Any]:
     """The fingerprint of any dataset, by asking for some of its examples and their labels.
 
     At most 4096 examples and 64 MiB, for about two seconds; of a set that never ends, its first 256. A set whose
     examples cannot be read has a fingerprint without them: training says what is wrong.
 
     Args:
-        dataset: The dataset.
+        dataset: The `ganlab.Dataset`.
 
     Returns:
         `shape`, `size`, `classes`, `dtype`, and the hashes `rows` and, with classes, `labels`.

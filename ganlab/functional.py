@@ -15,7 +15,7 @@ from ganlab.lazy import tensorflow as tf
 if TYPE_CHECKING:
     import keras
 
-    from ganlab.roles.constraint import Critic
+    from ganlab.interfaces.constraint import Critic
 
 # Under the square root: its gradient is finite at zero, where the norm reads 1e-6, and elsewhere rounding hides it.
 _TINY = 1e-12

@@ -7,14 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ganlab.telemetry.pictures import (
-    FAKE,
-    REAL,
-    axes_of,
-    draw_points,
-    heights_over,
-    square_around,
-)
+from ganlab.telemetry.plots import FAKE, REAL, axes_of, draw_points, heights_over, square_around
 
 _COLOURS = (FAKE, REAL, "#2a8c5a", "#a03070")
 _HALF_LEVELS = 12

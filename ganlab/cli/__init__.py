@@ -10,31 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ganlab import __version__
 from ganlab.cli.messages import say, take_any_name, told, told_line, warn_plainly
 from ganlab.cli.process import finish, open_streams
 from ganlab.errors import GanlabError, TrainingFailedError, nearest
-from ganlab.terminal import lines
+from ganlab.plugins.command_names import COMMAND_NAMES
+from ganlab.support.terminal import lines
+from ganlab.version import __version__
 
 if TYPE_CHECKING:
     from ganlab.cli.plugin_commands import Added
 
 # Command name to the module that has a click command of that name.
-COMMANDS = {
-    "run": "ganlab.cli.run",
-    "sweep": "ganlab.cli.sweep",
-    "evaluate": "ganlab.cli.evaluate",
-    "sample": "ganlab.cli.sample",
-    "export": "ganlab.cli.export",
-    "runs": "ganlab.cli.runs",
-    "plugins": "ganlab.cli.plugins",
-    "config": "ganlab.cli.config",
-    "tensorboard": "ganlab.cli.tensorboard",
-    "compare": "ganlab.cli.compare",
-    "doctor": "ganlab.cli.doctor",
-    "verify": "ganlab.cli.verify",
-    "completion": "ganlab.cli.completion",
-}
+COMMANDS = {name: f"ganlab.cli.{name}" for name in COMMAND_NAMES}
 _ADDED = "ganlab.cli.added"
 USER_ERROR, FAILED, INTERRUPTED = 2, 1, 130
 

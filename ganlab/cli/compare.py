@@ -10,7 +10,7 @@ import click
 from ganlab.cli.messages import say
 from ganlab.cli.tables import table_console
 from ganlab.errors import RunError
-from ganlab.terminal import line
+from ganlab.support.terminal import line
 
 
 @click.command("compare")
@@ -81,7 +81,7 @@ def compare(
 
 
 def _write(path: Path, text: str) -> None:
-    from ganlab.runs.run import write_atomically
+    from ganlab.runs.directory import write_atomically
 
     try:
         write_atomically(path, text)

@@ -12,9 +12,9 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from ganlab.paths import walk
-from ganlab.plugins import GROUP
-from ganlab.terminal import line
+from ganlab.plugins.manager import GROUP
+from ganlab.support.paths import walk
+from ganlab.support.terminal import line
 
 Completer = Callable[[click.Context, str], Iterable[CompletionItem | str]]
 
@@ -85,7 +85,7 @@ def run_settings(ctx: click.Context, incomplete: str) -> Iterator[str]:
 
 def settings(ctx: click.Context, incomplete: str) -> Iterator[str]:
     """Names of settings up to their next dot, and whole ones with `=`."""
-    from ganlab.config.names import EXPERIMENT, Names
+    from ganlab.config.registry import EXPERIMENT, Names
 
     names = Names(_installed())
     found: dict[str, None] = {}
@@ -112,8 +112,8 @@ def components(ctx: click.Context, incomplete: str, *, kind: str | None = None) 
 
 def explained(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem | str]:
     """Names of components with their kinds, and the tags of metrics."""
-    from ganlab.config.metrics import metric_names
-    from ganlab.config.names import Names
+    from ganlab.config.metric_help import metric_names
+    from ganlab.config.registry import Names
 
     yield from components(ctx, incomplete)
     yield from metric_names(Names(_installed()))
@@ -189,7 +189,7 @@ def _completed(complete: Completer, ctx: click.Context, incomplete: str) -> list
 
 def _installed() -> Any:
     """The plugins that are installed; a file beside an experiment is not executed for TAB."""
-    from ganlab.plugins import discover
+    from ganlab.plugins.manager import discover
 
     return discover()
 
@@ -203,7 +203,7 @@ def _given(ctx: click.Context) -> list[str]:
 def _some_run(ctx: click.Context) -> dict[str, Any]:
     """The run.json of a run that the command names, or of the latest run that can be read."""
     from ganlab.errors import GanlabError
-    from ganlab.runs import Run
+    from ganlab.run import Run
 
     found = [path for root in _given(ctx) or ["runs"] for path in _runs(root)]
     for path in sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)[:_TRIED]:

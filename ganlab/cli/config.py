@@ -11,22 +11,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ganlab.cli.messages import say
-from ganlab.cli.options import (
-    BESIDE_GIN,
-    HERE,
-    experiment_options,
-    plugin_file_in,
-    plugin_options,
-    read_experiment,
-    use_plugins,
-)
+from ganlab.cli.options import BESIDE_GIN, HERE, experiment_options, plugin_options
 from ganlab.errors import ConfigError
+from ganlab.runs.experiment_source import plugin_file_in, read_experiment, use_plugins
 from ganlab.telemetry.jsonl import to_json
 
 if TYPE_CHECKING:
-    from ganlab.config.metrics import MetricHelp
-    from ganlab.config.names import Names
-    from ganlab.plugins import Plugins
+    from ganlab.config.metric_help import MetricHelp
+    from ganlab.config.registry import Names
+    from ganlab.plugins.manager import Plugins
 
 
 @click.group("config")
@@ -73,8 +66,8 @@ def explain(name: str, no_plugin: tuple[str, ...], plugin_file: Path | None, as_
     ganlab config explain critic/loss
     ganlab config explain constraints/gradient_penalty/slope
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
-    from ganlab.config.metrics import explain_metric, metric_names
-    from ganlab.config.names import EXPERIMENT, Names
+    from ganlab.config.metric_help import explain_metric, metric_names
+    from ganlab.config.registry import EXPERIMENT, Names
 
     found = use_plugins(no_plugin, plugin_file or plugin_file_in(Path()))
     names = Names(found)
@@ -97,7 +90,7 @@ def explain(name: str, no_plugin: tuple[str, ...], plugin_file: Path | None, as_
 
 
 def _component(name: str, names: Names) -> str:
-    from ganlab.config.metrics import ending
+    from ganlab.config.metric_help import ending
 
     try:
         return names.component(name)

@@ -168,8 +168,8 @@ def probe_devices() -> dict[str, Any]:
 
 def plugin_findings() -> Iterator[Finding]:
     """Which plugins load, and which do not get along."""
-    from ganlab import plugins
     from ganlab.errors import PluginError
+    from ganlab.plugins import manager as plugins
 
     try:
         current = plugins.current()

@@ -10,12 +10,13 @@ from pathlib import Path
 import click
 
 from ganlab.cli.messages import say
-from ganlab.cli.options import OF_THE_RUN, plugin_options, use_plugins
-from ganlab.cli.quiet import start_tensorflow
+from ganlab.cli.options import OF_THE_RUN, plugin_options
+from ganlab.cli.start_tensorflow import start_tensorflow
 from ganlab.cli.tables import cell, table_console
 from ganlab.errors import ConfigError
-from ganlab.importing import printing_to_stderr
-from ganlab.terminal import line
+from ganlab.plugins.import_guard import printing_to_stderr
+from ganlab.runs.experiment_source import use_plugins
+from ganlab.support.terminal import line
 
 
 @click.command("evaluate")
@@ -61,7 +62,7 @@ def evaluate(
     ganlab evaluate RUN --evaluator kid --param 'evaluators.kid.features=@features.classifier()'
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
     from ganlab.config import overrides
-    from ganlab.runs import Run
+    from ganlab.run import Run
     from ganlab.runs.health import complaints_of, name_of
     from ganlab.runs.lock import locked
 
@@ -80,7 +81,7 @@ def evaluate(
         start_tensorflow()
         from ganlab.composition import make, unique_names
         from ganlab.training.evaluation import diagnosed
-        from ganlab.training.reading import find_checkpoint
+        from ganlab.training.loading import find_checkpoint
 
         step = find_checkpoint(measured, checkpoint).step
         if save and step != find_checkpoint(measured).step:

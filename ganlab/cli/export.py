@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 from ganlab.cli.messages import say
-from ganlab.cli.options import OF_THE_RUN, plugin_options, use_plugins
-from ganlab.cli.quiet import start_tensorflow
+from ganlab.cli.options import OF_THE_RUN, plugin_options
+from ganlab.cli.start_tensorflow import start_tensorflow
 from ganlab.exporting import FORMATS
+from ganlab.runs.experiment_source import use_plugins
 
 
 @click.command("export")
@@ -52,8 +53,8 @@ def export(
     ganlab export RUN -o generator --format keras --checkpoint 5000
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
     from ganlab.lazy import require
-    from ganlab.runs import Run
-    from ganlab.runs.writing import check_free
+    from ganlab.run import Run
+    from ganlab.support.atomic import check_free
 
     check_free(output)
     exported = Run(run)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ganlab.terminal import line, lines
+from ganlab.support.terminal import line, lines
 
 # Letters of a line of a message, and of its end where it is longer: a value may be a file's whole content.
 _LONGEST, _END = 1500, 300

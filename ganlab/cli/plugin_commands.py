@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 
-from ganlab import plugins
-from ganlab.cli.options import plugin_file_in
-from ganlab.importing import printing_to_stderr
-from ganlab.offers import Plugin, reason_of
+from ganlab.plugins import manager as plugins
+from ganlab.plugins.catalog import Plugin, reason_of
+from ganlab.plugins.import_guard import printing_to_stderr
+from ganlab.runs.experiment_source import plugin_file_in
 
 HOOK = "ganlab_register_commands"
 

@@ -81,8 +81,8 @@ def _child(own: Sequence[str], writing: int) -> None:
     def say(**what: Any) -> None:
         os.write(writing, json.dumps(what).encode() + b"\n")
 
-    from ganlab import plugins
     from ganlab.cli import plugin_commands
+    from ganlab.plugins import manager as plugins
 
     found = plugins._current
     if found is None:
@@ -101,9 +101,9 @@ def _candidates() -> Iterator[Any]:
     """The places of plugins whose source has the hook's name, or is not known."""
     from pathlib import Path
 
-    from ganlab.cli.options import plugin_file_in
     from ganlab.cli.plugin_commands import HOOK
-    from ganlab.places import places
+    from ganlab.plugins.discovery import places
+    from ganlab.runs.experiment_source import plugin_file_in
 
     local = plugin_file_in(Path())
     for place in places(local=local.resolve() if local else None):

@@ -12,10 +12,11 @@ import click
 
 from ganlab.cli import plugin_commands
 from ganlab.cli.messages import say
-from ganlab.cli.options import HERE, plugin_file_in, plugin_options, use_plugins
+from ganlab.cli.options import HERE, plugin_options
 from ganlab.cli.subcommands import Subcommands
 from ganlab.cli.tables import cell, table_console
-from ganlab.plugins import KINDS, Component, Plugin, Plugins
+from ganlab.plugins.manager import KINDS, Component, Plugin, Plugins
+from ganlab.runs.experiment_source import plugin_file_in, use_plugins
 
 
 class _Plugins(Subcommands):

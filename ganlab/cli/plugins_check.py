@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ganlab.cli.messages import say
-from ganlab.cli.options import HERE, plugin_file_in, plugin_options, use_plugins
+from ganlab.cli.options import HERE, plugin_options
 from ganlab.cli.tables import cell, table_console
 from ganlab.errors import MissingDependencyError, PluginError, nearest
-from ganlab.importing import printing_to_stderr
-from ganlab.plugins import KINDS, LOCAL_MODULE, UNUSABLE, Component, Plugins
-from ganlab.testing.checking import Checked
+from ganlab.plugins.import_guard import printing_to_stderr
+from ganlab.plugins.manager import KINDS, LOCAL_MODULE, UNUSABLE, Component, Plugins
+from ganlab.runs.experiment_source import plugin_file_in, use_plugins
+from ganlab.testing.check_process import Checked
 from ganlab.testing.settings import settings
 
 if TYPE_CHECKING:
@@ -215,7 +216,7 @@ def _checked(components: Sequence[Component], asked: Mapping[str, Any]) -> Itera
         "report": writing,
     }
     # -P: the working directory is no place for modules, as under the command itself.
-    command = [sys.executable, "-P", "-m", "ganlab.testing.checking", json.dumps(specification)]
+    command = [sys.executable, "-P", "-m", "ganlab.testing.check_process", json.dumps(specification)]
     environment = {"TF_CPP_MIN_LOG_LEVEL": "3", **os.environ, "CUDA_VISIBLE_DEVICES": "-1"}
     waiting = [f"{component.kind}.{component.name}" for component in components]
     with tempfile.TemporaryFile() as said:

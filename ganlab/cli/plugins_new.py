@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from ganlab.authoring import OTHERS, TEMPLATES, new_plugin
 from ganlab.cli.messages import say
+from ganlab.scaffold import OTHERS, TEMPLATES, new_plugin
 
 
 @click.command("new")

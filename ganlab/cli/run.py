@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ganlab.cli.messages import say
-from ganlab.cli.options import BESIDE_GIN, experiment_options, plugin_options, read_experiment, use_plugins
+from ganlab.cli.options import BESIDE_GIN, experiment_options, plugin_options
 from ganlab.cli.process import unheard
-from ganlab.cli.quiet import start_tensorflow
-from ganlab.signals import exit_code
-from ganlab.terminal import line
+from ganlab.cli.start_tensorflow import start_tensorflow
+from ganlab.runs.experiment_source import read_experiment, use_plugins
+from ganlab.support.signals import exit_code
+from ganlab.support.terminal import line
 
 if TYPE_CHECKING:
-    from ganlab.recipes import Recipe
-    from ganlab.runs import Run
+    from ganlab.plugins.recipes import Recipe
+    from ganlab.run import Run
 
 
 @click.command("run")
@@ -129,7 +130,7 @@ def _resumed(
     plugin_file: Path | None,
 ) -> Recipe:
     """The run's own experiment, or that of the files that are given; whether it may be another one is checked later."""
-    from ganlab.runs import Run
+    from ganlab.run import Run
 
     resumed = Run(path)
     if gin_files:
@@ -148,12 +149,12 @@ def _train(recipe: Recipe, path: Path, *, resume: bool, allow_changes: bool) -> 
     from ganlab.composition import compose
 
     if resume:
-        from ganlab.runs import Run
+        from ganlab.run import Run
         from ganlab.runs.resuming import check_resumable
 
         check_resumable(Run(path), recipe, allow_changes=allow_changes)  # before TensorFlow, which takes seconds
     start_tensorflow()
-    from ganlab.training import train
+    from ganlab.run import train
 
     experiment = compose(recipe)
     trained: Run = train(experiment, path, resume=resume, allow_changes=allow_changes, console=True)

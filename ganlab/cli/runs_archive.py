@@ -11,10 +11,10 @@ from typing import Any
 import click
 
 from ganlab.cli.messages import say
-from ganlab.cli.words import counted, from_bytes, in_bytes
 from ganlab.runs import archiving
-from ganlab.signals import handling
-from ganlab.terminal import line
+from ganlab.support.formatting import counted, from_bytes, in_bytes
+from ganlab.support.signals import handling
+from ganlab.support.terminal import line
 
 _LIMITS = archiving.Limits()
 

@@ -12,12 +12,12 @@ import click
 
 from ganlab.cli.messages import say
 from ganlab.cli.tables import cell, table_console
-from ganlab.cli.words import in_bytes, in_time
 from ganlab.errors import RunError
 from ganlab.runs.changes import MARK
 from ganlab.runs.health import in_brief
 from ganlab.runs.listing import STATUSES, Listed, listed
-from ganlab.terminal import line
+from ganlab.support.formatting import in_bytes, in_time
+from ganlab.support.terminal import line
 
 # Letters of a cell: longer is no name that a reader wants to see whole.
 _LONGEST = 300

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from ganlab.cli.messages import confirm, say
-from ganlab.cli.words import counted, in_bytes
 from ganlab.runs.removing import removable, remove, weight
-from ganlab.terminal import line
+from ganlab.support.formatting import counted, in_bytes
+from ganlab.support.terminal import line
 
 
 @click.command("rm")

@@ -12,15 +12,15 @@ from typing import Any
 import click
 
 from ganlab.cli.messages import say
-from ganlab.cli.words import counted, in_bytes, in_time
 from ganlab.errors import RunError
-from ganlab.runs import Run
+from ganlab.run import Run
 from ganlab.runs.changes import changes_of
-from ganlab.runs.checking import check_fields
+from ganlab.runs.directory import INFO
+from ganlab.runs.fields import check_fields
 from ganlab.runs.growth import Growth, growth
 from ganlab.runs.listing import checkpoint_steps, size_on_disk, started_at, status_of
-from ganlab.runs.run import INFO
-from ganlab.terminal import line
+from ganlab.support.formatting import counted, in_bytes, in_time
+from ganlab.support.terminal import line
 
 # More figures than a screen has are for --json.
 _MOST = 30

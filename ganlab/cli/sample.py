@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from ganlab.cli.messages import say
-from ganlab.cli.options import OF_THE_RUN, plugin_options, use_plugins
-from ganlab.cli.quiet import start_tensorflow
-from ganlab.terminal import line
+from ganlab.cli.options import OF_THE_RUN, plugin_options
+from ganlab.cli.start_tensorflow import start_tensorflow
+from ganlab.runs.experiment_source import use_plugins
+from ganlab.support.terminal import line
 
 if TYPE_CHECKING:
     from ganlab.exporting import Drawn
@@ -71,7 +72,7 @@ def sample(
     ganlab sample RUN --interpolate --rows 6 --columns 12 -o ways.png
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
     from ganlab.exporting.pictures import are_points, check_picture, picture
-    from ganlab.runs import Run
+    from ganlab.run import Run
 
     drawing = output.suffix.lower() == ".png"
     _check_options(output, count, rows, columns, interpolate, drawing)
@@ -120,7 +121,7 @@ def _check_options(
 def _write(output: Path, drawn: Drawn, png: bytes | None) -> None:
     import numpy as np
 
-    from ganlab.runs.writing import new_file
+    from ganlab.support.atomic import new_file
 
     with new_file(output) as file:
         if png is not None:

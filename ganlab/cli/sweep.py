@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ganlab import __version__
 from ganlab.cli.durations import Duration
 from ganlab.cli.messages import say
-from ganlab.cli.options import BESIDE_GIN, experiment_options, plugin_options, use_plugins
+from ganlab.cli.options import BESIDE_GIN, experiment_options, plugin_options
 from ganlab.cli.process import unheard
 from ganlab.cli.sweep_output import print_end, print_plan, shown
 from ganlab.errors import ConfigError
-from ganlab.signals import exit_code, handling
+from ganlab.runs.experiment_source import use_plugins
+from ganlab.support.signals import exit_code, handling
+from ganlab.version import __version__
 
 if TYPE_CHECKING:
-    from ganlab.roles import Launcher, Search
+    from ganlab.interfaces import Launcher, Search
     from ganlab.sweeps import Configuration, Sweep
 
 # What describes a sweep, and so cannot be said again when it goes on.
@@ -192,7 +193,7 @@ def _described(asked: dict[str, Any], search: Search) -> tuple[list[dict[str, An
     """All proposals and configurations, or none where the search makes them as results come in; all is checked."""
     from ganlab.config import load_variant
     from ganlab.sweeps import Configurations, check, check_used, parse_space, plan
-    from ganlab.sweeps.asking import start
+    from ganlab.sweeps.search_driver import start
 
     space = parse_space(asked["grid"], asked["range"])
     if not asked["seeds"]:
@@ -209,8 +210,8 @@ def _described(asked: dict[str, Any], search: Search) -> tuple[list[dict[str, An
 
 def _place(params: Mapping[str, Any], asked: Mapping[str, Any]) -> Path:
     """Where a new sweep goes, once it is known that it can."""
-    from ganlab.paths import as_name
-    from ganlab.runs.checking import check_name, check_place
+    from ganlab.runs.fields import check_name, check_place
+    from ganlab.support.paths import as_name
     from ganlab.sweeps import Sweep
 
     name = params["name"]
@@ -316,8 +317,8 @@ def _asking(found: Sweep, search: Search | None) -> Any:
 
 
 def _made(role: str, asked: Mapping[str, Any]) -> Any:
-    from ganlab import component
     from ganlab.config import arguments
+    from ganlab.plugins.manager import component
 
     kind, name = {"launcher": "launchers", "search": "searches"}[role], asked[role]
     return component(kind, name)(**arguments(kind, name, asked[f"{role}_options"], f"--{role}-option"))
@@ -325,7 +326,7 @@ def _made(role: str, asked: Mapping[str, Any]) -> Any:
 
 def _plugin_file() -> str | None:
     """The plugin in one file that is in use, for trials, beside whose experiment files none lies."""
-    from ganlab.plugins import LOCAL_MODULE, current
+    from ganlab.plugins.manager import LOCAL_MODULE, current
 
     return next((row.distribution for row in current().rows if row.name == LOCAL_MODULE), None)
 

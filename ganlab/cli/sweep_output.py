@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ganlab.cli.messages import say
-from ganlab.terminal import line
+from ganlab.support.terminal import line
 
 if TYPE_CHECKING:
     from ganlab.sweeps import Configuration, Sweep, Trial
@@ -49,8 +49,8 @@ def print_end(found: Sweep, trials: Sequence[Trial], *, interrupted: bool, as_js
 
 def _complaints(trials: Sequence[Trial]) -> Iterator[str]:
     """A line for each name that complains at the end of trials: how many they are, and its words on the first."""
-    from ganlab.cli.words import counted
     from ganlab.runs.health import name_of
+    from ganlab.support.formatting import counted
 
     groups: dict[str, dict[str, str]] = {}
     for trial in trials:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ganlab.terminal import lines
+from ganlab.support.terminal import lines
 
 if TYPE_CHECKING:
     from rich.console import Console

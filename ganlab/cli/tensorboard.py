@@ -18,11 +18,11 @@ import click
 
 from ganlab.cli.messages import say
 from ganlab.errors import RunError
-from ganlab.signals import handling
-from ganlab.terminal import line
+from ganlab.support.signals import handling
+from ganlab.support.terminal import line
 
 if TYPE_CHECKING:
-    from ganlab.telemetry.logfolder import LogFolder
+    from ganlab.tensorboard.logfolder import LogFolder
 
 # TensorBoard keeps 10 pictures a tag by default; the pictures of a whole run are worth having.
 _IMAGES = 200
@@ -43,7 +43,7 @@ def tensorboard(runs: tuple[str, ...], port: int | None, host: str | None, open_
     Runs are called by what differs between them. HParams compares their settings and results. A run that starts
     later appears within seconds.
     """
-    from ganlab.telemetry.logfolder import LogFolder
+    from ganlab.tensorboard.logfolder import LogFolder
 
     runs = runs or ("runs",)
     check_runs(runs)
@@ -114,7 +114,7 @@ def launch(folder: Path, port: int | None, host: str | None, *, title: str) -> s
     from tensorboard.plugins.custom_scalar.custom_scalars_plugin import CustomScalarsPlugin
     from tensorboard.plugins.hparams.hparams_plugin import HParamsPlugin
 
-    from ganlab.telemetry.tabs import ComparingHParams, MarkedCustomScalars
+    from ganlab.tensorboard.tabs import ComparingHParams, MarkedCustomScalars
 
     ours = {HParamsPlugin: ComparingHParams, CustomScalarsPlugin: MarkedCustomScalars}
     arguments = ["tensorboard", "--logdir", str(folder), "--samples_per_plugin", f"images={_IMAGES}"]

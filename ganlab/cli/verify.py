@@ -15,9 +15,10 @@ import click
 from click.core import ParameterSource
 
 from ganlab.cli.messages import say
-from ganlab.cli.options import BESIDE_GIN, experiment_options, plugin_options, read_experiment, use_plugins
+from ganlab.cli.options import BESIDE_GIN, experiment_options, plugin_options
 from ganlab.cli.tables import cell, table_console
 from ganlab.errors import IncompatibleError
+from ganlab.runs.experiment_source import read_experiment, use_plugins
 from ganlab.verification import CHECKS, Options, Row, Source, run
 from ganlab.verification.tpu.chips import topology as tpu_topology
 

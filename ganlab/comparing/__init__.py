@@ -3,8 +3,8 @@
 from ganlab.comparing.comparison import Comparison, compare
 from ganlab.comparing.configurations import Configuration
 from ganlab.comparing.curves import Curve
+from ganlab.comparing.loaded_runs import RunSummary
 from ganlab.comparing.metrics import Metric
-from ganlab.comparing.reading import RunSummary
 from ganlab.comparing.statistics import Estimate, Improvement
 
 __all__ = ["Comparison", "Configuration", "Curve", "Estimate", "Improvement", "Metric", "RunSummary", "compare"]

@@ -15,11 +15,11 @@ from ganlab.comparing.configurations import (
     pooled_sentence,
     reference,
 )
+from ganlab.comparing.loaded_runs import RunSummary, read_runs, with_rows, without_reruns
 from ganlab.comparing.metrics import Metric, default_metrics, left_out, measured_apart, named_metrics
-from ganlab.comparing.reading import RunSummary, read_runs, with_rows, without_reruns
-from ganlab.comparing.states import diverged, last_value, states
 from ganlab.comparing.statistics import Estimate, Improvement, estimate, improvement
 from ganlab.comparing.verdicts import verdicts
+from ganlab.comparing.warnings import diverged, last_value, states
 from ganlab.errors import RunError
 from ganlab.runs.naming import Scalar
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ganlab.comparing.naming import listed, resolve, shortened
-from ganlab.comparing.reading import RunSummary
+from ganlab.comparing.labels import listed, resolve, shortened
+from ganlab.comparing.loaded_runs import RunSummary
 from ganlab.errors import ConfigError, nearest
 from ganlab.runs.naming import SEED, Scalar, described, differing, setting
 

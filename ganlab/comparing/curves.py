@@ -9,8 +9,8 @@ import numpy as np
 
 from ganlab.comparing.comparison import Comparison
 from ganlab.comparing.configurations import Configuration
-from ganlab.comparing.rows import read_series
-from ganlab.runs.run import METRICS
+from ganlab.comparing.metric_rows import read_series
+from ganlab.runs.directory import METRICS
 
 # About as many as a chart has pixels to tell apart.
 _POINTS = 300

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from ganlab.comparing.naming import listed, resolve
-from ganlab.comparing.reading import RunSummary
-from ganlab.comparing.rows import logged_tags
+from ganlab.comparing.labels import listed, resolve
+from ganlab.comparing.loaded_runs import RunSummary
+from ganlab.comparing.metric_rows import logged_tags
 from ganlab.errors import ConfigError
-from ganlab.runs.run import METRICS
+from ganlab.runs.directory import METRICS
 
 Direction = Literal["max", "min"]
 

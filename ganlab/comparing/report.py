@@ -11,8 +11,8 @@ from xml.etree import ElementTree as ET
 from ganlab.comparing import report_figures, report_tables
 from ganlab.comparing.comparison import Comparison
 from ganlab.comparing.curves import curves
-from ganlab.comparing.markup import Child, breakable, document, element
-from ganlab.comparing.origins import origins
+from ganlab.comparing.html import Child, breakable, document, element
+from ganlab.comparing.provenances import origins
 from ganlab.comparing.verdicts import RULE
 
 _NO_DIRECTION = (

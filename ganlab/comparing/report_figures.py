@@ -9,10 +9,10 @@ import numpy as np
 
 from ganlab.comparing.comparison import Comparison
 from ganlab.comparing.curves import Curve
-from ganlab.comparing.drawing import Line, chart, key
-from ganlab.comparing.markup import breakable, element
+from ganlab.comparing.html import breakable, element
 from ganlab.comparing.report_tables import named
 from ganlab.comparing.samples import embedded, newest, step_of
+from ganlab.comparing.svg import Line, chart, key
 from ganlab.comparing.table import number as number_text
 
 # More bands than these hide each other, and a longer legend the chart.

@@ -12,13 +12,13 @@ from xml.etree import ElementTree as ET
 from ganlab.comparing.axes import Scale, scale_of
 from ganlab.comparing.comparison import Comparison, Metric
 from ganlab.comparing.configurations import Configuration
-from ganlab.comparing.drawing import interval, key
-from ganlab.comparing.markup import Child, breakable, element, parts_of
-from ganlab.comparing.states import best_before, changed, health_of, warnings_in
+from ganlab.comparing.html import Child, breakable, element, parts_of
 from ganlab.comparing.statistics import Estimate, Improvement
+from ganlab.comparing.svg import interval, key
 from ganlab.comparing.table import duration, text_of
 from ganlab.comparing.table import number as number_text
 from ganlab.comparing.verdicts import in_brief
+from ganlab.comparing.warnings import best_before, changed, health_of, warnings_in
 from ganlab.runs import changes, health
 from ganlab.runs.changes import MARK
 from ganlab.runs.naming import Scalar

@@ -12,13 +12,13 @@ from rich.text import Text
 
 from ganlab.comparing.comparison import Comparison
 from ganlab.comparing.configurations import CUT, Configuration
-from ganlab.comparing.naming import shortened
-from ganlab.comparing.states import best_before, changed, diverged, health_of, unfinished, warnings_in
+from ganlab.comparing.labels import shortened
 from ganlab.comparing.statistics import Estimate
 from ganlab.comparing.verdicts import RULE, in_brief
+from ganlab.comparing.warnings import best_before, changed, diverged, health_of, unfinished, warnings_in
 from ganlab.runs.changes import MARK
 from ganlab.runs.naming import Scalar
-from ganlab.terminal import line
+from ganlab.support.terminal import line
 
 # Between columns, as rich draws them.
 _GAP = 3

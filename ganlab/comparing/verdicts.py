@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ganlab.comparing.configurations import Configuration
-from ganlab.comparing.naming import listed
+from ganlab.comparing.labels import listed
 from ganlab.comparing.ranking import LEVEL, MOST_SEEDS, POWER, least_runs
 from ganlab.comparing.statistics import Improvement
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ganlab.comparing.comparison import Comparison
 from ganlab.comparing.configurations import Configuration
-from ganlab.comparing.states import best_before, changed, diverged, ill, unfinished, warnings_in
+from ganlab.comparing.warnings import best_before, changed, diverged, ill, unfinished, warnings_in
 from ganlab.telemetry.jsonl import to_json
 
 

@@ -1,8 +1,8 @@
 """Experiment files: reading gin into recipes and writing recipes as gin. The only package that knows gin."""
 
 from ganlab.config.files import find_gin_file, shipped_gin_files
-from ganlab.config.loading import Variant, arguments, load, load_variant, takes_fractions
-from ganlab.config.writing import flatten, render
+from ganlab.config.loader import Variant, arguments, load, load_variant, takes_fractions
+from ganlab.config.serializer import flatten, render
 
 __all__ = [
     "Variant",

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from ganlab.errors import ConfigError, nearest
-from ganlab.terminal import line
+from ganlab.support.terminal import line
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ganlab.config.files import shown
 from ganlab.errors import ConfigError, RunError
-from ganlab.paths import open_inside
+from ganlab.support.paths import open_inside
 
 # An experiment is some lines. Above this it is another file, or a mistake of a program, and reading it takes minutes.
 LARGEST = 1 << 20

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ganlab import composition
-from ganlab.config.names import EXPERIMENT
-from ganlab.config.resolving import Resolver
-from ganlab.config.statements import Binding
+from ganlab.config.parser import Binding
+from ganlab.config.registry import EXPERIMENT
+from ganlab.config.resolver import Resolver
 from ganlab.errors import ConfigError
 
 

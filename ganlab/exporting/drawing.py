@@ -8,9 +8,9 @@ import numpy as np
 
 from ganlab.errors import ConfigError
 from ganlab.exporting.latents import SMALLEST_TRUNCATION, Array, spherical, truncated
-from ganlab.runs import Run
-from ganlab.training import noise
-from ganlab.training.reading import Trained, keep_precision, load_trained
+from ganlab.runs import RunDirectory
+from ganlab.training.graph import noise
+from ganlab.training.loading import Trained, keep_precision, load_trained
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,12 @@ class Drawn:
 
 
 def draw(
-    run: Run, n: int, *, seed: int | None = None, truncation: float | None = None, checkpoint: int | None = None
+    run: RunDirectory,
+    n: int,
+    *,
+    seed: int | None = None,
+    truncation: float | None = None,
+    checkpoint: int | None = None,
 ) -> Drawn:
     """Draws from the generator of a checkpoint, its average where the run keeps one.
 
@@ -55,7 +60,7 @@ def draw(
 
 
 def interpolate(
-    run: Run,
+    run: RunDirectory,
     rows: int,
     columns: int,
     *,
@@ -87,7 +92,7 @@ def interpolate(
     return Drawn(trained.sample.from_latents(latents), latents, seed, trained.step)
 
 
-def _open(run: Run, checkpoint: int | None, truncation: float | None) -> Trained:
+def _open(run: RunDirectory, checkpoint: int | None, truncation: float | None) -> Trained:
     if truncation is not None and not truncation >= SMALLEST_TRUNCATION:
         raise ConfigError(f"truncation = {truncation!r} must be at least {SMALLEST_TRUNCATION}; 0.5 to 2 are usual.")
     trained = load_trained(run, checkpoint=checkpoint)

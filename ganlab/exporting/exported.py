@@ -11,15 +11,15 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-import ganlab
 from ganlab.errors import ConfigError, IncompatibleError, nearest
 from ganlab.exporting.formats import FORMATS, Format
 from ganlab.exporting.latents import Array
 from ganlab.exporting.readme import readme
-from ganlab.runs import Run
-from ganlab.runs.writing import check_free, new_folder
+from ganlab.runs import RunDirectory
+from ganlab.support.atomic import check_free, new_folder
 from ganlab.telemetry.jsonl import to_json
-from ganlab.training.reading import Trained, keep_precision, load_trained
+from ganlab.training.loading import Trained, keep_precision, load_trained
+from ganlab.version import __version__
 
 INFO, SAMPLES, README = "export.json", "samples.npz", "README.md"
 _COUNT = 16
@@ -32,7 +32,7 @@ _PROVENANCE = ("started", "git", "python", "packages")
 
 
 def export(
-    run: Run, folder: str | os.PathLike[str], *, format: str = "saved_model", checkpoint: int | None = None
+    run: RunDirectory, folder: str | os.PathLike[str], *, format: str = "saved_model", checkpoint: int | None = None
 ) -> dict[str, Any]:
     """Writes the generator of a checkpoint, its average where the run keeps one, for use without ganlab.
 
@@ -77,7 +77,7 @@ def export(
     return told
 
 
-def _told(run: Run, trained: Trained, format: str, chosen: Format) -> dict[str, Any]:
+def _told(run: RunDirectory, trained: Trained, format: str, chosen: Format) -> dict[str, Any]:
     info = run.info
     provenance = info.get("provenance") or {}
     plugins = provenance.get("plugins") or {}
@@ -94,7 +94,7 @@ def _told(run: Run, trained: Trained, format: str, chosen: Format) -> dict[str, 
         "steps": info.get("steps"),
         "averaged": trained.averaged,
         "samples": {"file": SAMPLES, "count": _COUNT, "seed": trained.seed},
-        "written_with": {"ganlab": ganlab.__version__, "tensorflow": tf.__version__, "keras": keras.__version__},
+        "written_with": {"ganlab": __version__, "tensorflow": tf.__version__, "keras": keras.__version__},
         "settings": info.get("settings"),
         "provenance": {
             **{name: provenance.get(name) for name in _PROVENANCE},

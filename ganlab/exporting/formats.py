@@ -14,8 +14,8 @@ import tensorflow as tf
 from ganlab.errors import IncompatibleError, MissingDependencyError
 from ganlab.exporting.latents import Array
 from ganlab.lazy import require
-from ganlab.training import noise
-from ganlab.training.reading import Trained
+from ganlab.training.graph import noise
+from ganlab.training.loading import Trained
 
 # Operators that every onnxruntime since 1.12 has.
 _OPSET = 17

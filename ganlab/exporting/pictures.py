@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ganlab.composition import make
 from ganlab.errors import IncompatibleError
-from ganlab.runs import Run
-from ganlab.telemetry.pictures import FAKE, axes_of, draw_points, image_grid, scatter, square_around
+from ganlab.runs import RunDirectory
+from ganlab.telemetry.plots import FAKE, axes_of, draw_points, image_grid, scatter, square_around
 
 if TYPE_CHECKING:
     from ganlab.exporting.drawing import Drawn
@@ -35,7 +35,7 @@ def are_points(shape: Sequence[int]) -> bool:
     return tuple(shape) == (2,)
 
 
-def picture(run: Run, drawn: Drawn, *, columns: int | None = None, ways: bool = False) -> bytes:
+def picture(run: RunDirectory, drawn: Drawn, *, columns: int | None = None, ways: bool = False) -> bytes:
     """Draws samples as training does: images side by side, or points beside real ones.
 
     Args:
@@ -65,8 +65,8 @@ def picture(run: Run, drawn: Drawn, *, columns: int | None = None, ways: bool = 
     return encoded()
 
 
-def _real(run: Run) -> Any:
-    from ganlab.training.sampling import first_examples
+def _real(run: RunDirectory) -> Any:
+    from ganlab.training.graph.sampling import first_examples
 
     arguments = run.recipe().arguments
     return first_examples(make(arguments["dataset"]), _REAL, int(arguments.get("seed", 0)))

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ganlab.errors import RunError
-from ganlab.paths import open_inside, walk
+from ganlab.runs.directory import RunDirectory
 from ganlab.runs.listing import started_at
 from ganlab.runs.lock import LOCK, at_rest
-from ganlab.runs.run import Run
 from ganlab.runs.unpacking import Limits, unarchive
-from ganlab.runs.writing import new_file
+from ganlab.support.atomic import new_file
+from ganlab.support.paths import open_inside, walk
 
 __all__ = ["ENDINGS", "Archived", "Limits", "archive", "check_ending", "unarchive"]
 
@@ -65,7 +65,7 @@ def archive(paths: Sequence[Path], output: Path, *, checkpoints: bool = True) ->
         RunError: One is no run or is being trained, or the file cannot be written.
     """
     check_ending(output)
-    runs = [Run(path) for path in dict.fromkeys(path.resolve() for path in paths)]
+    runs = [RunDirectory(path) for path in dict.fromkeys(path.resolve() for path in paths)]
     for run in runs:
         if output.resolve().is_relative_to(run.path):
             raise RunError(f"{output} would be part of the run {run.path} that it archives. Write it elsewhere.")

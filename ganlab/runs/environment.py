@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ganlab.fingerprints import digest
-from ganlab.plugins import Plugin
+from ganlab.plugins.manager import Plugin
 from ganlab.runs.provenance import PACKAGES, versions
 
 # Switches of TensorFlow, XLA and the libraries below them that decide how, and in which order, numbers are added.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ganlab.telemetry.records import Record
+from ganlab.interfaces.record import Record
 
 # Metrics that grew by less have not run away.
 _MUCH = 10.0

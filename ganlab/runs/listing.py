@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from ganlab.errors import RunError
-from ganlab.paths import walk
 from ganlab.runs.changes import Change, changes_of
-from ganlab.runs.checking import check_fields
+from ganlab.runs.directory import INFO, RunDirectory, find_runs
+from ganlab.runs.fields import check_fields
 from ganlab.runs.health import complaints_of, warnings_of
 from ganlab.runs.lock import holder
-from ganlab.runs.run import INFO, Run, find_runs
+from ganlab.support.paths import walk
 
 # Of a checkpoint's name.
 _STEP_DIGITS = 19
@@ -76,7 +76,7 @@ def listed(folder: str | os.PathLike[str], status: str | None = None) -> Iterato
 def look_at(path: Path) -> Listed:
     """One run at a glance, whatever state its files are in."""
     try:
-        info = Run(path).info
+        info = RunDirectory(path).info
     except (RunError, OSError) as error:
         return Listed(path, "unreadable", bytes=size_on_disk(path), problem=str(error))
     problem = None

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from ganlab.errors import RunError
-from ganlab.parsing import parse_json
-from ganlab.paths import read_inside
-from ganlab.runs.run import Run
-from ganlab.terminal import line
+from ganlab.runs.directory import RunDirectory
+from ganlab.support.paths import read_inside
+from ganlab.support.strict_json import parse_json
+from ganlab.support.terminal import line
 
 LOCK = "lock.json"
 _BEAT_SECONDS = 5.0
@@ -38,7 +38,7 @@ _NO_FLOCK = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 
 
 @contextlib.contextmanager
-def locked(run: Run, say: Callable[[str], None] | None = None) -> Iterator[None]:
+def locked(run: RunDirectory, say: Callable[[str], None] | None = None) -> Iterator[None]:
     """Holds a run's directory until the end of the block, or of the process.
 
     Args:
@@ -80,7 +80,7 @@ def holder(path: Path) -> str | None:
 
 
 @contextlib.contextmanager
-def at_rest(run: Run, *, shared: bool) -> Iterator[None]:
+def at_rest(run: RunDirectory, *, shared: bool) -> Iterator[None]:
     """Holds a run's directory while nobody trains it, and writes nothing: the disk may be full, or not one's own.
 
     Args:

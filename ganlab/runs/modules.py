@@ -15,8 +15,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ganlab import plugins
 from ganlab.fingerprints import digest
+from ganlab.plugins import manager as plugins
 
 # What has a version of its own, and decides no number by which of its modules are there.
 _LIBRARIES = {*sys.stdlib_module_names, "ganlab", "gin", "keras", "numpy", "pluggy", "pytest", "tensorflow"} - {

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from ganlab.paths import as_name
-from ganlab.terminal import line
+from ganlab.support.paths import as_name
+from ganlab.support.terminal import line
 
 Scalar = bool | int | float | str
 Settings = Mapping[str, Scalar]

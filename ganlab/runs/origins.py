@@ -10,11 +10,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ganlab.blame import plugin_code
 from ganlab.errors import ContractError
 from ganlab.fingerprints import digest
-from ganlab.recipes import selector_of
-from ganlab.roles import Dataset
+from ganlab.interfaces import Dataset
+from ganlab.plugins.blame import plugin_code
+from ganlab.plugins.recipes import selector_of
 from ganlab.runs.modules import hash_of
 from ganlab.runs.sources import MADE_BY
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ganlab.errors import RunError
-from ganlab.parsing import parse_json
-from ganlab.paths import read_inside
+from ganlab.runs.directory import INFO
 from ganlab.runs.members import alike
-from ganlab.runs.run import INFO
+from ganlab.support.paths import read_inside
+from ganlab.support.strict_json import parse_json
 
 _MOVING = ".moving"
 _LONGEST_LIST = 64 << 20

@@ -9,9 +9,10 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from ganlab import plugins
 from ganlab.errors import GanlabError
-from ganlab.terminal import line
+from ganlab.plugins import manager as plugins
+from ganlab.runs.info import read_info
+from ganlab.support.terminal import line
 
 
 @contextlib.contextmanager
@@ -33,10 +34,8 @@ def named_in_errors(folder: Path) -> Iterator[None]:
 
 
 def _used_by(folder: Path) -> str | None:
-    from ganlab.runs.run import Run
-
     try:
-        return line(Run(folder).info["provenance"]["plugins"][plugins.LOCAL_MODULE]["distribution"])
+        return line(read_info(folder)["provenance"]["plugins"][plugins.LOCAL_MODULE]["distribution"])
     except (GanlabError, KeyError, TypeError):
         return None
 

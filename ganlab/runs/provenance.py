@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ganlab.plugins import Plugin
+from ganlab.plugins.manager import Plugin
 
 # What the numbers depend on; those that are installed are written down.
 PACKAGES = (
@@ -38,7 +38,7 @@ def provenance(argv: Sequence[str], devices: Sequence[str], plugins: Sequence[Pl
     Args:
         argv: The command line, or the notebook's.
         devices: The devices the run trains on, in words.
-        plugins: The plugins of this process, `ganlab.plugins.current().rows`.
+        plugins: The plugins of this process, `ganlab.plugins.manager.current().rows`.
 
     Returns:
         Plain values: `started` (UTC, ISO 8601), `argv`, `git` (`commit` and `dirty`, or None outside a repository),

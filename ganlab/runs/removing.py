@@ -10,17 +10,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ganlab.errors import RunError
+from ganlab.runs.directory import CONFIG, RunDirectory, find_runs
 from ganlab.runs.listing import size_on_disk
 from ganlab.runs.lock import at_rest
-from ganlab.runs.run import CONFIG, Run, find_runs
-from ganlab.terminal import line
+from ganlab.support.terminal import line
 
 # What `keep_metrics` takes.
 HEAVY = ("checkpoints", "samples")
 
 
 @contextlib.contextmanager
-def removable(paths: Sequence[Path]) -> Iterator[list[Run]]:
+def removable(paths: Sequence[Path]) -> Iterator[list[RunDirectory]]:
     """Checks that runs may be removed, and keeps others from training them until the block ends.
 
     Args:
@@ -40,13 +40,13 @@ def removable(paths: Sequence[Path]) -> Iterator[list[Run]]:
         yield runs
 
 
-def weight(run: Run, *, keep_metrics: bool) -> int:
+def weight(run: RunDirectory, *, keep_metrics: bool) -> int:
     """Bytes that removing a run frees."""
     parts = [run.path / name for name in HEAVY] if keep_metrics else [run.path]
     return sum(size_on_disk(part) for part in parts if not part.is_symlink())
 
 
-def remove(run: Run, *, keep_metrics: bool = False) -> None:
+def remove(run: RunDirectory, *, keep_metrics: bool = False) -> None:
     """Removes a run. What its links point to stays.
 
     Args:
@@ -97,13 +97,13 @@ def _flatten(top: Path) -> None:
             left.append(moved)
 
 
-def _checked(path: Path) -> Run:
+def _checked(path: Path) -> RunDirectory:
     if path.is_symlink():
         raise RunError(
             f"{line(path)} is a link to {line(os.readlink(path))}. Name that folder, or remove the link with rm."
         )
-    Run(path)  # says what is there instead, by the name that was given
-    run = Run(path.resolve())
+    RunDirectory(path)  # says what is there instead, by the name that was given
+    run = RunDirectory(path.resolve())
     if "status" not in run.info or not (path / CONFIG).is_file():
         raise RunError(
             f"{line(path)} was not made by ganlab: its run.json has no status, or {CONFIG} is missing. "

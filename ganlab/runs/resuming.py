@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from ganlab.errors import RunError
-from ganlab.recipes import Recipe
+from ganlab.plugins.recipes import Recipe
+from ganlab.runs.directory import CONFIG, OPERATIVE, RunDirectory, write_atomically
 from ganlab.runs.origins import CODE, DATA, code_changes, data_changes, recorded
-from ganlab.runs.run import CONFIG, OPERATIVE, Run, write_atomically
 from ganlab.runs.sources import of_parts
 
 
 def check_resumable(
-    run: Run, recipe: Recipe, *, allow_changes: bool, data: Mapping[str, Any] | None = None
+    run: RunDirectory, recipe: Recipe, *, allow_changes: bool, data: Mapping[str, Any] | None = None
 ) -> list[str]:
     """Checks that a run can go on with an experiment.
 
@@ -55,7 +55,7 @@ def check_resumable(
     return lines
 
 
-def take_changes(run: Run, recipe: Recipe, differing: list[str]) -> None:
+def take_changes(run: RunDirectory, recipe: Recipe, differing: list[str]) -> None:
     """Writes down the experiment that a run goes on with, where it is another one than before."""
     from ganlab import config
 

@@ -13,9 +13,9 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from ganlab import plugins
 from ganlab.errors import PluginError
-from ganlab.recipes import Factory, Recipe
+from ganlab.plugins import manager as plugins
+from ganlab.plugins.recipes import Factory, Recipe
 from ganlab.runs.modules import closure, definitions, file_of, is_library
 
 MADE_BY = "made by"

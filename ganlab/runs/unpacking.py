@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import IO
 
 from ganlab.errors import RunError
+from ganlab.runs.directory import INFO, find_runs
 from ganlab.runs.lock import LOCK
 from ganlab.runs.members import Limits, Names
 from ganlab.runs.placing import check_free, check_place, finish_moving, move
-from ganlab.runs.run import INFO, find_runs
 from ganlab.runs.tarring import TarReader, said
-from ganlab.signals import handling
+from ganlab.support.signals import handling
 
 _ASIDE = ".unpacking-"
 

@@ -1,8 +1,8 @@
 """Sweeps: many runs of one experiment, each a process of its own, that are stopped and started again at will."""
 
-from ganlab.sweeps.asking import Asking, plan
 from ganlab.sweeps.configurations import Configuration, Configurations, check, check_used
 from ganlab.sweeps.engine import Engine
+from ganlab.sweeps.search_driver import Asking, plan
 from ganlab.sweeps.space import parse_seeds, parse_space
 from ganlab.sweeps.store import Sweep
 from ganlab.sweeps.trial import Trial, take_up

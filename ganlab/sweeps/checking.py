@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ganlab.errors import RunError
-from ganlab.paths import is_name
+from ganlab.support.paths import is_name
 
 _FIELDS = ("asked", "configurations", "proposals", "trials")
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ganlab import config
 from ganlab.errors import ConfigError
-from ganlab.roles import Choices
+from ganlab.interfaces import Choices
 from ganlab.runs.naming import short
 from ganlab.sweeps.space import Space
 

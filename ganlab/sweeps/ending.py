@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ganlab.blame import plugin_code
-from ganlab.recipes import selector_of
-from ganlab.roles import Launcher
+from ganlab.interfaces import Launcher
+from ganlab.plugins.blame import plugin_code
+from ganlab.plugins.recipes import selector_of
 from ganlab.sweeps.trial import INTERRUPTED, Trial
 
 # How much longer than its grace a launcher may take to kill a job, and a sweep to be rid of one that it killed.

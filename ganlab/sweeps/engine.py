@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from ganlab.blame import plugin_code
-from ganlab.recipes import selector_of
-from ganlab.roles import Launcher
-from ganlab.sweeps.asking import Asking
+from ganlab.interfaces import Launcher
+from ganlab.plugins.blame import plugin_code
+from ganlab.plugins.recipes import selector_of
 from ganlab.sweeps.ending import Ending
+from ganlab.sweeps.search_driver import Asking
 from ganlab.sweeps.store import Sweep
 from ganlab.sweeps.trial import (
     COMPLETED,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from ganlab.runs.changes import MARK
 from ganlab.runs.health import in_brief
+from ganlab.support.terminal import line
 from ganlab.sweeps.engine import counts
 from ganlab.sweeps.trial import (
     COMPLETED,
@@ -23,7 +24,6 @@ from ganlab.sweeps.trial import (
     WAITING,
     Trial,
 )
-from ganlab.terminal import line
 
 if TYPE_CHECKING:
     from rich.live import Live

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from ganlab import composition, config
 from ganlab.errors import ConfigError
-from ganlab.roles import Choices, Range
+from ganlab.interfaces import Choices, Range
 
 Space = Mapping[str, Choices | Range]
 

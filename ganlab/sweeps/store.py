@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from ganlab.errors import RunError
-from ganlab.parsing import parse_json
-from ganlab.paths import read_inside
-from ganlab.runs.run import write_atomically
+from ganlab.runs.directory import write_atomically
+from ganlab.support.paths import read_inside
+from ganlab.support.strict_json import parse_json
+from ganlab.support.terminal import line
 from ganlab.sweeps.checking import check_fields
 from ganlab.sweeps.configurations import Configuration
 from ganlab.telemetry.jsonl import to_json
-from ganlab.terminal import line
 
 INFO, TRIALS = "sweep.json", "trials"
 # Bytes of a file that is read: a sweep of ten thousand configurations has some of them.

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from ganlab.errors import RunError
-from ganlab.paths import open_inside
-from ganlab.roles import Job
+from ganlab.interfaces import Job
 from ganlab.runs.changes import Change, changes_of
-from ganlab.runs.checking import check_fields
+from ganlab.runs.directory import INFO, METRICS, RunDirectory
+from ganlab.runs.fields import check_fields
 from ganlab.runs.health import complaints_of, warnings_of
 from ganlab.runs.lock import holder
-from ganlab.runs.run import INFO, METRICS, Run
+from ganlab.support.paths import open_inside
+from ganlab.sweeps.metric_follower import Trail, last_value
 from ganlab.sweeps.store import Sweep
-from ganlab.sweeps.trail import Trail, last_value
 
 QUEUED, WAITING, RUNNING = "queued", "waiting", "running"
 COMPLETED, INTERRUPTED, PRUNED = "completed", "interrupted", "pruned"
@@ -173,7 +173,7 @@ class Trial:
 
     def _info(self) -> Mapping[str, Any]:
         try:
-            info = Run(self.run).info
+            info = RunDirectory(self.run).info
             check_fields(info, self.run / INFO)
         except RunError:
             return {}

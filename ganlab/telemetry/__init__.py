@@ -1,11 +1,11 @@
 """Metric records and the writers that put them where people look.
 
-`ganlab.telemetry.tensorboard` and `ganlab.telemetry.pictures` are imported by name, as they need heavier packages.
+`ganlab.telemetry.tensorboard_writer` and `ganlab.telemetry.plots` are imported by name, as they need heavier packages.
 """
 
+from ganlab.interfaces.record import Record, Writer
 from ganlab.telemetry.console import Console
+from ganlab.telemetry.fan_out import MultiWriter
 from ganlab.telemetry.jsonl import JsonLinesWriter, read_metrics
-from ganlab.telemetry.multi import MultiWriter
-from ganlab.telemetry.records import Record, Writer
 
 __all__ = ["Console", "JsonLinesWriter", "MultiWriter", "Record", "Writer", "read_metrics"]

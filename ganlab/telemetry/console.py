@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ganlab.telemetry.records import Record
-from ganlab.terminal import lines
+from ganlab.interfaces.record import Record
+from ganlab.support.terminal import lines
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

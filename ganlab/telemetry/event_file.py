@@ -16,7 +16,7 @@ from typing import Any
 from tensorboard.compat.proto.event_pb2 import Event
 
 from ganlab.lazy import tensorflow as tf
-from ganlab.telemetry.durable import sync
+from ganlab.support.durable import sync
 
 PATTERN = "events.out.tfevents.*"
 # A file that is full is followed by another one: resuming rewrites those alone that hold later steps.

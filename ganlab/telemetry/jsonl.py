@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from ganlab.errors import RunError
-from ganlab.telemetry.lines import NON_FINITE, NOT_METRICS, lines
-from ganlab.telemetry.mending import mend
-from ganlab.telemetry.records import Record
-from ganlab.terminal import line
+from ganlab.interfaces.record import Record
+from ganlab.support.terminal import line
+from ganlab.telemetry.jsonl_lines import NON_FINITE, NOT_METRICS, lines
+from ganlab.telemetry.jsonl_repair import mend
 
 __all__ = ["NON_FINITE", "JsonLinesWriter", "mend", "read_metrics", "to_json"]
 

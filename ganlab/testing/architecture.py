@@ -8,17 +8,18 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-import ganlab
-from ganlab.roles import Architecture, Dataset
+from ganlab import functional
+from ganlab.errors import GanlabError, IncompatibleError
+from ganlab.interfaces import Architecture, Dataset
 from ganlab.testing import parts
-from ganlab.testing.bench import Bench
 from ganlab.testing.conformance import check, fail
+from ganlab.testing.critic_bench import Bench
 from ganlab.testing.finite import gradients
 from ganlab.testing.trained import TrainedConformance
-from ganlab.training import noise
-from ganlab.training.networks import Network, build_networks
-from ganlab.training.replica import Draws, ReplicaView
-from ganlab.training.state import read
+from ganlab.training.graph import noise
+from ganlab.training.graph.networks import Network, build_networks
+from ganlab.training.graph.replica import Draws, ReplicaView
+from ganlab.training.graph.state import read
 
 # What an architecture is tried with where its author does not say.
 _SHAPES = ((2,), (32, 32, 3), (28, 28, 1), (16, 16, 1), (64, 64, 3))
@@ -67,11 +68,11 @@ class ArchitectureConformance(TrainedConformance):
         for shape in _SHAPES:
             try:
                 _built(self.make(), shape)
-            except ganlab.GanlabError as error:
+            except GanlabError as error:
                 refusals[str(error)] = None
             else:
                 return shape
-        raise ganlab.IncompatibleError(
+        raise IncompatibleError(
             f"It accepts none of the sample shapes {_SHAPES}; if it makes others, set sample_shape. It said: "
             f"{' '.join(refusals)}"
         )
@@ -159,7 +160,7 @@ class _Noise(Dataset):
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
         """The examples with these numbers."""
         width = int(np.prod(self.sample_shape))
-        flat = 2.0 * ganlab.functional.example_uniform(numbers, width, seed) - 1.0
+        flat = 2.0 * functional.example_uniform(numbers, width, seed) - 1.0
         return tf.reshape(flat, [-1, *self.sample_shape])
 
 

@@ -15,9 +15,11 @@ from unittest import mock
 
 import pytest
 
-import ganlab
-from ganlab import composition, config, plugins
-from ganlab.recipes import Recipe, described, recipe_of
+from ganlab import composition, config
+from ganlab.errors import ConfigError
+from ganlab.interfaces.hookspecs import hookimpl
+from ganlab.plugins import manager as plugins
+from ganlab.plugins.recipes import Recipe, described, recipe_of
 from ganlab.testing import parts
 
 _LITERALS = "numbers, strings, booleans, None, lists, tuples and dicts of them, and components"
@@ -42,7 +44,7 @@ def round_trip(kind: str, make: Callable[[], Any]) -> Iterator[str]:
         text = config.render(_experiment(Recipe(kind, name, given)), defaults=True)
         try:
             read = _read(text)
-        except ganlab.ConfigError as error:
+        except ConfigError as error:
             yield (
                 f"{kind}.{name} with the parameters {dict(full.arguments)!r} cannot be written in an experiment file: "
                 f"{error} Parameters must be {_LITERALS}, of the type that they are annotated with."
@@ -162,7 +164,7 @@ def _offered(kind: str, name: str, factory: Callable[..., Any]) -> Iterator[str]
 
 
 def _hook(makes: dict[str, Callable[..., Any]]) -> Any:
-    return ganlab.hookimpl(lambda: makes)
+    return hookimpl(lambda: makes)
 
 
 def _experiment(component: Recipe) -> Recipe:

@@ -7,19 +7,19 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-import ganlab
-from ganlab.roles import Constraint
+from ganlab.errors import IncompatibleError
+from ganlab.interfaces import Constraint
 from ganlab.testing import parts
-from ganlab.testing.bench import Bench
 from ganlab.testing.conformance import Conformance, check, fail
-from ganlab.testing.explaining import explained
+from ganlab.testing.critic_bench import Bench
+from ganlab.testing.explanations import explained
 from ganlab.testing.finite import at_slope, at_zero_gradient, gradients
 from ganlab.testing.purity import impurities, no_variables
 from ganlab.testing.rows import unruly
-from ganlab.testing.training import departures, differing
+from ganlab.testing.trainings import departures, differing
 from ganlab.testing.trials import LONG, Trials, slope
-from ganlab.training.sampling import Scorer
-from ganlab.training.state import TrainingState
+from ganlab.training.graph.sampling import Scorer
+from ganlab.training.graph.state import TrainingState
 from ganlab.verification.truth import of_state
 
 # What a constraint must at least take off the steepest slope of a critic without it, relative: above rounding.
@@ -256,7 +256,7 @@ class ConstraintConformance(Conformance):
         shape = self._trials.shape if len(self._trials.shape) == 3 else parts.Images.sample_shape
         try:
             bench = Bench(self._trials.experiment(dataset=parts.dataset(shape)))
-        except ganlab.IncompatibleError as error:
+        except IncompatibleError as error:
             pytest.skip(f"It refuses convolutional critics: {error}")
         for problem in gradients(bench):
             fail(f"With a convolutional critic: {problem}")

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 import numpy as np
 import tensorflow as tf
 
-from ganlab.blame import plugin_code
-from ganlab.roles import Dataset
+from ganlab.interfaces import Dataset
+from ganlab.plugins.blame import plugin_code
 from ganlab.runs.origins import data_changes, data_of
 from ganlab.testing import parts
 from ganlab.testing.conformance import check, fail
 from ganlab.testing.trained import TrainedConformance
-from ganlab.training.inputs import Inputs
+from ganlab.training.graph.inputs import Inputs
 
 _SEED = 0
 

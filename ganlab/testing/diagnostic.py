@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import ganlab
-from ganlab.roles import Diagnostic
+from ganlab.errors import IncompatibleError
+from ganlab.interfaces import Diagnostic
 from ganlab.testing import parts
 from ganlab.testing.conformance import Conformance, check, fail
-from ganlab.training.looking import Looks
-from ganlab.training.state import TrainingState
+from ganlab.training.diagnostics.schedule import Looks
+from ganlab.training.graph.state import TrainingState
 
 
 class DiagnosticConformance(Conformance):
@@ -40,7 +40,7 @@ class DiagnosticConformance(Conformance):
             looks = Looks(experiment, TrainingState(experiment))
             try:
                 looks.check()
-            except ganlab.IncompatibleError:
+            except IncompatibleError:
                 if shape == shapes[-1]:
                     raise
                 continue
@@ -52,7 +52,7 @@ class DiagnosticConformance(Conformance):
         """`look` returns `ganlab.Findings`, whose figures are finite numbers under names."""
         try:
             found = self.once("looks", self._looks).check()
-        except ganlab.IncompatibleError as error:
+        except IncompatibleError as error:
             pytest.skip(f"It does not take the kit's critic: {error}")
         for record in found.records:
             if not np.isfinite(record.reduced):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-import ganlab
-from ganlab.blame import plugin_code
-from ganlab.roles import Dataset, Evaluator
+from ganlab.errors import IncompatibleError
+from ganlab.interfaces import Dataset, Evaluator
+from ganlab.plugins.blame import plugin_code
 from ganlab.testing import parts
 from ganlab.testing.conformance import Conformance, check, fail
 
@@ -43,7 +43,7 @@ class EvaluatorConformance(Conformance):
         for dataset in (own, parts.Images()):
             try:
                 self._evaluated(dataset)
-            except ganlab.IncompatibleError:
+            except IncompatibleError:
                 continue
             return dataset
         return own
@@ -65,7 +65,7 @@ class EvaluatorConformance(Conformance):
         """`evaluate` returns a dict of finite numbers by name, with no run too."""
         try:
             figures = self._figures()
-        except ganlab.IncompatibleError as error:
+        except IncompatibleError as error:
             pytest.skip(f"It does not take the kit's dataset: {error} Override dataset(self) with one that it takes.")
         if not isinstance(figures, dict) or not figures:
             fail(f"evaluate returned {figures!r}; it must return a dict of named numbers.")
@@ -78,7 +78,7 @@ class EvaluatorConformance(Conformance):
         """Evaluated again, by another object, the figures are the same."""
         try:
             one, other = self._figures(), self._figures()
-        except ganlab.IncompatibleError as error:
+        except IncompatibleError as error:
             pytest.skip(f"It does not take the kit's dataset: {error}")
         if one.keys() != other.keys() or any(one[name] != other[name] for name in one):
             fail(

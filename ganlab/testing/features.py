@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-import ganlab
-from ganlab.roles import Dataset, Features
+from ganlab.errors import IncompatibleError
+from ganlab.interfaces import Dataset, Features
 from ganlab.testing import parts
 from ganlab.testing.conformance import Conformance, check, fail
 
@@ -43,7 +43,7 @@ class FeaturesConformance(Conformance):
             dataset, made = self.dataset(shape), self.make()
             try:
                 made.prepare(dataset)
-            except ganlab.IncompatibleError as error:
+            except IncompatibleError as error:
                 refusal = refusal or error
                 continue
             return made, np.asarray(dataset.examples(tf.range(_COUNT, dtype=tf.int64), 0))

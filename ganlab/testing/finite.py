@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import tensorflow as tf
 
-from ganlab.roles import Critic
-from ganlab.testing.bench import Bench
+from ganlab.interfaces import Critic
+from ganlab.testing.critic_bench import Bench
 
 _SAFE = (
     "tf.norm, tf.sqrt and divisions by a norm have no finite gradient there: take ganlab.functional.slopes or "

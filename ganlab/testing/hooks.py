@@ -12,9 +12,10 @@ from typing import Any
 import click
 
 from ganlab.errors import MissingDependencyError
-from ganlab.offers import reason_of
-from ganlab.plugins import Plugin, Plugins
-from ganlab.runs import Run
+from ganlab.plugins.catalog import reason_of
+from ganlab.plugins.command_names import COMMAND_NAMES
+from ganlab.plugins.manager import Plugin, Plugins
+from ganlab.run import Run
 from ganlab.telemetry import Record
 
 RUN_HOOKS = ("ganlab_run_start", "ganlab_metrics", "ganlab_run_end")
@@ -80,15 +81,13 @@ def _added(calls: Calls) -> dict[str, click.Command]:
 
 
 def _clashes(calls: Calls) -> str:
-    from ganlab.cli import COMMANDS
-
     try:
         added = _added(calls)
     except (Exception, SystemExit) as error:
         return f"{COMMAND_HOOK} raises {reason_of(error)}"
     if not added:
         return f"{COMMAND_HOOK} adds no command. Call cli.add_command(mine)."
-    taken = [name for name in added if name in COMMANDS]
+    taken = [name for name in added if name in COMMAND_NAMES]
     return f"'ganlab {taken[0]}' is ganlab's own command: call this one something else." if taken else ""
 
 

@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from ganlab.roles import Job, Launcher
+from ganlab.interfaces import Job, Launcher
 from ganlab.testing.conformance import Conformance, check, fail
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from ganlab.blame import plugin_code
-from ganlab.roles import Loss
+from ganlab.interfaces import Loss
+from ganlab.plugins.blame import plugin_code
 from ganlab.testing.conformance import check, fail
 from ganlab.testing.trained import TrainedConformance
 

@@ -10,7 +10,7 @@ import numpy as np
 from ganlab.testing import parts
 from ganlab.testing.conformance import check, fail
 from ganlab.testing.trained import TrainedConformance
-from ganlab.training.state import TrainingState
+from ganlab.training.graph.state import TrainingState
 
 
 class OptimizerConformance(TrainedConformance):

@@ -10,9 +10,23 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-import ganlab
+from ganlab import composition, layers
 from ganlab.composition import Experiment
 from ganlab.functional import example_normal, slopes
+from ganlab.interfaces import (
+    Architecture,
+    Batch,
+    Constraint,
+    Critic,
+    Dataset,
+    Diagnostic,
+    Evaluator,
+    Features,
+    Launcher,
+    Loss,
+    Replica,
+    Search,
+)
 
 # Three examples on each of four replicas, and latent vectors of three: no multiple of the four numbers that are drawn
 # at once, so that a slice of the noise that is off by a few shows.
@@ -22,7 +36,7 @@ LATENT = 3
 _STEEP = 3.0
 
 
-class Points(ganlab.Dataset):
+class Points(Dataset):
     """Gaussians at the corners of a square that is off the origin, so that an unconstrained critic grows steep.
 
     Attributes:
@@ -43,7 +57,7 @@ class Points(ganlab.Dataset):
         return self.examples(tf.range(n, dtype=tf.int64), seed + 1).numpy()
 
 
-class Images(ganlab.Dataset):
+class Images(Dataset):
     """Noise of 8 x 8 pixels in [-1, 1], brighter to the right."""
 
     sample_shape, size = (8, 8, 1), None
@@ -76,7 +90,7 @@ class Vectors(Points):
         return tf.concat([points, example_normal(numbers, length, seed + 7)], axis=1)[:, :length]
 
 
-def dataset(sample_shape: tuple[int, ...]) -> ganlab.Dataset:
+def dataset(sample_shape: tuple[int, ...]) -> Dataset:
     """Data of a shape: points, vectors, or images."""
     if sample_shape == Points.sample_shape:
         return Points()
@@ -85,7 +99,7 @@ def dataset(sample_shape: tuple[int, ...]) -> ganlab.Dataset:
     return Vectors(*sample_shape) if len(sample_shape) == 1 else ShapedImages(sample_shape)
 
 
-class Networks(ganlab.Architecture):
+class Networks(Architecture):
     """A small generator, and a critic from a function of the sample shape."""
 
     latent_dim = LATENT
@@ -116,7 +130,7 @@ def critic(sample_shape: tuple[int, ...], *, dropout: float = 0.0) -> keras.Mode
     for layer in _hidden(sample_shape):
         x = layer(x)
         if dropout:
-            x = ganlab.layers.Dropout(dropout)(x)
+            x = layers.Dropout(dropout)(x)
     if len(x.shape) > 2:
         x = keras.layers.Flatten()(x)
     return keras.Model(inputs, keras.layers.Dense(1, kernel_initializer=_kernel())(x))
@@ -144,7 +158,7 @@ def _hidden(sample_shape: tuple[int, ...]) -> list[keras.layers.Layer]:
     return [dense(8, activation="tanh", kernel_initializer=_kernel())]
 
 
-class Wasserstein(ganlab.Loss):
+class Wasserstein(Loss):
     """`fake - real` for the critic, `-fake` for the generator."""
 
     def critic(self, real_scores: tf.Tensor, fake_scores: tf.Tensor) -> tf.Tensor:
@@ -156,18 +170,16 @@ class Wasserstein(ganlab.Loss):
         return -fake_scores
 
 
-class SlopePenalty(ganlab.Constraint):
+class SlopePenalty(Constraint):
     """The square of the slope between real and fake: for parts of other kinds to be trained under."""
 
-    def penalty(
-        self, critic: ganlab.Critic, batch: ganlab.Batch, state: Mapping[str, tf.Tensor], replica: ganlab.Replica
-    ) -> tf.Tensor:
+    def penalty(self, critic: Critic, batch: Batch, state: Mapping[str, tf.Tensor], replica: Replica) -> tf.Tensor:
         """`slope^2 / 10` at one point an example."""
         a = tf.reshape(replica.uniform([batch.real.shape[0]]), [-1] + [1] * (len(batch.real.shape) - 1))
         return 0.1 * tf.square(slopes(critic, a * batch.real + (1.0 - a) * batch.fake))
 
 
-class Companion(ganlab.Constraint):
+class Companion(Constraint):
     """Uses the whole contract, mildly: what a constraint is stacked with."""
 
     def parameters(self, weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
@@ -182,8 +194,8 @@ class Companion(ganlab.Constraint):
         self,
         weights: Mapping[str, tf.Tensor],
         state: Mapping[str, tf.Tensor],
-        batch: ganlab.Batch,
-        replica: ganlab.Replica,
+        batch: Batch,
+        replica: Replica,
     ) -> dict[str, tf.Tensor]:
         """Follows the mean over replicas."""
         mean = replica.mean(tf.reduce_mean(batch.real))
@@ -193,13 +205,11 @@ class Companion(ganlab.Constraint):
         """Kernels times their gains."""
         return {name: w * state.get(f"gain of {name}", 1.0) for name, w in weights.items()}
 
-    def transform(self, critic: ganlab.Critic) -> ganlab.Critic:
+    def transform(self, critic: Critic) -> Critic:
         """The scores, halved."""
         return lambda x: 0.5 * critic(x)
 
-    def penalty(
-        self, critic: ganlab.Critic, batch: ganlab.Batch, state: Mapping[str, tf.Tensor], replica: ganlab.Replica
-    ) -> tf.Tensor:
+    def penalty(self, critic: Critic, batch: Batch, state: Mapping[str, tf.Tensor], replica: Replica) -> tf.Tensor:
         """The slopes near the fakes, squared."""
         slope = slopes(critic, batch.fake + 0.1 * replica.normal(batch.fake.shape))
         replica.log("slope", slope)
@@ -236,7 +246,7 @@ def sgd(rate: float) -> keras.optimizers.Optimizer:
 def experiment(
     *,
     replicas: int = 0,
-    constraints: Sequence[ganlab.Constraint] = (),
+    constraints: Sequence[Constraint] = (),
     rates: tuple[float, float] = (0.01, 0.01),
     **parts: Any,
 ) -> Experiment:
@@ -261,22 +271,22 @@ def experiment(
         "steps": 1000,
         "jit": "off",
     }
-    return ganlab.experiment(**{**own, **parts})
+    return composition.experiment(**{**own, **parts})
 
 
 def role_of(kind: str) -> tuple[type, str]:
     """The class that components of a kind belong to, and what messages call it."""
     roles: dict[str, tuple[type, str]] = {
-        "constraints": (ganlab.Constraint, "ganlab.Constraint"),
-        "architectures": (ganlab.Architecture, "ganlab.Architecture"),
-        "datasets": (ganlab.Dataset, "ganlab.Dataset"),
-        "losses": (ganlab.Loss, "ganlab.Loss"),
-        "evaluators": (ganlab.Evaluator, "ganlab.Evaluator"),
+        "constraints": (Constraint, "ganlab.Constraint"),
+        "architectures": (Architecture, "ganlab.Architecture"),
+        "datasets": (Dataset, "ganlab.Dataset"),
+        "losses": (Loss, "ganlab.Loss"),
+        "evaluators": (Evaluator, "ganlab.Evaluator"),
         "strategies": (tf.distribute.Strategy, "tf.distribute.Strategy"),
         "optimizers": (keras.optimizers.Optimizer, "keras.optimizers.Optimizer"),
-        "diagnostics": (ganlab.Diagnostic, "ganlab.Diagnostic"),
-        "features": (ganlab.Features, "ganlab.Features"),
-        "launchers": (ganlab.Launcher, "ganlab.Launcher"),
-        "searches": (ganlab.Search, "ganlab.Search"),
+        "diagnostics": (Diagnostic, "ganlab.Diagnostic"),
+        "features": (Features, "ganlab.Features"),
+        "launchers": (Launcher, "ganlab.Launcher"),
+        "searches": (Search, "ganlab.Search"),
     }
     return roles[kind]

@@ -8,14 +8,15 @@ import os
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-import ganlab
-from ganlab.testing.bench import Bench
+from ganlab.errors import ContractError
+from ganlab.testing.critic_bench import Bench
 
 _KEEP = (
     "What is kept between updates belongs in initial_state and advance, what is trained in parameters: the core makes "
@@ -25,10 +26,13 @@ _DRAW = (
     "Draw from replica.uniform or replica.normal, in advance or in penalty. What needs a fixed start, such as a power "
     "iteration in initial_state, takes tf.random.stateless_normal with a seed of its own."
 )
-_OWN = tuple(os.path.dirname(str(module.__file__)) + os.sep for module in (tf, keras, ganlab, np))
+_OWN = (
+    *(os.path.dirname(str(module.__file__)) + os.sep for module in (tf, keras, np)),
+    str(Path(__file__).resolve().parents[1]) + os.sep,
+)
 
 
-class CreatedError(ganlab.ContractError):
+class CreatedError(ContractError):
     """A method created a variable."""
 
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import tensorflow as tf
 
-from ganlab.roles import Batch
-from ganlab.testing.bench import Bench, Noted
-from ganlab.testing.training import FLOOR
+from ganlab.interfaces import Batch
+from ganlab.testing.critic_bench import Bench, Noted
+from ganlab.testing.trainings import FLOOR
 
 # Of the largest value: what sums in another order make of float32's rounding.
 _ROUNDING = 1e-4

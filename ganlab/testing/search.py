@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
-import ganlab
-from ganlab.roles import Choices, Proposal, Range, Search
+from ganlab.errors import ConfigError
+from ganlab.interfaces import Choices, Proposal, Range, Search
 from ganlab.testing.conformance import Conformance, check, fail
 
 _BUDGET = 6
@@ -36,7 +36,7 @@ class SearchConformance(Conformance):
         for space in ({**choices, **ranges}, choices):
             try:
                 self.make().start(space, budget=_BUDGET, seed=0, direction="minimize")
-            except ganlab.ConfigError:
+            except ConfigError:
                 continue
             return space
         pytest.skip("It searches neither values nor ranges of the kit.")

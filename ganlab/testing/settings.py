@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ganlab.config.loading import arguments
+from ganlab.config.loader import arguments
 from ganlab.config.overrides import Override
 from ganlab.errors import ConfigError, nearest
-from ganlab.plugins import Component
+from ganlab.plugins.manager import Component
 
 Given = Mapping[str, Any]
 

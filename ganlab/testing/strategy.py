@@ -5,9 +5,9 @@ from __future__ import annotations
 import tensorflow as tf
 
 from ganlab.testing import parts
-from ganlab.testing.bench import Bench
 from ganlab.testing.conformance import Conformance, check, fail
-from ganlab.testing.training import Training, departures, differing, resumed
+from ganlab.testing.critic_bench import Bench
+from ganlab.testing.trainings import Training, departures, differing, resumed
 
 _BEFORE, _AFTER = 2, 2
 

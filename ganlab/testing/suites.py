@@ -8,7 +8,7 @@ from typing import Any
 
 import ganlab.testing
 from ganlab.errors import IncompatibleError, MissingDependencyError
-from ganlab.plugins import Component
+from ganlab.plugins.manager import Component
 from ganlab.testing.settings import maker
 
 # The kinds that there are classes for. A class is looked up by name when it is wanted: it needs TensorFlow.

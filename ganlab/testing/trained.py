@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 from ganlab.composition import Experiment
 from ganlab.testing import parts
-from ganlab.testing.bench import Bench
 from ganlab.testing.conformance import Conformance, check, fail
-from ganlab.testing.training import Training, departures, differing, distance, resumed
+from ganlab.testing.critic_bench import Bench
+from ganlab.testing.trainings import Training, departures, differing, distance, resumed
 
 _BEFORE, _AFTER = 2, 2
 

@@ -11,14 +11,13 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-import ganlab
 from ganlab.composition import Experiment
-from ganlab.errors import PluginError
-from ganlab.roles import Constraint
+from ganlab.errors import GanlabError, IncompatibleError, PluginError
+from ganlab.interfaces import Constraint
 from ganlab.testing import parts
-from ganlab.testing.bench import Bench, scoring, steepest
-from ganlab.testing.training import Training, resumed
-from ganlab.training.state import TrainingState
+from ganlab.testing.critic_bench import Bench, scoring, steepest
+from ganlab.testing.trainings import Training, resumed
+from ganlab.training.graph.state import TrainingState
 
 # Iterations: enough for a wrong replica to show, and for a slope to fall.
 _BEFORE, _AFTER, LONG = 2, 2, 40
@@ -65,18 +64,18 @@ class Trials:
         Raises:
             IncompatibleError: It refuses every critic.
         """
-        refusal: ganlab.GanlabError | None = None
+        refusal: GanlabError | None = None
         critics = [self._own] if self._own else [parts.critic, parts.noisy_critic]
         for shape, critic in itertools.product([self._shape] if self._shape else SHAPES, critics):
             self.shape, self.critic = shape, critic
             try:
                 return self._tried()
-            except (ganlab.IncompatibleError, PluginError) as error:
+            except (IncompatibleError, PluginError) as error:
                 refusal = refusal or error
         self.shape, self.critic = self._shape or SHAPES[0], self._own or parts.critic
         if isinstance(refusal, PluginError):
             return Bench(self.experiment())  # whose tests say what fails
-        raise ganlab.IncompatibleError(
+        raise IncompatibleError(
             f"It refuses the critic of the test: {refusal} Override critic(self, sample_shape) with one that it can "
             "constrain."
         )

@@ -6,7 +6,6 @@ from ganlab.lazy import require
 require("tensorflow")
 require("keras")
 
-from ganlab.training.reading import evaluate, load_generator  # noqa: E402
-from ganlab.training.start import train  # noqa: E402
+from ganlab.training.loading import evaluate, load_generator  # noqa: E402
 
-__all__ = ["evaluate", "load_generator", "train"]
+__all__ = ["evaluate", "load_generator"]

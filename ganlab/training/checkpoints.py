@@ -17,12 +17,12 @@ import numpy as np
 import tensorflow as tf
 
 from ganlab.errors import RunError
-from ganlab.parsing import parse_json
-from ganlab.paths import open_inside, read_inside
+from ganlab.support.durable import sync
+from ganlab.support.paths import open_inside, read_inside
+from ganlab.support.strict_json import parse_json
 from ganlab.telemetry import Record
-from ganlab.telemetry.durable import sync
 from ganlab.telemetry.jsonl import to_json
-from ganlab.training.replica import Metric
+from ganlab.training.graph.replica import Metric
 
 KEEP = 3
 _VARIABLES, _PENDING, _MANIFEST = "variables", "pending.npy", "manifest.json"

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from ganlab.blame import plugin_code
 from ganlab.composition import Experiment
 from ganlab.errors import ContractError
-from ganlab.roles import Dataset, Evaluator
-from ganlab.runs import Run
+from ganlab.interfaces import Dataset, Evaluator
+from ganlab.plugins.blame import plugin_code
+from ganlab.runs import RunDirectory
 from ganlab.telemetry import Record
-from ganlab.telemetry.pictures import picture
-from ganlab.training.failures import of_several
-from ganlab.training.sampling import Sampler, Scorer, real_examples
-from ganlab.training.state import TrainingState
+from ganlab.telemetry.plots import picture
+from ganlab.training.graph.sampling import Sampler, Scorer, real_examples
+from ganlab.training.graph.state import TrainingState
+from ganlab.training.graph.tf_errors import of_several
 
 _IMAGES, _POINTS = 64, 1000
 
@@ -65,7 +65,7 @@ class Evaluation:
         """Takes what the evaluators said, of those that are still there."""
         self._complaints |= {name: said and str(said) for name, said in state.items() if name in self._names}
 
-    def __call__(self, step: int, run: Run | None) -> Evaluated:
+    def __call__(self, step: int, run: RunDirectory | None) -> Evaluated:
         """Evaluates the generator as it is.
 
         Args:
@@ -101,7 +101,7 @@ def measured(
     evaluators: Sequence[Evaluator],
     sample: Callable[[int, int], np.ndarray],
     dataset: Dataset,
-    run: Run | None,
+    run: RunDirectory | None,
 ) -> dict[str, float]:
     """The figures of evaluators, by `<evaluator>/<figure>`.
 

@@ -14,19 +14,19 @@ import numpy as np
 
 from ganlab.composition import Experiment
 from ganlab.errors import GanlabError, RunError, TrainingFailedError
-from ganlab.runs import Run
+from ganlab.runs import RunDirectory
 from ganlab.runs.lock import LOCK
 from ganlab.telemetry import Record
 from ganlab.training.checkpoints import Checkpoint, Checkpoints
+from ganlab.training.diagnostics.schedule import Looks
 from ganlab.training.evaluation import Evaluation
-from ganlab.training.failures import WorkerLostError, of_several
-from ganlab.training.guards import DivergedError, Warnings, check_finite, check_replicas, diverged
-from ganlab.training.journal import Journal
-from ganlab.training.looking import Looks
-from ganlab.training.loop import Trainer
-from ganlab.training.rows import Rows
-from ganlab.training.stopping import Received, StoppedError
-from ganlab.training.watching import OverdueError, Watch
+from ganlab.training.graph.guards import DivergedError, Warnings, check_finite, check_replicas, diverged
+from ganlab.training.graph.tf_errors import WorkerLostError, of_several
+from ganlab.training.graph.trainer import Trainer
+from ganlab.training.interruption import Received, StoppedError
+from ganlab.training.pending_rows import Rows
+from ganlab.training.run_log import Journal
+from ganlab.training.watchdog import OverdueError, Watch
 
 # Long enough that what the host does between chunks is lost in it, short enough that Ctrl-C and the bar answer.
 _CHUNK_SECONDS = 1.0
@@ -41,7 +41,7 @@ class Session:
         trainer: Trainer,
         evaluation: Evaluation,
         looks: Looks,
-        run: Run,
+        run: RunDirectory,
         journal: Journal,
         received: Received,
     ) -> None:
@@ -264,7 +264,7 @@ class Session:
 
 
 @contextlib.contextmanager
-def written(run: Run) -> Iterator[None]:
+def written(run: RunDirectory) -> Iterator[None]:
     """Inside, a run's files are written: what the disk does not take is said in a sentence."""
     try:
         yield
@@ -272,7 +272,7 @@ def written(run: Run) -> Iterator[None]:
         raise _unwritable(run, error) from error
 
 
-def _unwritable(run: Run, error: OSError) -> TrainingFailedError:
+def _unwritable(run: RunDirectory, error: OSError) -> TrainingFailedError:
     return TrainingFailedError(
         f"{run.path} cannot be written: {error}. Mend that and go on from the newest checkpoint: "
         f"ganlab run --resume {shlex.quote(str(run.path))}"

@@ -3,62 +3,57 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
-from ganlab import config, plugins
+from ganlab import config
 from ganlab.composition import Experiment
-from ganlab.runs import Run, create_run, provenance
+from ganlab.plugins import manager as plugins
+from ganlab.runs import RunDirectory, create_run, provenance
 from ganlab.runs.lock import locked
 from ganlab.runs.resuming import check_resumable, take_changes
 from ganlab.telemetry import Console
-from ganlab.training import patience
+from ganlab.training import time_limits
 from ganlab.training.checkpoints import Checkpoint
+from ganlab.training.diagnostics.schedule import Looks
 from ganlab.training.evaluation import Evaluation
-from ganlab.training.journal import Journal
-from ganlab.training.looking import Looks
-from ganlab.training.loop import Trainer
-from ganlab.training.origins import Origins
-from ganlab.training.resuming import go_back
+from ganlab.training.graph.trainer import Trainer
+from ganlab.training.interruption import signals
+from ganlab.training.recorded_origins import Origins
+from ganlab.training.restore import go_back
+from ganlab.training.run_log import Journal
 from ganlab.training.session import Session, is_chief, written
-from ganlab.training.stopping import signals
 
 
 def train(
     experiment: Experiment,
-    run_dir: str | Path,
+    run_dir: str | os.PathLike[str],
     *,
     resume: bool = False,
     allow_changes: bool = False,
     console: bool = False,
-) -> Run:
-    """Trains an experiment.
+    as_run: Callable[..., RunDirectory],
+) -> RunDirectory:
+    """Trains an experiment, as `ganlab.train` does, which has the documentation.
 
     Args:
         experiment: What to train.
-        run_dir: The run's directory: made anew, or with `resume` one that an earlier `train` left.
-        resume: Whether to go on from the newest sound checkpoint of `run_dir`.
-        allow_changes: Whether to go on also where the run began as another experiment.
+        run_dir: The run's directory.
+        resume: Whether to resume from the newest sound checkpoint of `run_dir`.
+        allow_changes: Whether to resume with changed settings, too.
         console: Whether to show progress on the terminal.
-
-    Returns:
-        The run; its `info["status"]` is `completed`, or `interrupted` after SIGINT, SIGTERM or SIGHUP, with a
-        checkpoint saved.
-        On a worker that is not the chief it is a temporary one, gone with the object.
-
-    Raises:
-        GanlabError: The experiment cannot be trained, or the directory cannot be used; a new one is then not left.
-        TrainingFailedError: Training began and could not go on; `info["status"]` is `diverged` where a metric is no
-            longer finite and `failed` elsewhere.
+        as_run: Makes the run that is returned, and that plugins are handed, of a directory.
     """
-    patience.check()
+    time_limits.check()
     run_dir, chief, screen = Path(run_dir), is_chief(experiment), Console(quiet=not console)
     with contextlib.ExitStack() as held:
-        before, differing = (Run(run_dir) if resume else None), []
+        before, differing = (as_run(run_dir) if resume else None), []
         origins = Origins(experiment)
         if before is not None:
             differing = check_resumable(
@@ -81,7 +76,7 @@ def train(
         if not chief:
             # The other workers go through the same motions in a folder of their own, which goes with the run.
             scratch = tempfile.TemporaryDirectory(prefix="ganlab-worker-")
-            run = Run(_create(experiment, trainer, origins, Path(scratch.name) / "run").path, keeps=scratch)
+            run = as_run(_create(experiment, trainer, origins, Path(scratch.name) / "run").path, keeps=scratch)
         elif before is not None:
             run = before
             with written(run):
@@ -91,7 +86,7 @@ def train(
                 resumed = [*info.get("resumed", []), {**again, "changes": differing}]
                 run.update(resumed=resumed, replicas=experiment.replicas, strategy=type(experiment.strategy).__name__)
         else:
-            run = _create(experiment, trainer, origins, run_dir)
+            run = as_run(_create(experiment, trainer, origins, run_dir).path)
             with written(run):
                 held.enter_context(locked(run))
         received = held.enter_context(signals())
@@ -135,7 +130,7 @@ def _warned(checkpoint: Checkpoint | None) -> dict[str, int] | None:
     return {} if checkpoint is None else checkpoint.warned
 
 
-def _create(experiment: Experiment, trainer: Trainer, origins: Origins, folder: Path) -> Run:
+def _create(experiment: Experiment, trainer: Trainer, origins: Origins, folder: Path) -> RunDirectory:
     recipe = experiment.recipe
     info = {
         "status": "running",

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ganlab.plugins import Plugins, failed
-from ganlab.training.patience import NOTICE_SECONDS, STOPPING_SECONDS, limit
+from ganlab.plugins.manager import Plugins, failed
+from ganlab.training.time_limits import NOTICE_SECONDS, STOPPING_SECONDS, limit
 
 _Call = Callable[..., Any]
 

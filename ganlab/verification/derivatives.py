@@ -12,14 +12,14 @@ import tensorflow as tf
 
 from ganlab.composition import Experiment
 from ganlab.functional import FIXED
-from ganlab.roles import Batch, Loss
-from ganlab.roles.diagnostic import CriticLayer
-from ganlab.training import noise
-from ganlab.training.inputs import Inputs
-from ganlab.training.intermediates import Intermediates
-from ganlab.training.replica import Draws, Log, ReplicaView
-from ganlab.training.state import TrainingState, read
-from ganlab.training.step import TrainingStep
+from ganlab.interfaces import Batch, Loss
+from ganlab.interfaces.diagnostic import CriticLayer
+from ganlab.training.diagnostics.activations import Intermediates
+from ganlab.training.graph import noise
+from ganlab.training.graph.inputs import Inputs
+from ganlab.training.graph.replica import Draws, Log, ReplicaView
+from ganlab.training.graph.state import TrainingState, read
+from ganlab.training.graph.step import TrainingStep
 from ganlab.verification.differences import Slope, Values, slopes
 from ganlab.verification.doubling import Double
 from ganlab.verification.lonely import Call, Wrong, called, wrong

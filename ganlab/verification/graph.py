@@ -10,13 +10,13 @@ from pathlib import Path
 import tensorflow as tf
 
 from ganlab.errors import TrainingFailedError
-from ganlab.recipes import Recipe
-from ganlab.verification.bench import Bench, recipe_of
+from ganlab.plugins.recipes import Recipe
 from ganlab.verification.cases import Finding, departure
 from ganlab.verification.comparing import Measure, compare
 from ganlab.verification.report import Row, Source
 from ganlab.verification.shapes import line_of, look
 from ganlab.verification.trace import Trace
+from ganlab.verification.trainings import Bench, recipe_of
 from ganlab.verification.verdict import diverged, failed, passed
 
 NAME = "graph"

@@ -14,8 +14,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ganlab.blame import sentence
 from ganlab.errors import GanlabError, TrainingFailedError
+from ganlab.plugins.blame import sentence
 from ganlab.verification.report import Row, Source
 
 

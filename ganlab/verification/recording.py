@@ -9,8 +9,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from ganlab.roles import Batch, Constraint
-from ganlab.roles.constraint import Replica, Tensors
+from ganlab.interfaces import Batch, Constraint
+from ganlab.interfaces.constraint import Replica, Tensors
 
 
 class Notes:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 
-from ganlab.recipes import Recipe
-from ganlab.roles import Constraint
-from ganlab.training.stack import ConstraintStack
-from ganlab.verification.bench import Bench, Optimizers, recipe_of
+from ganlab.interfaces import Constraint
+from ganlab.plugins.recipes import Recipe
+from ganlab.training.graph.stack import ConstraintStack
 from ganlab.verification.cases import Case, Finding
 from ganlab.verification.comparing import Measure, compare
 from ganlab.verification.explaining import explain
 from ganlab.verification.report import Row, Source
 from ganlab.verification.trace import Arrays, Trace
+from ganlab.verification.trainings import Bench, Optimizers, recipe_of
 from ganlab.verification.verdict import diverged, failed, passed
 
 NAME = "replicas"

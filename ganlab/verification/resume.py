@@ -11,13 +11,13 @@ from unittest import mock
 import numpy as np
 import tensorflow as tf
 
-import ganlab
 from ganlab.composition import Experiment
+from ganlab.runs.directory import METRICS, RunDirectory
 from ganlab.training import start
 from ganlab.training.checkpoints import Checkpoint, Checkpoints
-from ganlab.training.loop import Trainer
-from ganlab.verification.bench import composed, recipe_of
+from ganlab.training.graph.trainer import Trainer
 from ganlab.verification.report import Row, Source
+from ganlab.verification.trainings import composed, recipe_of
 
 NAME = "resume"
 _LOG_EVERY = 2  # so that an interruption now and then finds a row half gathered
@@ -94,7 +94,7 @@ def _train(experiment: Experiment, path: Path, *, until: int, resume: bool = Fal
             return values
 
     with mock.patch.object(start, "Trainer", Interrupted):
-        start.train(experiment, path, resume=resume)
+        start.train(experiment, path, resume=resume, as_run=RunDirectory)
 
 
 def _left(path: Path, step: int) -> dict[str, bytes]:
@@ -111,5 +111,5 @@ def _variables(checkpoint: Checkpoint) -> dict[str, bytes]:
 
 
 def _rows(path: Path) -> dict[str, bytes]:
-    lines = (path / ganlab.runs.run.METRICS).read_bytes().splitlines()
+    lines = (path / METRICS).read_bytes().splitlines()
     return {f"metrics.jsonl line {number}": line for number, line in enumerate(lines, start=1)}

@@ -9,9 +9,9 @@ from typing import Any
 import tensorflow as tf
 
 from ganlab.composition import Experiment
-from ganlab.origins import innermost
-from ganlab.training.state import TrainingState
-from ganlab.training.step import TrainingStep
+from ganlab.training.graph.op_source import innermost
+from ganlab.training.graph.state import TrainingState
+from ganlab.training.graph.step import TrainingStep
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ganlab.composition import Experiment, parameters
-from ganlab.recipes import Recipe
-from ganlab.training.state import TrainingState
-from ganlab.verification.bench import Bench, recipe_of
+from ganlab.plugins.recipes import Recipe
+from ganlab.training.graph.state import TrainingState
+from ganlab.verification.departing_layer import NAME, failed, passed
 from ganlab.verification.derivatives import Derivatives, Truth, he, moved
 from ganlab.verification.differences import Values
-from ganlab.verification.origins import NAME, failed, passed
 from ganlab.verification.report import Row, Source
 from ganlab.verification.trace import norm
+from ganlab.verification.trainings import Bench, recipe_of
 
 # A gradient is right or wrong whatever the batch, and a small one is soon gone through.
 BATCH = 16

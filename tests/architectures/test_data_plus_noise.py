@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 import ganlab
-from ganlab.training.loop import Trainer
+from ganlab.training.graph.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("cpus")
 

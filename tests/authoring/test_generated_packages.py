@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ganlab.authoring import OTHERS, TEMPLATES, new_plugin
+from ganlab.scaffold import OTHERS, TEMPLATES, new_plugin
 
 pytestmark = pytest.mark.slow
 

@@ -10,9 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 import ganlab
-from ganlab import config, plugins
-from ganlab.authoring import TEMPLATES, packages
+from ganlab import config
 from ganlab.cli import cli
+from ganlab.plugins import manager as plugins
+from ganlab.scaffold import TEMPLATES, packages
 
 
 @pytest.fixture

@@ -10,9 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 import ganlab
-from ganlab import config, plugins
-from ganlab.authoring import OTHERS, TEMPLATES, new_plugin
+from ganlab import config
 from ganlab.cli import cli
+from ganlab.plugins import manager as plugins
+from ganlab.scaffold import OTHERS, TEMPLATES, new_plugin
 
 LATER = ["diagnostic", "features", *OTHERS]
 

@@ -5,9 +5,9 @@ import math
 
 import pytest
 
-from ganlab import plugins
 from ganlab.config import types
 from ganlab.errors import GanlabError
+from ganlab.plugins import manager as plugins
 
 # What a component needs before a number of it can be tried.
 NEEDED = {

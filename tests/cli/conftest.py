@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from ganlab import plugins
 from ganlab.cli import cli
+from ganlab.plugins import manager as plugins
 
 TOYS = Path(__file__).parents[1] / "config" / "ganlab_plugins.py"
 

@@ -153,7 +153,7 @@ def test_places_where_no_run_can_be(mistake, here, minimal, monkeypatch, argumen
     (here / "taken").mkdir()
     (here / "taken" / "exp").write_text("")
     monkeypatch.setattr("ganlab.cli.run.start_tensorflow", lambda: pytest.fail("TensorFlow was started"))
-    monkeypatch.setattr("ganlab.runs.run.secrets.token_hex", lambda count: "ffff")
+    monkeypatch.setattr("ganlab.runs.directory.secrets.token_hex", lambda count: "ffff")
     said = mistake("run", "--gin", "exp.gin", *arguments)
     path = next((word for word in said.replace("'", " ").split() if word.endswith("-s0-ffff")), "")
     assert said.replace(path.rpartition("/")[2] or "-", "RUN", bool(path)) == message

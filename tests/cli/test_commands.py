@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from ganlab import Run, config, plugins
+from ganlab import Run, config
 from ganlab.cli import cli
 from ganlab.errors import IncompatibleError, TrainingFailedError
-from ganlab.recipes import Recipe
+from ganlab.plugins import manager as plugins
+from ganlab.plugins.recipes import Recipe
 
 RESOLVED = """\
 experiment.dataset = @datasets.points()

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 import ganlab as lab
-from ganlab import plugins
 from ganlab.cli import cli
+from ganlab.plugins import manager as plugins
 
 EXPERIMENT = """
 include 'base/wgan_gp.gin'

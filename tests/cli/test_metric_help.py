@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 import ganlab
-from ganlab import plugins
 from ganlab.cli import cli
-from ganlab.config.metrics import explain_metric, metric_names
-from ganlab.config.names import Names
+from ganlab.config.metric_help import explain_metric, metric_names
+from ganlab.config.registry import Names
+from ganlab.plugins import manager as plugins
 
 
 @pytest.fixture(scope="module")

@@ -3,10 +3,11 @@
 import pytest
 from click.testing import CliRunner
 
-from ganlab import config, plugins
+from ganlab import config
 from ganlab.cli import cli
 from ganlab.config.overrides import Override
 from ganlab.errors import ConfigError
+from ganlab.plugins import manager as plugins
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ import click
 import pytest
 
 import ganlab as package
-from ganlab import plugins
+from ganlab.plugins import manager as plugins
 
 COMMAND = """
 import click

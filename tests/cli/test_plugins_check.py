@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from ganlab import plugins
 from ganlab.cli import cli
+from ganlab.plugins import manager as plugins
 
 TESTING = Path(__file__).parents[1] / "testing"
 

@@ -11,9 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 from ganlab.cli import cli
-from ganlab.cli.words import in_bytes, in_time
-from ganlab.runs import Run, create_run
+from ganlab.run import Run
+from ganlab.runs import create_run
 from ganlab.runs.lock import locked
+from ganlab.support.formatting import in_bytes, in_time
 
 INFO = {
     "status": "completed",

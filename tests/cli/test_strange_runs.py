@@ -6,7 +6,8 @@ import os
 import pytest
 
 from ganlab.errors import RunError
-from ganlab.runs import Run, create_run
+from ganlab.run import Run
+from ganlab.runs import create_run
 
 INFO = {"status": "interrupted", "step": 10, "steps": 100, "seed": 0, "replicas": 1, "settings": {}, "metrics": {}}
 

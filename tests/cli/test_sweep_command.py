@@ -7,8 +7,8 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from ganlab import plugins
 from ganlab.cli import cli
+from ganlab.plugins import manager as plugins
 from ganlab.sweeps import Sweep
 
 WEIGHT = "constraints.gradient_penalty.weight"
@@ -22,7 +22,8 @@ import re
 from pathlib import Path
 
 import ganlab
-from ganlab.runs import Run, create_run
+from ganlab.run import Run
+from ganlab.runs import create_run
 
 
 class Pretend(ganlab.Launcher):

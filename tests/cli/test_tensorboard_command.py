@@ -22,7 +22,7 @@ from ganlab.cli.tensorboard import check_runs, found_runs, launch, tensorboard
 from ganlab.errors import RunError
 from ganlab.runs import create_run
 from ganlab.telemetry import Record
-from ganlab.telemetry.tensorboard import TensorBoardWriter
+from ganlab.telemetry.tensorboard_writer import TensorBoardWriter
 
 SHARED = {"dataset": "digits", "experiment.batch_size": 64, "experiment.steps": 2}
 

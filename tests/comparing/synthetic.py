@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ganlab.runs import Run, create_run
+from ganlab.run import Run
+from ganlab.runs import create_run
 from ganlab.telemetry import JsonLinesWriter, Record
 
 SETTINGS = {

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from ganlab.comparing import rows
-from ganlab.comparing.rows import logged_tags, read_series
+from ganlab.comparing import metric_rows
+from ganlab.comparing.metric_rows import logged_tags, read_series
 from ganlab.errors import RunError
 from ganlab.telemetry import JsonLinesWriter, Record
 from ganlab.telemetry.jsonl import read_metrics
@@ -50,7 +50,7 @@ def check(found, expected):
 
 def test_what_is_scanned_is_what_is_parsed(tmp_path, monkeypatch):
     path = write(tmp_path / "metrics.jsonl")
-    monkeypatch.setattr(rows, "_parse", None)  # not needed
+    monkeypatch.setattr(metric_rows, "_parse", None)  # not needed
     check(read_series(path, TAGS), parsed(path))
     assert logged_tags(path) == set(TAGS) - {"nowhere"}
 

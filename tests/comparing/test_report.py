@@ -19,7 +19,7 @@ from synthetic import SETTINGS, write_run
 from ganlab.cli import cli
 from ganlab.comparing import compare
 from ganlab.comparing.report import report
-from ganlab.telemetry.pictures import image_grid
+from ganlab.telemetry.plots import image_grid
 
 # What may hold an address, and the only places that a page of one file may point to.
 ADDRESSES = ("src", "href", "xlink:href", "srcset", "data", "action", "formaction", "poster", "background", "style")

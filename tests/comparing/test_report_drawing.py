@@ -8,8 +8,8 @@ import pytest
 from reports import read
 
 from ganlab.comparing.axes import Scale, scale_of
-from ganlab.comparing.drawing import Line, chart, interval, series_class
-from ganlab.comparing.markup import breakable, clean, document, element
+from ganlab.comparing.html import breakable, clean, document, element
+from ganlab.comparing.svg import Line, chart, interval, series_class
 
 
 def line(y, *, x=None, low=None, high=None, number=0):

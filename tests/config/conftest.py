@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from ganlab import plugins
-from ganlab.recipes import Recipe
+from ganlab.plugins import manager as plugins
+from ganlab.plugins.recipes import Recipe
 
 MINIMAL = """
 experiment.dataset = @datasets.points()

@@ -5,11 +5,11 @@ import random
 import gin
 import pytest
 
-from ganlab import plugins
-from ganlab.config.names import Names
-from ganlab.config.resolving import Resolver
-from ganlab.config.statements import read_text
-from ganlab.recipes import Recipe
+from ganlab.config.parser import read_text
+from ganlab.config.registry import Names
+from ganlab.config.resolver import Resolver
+from ganlab.plugins import manager as plugins
+from ganlab.plugins.recipes import Recipe
 
 
 @pytest.fixture

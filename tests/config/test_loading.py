@@ -5,7 +5,7 @@ import pytest
 
 from ganlab import config
 from ganlab.errors import ConfigError
-from ganlab.recipes import Recipe
+from ganlab.plugins.recipes import Recipe
 
 
 def test_a_file_becomes_a_recipe_of_values_and_recipes(write, minimal, parts):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ganlab import config
-from ganlab.recipes import Recipe
+from ganlab.plugins.recipes import Recipe
 
 
 def _experiment(parts, **more):
@@ -159,6 +159,6 @@ def test_flat_values_for_dashboards(parts):
 
 
 def test_an_experiment_that_would_not_read_back_is_an_error(parts, monkeypatch):
-    monkeypatch.setattr("ganlab.config.writing._Plan.literal", lambda self, value: "1")
+    monkeypatch.setattr("ganlab.config.serializer._Plan.literal", lambda self, value: "1")
     with pytest.raises(config.writing.ConfigError, match="cannot be written down: it reads back as 1"):
         config.render(_experiment(parts))

@@ -2,7 +2,7 @@
 
 import pytest
 
-import ganlab.plugins
+import ganlab.plugins.manager
 from ganlab.verification import Source
 from ganlab.verification.replicas import check
 
@@ -17,7 +17,7 @@ SMALL = (
     "experiment.critic_steps=1",
 )
 
-NAMES = sorted(name for kind, name in ganlab.plugins.current().components if kind == "constraints")
+NAMES = sorted(name for kind, name in ganlab.plugins.manager.current().components if kind == "constraints")
 
 
 def test_there_are_constraints():

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import ganlab
-from ganlab import plugins
 from ganlab.lazy import tensorflow as tf
+from ganlab.plugins import manager as plugins
 from ganlab.testing.suites import CLASSES, suite
 
 pytestmark = pytest.mark.conformance

@@ -7,8 +7,8 @@ import tensorflow as tf
 
 import ganlab
 from ganlab.functional import as_matrix
-from ganlab.training.loop import Trainer
-from ganlab.training.state import read
+from ganlab.training.graph.state import read
+from ganlab.training.graph.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("cpus")
 

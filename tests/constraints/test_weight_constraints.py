@@ -10,8 +10,8 @@ import tensorflow as tf
 
 import ganlab
 from ganlab.functional import named_weights
-from ganlab.training.loop import Trainer
-from ganlab.training.sampling import Scorer
+from ganlab.training.graph.sampling import Scorer
+from ganlab.training.graph.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("cpus")
 

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from ganlab_datasets import Arrays
+from ganlab_builtin.datasets import Arrays
 
 import ganlab
 
@@ -105,7 +105,7 @@ def test_arrays_that_cannot_be_examples_are_refused(rows, rule, name, save):
 
 
 def test_values_are_checked_in_every_chunk(save, monkeypatch):
-    monkeypatch.setattr("ganlab_datasets.arrays._CHUNK_BYTES", 64)
+    monkeypatch.setattr("ganlab_builtin.datasets.arrays._CHUNK_BYTES", 64)
     rows = np.zeros((100, 4))
     rows[97, 2] = np.nan
     assert "row 97 " in refused(path=save(x=rows))

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 import tensorflow as tf
-from ganlab_datasets import ganlab_datasets
+from ganlab_builtin.datasets import ganlab_datasets
 from PIL import Image
 
 import ganlab

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from ganlab_datasets import Digits
+from ganlab_builtin.datasets import Digits
 from sklearn.datasets import load_digits
 
 import ganlab

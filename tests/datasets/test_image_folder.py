@@ -3,7 +3,7 @@ import os
 import numpy as np
 import pytest
 import tensorflow as tf
-from ganlab_datasets import ImageFolder
+from ganlab_builtin.datasets import ImageFolder
 from PIL import Image
 
 import ganlab

@@ -8,7 +8,7 @@ import urllib.error
 import keras
 import numpy as np
 import pytest
-from ganlab_datasets import KerasImages
+from ganlab_builtin.datasets import KerasImages
 
 import ganlab
 

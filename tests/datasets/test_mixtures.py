@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from ganlab_datasets import GaussianGrid, GaussianRing
+from ganlab_builtin.datasets import GaussianGrid, GaussianRing
 
 import ganlab
 

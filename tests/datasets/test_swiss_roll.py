@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from ganlab_datasets import SwissRoll
+from ganlab_builtin.datasets import SwissRoll
 from scipy.stats import ks_2samp
 from sklearn.datasets import make_swiss_roll
 

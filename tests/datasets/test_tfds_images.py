@@ -4,7 +4,7 @@ import types
 import numpy as np
 import pytest
 import tensorflow as tf
-from ganlab_datasets import TfdsImages
+from ganlab_builtin.datasets import TfdsImages
 
 import ganlab
 

@@ -10,7 +10,7 @@ from PIL import Image
 from views import Given, Views, component, layer
 
 import ganlab
-from ganlab import plugins
+from ganlab.plugins import manager as plugins
 
 RANDOM = np.random.default_rng(0)
 

@@ -12,8 +12,8 @@ from tensorboard.plugins.custom_scalar import layout_pb2
 from views import component, experiment
 
 import ganlab
-from ganlab.training import train
-from ganlab.training.loop import Trainer
+from ganlab.run import train
+from ganlab.training.graph.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("cpus")
 

@@ -8,8 +8,8 @@ import keras
 import numpy as np
 
 import ganlab
-from ganlab.training.loop import Trainer
-from ganlab.training.viewing import CriticFunctions, View
+from ganlab.training.diagnostics.view import CriticFunctions, View
+from ganlab.training.graph.trainer import Trainer
 
 
 def component(kind, name, **arguments):

@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from ganlab_evaluators.classifying import score
+from ganlab_builtin.evaluators.classifying import score
 from measured import Halves, Normal, Rows, measure, normal
 
 import ganlab

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import scipy.linalg
-from ganlab_evaluators.frechet import gaussian_frechet, moments
-from ganlab_evaluators.kernel import polynomial_mmd
+from ganlab_builtin.evaluators.frechet import gaussian_frechet, moments
+from ganlab_builtin.evaluators.kernel import polynomial_mmd
 from measured import Halves, Normal, Rows, measure, normal
 
 import ganlab
@@ -68,7 +68,7 @@ def test_kid_equals_the_double_sum():
 def test_kid_of_large_samples_is_taken_in_blocks_to_the_same_number(monkeypatch):
     x, y = RANDOM.normal(size=(50, 3)), RANDOM.normal(size=(40, 3))
     whole = polynomial_mmd(x, y, degree=2)
-    monkeypatch.setattr("ganlab_evaluators.kernel._BLOCK", 7)
+    monkeypatch.setattr("ganlab_builtin.evaluators.kernel._BLOCK", 7)
     assert polynomial_mmd(x, y, degree=2) == pytest.approx(whole, rel=1e-10)
 
 

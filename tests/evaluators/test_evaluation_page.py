@@ -6,12 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ganlab_evaluators import ganlab_evaluators
-from ganlab_features import ganlab_features
+from ganlab_builtin.evaluators import ganlab_evaluators
+from ganlab_builtin.features import ganlab_features
 
 import ganlab
-from ganlab import config, plugins
+from ganlab import config
 from ganlab.cli.evaluate import evaluate as command
+from ganlab.plugins import manager as plugins
 from ganlab.transport import exact_w1
 
 PAGE = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text(encoding="utf-8")

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from ganlab_evaluators.neighbours import covered, density_and_coverage, neighbour_radii
+from ganlab_builtin.evaluators.neighbours import covered, density_and_coverage, neighbour_radii
 from measured import Halves, Normal, Rows, measure, normal
 
 import ganlab
@@ -56,7 +56,7 @@ def test_density_and_coverage_are_the_naive_ones(drawn, k):
 def test_blocks_give_the_same_figures(drawn, monkeypatch):
     names = ("precision_recall", "density_coverage")
     whole = [measure(name, normal(d=3), drawn[0]) for name in names]
-    monkeypatch.setattr("ganlab_evaluators.neighbours._BLOCK", 7)
+    monkeypatch.setattr("ganlab_builtin.evaluators.neighbours._BLOCK", 7)
     assert [measure(name, normal(d=3), drawn[0]) for name in names] == whole
 
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 import ganlab
-from ganlab import config, plugins
+from ganlab import config
 from ganlab.composition import compose
-from ganlab.recipes import Recipe
+from ganlab.plugins import manager as plugins
+from ganlab.plugins.recipes import Recipe
 
 # What makes a component small, wherever it has such a parameter.
 SMALL = {"width": 8, "channels": 8, "depth": 2, "samples": 64, "devices": None}

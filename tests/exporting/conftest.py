@@ -4,8 +4,8 @@ import pytest
 from click.testing import CliRunner
 from short_runs import DIGITS, POINTS
 
-from ganlab import plugins
 from ganlab.cli import cli
+from ganlab.plugins import manager as plugins
 
 # For the interpreter's start: what another machine lacks, this one's environment does too.
 BLOCKED = """

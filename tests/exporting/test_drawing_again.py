@@ -7,7 +7,7 @@ import tensorflow as tf
 import ganlab as lab
 from ganlab.errors import ConfigError, RunError
 from ganlab.exporting import draw, interpolate
-from ganlab.training import noise
+from ganlab.training.graph import noise
 
 
 class Recorder(lab.Evaluator):

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from ganlab import plugins
 from ganlab.cli import cli
+from ganlab.plugins import manager as plugins
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", (ROOT / "docs" / "exporting.md").read_text(), re.MULTILINE | re.DOTALL)

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from ganlab_features import network, training
+from ganlab_builtin.features import network, training
 from labelled import Images
 
 import ganlab

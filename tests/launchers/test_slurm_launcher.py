@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 
-import ganlab_launchers.slurm
+import ganlab_builtin.launchers.slurm
 import pytest
 from jobs import status
 
@@ -24,7 +24,7 @@ def submitit(**arguments):
 @pytest.fixture
 def impatient(monkeypatch):
     """Slurm is asked more often about jobs that were stopped."""
-    monkeypatch.setattr(ganlab_launchers.slurm, "_FORCE_SECONDS", 0.1)
+    monkeypatch.setattr(ganlab_builtin.launchers.slurm, "_FORCE_SECONDS", 0.1)
 
 
 def options(cluster):

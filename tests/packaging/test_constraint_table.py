@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-import ganlab.plugins
+import ganlab.plugins.manager
 
 PAGE = Path(__file__).parents[2] / "docs" / "constraints.md"
 COMPONENTS = {
     component.name: component.factory.make
-    for component in ganlab.plugins.current().components.values()
+    for component in ganlab.plugins.manager.current().components.values()
     if component.kind == "constraints" and component.plugin.name == "ganlab_constraints"
 }
 # What a method makes of a constraint, first match first.

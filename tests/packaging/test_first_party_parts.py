@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from ganlab import config, plugins
+from ganlab import config
 from ganlab.cli import cli
 from ganlab.errors import GanlabError
+from ganlab.plugins import manager as plugins
 
 ROOT = Path(__file__).parents[2]
 FIRST_PARTY = {path.name for path in (ROOT / "plugins").iterdir() if (path / "__init__.py").is_file()}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ganlab import hookspecs
 from ganlab.cli import COMMANDS
+from ganlab.interfaces import hookspecs
 
 ROOT = Path(__file__).parents[2]
 PAPERS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]

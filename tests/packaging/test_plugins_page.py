@@ -12,8 +12,10 @@ import pytest
 from click.testing import CliRunner
 from pages import ROOT, blocks
 
-from ganlab import hookspecs, plugins, roles
+from ganlab import interfaces
 from ganlab.cli import cli
+from ganlab.interfaces import hookspecs
+from ganlab.plugins import manager as plugins
 
 PAGE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
 BLOCKS = blocks("docs/plugins.md")
@@ -91,12 +93,12 @@ def test_every_hook_is_in_the_table_with_its_arguments():
 
 
 def members(role):
-    """The public methods and attributes that a class in `ganlab.roles` has of its own."""
+    """The public methods and attributes that a class in `ganlab.interfaces` has of its own."""
     names = {*vars(role), *inspect.get_annotations(role)}
     return sorted(name for name in names if not name.startswith("_"))
 
 
-CLASSES = [role for role in map(roles.__dict__.get, roles.__all__) if role.__module__.startswith("ganlab.")]
+CLASSES = [role for role in map(interfaces.__dict__.get, interfaces.__all__) if role.__module__.startswith("ganlab.")]
 
 
 @pytest.mark.parametrize("role", CLASSES, ids=lambda role: role.__name__)
@@ -109,7 +111,7 @@ def test_every_role_and_each_of_its_methods_and_attributes_is_mentioned(role):
 
 
 def test_every_constraint_method_is_in_the_table_with_its_arguments():
-    methods = inspect.getmembers(roles.Constraint, inspect.isfunction)
+    methods = inspect.getmembers(interfaces.Constraint, inspect.isfunction)
     for name, method in methods:
         arguments = ", ".join(parameter for parameter in inspect.signature(method).parameters if parameter != "self")
         assert f"| `{name}({arguments})` |" in PAGE
@@ -125,7 +127,7 @@ def test_every_conformance_class_and_every_check_of_constraints_is_mentioned():
 
 
 def test_every_kind_of_plugin_that_can_be_begun_is_mentioned():
-    from ganlab.authoring import TEMPLATES
+    from ganlab.scaffold import TEMPLATES
 
     first, *others = TEMPLATES
     assert first == "constraint"

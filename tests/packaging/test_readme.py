@@ -13,9 +13,10 @@ import pytest
 from click.testing import CliRunner
 
 import ganlab
-from ganlab import config, plugins
+from ganlab import config
 from ganlab.cli import cli
 from ganlab.cli.tensorboard import check_runs
+from ganlab.plugins import manager as plugins
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -148,7 +149,7 @@ def test_the_entry_point_brings_the_constraint(here, monkeypatch):
 
 
 def test_tf_config_of_the_page_is_one_that_the_strategy_takes():
-    from ganlab_strategies.workers import check_cluster
+    from ganlab_builtin.strategies.workers import check_cluster
 
     (line,) = [command for command in COMMANDS if command.startswith("export TF_CONFIG=")]
     (assignment,) = shlex.split(line.removeprefix("export "))

@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 from pages import ROOT, blocks
 
-from ganlab import plugins
 from ganlab.cli import cli
 from ganlab.cli.sweep import sweep
+from ganlab.plugins import manager as plugins
 from ganlab.sweeps import trial
 
 PAGE = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")

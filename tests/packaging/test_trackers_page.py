@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from pages import blocks
 
 import ganlab
-from ganlab import plugins
 from ganlab.cli import cli
+from ganlab.plugins import manager as plugins
 from ganlab.telemetry import Record
 
 BLOCKS = blocks("docs/trackers.md")

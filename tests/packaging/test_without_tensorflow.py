@@ -63,7 +63,7 @@ def test_importing_ganlab_imports_no_tensorflow():
     code = """
 import sys
 import ganlab, ganlab.cli, ganlab.composition, ganlab.config, ganlab.functional, ganlab.plugins, ganlab.runs
-assert [row.name for row in ganlab.plugins.discover().rows if row.status != "loaded"] == []
+assert [row.name for row in ganlab.plugins.manager.discover().rows if row.status != "loaded"] == []
 print([name for name in ("tensorflow", "keras", "matplotlib", "sklearn", "tensorboard") if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

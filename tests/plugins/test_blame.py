@@ -5,8 +5,8 @@ import types
 import pytest
 
 import ganlab
-from ganlab import plugins
-from ganlab.blame import plugin_code, sentence
+from ganlab.plugins import manager as plugins
+from ganlab.plugins.blame import plugin_code, sentence
 
 # As tensorflow 2.21 words them, shortened.
 ASSERTED_IN_DATA = """Graph execution error:

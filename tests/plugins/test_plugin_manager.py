@@ -5,8 +5,9 @@ import sys
 import pytest
 
 import ganlab
-from ganlab import hookspecs, plugins
 from ganlab.errors import PluginError
+from ganlab.interfaces import hookspecs
+from ganlab.plugins import manager as plugins
 
 LOSS = "import ganlab\n\nclass {0}(ganlab.Loss):\n    '''{1}'''\n\n"
 HOOK = "@ganlab.hookimpl\ndef ganlab_losses():\n    return {0}\n"

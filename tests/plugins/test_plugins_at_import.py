@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from ganlab import importing, plugins
+from ganlab.plugins import import_guard
+from ganlab.plugins import manager as plugins
 
 GANLAB = [sys.executable, "-m", "ganlab"]
 
@@ -51,7 +52,7 @@ def test_standard_output_is_itself_again_afterwards(plugin, capfd):
 
 
 def test_a_plugin_that_hangs_is_named(plugin, monkeypatch, capsys):
-    monkeypatch.setattr(importing, "_SLOW_SECONDS", 0.05)
+    monkeypatch.setattr(import_guard, "_SLOW_SECONDS", 0.05)
     path = plugin("import time; time.sleep(0.5)")
     plugins.discover(local=path)
     assert capsys.readouterr().err == (
@@ -61,7 +62,7 @@ def test_a_plugin_that_hangs_is_named(plugin, monkeypatch, capsys):
 
 
 def test_a_quick_plugin_is_not_mentioned(plugin, monkeypatch, capsys):
-    monkeypatch.setattr(importing, "_SLOW_SECONDS", 0.05)
+    monkeypatch.setattr(import_guard, "_SLOW_SECONDS", 0.05)
     plugins.discover(local=plugin("x = 1"))
     time.sleep(0.2)
     assert capsys.readouterr().err == ""

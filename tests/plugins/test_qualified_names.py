@@ -5,8 +5,9 @@ import types
 import pytest
 
 import ganlab
-from ganlab import config, plugins
+from ganlab import config
 from ganlab.errors import ConfigError, PluginError
+from ganlab.plugins import manager as plugins
 
 
 def offering(**hooks):

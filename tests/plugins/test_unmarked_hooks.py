@@ -9,9 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 import ganlab
-from ganlab import contract, plugins
 from ganlab.cli import cli
 from ganlab.errors import PluginError
+from ganlab.plugins import manager as plugins
+from ganlab.plugins import validation
 
 HEAD = "import ganlab\n\n\n"
 GOOD = "@ganlab.hookimpl\ndef ganlab_losses():\n    return {}\n\n\n"
@@ -65,7 +66,7 @@ def test_a_function_like_a_hook_is_named(loaded, name, hook, beside):
     [
         "def helper():\n    pass\n",
         "def ganlab_version():\n    pass\n",
-        "from ganlab.plugins import discover\nfrom ganlab.roles import *\n",
+        "from ganlab.plugins.manager import discover\nfrom ganlab.interfaces import *\n",
         "def make_losses():\n    pass\n",
         "class Losses(ganlab.Loss):\n    pass\n",
     ],
@@ -96,10 +97,10 @@ def test_objects_and_their_methods_count_too():
         def ganlab_datasets(self):
             raise AssertionError("not to be asked for") from None
 
-    (complaint,) = contract.unmarked(Plugin())
+    (complaint,) = validation.unmarked(Plugin())
     assert "'ganlab_losses'" in complaint
     marked = types.SimpleNamespace(ganlab_losses=ganlab.hookimpl(lambda: {}), ganlab_datasets=pluggy)
-    assert list(contract.unmarked(marked)) == []
+    assert list(validation.unmarked(marked)) == []
 
 
 def test_strict_makes_it_an_error(tmp_path, monkeypatch):

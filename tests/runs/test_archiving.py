@@ -15,7 +15,7 @@ import pytest
 from resting_runs import contents, make
 
 from ganlab.errors import RunError
-from ganlab.runs import Run
+from ganlab.run import Run
 from ganlab.runs.archiving import archive, unarchive
 from ganlab.runs.lock import locked
 

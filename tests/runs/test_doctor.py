@@ -8,9 +8,9 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from ganlab import plugins
 from ganlab.cli import doctor as module
 from ganlab.cli.doctor import Finding, device_findings, package_findings, plugin_findings, supported
+from ganlab.plugins import manager as plugins
 
 RANGES = {"tensorflow": "<2.22,>=2.20", "tensorflow-tpu": "<2.21,>=2.19", "keras": ">=3.8", "tensorboard": ">=2.19"}
 RANGES |= {"gin-config": "==0.5.0", "pluggy": ">=1.5"}

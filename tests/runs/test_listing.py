@@ -11,7 +11,7 @@ import pytest
 from resting_runs import contents, make
 
 from ganlab.errors import RunError
-from ganlab.runs import Run
+from ganlab.run import Run
 from ganlab.runs.listing import checkpoint_steps, listed, look_at
 from ganlab.runs.lock import at_rest, holder, locked
 
@@ -68,7 +68,7 @@ def test_a_process_that_was_killed_holds_nothing(tmp_path):
     run = make(tmp_path / "one", status="running")
     code = """
 import sys, time
-from ganlab.runs import Run
+from ganlab.run import Run
 from ganlab.runs.lock import locked
 with locked(Run(sys.argv[1])):
     print("held", flush=True)

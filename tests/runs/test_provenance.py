@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ganlab.plugins import Plugin
+from ganlab.plugins.manager import Plugin
 from ganlab.runs import provenance
 from ganlab.runs.provenance import git_state, versions
 

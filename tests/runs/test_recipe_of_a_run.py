@@ -8,8 +8,9 @@ import types
 import pytest
 
 import ganlab
-from ganlab import config, hookimpl, plugins
-from ganlab.recipes import Recipe
+from ganlab import config, hookimpl
+from ganlab.plugins import manager as plugins
+from ganlab.plugins.recipes import Recipe
 from ganlab.runs import create_run
 
 

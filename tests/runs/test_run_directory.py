@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from ganlab.errors import RunError
-from ganlab.runs import Run, create_run, find_runs, new_run_path
+from ganlab.run import Run
+from ganlab.runs import create_run, find_runs, new_run_path
 from ganlab.telemetry import JsonLinesWriter, Record
 
 INFO = {"status": "running", "step": 0, "steps": 100, "seed": 3, "metrics": {}, "evaluation": {}}
@@ -115,7 +116,7 @@ def test_a_killed_process_leaves_a_whole_file(tmp_path):
     run = make(tmp_path / "base")
     # Every update has the same number in two fields; whichever update the kill meets, they must agree.
     code = (
-        "import sys, itertools; from ganlab.runs import Run; run = Run(sys.argv[1])\n"
+        "import sys, itertools; from ganlab.run import Run; run = Run(sys.argv[1])\n"
         "for n in itertools.count(1): run.update(step=n, metrics={'n': n, 'fill': 'x' * 20_000}); print(n, flush=True)"
     )
     process = subprocess.Popen([sys.executable, "-c", code, str(run.path)], stdout=subprocess.PIPE, text=True)

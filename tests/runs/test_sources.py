@@ -7,8 +7,8 @@ import types
 
 import pytest
 
-from ganlab import plugins
-from ganlab.recipes import Recipe
+from ganlab.plugins import manager as plugins
+from ganlab.plugins.recipes import Recipe
 from ganlab.runs import modules
 from ganlab.runs.origins import code_changes
 from ganlab.runs.sources import MADE_BY, of_parts

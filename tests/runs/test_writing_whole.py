@@ -5,7 +5,7 @@ import errno
 import pytest
 
 from ganlab.errors import RunError
-from ganlab.runs.writing import new_file, new_folder
+from ganlab.support.atomic import new_file, new_folder
 
 
 def test_a_file_takes_its_place_at_the_end_and_replaces_the_older_one(tmp_path):

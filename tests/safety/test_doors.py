@@ -111,8 +111,8 @@ def is_shown(argument):
 def test_a_module_passes_the_doors(name):
     found = set(calls(FILES[name].read_text()))
     assert found <= ALLOWED.get(name, set()), (
-        f"ganlab/{name}: files of a run are opened by ganlab.paths, names are made by as_name, and what is printed "
-        "passes through ganlab.cli.messages.say, ganlab.cli.tables.cell or ganlab.terminal"
+        f"ganlab/{name}: files of a run are opened by ganlab.support.paths, names are made by as_name, and what is "
+        "printed passes through ganlab.cli.messages.say, ganlab.cli.tables.cell or ganlab.support.terminal"
     )
 
 

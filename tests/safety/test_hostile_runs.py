@@ -15,7 +15,7 @@ from hostile import ODDITIES, UNSAFE, folder
 
 from ganlab.cli import cli, completing
 from ganlab.runs import find_runs
-from ganlab.telemetry.logfolder import LogFolder
+from ganlab.tensorboard.logfolder import LogFolder
 
 SOUND, ODD = "20260801-120000-s0-aaaa", "20260801-130000-s0-bbbb"
 # A command that waits for a pipe waits for ever, and one that reads /dev/zero has no memory left.
@@ -125,8 +125,8 @@ def test_tensorboard_shows_the_sound_run_beside_an_odd_one(runs, tmp_path):
 
 def test_the_commands_that_act_on_a_run_refuse_an_odd_one(runs, monkeypatch):
     from ganlab.errors import GanlabError
-    from ganlab.runs import Run
-    from ganlab.training.reading import find_checkpoint
+    from ganlab.run import Run
+    from ganlab.training.loading import find_checkpoint
 
     odd = runs / "digits" / ODD
     with in_time(), contextlib.suppress(GanlabError):

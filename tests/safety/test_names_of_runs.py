@@ -8,7 +8,7 @@ import pytest
 from ganlab.errors import RunError
 from ganlab.runs import create_run, find_runs, new_run_path
 from ganlab.runs.naming import run_names
-from ganlab.telemetry.logfolder import LogFolder
+from ganlab.tensorboard.logfolder import LogFolder
 
 FILES = ["...gin", "..gin", ".gin", ".hidden.gin", "a\nb.gin", "a\x1b[2J.gin", "\u202ex.gin", os.fsdecode(b"\xff.gin")]
 TEXTS = ["../../x", "/etc/x", "..", ".", "", "\0", "a\nb", "\ud800", "\u202ex", "x" * 5000, ".hidden", "\x1b[2J"]

@@ -7,9 +7,9 @@ import unicodedata
 import pytest
 
 from ganlab.errors import RunError
-from ganlab.parsing import parse_json
-from ganlab.paths import LONGEST_BYTES, as_name, is_name, open_inside, read_inside, walk
-from ganlab.terminal import line, lines
+from ganlab.support.paths import LONGEST_BYTES, as_name, is_name, open_inside, read_inside, walk
+from ganlab.support.strict_json import parse_json
+from ganlab.support.terminal import line, lines
 
 STRANGE = [
     "",
@@ -148,7 +148,7 @@ def test_a_link_that_takes_a_files_place_while_it_is_opened_is_not_followed(run,
             (run / "file").symlink_to("../elsewhere/secret")
         return found
 
-    monkeypatch.setattr("ganlab.paths.os.stat", swapped)
+    monkeypatch.setattr("ganlab.support.paths.os.stat", swapped)
     with pytest.raises(OSError, match="symbolic links"):
         open_inside(run, "file")
 

@@ -3,8 +3,8 @@ import types
 
 import pytest
 import tensorflow as tf
-from ganlab_strategies import tpus
-from ganlab_strategies.workers import check_cluster
+from ganlab_builtin.strategies import tpus
+from ganlab_builtin.strategies.workers import check_cluster
 
 import ganlab
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import ganlab
 from ganlab import Choices
-from ganlab.runs import Run, create_run
+from ganlab.run import Run
+from ganlab.runs import create_run
 from ganlab.sweeps import Asking, Configurations, Engine, take_up
 
 WEIGHT = "constraints.gradient_penalty.weight"

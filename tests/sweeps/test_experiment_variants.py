@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from ganlab import ConfigError, PluginError, config, plugins
+from ganlab import ConfigError, PluginError, config
+from ganlab.plugins import manager as plugins
 
 WEIGHT = "constraints.gradient_penalty.weight"
 

@@ -1,6 +1,7 @@
 import pytest
 
-from ganlab import Choices, ConfigError, Range, config, plugins
+from ganlab import Choices, ConfigError, Range, config
+from ganlab.plugins import manager as plugins
 from ganlab.sweeps import Configurations, check, check_used
 
 GP, SN, R1 = "[@constraints.gradient_penalty()]", "[@constraints.spectral_norm()]", "[@constraints.r1()]"

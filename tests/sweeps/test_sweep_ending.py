@@ -6,8 +6,9 @@ import pytest
 from pretended import End, PretendLauncher, Train, World, holding
 
 import ganlab
-from ganlab import PluginError, plugins
-from ganlab.runs import Run
+from ganlab import PluginError
+from ganlab.plugins import manager as plugins
+from ganlab.run import Run
 from ganlab.sweeps import Sweep
 from ganlab.sweeps.screen import LiveTable, as_data, summary
 

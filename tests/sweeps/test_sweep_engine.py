@@ -5,8 +5,9 @@ import pytest
 from pretended import WEIGHT, End, PretendLauncher, Train, World, holding, statuses
 
 import ganlab
-from ganlab import ConfigError, PluginError, RunError, plugins
-from ganlab.runs import Run
+from ganlab import ConfigError, PluginError, RunError
+from ganlab.plugins import manager as plugins
+from ganlab.run import Run
 from ganlab.sweeps import Sweep
 
 

@@ -1,6 +1,7 @@
 import pytest
 
-from ganlab import Choices, ConfigError, Range, plugins
+from ganlab import Choices, ConfigError, Range
+from ganlab.plugins import manager as plugins
 from ganlab.sweeps import parse_seeds, parse_space
 
 

@@ -4,10 +4,10 @@ import shutil
 
 import pytest
 
+from ganlab.interfaces.record import Record
 from ganlab.runs import create_run
-from ganlab.sweeps.trail import Trail, last_value
+from ganlab.sweeps.metric_follower import Trail, last_value
 from ganlab.telemetry.jsonl import JsonLinesWriter
-from ganlab.telemetry.records import Record
 
 
 def row(step, **values):
@@ -33,7 +33,7 @@ def test_it_reads_what_is_new_and_leaves_a_line_that_is_not_finished(tmp_path):
 def test_it_reads_each_line_once(tmp_path, monkeypatch):
     path, trail, parsed = tmp_path / "metrics.jsonl", Trail(tmp_path, "a"), []
     loads = json.loads
-    monkeypatch.setattr("ganlab.sweeps.trail.json.loads", lambda line: parsed.append(line) or loads(line))
+    monkeypatch.setattr("ganlab.sweeps.metric_follower.json.loads", lambda line: parsed.append(line) or loads(line))
     for step in range(1, 4):
         with path.open("a") as file:
             file.write(row(step, a=1.0) + row(step, b=1.0))

@@ -7,7 +7,7 @@ import pytest
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.tensorflow_stub import pywrap_tensorflow as theirs
 
-from ganlab.telemetry import events
+from ganlab.telemetry import event_cutting
 from ganlab.telemetry.checksum import crc32c, masked_crc32c, masked_crc32c_of_rows
 from ganlab.telemetry.event_file import EventFile
 
@@ -35,10 +35,10 @@ def test_a_huge_record_is_cut_within_seconds(tmp_path):
     (path,) = tmp_path.iterdir()
     whole = path.read_bytes()
     began = time.process_time()
-    events.cut(tmp_path, after=1)
+    event_cutting.cut(tmp_path, after=1)
     assert path.read_bytes() == whole
     path.write_bytes(whole[:-5] + b"x" + whole[-4:])  # torn in its data
-    events.cut(tmp_path, after=1)
+    event_cutting.cut(tmp_path, after=1)
     assert len(path.read_bytes()) < 100
     assert time.process_time() - began < 10  # TensorBoard's checksum takes 30 s and more a time
 
@@ -48,6 +48,6 @@ def test_a_record_that_claims_more_than_a_run_writes_is_not_read(tmp_path, monke
     file.add(Event(step=1, wall_time=1.0, file_version="x" * 5000))
     file.close()
     (path,) = tmp_path.iterdir()
-    monkeypatch.setattr(events, "_LONGEST", 4000)
-    events.cut(tmp_path, after=1)
+    monkeypatch.setattr(event_cutting, "_LONGEST", 4000)
+    event_cutting.cut(tmp_path, after=1)
     assert 0 < path.stat().st_size < 100

@@ -8,7 +8,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
 
-from ganlab.telemetry import events
+from ganlab.telemetry import event_cutting
 from ganlab.telemetry.event_file import PATTERN, EventFile
 
 
@@ -45,11 +45,11 @@ def test_cutting_leaves_files_of_earlier_steps_as_they_are_and_removes_those_of_
     file.close()
     first, _, third = files(tmp_path)
     before = first.stat().st_ino, first.read_bytes()
-    events.cut(tmp_path, after=104)
+    event_cutting.cut(tmp_path, after=104)
     assert (first.stat().st_ino, first.read_bytes()) == before
     assert steps(tmp_path) == list(range(90, 105))
     assert len(third.read_bytes()) < 60  # the version alone
-    events.cut(tmp_path, after=-1)
+    event_cutting.cut(tmp_path, after=-1)
     assert files(tmp_path) == []
 
 

@@ -6,7 +6,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tensorboard.util import tensor_util
 
 from ganlab.telemetry import Console, JsonLinesWriter, MultiWriter
-from ganlab.telemetry.tensorboard import TensorBoardWriter
+from ganlab.telemetry.tensorboard_writer import TensorBoardWriter
 
 
 def read(folder):

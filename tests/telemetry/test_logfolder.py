@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 
 from ganlab.runs import create_run, find_runs
-from ganlab.telemetry.logfolder import LogFolder
+from ganlab.tensorboard.logfolder import LogFolder
 
 
 def make(folder, name, constraint):

@@ -7,9 +7,9 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
 
-from ganlab.telemetry import JsonLinesWriter, Record, events
+from ganlab.telemetry import JsonLinesWriter, Record, event_cutting
 from ganlab.telemetry.event_file import PATTERN, EventFile
-from ganlab.telemetry.mending import mend
+from ganlab.telemetry.jsonl_repair import mend
 
 STEPS = list(range(10, 210, 10))
 
@@ -140,7 +140,7 @@ def turn(path, step, byte):
 def test_a_turned_bit_in_an_event_file_costs_one_event(file, step, byte):
     turn(file, step, byte)
     damaged = file.read_bytes()
-    (said,) = events.cut(file.parent, after=200).complaints
+    (said,) = event_cutting.cut(file.parent, after=200).complaints
     assert seen(file.parent) == [s for s in STEPS if s != step]
     start = damaged.index(event(step - 10).SerializeToString()) + len(event(step - 10).SerializeToString()) + 4
     assert f"{file} is damaged: bytes {start} to " in said
@@ -149,7 +149,7 @@ def test_a_turned_bit_in_an_event_file_costs_one_event(file, step, byte):
     assert aside.name in said
     assert "tfevents" not in aside.name
     assert aside.read_bytes() == damaged
-    assert events.cut(file.parent, after=200).complaints == []
+    assert event_cutting.cut(file.parent, after=200).complaints == []
 
 
 def test_damage_of_all_kinds_in_one_file(file):
@@ -159,7 +159,7 @@ def test_damage_of_all_kinds_in_one_file(file):
     data = file.read_bytes()
     place = data.index(event(150).SerializeToString()) - 12
     file.write_bytes(data[:place] + b"\0" * 3000 + bytes(range(256)) * 20 + data[place:])
-    (said,) = events.cut(file.parent, after=180).complaints
+    (said,) = event_cutting.cut(file.parent, after=180).complaints
     assert seen(file.parent) == [step for step in STEPS if step not in (30, 40, 90) and step <= 180]
     assert "and 2 more parts" in said
 
@@ -168,12 +168,12 @@ def test_an_event_file_that_a_kill_tore_is_not_damaged(file):
     whole = file.read_bytes()
     for length in (3, 12, 40, RECORD - 1):
         file.write_bytes(whole[: len(whole) - RECORD + length])
-        assert events.cut(file.parent, after=200).complaints == []
+        assert event_cutting.cut(file.parent, after=200).complaints == []
         assert seen(file.parent) == STEPS[:-1]
 
 
 def test_a_search_for_the_next_event_crosses_windows(file, monkeypatch):
-    monkeypatch.setattr(events, "_WINDOW", 64)
+    monkeypatch.setattr(event_cutting, "_WINDOW", 64)
     turn(file, 50, 0)
-    assert len(events.cut(file.parent, after=200).complaints) == 1
+    assert len(event_cutting.cut(file.parent, after=200).complaints) == 1
     assert seen(file.parent) == [step for step in STEPS if step != 50]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ganlab.telemetry.pictures import image_grid, picture, scatter
+from ganlab.telemetry.plots import image_grid, picture, scatter
 
 
 def decode(png):

@@ -22,8 +22,8 @@ from tensorboard.plugins.hparams import metadata as hparams_metadata
 
 from ganlab.telemetry import Record
 from ganlab.telemetry.layout import layout
-from ganlab.telemetry.pictures import image_grid, scatter
-from ganlab.telemetry.tensorboard import TensorBoardWriter, png_size
+from ganlab.telemetry.plots import image_grid, scatter
+from ganlab.telemetry.tensorboard_writer import TensorBoardWriter, png_size
 
 TAGS = ["generator/loss", "critic/loss", "constraints/gradient_penalty/norm"]
 

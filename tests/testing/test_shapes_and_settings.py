@@ -7,13 +7,13 @@ from click.testing import CliRunner
 from outcomes import conformance, outcomes
 
 import ganlab
-from ganlab import plugins
 from ganlab.cli import cli
 from ganlab.functional import slopes
-from ganlab.plugins import current
+from ganlab.plugins import manager as plugins
+from ganlab.plugins.manager import current
 from ganlab.testing import LossConformance, parts
 from ganlab.testing.settings import maker, settings
-from ganlab.testing.training import FLOOR, _near
+from ganlab.testing.trainings import FLOOR, _near
 from ganlab.testing.trials import Trials
 
 pytestmark = pytest.mark.usefixtures("cpus")

@@ -1,7 +1,7 @@
 import contract_plugin
 import pytest
 
-from ganlab import plugins
+from ganlab.plugins import manager as plugins
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def completed(cpus, tmp_path_factory):
     """A run of `everything` from its first step to its last; not to be changed."""
     from whole_runs import everything
 
-    from ganlab.training import train
+    from ganlab.run import train
 
     return train(everything(), tmp_path_factory.mktemp("runs") / "group" / "completed")
 

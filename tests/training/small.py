@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import ganlab
 from ganlab.layers import Dropout
-from ganlab.training.loop import Trainer
+from ganlab.training.graph.trainer import Trainer
 
 STEPS = 20
 

@@ -9,7 +9,7 @@ from small import small
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from whole_runs import lines
 
-from ganlab.training import train
+from ganlab.run import train
 
 pytestmark = pytest.mark.usefixtures("cpus")
 

@@ -19,8 +19,8 @@ from small import (
 )
 
 import ganlab
-from ganlab.training.gradients import compiles
-from ganlab.training.loop import Trainer
+from ganlab.training.graph.gradients import compiles
+from ganlab.training.graph.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("cpus")
 
@@ -49,7 +49,7 @@ NORMALIZED = [
 def test_what_talks_to_other_replicas_stays_uncompiled(monkeypatch, role, network, compiled):
     parts = {"architecture": Layers(**{role: network}), "constraints": [constraint("weight_clipping", limit=0.5)]}
     one = trained(0, count=3, **parts)
-    monkeypatch.setattr("ganlab.training.loop.compiles", lambda experiment: True)
+    monkeypatch.setattr("ganlab.training.graph.trainer.compiles", lambda experiment: True)
     two = trained(2, count=3, jit="auto", **parts)
     assert two.trainer.compiled == compiled
     assert_same(one, two)

@@ -10,8 +10,8 @@ from small import Layers, assert_same, constraint, distance, sgd, small, trained
 
 import ganlab
 from ganlab.training.evaluation import Scorer
-from ganlab.training.loop import Trainer
-from ganlab.training.state import TrainingState
+from ganlab.training.graph.state import TrainingState
+from ganlab.training.graph.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("cpus", "contract_constraints")
 
@@ -267,7 +267,7 @@ def test_jit_and_a_collective_in_a_penalty():
 
 def test_auto_leaves_a_collective_in_a_penalty_uncompiled(monkeypatch):
     plain = trained(2, count=3, constraints=[MaxSlope()])
-    monkeypatch.setattr("ganlab.training.loop.compiles", lambda experiment: True)
+    monkeypatch.setattr("ganlab.training.graph.trainer.compiles", lambda experiment: True)
     assert_same(plain, trained(2, count=3, constraints=[MaxSlope()], jit="auto"))
 
 

@@ -10,8 +10,8 @@ from small import Layers, Points, constraint, small
 
 import ganlab
 from ganlab import layers
-from ganlab.training.loop import Trainer
-from ganlab.training.state import TrainingState
+from ganlab.training.graph.state import TrainingState
+from ganlab.training.graph.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("cpus")
 

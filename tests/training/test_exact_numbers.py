@@ -7,9 +7,9 @@ import tensorflow as tf
 from small import Layers, small, trained, values
 
 import ganlab
-from ganlab.training import noise
-from ganlab.training.loop import Trainer
-from ganlab.training.rows import Rows
+from ganlab.training.graph import noise
+from ganlab.training.graph.trainer import Trainer
+from ganlab.training.pending_rows import Rows
 
 pytestmark = pytest.mark.usefixtures("cpus")
 

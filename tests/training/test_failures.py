@@ -10,8 +10,8 @@ from small import Layers, Points, constraint, sgd, small
 
 import ganlab
 from ganlab import layers
-from ganlab.training.loop import Trainer
-from ganlab.training.sampling import Scorer, real_examples
+from ganlab.training.graph.sampling import Scorer, real_examples
+from ganlab.training.graph.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("cpus")
 

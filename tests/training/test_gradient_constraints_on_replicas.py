@@ -5,8 +5,8 @@ import pytest
 from small import Trained, assert_same, constraint, distance, small, trained, values
 
 import ganlab
-from ganlab.training.replica import ReplicaView
-from ganlab.training.state import TrainingState
+from ganlab.training.graph.replica import ReplicaView
+from ganlab.training.graph.state import TrainingState
 
 COUNT = 8
 

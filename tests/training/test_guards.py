@@ -9,11 +9,11 @@ from small import constraint, small
 
 import ganlab
 from ganlab.telemetry import Record
-from ganlab.training.guards import Sums, Warnings, check_replicas, checksum
-from ganlab.training.loop import Trainer
-from ganlab.training.replica import Metric
-from ganlab.training.stack import ConstraintStack
-from ganlab.training.state import TrainingState
+from ganlab.training.graph.guards import Sums, Warnings, check_replicas, checksum
+from ganlab.training.graph.replica import Metric
+from ganlab.training.graph.stack import ConstraintStack
+from ganlab.training.graph.state import TrainingState
+from ganlab.training.graph.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("cpus")
 

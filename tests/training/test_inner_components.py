@@ -9,7 +9,7 @@ from small import constraint, small
 
 import ganlab
 from ganlab.composition import compose
-from ganlab.training import train
+from ganlab.run import train
 from ganlab.training.checkpoints import Checkpoints
 
 pytestmark = pytest.mark.usefixtures("cpus")

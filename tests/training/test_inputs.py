@@ -6,9 +6,9 @@ import tensorflow as tf
 from small import Points, assert_same, constraint, small, trained
 
 import ganlab
-from ganlab.training.guards import DivergedError
-from ganlab.training.inputs import Inputs
-from ganlab.training.loop import Trainer
+from ganlab.training.graph.guards import DivergedError
+from ganlab.training.graph.inputs import Inputs
+from ganlab.training.graph.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("cpus")
 
@@ -80,7 +80,7 @@ def test_python_data_comes_through_tf_data_and_trains_the_same():
 
 def test_python_inside_a_loop_is_found():
     # TensorFlow has no public way to the functions that a graph calls. Should this fail, FuncGraph._functions has
-    # changed, and ganlab.training.inputs needs another way: until then Python data runs inside the training loop.
+    # changed, and ganlab.training.graph.inputs needs another way: until then Python data runs inside the training loop.
     class OneByOne(Points):
         def examples(self, numbers, seed):
             def one(number):

@@ -8,9 +8,9 @@ from small import assert_same, constraint, small, trained
 import ganlab
 from ganlab.errors import ContractError, IncompatibleError
 from ganlab.functional import interpolate, slopes
-from ganlab.training.loop import Trainer
-from ganlab.training.replica import Metric
-from ganlab.training.rows import Rows
+from ganlab.training.graph.replica import Metric
+from ganlab.training.graph.trainer import Trainer
+from ganlab.training.pending_rows import Rows
 
 pytestmark = pytest.mark.usefixtures("cpus")
 

@@ -6,8 +6,8 @@ import tensorflow as tf
 from small import Points, constraint, small
 
 import ganlab
-from ganlab.training.loop import Trainer
-from ganlab.training.step import TrainingStep
+from ganlab.training.graph.step import TrainingStep
+from ganlab.training.graph.trainer import Trainer
 
 
 @pytest.mark.parametrize("replicas", [0, 2])

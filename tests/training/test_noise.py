@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from ganlab.functional import example_normal, example_uniform
-from ganlab.training.noise import Draw, draw, whole
+from ganlab.training.graph.noise import Draw, draw, whole
 
 pytestmark = pytest.mark.usefixtures("cpus")
 

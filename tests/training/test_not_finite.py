@@ -6,11 +6,11 @@ import tensorflow as tf
 from small import Points, constraint, small
 
 import ganlab
-from ganlab.training import train
+from ganlab.run import train
 from ganlab.training.checkpoints import Checkpoints
-from ganlab.training.guards import DivergedError, Sums, not_finite
-from ganlab.training.inputs import Inputs
-from ganlab.training.loop import Trainer
+from ganlab.training.graph.guards import DivergedError, Sums, not_finite
+from ganlab.training.graph.inputs import Inputs
+from ganlab.training.graph.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("cpus")
 

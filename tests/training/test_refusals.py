@@ -11,9 +11,9 @@ from small import Layers, Points, assert_same, constraint, normalized_critic, sg
 
 import ganlab
 from ganlab import layers
-from ganlab.training.loop import Trainer
-from ganlab.training.refusals import layers_of
-from ganlab.training.state import TrainingState
+from ganlab.training.graph.refusals import layers_of
+from ganlab.training.graph.state import TrainingState
+from ganlab.training.graph.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("cpus")
 
@@ -92,7 +92,7 @@ def test_a_layer_that_normalizes_its_own_kernel(role):
 
 def test_every_nested_layer_is_found():
     # Keras has no public way to a layer inside a layer. Should this fail, Model._flatten_layers has changed, and
-    # ganlab.training.refusals needs another way: until then refusals miss what is inside blocks.
+    # ganlab.training.graph.refusals needs another way: until then refusals miss what is inside blocks.
     inner = keras.layers.Dense(1, name="inner")
     model = keras.Sequential([keras.Input((2,)), keras.Sequential([keras.Sequential([inner])])])
     assert any(layer is inner for layer in layers_of(model))

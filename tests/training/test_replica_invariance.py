@@ -19,10 +19,10 @@ from small import (
 )
 
 import ganlab
-from ganlab.training import noise
-from ganlab.training import step as step_module
-from ganlab.training.stack import ConstraintStack
-from ganlab.training.state import TrainingState
+from ganlab.training.graph import noise
+from ganlab.training.graph import step as step_module
+from ganlab.training.graph.stack import ConstraintStack
+from ganlab.training.graph.state import TrainingState
 
 CONSTRAINTS = {
     "weight_clipping": {"limit": 0.5},
@@ -145,7 +145,7 @@ def test_noise_without_the_replicas_offset_would_show(penalized, monkeypatch):
     def without_offset(spec, *, seed, step, replica):
         return noise.draw(spec, seed=seed, step=step, replica=tf.zeros_like(replica))
 
-    monkeypatch.setattr("ganlab.training.replica.draw", without_offset)
+    monkeypatch.setattr("ganlab.training.graph.replica.draw", without_offset)
     assert far_from(penalized) > 1e-3
 
 

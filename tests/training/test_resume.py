@@ -15,11 +15,12 @@ from tensorboard.backend.event_processing.event_file_loader import EventFileLoad
 from whole_runs import assert_equal_runs, everything, lines, scalars, stopped_at, texts
 
 import ganlab
-from ganlab.signals import STOPPING
-from ganlab.telemetry import events
-from ganlab.training import checkpoints, train
+from ganlab.run import train
+from ganlab.support.signals import STOPPING
+from ganlab.telemetry import event_cutting
+from ganlab.training import checkpoints
 from ganlab.training.checkpoints import Checkpoints, restore
-from ganlab.training.state import TrainingState
+from ganlab.training.graph.state import TrainingState
 
 pytestmark = pytest.mark.usefixtures("cpus")
 
@@ -166,7 +167,7 @@ def test_settings_that_a_kill_kept_from_the_disk_are_written_again(completed, tm
     shutil.copytree(completed.path, folder)
     shutil.rmtree(folder / "checkpoints" / "step-00000010")
     ganlab.Run(folder).update(status="running", step=9)
-    events.cut(folder, after=9, without=lost)
+    event_cutting.cut(folder, after=9, without=lost)
     assert {tag for tag, *_ in settings(ganlab.Run(folder))}.isdisjoint(lost)
     resumed = train(everything(), folder, resume=True)
     assert settings(resumed) == settings(completed)
@@ -280,7 +281,7 @@ def test_a_run_that_begins_again_has_its_charts_and_hyperparameters(completed, t
 
 
 def test_a_run_says_that_it_is_completed_when_its_files_are(completed, tmp_path, monkeypatch):
-    from ganlab.telemetry.tensorboard import TensorBoardWriter
+    from ganlab.telemetry.tensorboard_writer import TensorBoardWriter
 
     def full(self):
         raise OSError(28, "No space left on device")
@@ -311,7 +312,7 @@ def test_a_disk_that_is_full_from_the_start_is_a_sentence(tmp_path, monkeypatch)
 
     for room in range(4):
         with monkeypatch.context() as patch:
-            patch.setattr("ganlab.runs.run._write", full(room))
+            patch.setattr("ganlab.runs.directory._write", full(room))
             with pytest.raises(ganlab.TrainingFailedError, match=r"run cannot be written: .*No space left"):
                 train(small(0, steps=4), run.path, resume=True)
     assert train(small(0, steps=4), run.path, resume=True).info["status"] == "completed"

@@ -11,10 +11,10 @@ from tensorboard.plugins.hparams import metadata as hparams_metadata
 from whole_runs import stopped_at, texts
 
 import ganlab
-from ganlab import plugins
+from ganlab.plugins import manager as plugins
+from ganlab.run import train
 from ganlab.runs import modules
-from ganlab.training import train
-from ganlab.training.origins import Origins
+from ganlab.training.recorded_origins import Origins
 
 pytestmark = pytest.mark.usefixtures("cpus")
 

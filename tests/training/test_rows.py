@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ganlab.training.replica import Metric
-from ganlab.training.rows import Rows
+from ganlab.training.graph.replica import Metric
+from ganlab.training.pending_rows import Rows
 
 METRICS = [Metric("a", "mean"), Metric("b", "max"), Metric("c", "min"), Metric("d", "sum")]
 # Two iterations on two replicas: 1 and 2, then 5 and 10, of every metric.

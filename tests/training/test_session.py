@@ -9,11 +9,11 @@ from whole_runs import everything, lines
 import ganlab
 from ganlab import config
 from ganlab.composition import compose
-from ganlab.training import train
+from ganlab.run import train
 from ganlab.training.checkpoints import Checkpoints, restore
-from ganlab.training.noise import LATENT, whole
-from ganlab.training.sampling import Sampler
-from ganlab.training.state import TrainingState
+from ganlab.training.graph.noise import LATENT, whole
+from ganlab.training.graph.sampling import Sampler
+from ganlab.training.graph.state import TrainingState
 
 pytestmark = pytest.mark.usefixtures("cpus")
 
@@ -143,7 +143,7 @@ def test_the_generator_of_a_run_needs_no_data(completed, monkeypatch):
 
     latent = whole("normal", (5, 3), seed=3, stream=LATENT)
     expected = ganlab.Run(completed.path).generator()(latent, training=False)
-    monkeypatch.setattr("ganlab_datasets.mixtures.GaussianRing.__init__", absent)
+    monkeypatch.setattr("ganlab_builtin.datasets.mixtures.GaussianRing.__init__", absent)
     np.testing.assert_array_equal(ganlab.Run(completed.path).generator()(latent, training=False), expected)
     assert completed.info["sample_shape"] == [2]
 

@@ -7,8 +7,8 @@ import tensorflow as tf
 from small import Layers, small, values
 
 import ganlab
-from ganlab.training import noise
-from ganlab.training.loop import Trainer
+from ganlab.training.graph import noise
+from ganlab.training.graph.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("cpus")
 

@@ -4,8 +4,8 @@ import signal
 
 import pytest
 
-from ganlab.signals import STOPPING, exit_code
-from ganlab.training.stopping import signals
+from ganlab.support.signals import STOPPING, exit_code
+from ganlab.training.interruption import signals
 
 
 def test_a_closed_terminal_stops_as_a_terminated_process_does():

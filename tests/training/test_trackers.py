@@ -11,7 +11,8 @@ from small import small
 from whole_runs import lines
 
 import ganlab
-from ganlab.training import patience, trackers, train
+from ganlab.run import train
+from ganlab.training import time_limits, trackers
 from ganlab.training.checkpoints import Checkpoints
 from ganlab.training.trackers import Trackers
 
@@ -190,4 +191,4 @@ def test_a_stopped_run_with_a_tracker_that_hangs_is_saved(tmp_path, plugged, cpu
     run = train(small(steps=600, log_every=1), tmp_path / "run")
     assert (run.info["status"], run.info["signal"]) == ("interrupted", "SIGTERM")
     assert Checkpoints(run.path / "checkpoints").latest().step == run.info["step"] > 0
-    assert time.monotonic() - begun < 40 < patience.limit("GANLAB_TRACKER_SECONDS")
+    assert time.monotonic() - begun < 40 < time_limits.limit("GANLAB_TRACKER_SECONDS")

@@ -12,12 +12,13 @@ import pytest
 from small import small
 
 import ganlab
-from ganlab.blame import plugin_code
 from ganlab.errors import PluginError, TrainingFailedError
-from ganlab.training import train, watching
+from ganlab.plugins.blame import plugin_code
+from ganlab.run import train
+from ganlab.training import watchdog
 from ganlab.training.checkpoints import Checkpoints
-from ganlab.training.stopping import StoppedError, signals
-from ganlab.training.watching import OverdueError, Watch
+from ganlab.training.interruption import StoppedError, signals
+from ganlab.training.watchdog import OverdueError, Watch
 
 
 class Odd(ganlab.Evaluator):
@@ -101,7 +102,7 @@ def ended(monkeypatch):
         raise SystemExit
 
     monkeypatch.setattr(os, "_exit", end)
-    monkeypatch.setattr(watching, "STOPPING_SECONDS", 0.3)
+    monkeypatch.setattr(watchdog, "STOPPING_SECONDS", 0.3)
     return codes
 
 
@@ -156,7 +157,7 @@ import ctypes, sys, threading
 sys.path[:0] = [{tests!r}]
 from small import small
 import ganlab
-from ganlab.training import train
+from ganlab.run import train
 
 class Frozen(ganlab.Evaluator):
     "Waits in compiled code, where Python handles no signal."

@@ -13,7 +13,7 @@ from tensorboard.util import tensor_util
 import ganlab
 from ganlab.training import session
 from ganlab.training.checkpoints import Checkpoints
-from ganlab.training.loop import Trainer
+from ganlab.training.graph.trainer import Trainer
 
 
 def everything(**parts):

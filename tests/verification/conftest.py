@@ -1,6 +1,6 @@
 import pytest
 
-from ganlab import plugins
+from ganlab.plugins import manager as plugins
 
 POINTS = """
 include 'base/{base}.gin'

@@ -12,8 +12,8 @@ import keras
 import tensorflow as tf
 
 import ganlab
-from ganlab.training import gradients, networks, noise, replica, state, step
-from ganlab.training.stack import ConstraintStack
+from ganlab.training.graph import gradients, networks, noise, replica, state, step
+from ganlab.training.graph.stack import ConstraintStack
 from ganlab.verification import Source
 from ganlab.verification.replicas import check
 
@@ -205,7 +205,7 @@ def rows(source, *, sources, replicas, iterations):
 
         one = Source(tuple(fields["gin_files"]), tuple(fields["params"]), plugin_file=fields["plugin_file"])
         if change is not None:
-            ganlab.plugins.use(ganlab.plugins.discover())
+            ganlab.plugins.manager.use(ganlab.plugins.manager.discover())
             MUTANTS[change](patch)
         try:
             found[name] = asdict(check(one, replicas=replicas, iterations=iterations, optimizers="sgd"))

@@ -10,10 +10,10 @@ from keras import layers
 
 import ganlab
 from ganlab.functional import fixed, slopes
-from ganlab.recipes import Recipe
+from ganlab.plugins.recipes import Recipe
 from ganlab.testing import parts
-from ganlab.training import differentiation
-from ganlab.training.stack import ConstraintStack
+from ganlab.training.graph import differentiation
+from ganlab.training.graph.stack import ConstraintStack
 from ganlab.verification import Source, checks
 from ganlab.verification.truth import of_recipe
 
@@ -220,7 +220,7 @@ def test_a_missing_gradient_is_found_in_its_variable():
 
 @pytest.mark.slow
 def test_an_optimizer_that_is_handed_another_gradient_is_found(monkeypatch):
-    from ganlab.training.step import TrainingStep
+    from ganlab.training.graph.step import TrainingStep
 
     update = TrainingStep._update_generator
 

@@ -143,12 +143,12 @@ def test_a_size_that_depends_on_data_is_named_with_its_line():
 def test_every_operation_of_the_users_has_its_line():
     import tensorflow as tf
 
-    from ganlab import origins
+    from ganlab.training.graph import op_source
 
     def function(x):
         return tf.exp(x, name="mine")  # exponential
 
     graph = tf.function(function, autograph=False).get_concrete_function(tf.TensorSpec([3])).graph
-    line = origins.lines(graph)["mine"]
+    line = op_source.lines(graph)["mine"]
     assert (line.function, line.number) == ("function", number_of("exponential"))
     assert line.code.startswith('return tf.exp(x, name="mine")')

@@ -18,8 +18,8 @@ _NEEDS: dict[str, dict[str, Any]] = {"consistency": {"dropout": 0.1}}
 def constraints(rounds: int) -> list[Ratio | Figure]:
     """Training under each constraint against training the same critic under none, on the MLP."""
     import ganlab
-    from ganlab import plugins
-    from ganlab.training.loop import Trainer
+    from ganlab.plugins import manager as plugins
+    from ganlab.training.graph.trainer import Trainer
 
     names = sorted(name for kind, name in plugins.current().components if kind == "constraints")
     made: dict[str, tuple[str, dict[str, Any]]] = {name: (name, {}) for name in names}
@@ -39,7 +39,7 @@ def constraints(rounds: int) -> list[Ratio | Figure]:
 def compiling(rounds: int) -> list[Ratio | Figure]:
     """Gradients compiled by XLA against the kernels, on MLPs of several widths and batches."""
     import ganlab
-    from ganlab.training.loop import Trainer
+    from ganlab.training.graph.trainer import Trainer
 
     mlp, rows = ganlab.component("architectures", "mlp"), []
     for activation, width, batch in (
@@ -63,7 +63,7 @@ def guards(rounds: int) -> list[Ratio | Figure]:
     import tensorflow as tf
 
     import ganlab
-    from ganlab.training.loop import Trainer
+    from ganlab.training.graph.trainer import Trainer
 
     strategy = ganlab.component("strategies", "mirrored")(virtual_replicas=2)
     trainer = Trainer(cases.mlp(strategy=strategy))
@@ -81,12 +81,12 @@ def diagnostics(rounds: int) -> list[Ratio | Figure]:
     A run looks once in `evaluate_every` iterations, so a look is held against a chunk of iterations, in turn, and the
     ratio is computed for the interval. What is traced at the first look is paid once a run, and shown by itself.
     """
-    from ganlab import plugins
     from ganlab.composition import compose
     from ganlab.config import load
-    from ganlab.telemetry.tensorboard import TensorBoardWriter
-    from ganlab.training.looking import Looks
-    from ganlab.training.loop import Trainer
+    from ganlab.plugins import manager as plugins
+    from ganlab.telemetry.tensorboard_writer import TensorBoardWriter
+    from ganlab.training.diagnostics.schedule import Looks
+    from ganlab.training.graph.trainer import Trainer
 
     names = sorted(name for kind, name in plugins.current().components if kind == "diagnostics")
     made = ", ".join(f"@diagnostics.{name}()" for name in names)
@@ -138,7 +138,7 @@ def tracing(rounds: int) -> list[Ratio | Figure]:
 
 
 def _traced(parts: dict[str, Any]) -> float:
-    from ganlab.training.loop import Trainer
+    from ganlab.training.graph.trainer import Trainer
 
     trainer = Trainer(cases.mlp(**parts))
     begun = time.perf_counter()
@@ -148,7 +148,7 @@ def _traced(parts: dict[str, Any]) -> float:
 
 def growth(rounds: int) -> list[Ratio | Figure]:
     """The time of an iteration as networks and batches grow, against the MLP's of width 512, depth 3, batch 256."""
-    from ganlab.training.loop import Trainer
+    from ganlab.training.graph.trainer import Trainer
 
     base, rows = Trainer(cases.mlp()), []
     for name, parts in (

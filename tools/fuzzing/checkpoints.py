@@ -74,7 +74,7 @@ def check(drawn: tuple[str, dict[str, Any], bytes, bool], folder: Path) -> None:
 
 def _watched(checkpoint: Checkpoint) -> None:
     """Uses what watched over the run, as resuming does."""
-    from ganlab.training.guards import Warnings
+    from ganlab.training.graph.guards import Warnings
 
     with checkpoint.using("watch"):
         if checkpoint.watch:

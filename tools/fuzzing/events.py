@@ -10,7 +10,7 @@ from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 
 from fuzzing.drawing import mutated
-from ganlab.telemetry import events
+from ganlab.telemetry import event_cutting
 
 _AFTER = 2
 
@@ -37,7 +37,7 @@ def check(data: bytes, folder: Path) -> None:
     """Cuts a file."""
     path = folder / "events.out.tfevents.1.host.1.0"
     path.write_bytes(data)
-    events.cut(folder, after=_AFTER)
+    event_cutting.cut(folder, after=_AFTER)
     kept = path.read_bytes() if path.exists() else b""
     at = 0
     while at < len(kept):
@@ -48,6 +48,6 @@ def check(data: bytes, folder: Path) -> None:
         at += 16 + length
     assert at == len(kept)
     # What the cut made the last record has its data looked at the second time only.
-    events.cut(folder, after=_AFTER)
+    event_cutting.cut(folder, after=_AFTER)
     assert kept.startswith(path.read_bytes() if path.exists() else b"")
     assert all(other == path or other.name.startswith("damaged-") for other in folder.iterdir())

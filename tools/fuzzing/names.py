@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from fuzzing.drawing import WORDS
 from ganlab.errors import GanlabError
-from ganlab.paths import LONGEST_BYTES, as_name, is_name
 from ganlab.runs import create_run, find_runs, new_run_path
 from ganlab.runs.naming import run_names
-from ganlab.terminal import line, lines
+from ganlab.support.paths import LONGEST_BYTES, as_name, is_name
+from ganlab.support.terminal import line, lines
 
 _PIECES = ["/", ".", "..", "\0", "\n", "\r", "\x1b[2J", "\x9b", "\u202e", "\u2028", "\ud800", "\udcff", " ", "a"]
 _LONGEST = 400

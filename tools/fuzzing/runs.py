@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from fuzzing.drawing import json_values, mutated
 from ganlab import config
-from ganlab.comparing.reading import read_run, with_rows
+from ganlab.comparing.loaded_runs import read_run, with_rows
 from ganlab.errors import GanlabError
-from ganlab.runs import Run, lock
+from ganlab.run import Run
+from ganlab.runs import lock
 from ganlab.runs.listing import look_at
 
 _KEYS = [

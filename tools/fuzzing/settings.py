@@ -15,11 +15,12 @@ from ganlab.comparing.report import report
 from ganlab.comparing.table import print_tables
 from ganlab.comparing.writing import as_data, to_csv
 from ganlab.errors import GanlabError
-from ganlab.runs import Run, create_run, find_runs
-from ganlab.runs.checking import check_fields
+from ganlab.run import Run
+from ganlab.runs import create_run, find_runs
+from ganlab.runs.fields import check_fields
 from ganlab.runs.listing import listed
-from ganlab.sweeps.trail import last_value
-from ganlab.telemetry.logfolder import LogFolder
+from ganlab.sweeps.metric_follower import last_value
+from ganlab.tensorboard.logfolder import LogFolder
 
 _SETTINGS = ["dataset", "constraints", "experiment.seed", "constraints.r1.weight", "a/optimizers.adam.beta_1"]
 _METRICS = ["critic/loss", "critic/wasserstein", "kid/distance"]

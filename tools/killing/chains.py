@@ -12,7 +12,7 @@ from threading import Lock
 
 import numpy as np
 
-from ganlab.runs import Run
+from ganlab.run import Run
 from ganlab.training.checkpoints import Checkpoint, Checkpoints
 from killing.equality import counted, differing_checkpoints, differing_runs
 from killing.faults import Fault, Preload

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
-from ganlab.runs import Run
+from ganlab.run import Run
 from ganlab.training.checkpoints import Checkpoint, Checkpoints
 
 _FIELDS = ("status", "step", "metrics", "evaluation", "diagnostics", "health", "warnings")

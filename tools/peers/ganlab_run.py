@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import cases
 
 import ganlab
-from ganlab.training.loop import Trainer
+from ganlab.training.graph.trainer import Trainer
 from peers import serving
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ganlab.training.loop import Trainer
-from ganlab.training.sampling import Sampler
+from ganlab.training.graph.sampling import Sampler
+from ganlab.training.graph.trainer import Trainer
 from reproductions.drawing import COLOURS, GREY, panels, png
 from reproductions.report import Claim, Report, Table, number
 from reproductions.training import started, told

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import ganlab
-from ganlab import plugins
+from ganlab.plugins import manager as plugins
 from ganlab.transport import exact_w1
 from reproductions.drawing import BLUE, GREY, ORANGE, panels, png
 from reproductions.report import Claim, Report, Table, number

@@ -16,8 +16,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from ganlab.training.loop import Trainer
-from ganlab.training.sampling import Sampler
+from ganlab.training.graph.sampling import Sampler
+from ganlab.training.graph.trainer import Trainer
 from reproductions.drawing import BLUE, GREY, ORANGE, panels, png
 from reproductions.report import Claim, Report, Table
 from reproductions.training import told, trained

@@ -12,8 +12,8 @@ from pathlib import Path
 import ganlab
 from ganlab.composition import Experiment, compose
 from ganlab.config import load
-from ganlab.training.loop import Trainer
-from ganlab.training.viewing import CriticFunctions, View
+from ganlab.training.diagnostics.view import CriticFunctions, View
+from ganlab.training.graph.trainer import Trainer
 
 # Of the critic in an iteration of the files of figure 1a, where nothing else is trained.
 UPDATES_EACH = 10

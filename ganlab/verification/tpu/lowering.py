@@ -8,17 +8,18 @@ from typing import Any
 
 import tensorflow as tf
 
-from ganlab import composition, origins
+from ganlab import composition
 from ganlab.composition import Experiment
 from ganlab.errors import GanlabError
-from ganlab.training.gradients import set_products
-from ganlab.training.state import TrainingState
-from ganlab.training.step import TrainingStep
-from ganlab.verification.bench import recipe_of
+from ganlab.training.graph import op_source
+from ganlab.training.graph.gradients import set_products
+from ganlab.training.graph.state import TrainingState
+from ganlab.training.graph.step import TrainingStep
 from ganlab.verification.report import Source
 from ganlab.verification.tpu import obstacles
 from ganlab.verification.tpu.obstacles import Line, Obstacle
 from ganlab.verification.tpu.strategy import CompileOnlyStrategy
+from ganlab.verification.trainings import recipe_of
 
 
 @dataclass(frozen=True)
@@ -87,4 +88,4 @@ def _lowered(experiment: Experiment, done: Lowered, module: Path) -> Lowered:
     except Exception as error:
         return replace(done, obstacles=obstacles.of_lowering(graph, error))
     module.write_bytes(lowered)
-    return replace(done, lines=origins.lines(graph))
+    return replace(done, lines=op_source.lines(graph))

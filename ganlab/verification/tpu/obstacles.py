@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import tensorflow as tf
 from tensorflow.python.framework import kernels
 
-from ganlab.origins import NO_GRADIENT, Line, line_of, operations, raised_at
+from ganlab.training.graph.op_source import NO_GRADIENT, Line, line_of, operations, raised_at
 
 _XLA = (
     "XLA_CPU_JIT"  # where this TensorFlow registers what XLA can do; the registrations of a TPU are in its own builds

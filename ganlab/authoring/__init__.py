@@ -1,5 +1,0 @@
-"""Writing plugin packages from templates."""
-
-from ganlab.authoring.packages import OTHERS, TEMPLATES, NewPlugin, new_plugin
-
-__all__ = ["OTHERS", "TEMPLATES", "NewPlugin", "new_plugin"]

@@ -1,0 +1,262 @@
+"""Runs read for comparing: what each was, how it ended, what it reached. Data alone: nothing of a run is executed."""
+
+from __future__ import annotations
+
+import glob
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from ganlab.comparing.metric_rows import read_series
+from ganlab.errors import GanlabError, RunError
+from ganlab.runs import RunDirectory, find_runs
+from ganlab.runs.changes import Change, changes_of
+from ganlab.runs.directory import INFO, METRICS
+from ganlab.runs.health import complaints_of, warnings_of
+from ganlab.runs.naming import SEED, Scalar
+from ganlab.support.terminal import line
+
+# What run.json has the last values of, and what their tags begin with in metrics.jsonl.
+_MEASURED = {"metrics": "", "evaluation": "evaluation/", "diagnostics": "diagnostics/"}
+
+# How far the clocks of machines may be apart.
+_CLOCKS_DIFFER = timedelta(days=1)
+
+# Seconds, some thousand years: more is no time that a run took.
+_ETERNITY = 1e11
+
+# How a run can have come to its end.
+ENDED = ("completed", "diverged")
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """One run, as far as comparing needs it.
+
+    Attributes:
+        path: The run's directory.
+        name: The last two parts of the path, which name a run among others.
+        settings: Every setting by its full name, defaults included, the seed too.
+        seed: The experiment's seed; None where run.json does not tell.
+        status: As in run.json: `running`, `completed`, `interrupted`, `failed` or `diverged`.
+        step: Generator updates done.
+        steps: Generator updates that were asked for.
+        wall_seconds: How long it trained, resumed parts included; None where run.json does not tell.
+        last: The last value of each metric by its tag, as in metrics.jsonl. May hold values that are not finite.
+        best: The best finite value of each compared metric that has a direction, over all logged rows.
+        started: When it began, as run.json has it: UTC, ISO 8601; empty where it does not tell.
+        health: What was wrong at its last look, each `<name>: <sentence>`; None where nobody has looked.
+        warnings: What it has warned of.
+        changes: What was changed midway, by `--resume --allow-changes`.
+        best_steps: The steps of the best values that metrics.jsonl has.
+    """
+
+    path: Path
+    name: str
+    settings: dict[str, Scalar]
+    seed: int | None
+    status: str
+    step: int
+    steps: int
+    wall_seconds: float | None
+    last: dict[str, float] = field(default_factory=dict)
+    best: dict[str, float] = field(default_factory=dict)
+    started: str = ""
+    health: tuple[str, ...] | None = None
+    warnings: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
+    best_steps: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def steps_per_second(self) -> float | None:
+        """Generator updates a second of training; None where nothing is known."""
+        return self.step / self.wall_seconds if self.wall_seconds and self.step else None
+
+
+def read_runs(paths: Sequence[str | Path]) -> tuple[list[RunSummary], list[str]]:
+    """Reads runs.
+
+    Args:
+        paths: Run directories, folders of them, or patterns such as `runs/*/baseline-*`.
+
+    Returns:
+        The runs, each once, and a sentence for each that cannot be read.
+
+    Raises:
+        RunError: A path is not there, or none leads to a run that can be read.
+    """
+    runs, problems = [], []
+    for path in _found(paths):
+        try:
+            runs.append(read_run(path))
+        except GanlabError as error:
+            problems.append(f"Left out: {' '.join(str(error).split())}")
+    if not runs:
+        told = "".join(f"\n{problem}" for problem in problems)
+        where = ", ".join(map(str, paths)) or "nothing"
+        raise RunError(
+            f"There is no run to compare in {where}. Give runs, or folders that 'ganlab run' or 'ganlab sweep' wrote "
+            f"to.{told}"
+        )
+    return runs, problems
+
+
+def read_run(path: Path) -> RunSummary:
+    """Reads what run.json has of a run.
+
+    Args:
+        path: Its directory.
+
+    Raises:
+        GanlabError: It cannot be read, or does not say what its settings are.
+    """
+    run = RunDirectory(path)
+    info = run.info
+    last = {
+        f"{prefix}{name}": float(value)
+        for title, prefix in _MEASURED.items()
+        for name, value in _table(info.get(title)).items()
+        if _is_number(value)
+    }
+    settings = _settings(run, info)
+    provenance = _table(info.get("provenance"))
+    return RunSummary(
+        path=path,
+        name=line(f"{path.parent.name}/{path.name}".lstrip("/")),
+        settings=settings,
+        seed=_whole(info.get("seed"), _whole(settings.get(SEED))),
+        status=line(info.get("status")),
+        step=_whole(info.get("step"), 0) or 0,
+        steps=_whole(info.get("steps"), 0) or 0,
+        wall_seconds=_seconds(info.get("wall_seconds")),
+        last=last,
+        started=_time(provenance.get("started")),
+        health=complaints_of(info),
+        warnings=warnings_of(info),
+        changes=changes_of(info),
+    )
+
+
+def with_rows(run: RunSummary, directions: dict[str, str | None]) -> RunSummary:
+    """Adds what metrics.jsonl has: best values, and last ones that run.json does not have.
+
+    The file is read only where one of these is wanted. run.json is some seconds behind a run in progress, and for ever
+    behind one that was killed, so there the file has the last values too.
+
+    Args:
+        run: As read.
+        directions: Of the metrics compared, `max`, `min` or None by tag.
+
+    Raises:
+        RunError: The file cannot be read.
+    """
+    running = run.status == "running"
+    wanted = [tag for tag, way in directions.items() if way or running or tag not in run.last]
+    series = read_series(run.path / METRICS, wanted) if wanted else {}
+    last, step = dict(run.last), run.step
+    for tag, rows in series.items():
+        if running or tag not in last:
+            last[tag] = float(rows.values[-1])
+        step = max(step, int(rows.steps[-1])) if running else step
+    best, steps = {}, {}
+    for tag, way in directions.items():
+        # Figures of `ganlab evaluate --save` are in run.json alone.
+        values = [*(series[tag].values.tolist() if tag in series else ()), *([last[tag]] if tag in last else ())]
+        finite = [value for value in values if math.isfinite(value)]
+        if way and finite:
+            best[tag] = max(finite) if way == "max" else min(finite)
+            if tag in series and (found := series[tag].values == best[tag]).any():
+                steps[tag] = int(series[tag].steps[found][-1])
+    return replace(run, last=last, best=best, step=step, best_steps=steps)
+
+
+def without_reruns(runs: Iterable[RunSummary]) -> tuple[list[RunSummary], list[str]]:
+    """Keeps one run of each settings and seed: the newest that came to its end, else the newest.
+
+    One that was changed midway is not what its settings say, and stays only where all are such.
+
+    A rerun is the same draw again, not another one: counted twice it would make intervals too narrow.
+
+    Args:
+        runs: As read.
+
+    Returns:
+        Those kept, in order, and a sentence on the others if there are any.
+    """
+    groups: dict[Any, list[RunSummary]] = {}
+    for run in runs:
+        groups.setdefault(frozenset({**run.settings, SEED: run.seed}.items()), []).append(run)
+    kept = [
+        max(group, key=lambda run: (not run.changes, run.status in ENDED, run.started)) for group in groups.values()
+    ]
+    dropped = sum(map(len, groups.values())) - len(kept)
+    if not dropped:
+        return kept, []
+    runs_are = "runs have" if dropped > 1 else "run has"
+    return kept, [
+        f"{dropped} {runs_are} the settings and the seed of another and {'are' if dropped > 1 else 'is'} left out: a "
+        "rerun is no further seed. Of each, the newest that came to its end is kept."
+    ]
+
+
+def _found(paths: Sequence[str | Path]) -> list[Path]:
+    found: dict[Path, Path] = {}
+    for path in paths:
+        for folder in _expanded(path):
+            for run in find_runs(folder):
+                found.setdefault(run.resolve(), run)
+    return list(found.values())
+
+
+def _expanded(path: str | Path) -> list[Path]:
+    if Path(path).exists():
+        return [Path(path)]
+    matching = sorted(glob.glob(str(path), recursive=True))
+    if not matching:
+        RunDirectory(path)  # which says what is there instead
+    return [Path(match) for match in matching]
+
+
+def _settings(run: RunDirectory, info: dict[str, Any]) -> dict[str, Scalar]:
+    settings = info.get("settings")
+    if settings is None:
+        from ganlab import config
+
+        try:
+            return dict(config.flatten(run.recipe()))
+        except GanlabError as error:
+            raise RunError(
+                f"{line(run.path / INFO)} has no settings, as those of older versions, and its file cannot be used: "
+                f"{error}"
+            ) from None
+    if not isinstance(settings, dict) or not all(isinstance(value, Scalar) for value in settings.values()):
+        raise RunError(f"The settings in {line(run.path / INFO)} are no table of numbers and texts.")
+    return settings
+
+
+def _table(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float) or (type(value) is int and abs(value) < 10**300)
+
+
+def _whole(value: Any, default: int | None = None) -> int | None:
+    return value if type(value) is int and abs(value) < 2**63 else default
+
+
+def _time(value: Any) -> str:
+    """A time in UTC, as texts in their order are; empty where it is none, or to come: a rerun is not newer for that."""
+    try:
+        time = datetime.fromisoformat(value).astimezone(UTC)
+    except (TypeError, ValueError, OverflowError):
+        return ""
+    return time.isoformat() if time < datetime.now(UTC) + _CLOCKS_DIFFER else ""
+
+
+def _seconds(value: Any) -> float | None:
+    return float(value) if _is_number(value) and 0 <= value < _ETERNITY else None

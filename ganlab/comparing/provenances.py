@@ -1,0 +1,67 @@
+"""Where compared runs come from: versions, commit and devices, once for all runs that share them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ganlab.comparing.loaded_runs import RunSummary
+from ganlab.errors import RunError
+from ganlab.runs import RunDirectory
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What some runs share.
+
+    Attributes:
+        fields: Texts by what they say.
+        runs: The runs' names.
+    """
+
+    fields: dict[str, str]
+    runs: tuple[str, ...]
+
+
+def origins(runs: Iterable[RunSummary]) -> list[Origin]:
+    """The origins of runs, those of most runs first.
+
+    Args:
+        runs: The runs. Whose run.json is gone or says nothing of its origin has no fields.
+    """
+    groups: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    for run in runs:
+        groups.setdefault(tuple(_fields(run).items()), []).append(run.name)
+    found = [Origin(dict(fields), tuple(names)) for fields, names in groups.items()]
+    return sorted(found, key=lambda origin: -len(origin.runs))
+
+
+def _fields(run: RunSummary) -> dict[str, str]:
+    try:
+        info = RunDirectory(run.path).info
+    except RunError:
+        return {}
+    known = _mapping(info.get("provenance"))
+    packages = {str(name): str(version) for name, version in _mapping(known.get("packages")).items()}
+    devices = known.get("devices")
+    fields = {
+        "ganlab": packages.pop("ganlab", None),
+        "packages": ", ".join(f"{name} {version}" for name, version in sorted(packages.items())),
+        "git": _commit(known.get("git")),
+        "devices": ", ".join(map(str, devices)) if isinstance(devices, list) else None,
+        "replicas": info.get("replicas"),
+        "strategy": info.get("strategy"),
+        "python": known.get("python"),
+        "platform": known.get("platform"),
+    }
+    return {field: str(value) for field, value in fields.items() if value not in (None, "")}
+
+
+def _commit(git: Any) -> str:
+    commit = _mapping(git).get("commit")
+    return f"{commit}{', with changes' if git.get('dirty') else ''}" if commit else "outside a repository"
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

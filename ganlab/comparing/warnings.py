@@ -1,0 +1,130 @@
+"""What to say of runs that have not ended, ended badly, or lack a value: they are counted and named, never dropped."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from ganlab.comparing.configurations import Configuration
+from ganlab.comparing.labels import listed
+from ganlab.comparing.loaded_runs import ENDED, RunSummary
+from ganlab.runs.changes import in_words
+from ganlab.runs.health import UNNAMED, name_of
+
+
+def last_value(run: RunSummary, tag: str) -> float | None:
+    """A run's last value as it counts: NaN for every metric of a run that diverged, whose end is worth nothing."""
+    return math.nan if run.status == "diverged" else run.last.get(tag)
+
+
+def diverged(one: Configuration) -> list[RunSummary]:
+    """Its runs that diverged."""
+    return [run for run in one.runs if run.status == "diverged"]
+
+
+def unfinished(one: Configuration) -> list[RunSummary]:
+    """Its runs that are in progress or stopped short: `running`, `interrupted` or `failed`."""
+    return [run for run in one.runs if run.status not in ENDED]
+
+
+def ill(one: Configuration) -> list[RunSummary]:
+    """Its runs of which something was wrong when they were last looked at."""
+    return [run for run in one.runs if run.health]
+
+
+def health_of(one: Configuration) -> str:
+    """`ok`, `2 ill`, or a dash where nobody has looked at any of its runs."""
+    if sick := ill(one):
+        return f"{len(sick)} ill"
+    return "ok" if any(run.health is not None for run in one.runs) else "-"
+
+
+def warnings_in(one: Configuration) -> int:
+    """How many warnings its runs have given, together."""
+    return sum(len(run.warnings) for run in one.runs)
+
+
+def changed(one: Configuration) -> list[RunSummary]:
+    """Its runs that were changed midway: they are not what the settings say from their first step on."""
+    return [run for run in one.runs if run.changes]
+
+
+def best_before(one: Configuration, tag: str) -> list[RunSummary]:
+    """Its runs whose best value of a metric is from before their last change: of other settings, data or code."""
+    return [run for run in changed(one) if run.best_steps.get(tag, run.step) <= run.changes[-1].step]
+
+
+def states(found: Sequence[Configuration], tags: Sequence[str]) -> Iterator[str]:
+    """What a reader has to know of configurations, in sentences.
+
+    Args:
+        found: The configurations.
+        tags: The metrics that are shown.
+    """
+    for one in found:
+        who = f" of {one.label}" if len(found) > 1 else ""
+        if short := unfinished(one):
+            told = listed([f"{run.name} {run.status} at step {run.step} of {run.steps}" for run in short])
+            yield f"{_count(short, one)}{who} unfinished: {told}. What they have so far counts."
+        if bad := diverged(one):
+            told = listed([f"{run.name} at step {run.step}" for run in bad])
+            yield (
+                f"{_count(bad, one)}{who} diverged: {told}. Means are of the others; as to which is better, any other "
+                "run is better than one that diverged."
+            )
+        yield from _changes(one, who, tags)
+        yield from _health(one, who)
+        for tag in tags:
+            yield from _values(one, who, tag)
+
+
+def _changes(one: Configuration, who: str, tags: Sequence[str]) -> Iterator[str]:
+    if not (runs := changed(one)):
+        return
+    told = listed([f"{run.name} {in_words(run.changes)}" for run in runs])
+    yield (
+        f"{_count(runs, one)}{who} changed midway: {told}. The settings shown are the last ones; up to there "
+        f"{'they' if len(runs) > 1 else 'it'} had the others."
+    )
+    for tag in tags:
+        if before := [run for run in best_before(one, tag) if tag in run.best]:
+            told = listed([f"{run.name} at step {run.best_steps[tag]}" for run in before if tag in run.best_steps])
+            yield f"{_count(before, one)}{who} with a best {tag} from before the change: {told}."
+
+
+def _health(one: Configuration, who: str) -> Iterator[str]:
+    """What is wrong with its runs, and what else they have warned of, by the name of what says so."""
+    wrong = [(run, sentence) for run in one.runs for sentence in run.health or ()]
+    yield from _named(one, who, wrong, "ill")
+    # A warning of what is still wrong would say it twice.
+    told = {(run.path, name_of(sentence)) for run, sentence in wrong}
+    past = [(run, sentence) for run in one.runs for sentence in run.warnings]
+    past = [(run, sentence) for run, sentence in past if (run.path, name_of(sentence)) not in told]
+    yield from _named(one, who, past, "warned")
+
+
+def _named(one: Configuration, who: str, said: Sequence[tuple[RunSummary, str]], word: str) -> Iterator[str]:
+    groups: dict[str, list[tuple[RunSummary, str]]] = {}
+    for run, sentence in said:
+        groups.setdefault(name_of(sentence), []).append((run, sentence))
+    for name, group in groups.items():
+        runs = list({run.path: run for run, _ in group}.values())
+        text = group[0][1].removeprefix(f"{name}: ")
+        by = "" if name == UNNAMED else f", by {name}"
+        of = f" Of {runs[0].name}:" if len(runs) > 1 else ""
+        yield f"{_count(runs, one)}{who} {word}{by}: {listed([run.name for run in runs])}.{of} {text}"
+
+
+def _values(one: Configuration, who: str, tag: str) -> Iterator[str]:
+    good = [run for run in one.runs if run.status != "diverged"]
+    missing = [run for run in good if tag not in run.last]
+    infinite = [run for run in good if not math.isfinite(run.last.get(tag, 0.0))]
+    if missing and len(missing) < len(good):
+        yield f"{_count(missing, one)}{who} without {tag}: {listed([run.name for run in missing])}."
+    if infinite:
+        told = listed([f"{run.name} has {run.last[tag]}" for run in infinite])
+        yield f"{_count(infinite, one)}{who} with a {tag} that is not finite: {told}. The mean is of the others."
+
+
+def _count(some: Sequence[RunSummary], one: Configuration) -> str:
+    return f"{len(some)} of {len(one.runs)} run{'s' if len(one.runs) > 1 else ''}"

@@ -1,0 +1,282 @@
+"""From experiment files to the recipe of an experiment, every mistake told in one line before TensorFlow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+from ganlab import composition
+from ganlab.config import types, unused
+from ganlab.config.files import shown
+from ganlab.config.overrides import Override
+from ganlab.config.parser import Binding, Macro, Reference, Statements, Unquoted, read, read_param
+from ganlab.config.registry import EXPERIMENT, LISTS, Names, example, required, walk
+from ganlab.config.resolver import Resolver, check_keys
+from ganlab.errors import ConfigError
+from ganlab.plugins.manager import current
+from ganlab.plugins.recipes import Recipe
+
+
+def load(sources: Sequence[str | Path], params: Sequence[str] = ()) -> Recipe:
+    """Reads an experiment, without TensorFlow and without making any of its parts.
+
+    Args:
+        sources: Experiment files, by path or by the name of a shipped one; later ones override earlier ones.
+        params: Overrides of the files, `'experiment.steps=100'`. Quotes around text may be left out.
+
+    Returns:
+        The recipe `experiment`, whose arguments are plain values and recipes of components; to be made by
+        `ganlab.composition.compose`.
+
+    Raises:
+        ConfigError: Anything in the files or overrides that is wrong, incomplete or without effect.
+        PluginError: A plugin is broken or clashes with another, and `GANLAB_STRICT_PLUGINS` is set.
+    """
+    whole = _Read(sources, params, ())
+    unused.check(whole.files, whole.bindings, whole.resolver)
+    return whole.recipe
+
+
+@dataclass(frozen=True)
+class Variant:
+    """An experiment of a sweep.
+
+    Attributes:
+        recipe: The experiment.
+        used: Those of the settings that have an effect in it.
+        unused: What has none: for each such line, and for each such setting by its name, what is wrong with that.
+    """
+
+    recipe: Recipe
+    used: Mapping[str, str]
+    unused: Mapping[str, str]
+
+
+def load_variant(sources: Sequence[str | Path], params: Sequence[str], settings: Mapping[str, str]) -> Variant:
+    """Reads one of several experiments that are made of the same files, as `load` does.
+
+    What one of them has no use for another may need, so a line without effect is told here and is no error.
+
+    Args:
+        sources: Experiment files.
+        params: Overrides of the files, as `load` takes them.
+        settings: Overrides of these, name to value, both as `--param` has them.
+
+    Raises:
+        ConfigError: Anything in the files, overrides or settings that is wrong or incomplete.
+        PluginError: A plugin is broken or clashes with another, and `GANLAB_STRICT_PLUGINS` is set.
+    """
+    whole = _Read(sources, params, [f"{name}={value}" for name, value in settings.items()])
+    effective = {binding.source for binding in whole.resolver.used}
+    numbered = dict(enumerate(settings, len(whole.files) - len(settings)))
+    complaints = {
+        numbered.get(binding.source, f"{binding.where}: {binding.name}"): f"{binding.where}: {reason}"
+        for binding, reason in unused.found(whole.files, whole.bindings, whole.resolver)
+    }
+    used = {name: settings[name] for number, name in numbered.items() if number in effective}
+    return Variant(whole.recipe, used, complaints)
+
+
+def arguments(kind: str, name: str, options: Sequence[str], option: str) -> dict[str, Any]:
+    """The arguments of a component that is no part of an experiment, from the command line.
+
+    Args:
+        kind: The component's kind.
+        name: Its name.
+        options: `'parameter=value'`, as typed. Quotes around text may be left out.
+        option: What messages call one of them, such as `--launcher-option`.
+
+    Returns:
+        The values, which have the types that its factory asks for.
+
+    Raises:
+        ConfigError: There is no such parameter, or a value is not of its type.
+        PluginError: There is no such component, or several plugins offer it.
+    """
+    component = current().component(kind, name)
+    names = Names(current())
+    statements = Statements()
+    for text in options:
+        where = text.origin if isinstance(text, Override) else f"{option} {text!r}"
+        parameter, _, value = (part.strip() for part in text.partition("="))
+        if not (parameter.isidentifier() and value):
+            raise ConfigError(f"{where}: must have the form NAME=VALUE.")
+        statements.files.append(None)
+        statements.bindings.append(read_param(f"{kind}.{component.name}.{text}", where, 0, names.known))
+    bindings = [_settle(binding, names) for binding in names.complete(statements)]
+    resolver = Resolver(names, bindings, strict=True)
+    for binding in bindings:
+        _check_value(binding, resolver)
+    return {binding.parameter: resolver.value(binding) for binding in bindings}
+
+
+def takes_fractions(setting: str) -> bool | None:
+    """Whether a setting may be a number that is not whole, by the type that it is annotated with.
+
+    Args:
+        setting: Its name, as on the left of a binding.
+
+    Returns:
+        None where that is not known: of a macro, or without an annotation.
+
+    Raises:
+        ConfigError: There is no such component or parameter.
+    """
+    selector, _, parameter = setting.rpartition("/")[2].rpartition(".")
+    if not selector:
+        return None
+    names = Names(current())
+    (binding,) = names.complete(Statements([Binding((), selector, parameter, 0, setting, 0)]))
+    hint = types.annotation(names.make(binding.selector), parameter)
+    return None if hint is types.UNKNOWN else types.fits(0.5, hint)
+
+
+class _Read:
+    """Everything that is read of one experiment, with all but what has no effect checked."""
+
+    def __init__(self, sources: Sequence[str | Path], params: Sequence[str], settings: Sequence[str]) -> None:
+        plugins = current()
+        plugins.check()
+        names = Names(plugins)
+        statements = read(sources, params, names.known, settings)
+        self.files = statements.files
+        self.bindings = [_settle(binding, names) for binding in names.complete(statements)]
+        self.resolver = Resolver(names, self.bindings, strict=True)
+        for binding in self.resolver.bindings.values():
+            _check_value(binding, self.resolver)
+        recipe = self.resolver.experiment()
+        _check_required(recipe, names, statements)
+        _check_settings(recipe, self.resolver)
+        lists = {part: list(recipe.arguments[part]) for part in LISTS if part in recipe.arguments}
+        self.recipe = replace(recipe, arguments={**recipe.arguments, **lists})
+
+
+def _settle(binding: Binding, names: Names) -> Binding:
+    """Takes the text of a `--param` as it is where the parameter wants text: shells eat quotes."""
+    if not binding.text or names.clash(binding.selector):
+        return binding
+    hint = types.annotation(names.make(binding.selector), binding.parameter) if binding.selector else types.UNKNOWN
+    wants_text = hint is not types.UNKNOWN and (
+        types.fits(binding.text, hint)
+        or (get_origin(hint) is Literal and any(isinstance(choice, str) for choice in get_args(hint)))
+    )
+    if isinstance(binding.value, Unquoted):
+        if wants_text:
+            return replace(binding, value=binding.text)
+        shown = f"{binding.where}: {binding.name} = {binding.text}"
+        if binding.selector == EXPERIMENT and binding.parameter in composition.PARTS:
+            raise ConfigError(f"{shown} {_part_problem(binding.parameter, binding.text, names)}")
+        if hint is not types.UNKNOWN:
+            raise ConfigError(f"{shown} {types.complaint(binding.text, binding.text, hint)}")
+        raise ConfigError(f"{binding.where}: {binding.value.reason}")
+    if wants_text and not walk(binding.value) and not types.fits(binding.value, hint):
+        return replace(binding, value=binding.text)
+    return binding
+
+
+def _check_value(binding: Binding, resolver: Resolver) -> None:
+    value = _without_macros(binding.value, binding.where, resolver, ())
+    if not binding.selector or resolver.names.clash(binding.selector):
+        return
+    if binding.selector == EXPERIMENT and binding.parameter in composition.PARTS:
+        problem = _part_problem(binding.parameter, value, resolver.names)
+    else:
+        problem = _type_problem(binding, value, resolver.names)
+    if problem:
+        meaning = f" (that is {value!r})" if value is not binding.value and value != binding.value else ""
+        raise ConfigError(f"{binding.where}: {binding.name} = {binding.value!r}{meaning} {problem}")
+
+
+def _type_problem(binding: Binding, value: Any, names: Names) -> str:
+    make = names.make(binding.selector)
+    default = names.parameters(binding.selector)[binding.parameter].default
+    hint = types.annotation(make, binding.parameter)
+    checked = _with_stubs(value, names)
+    if types.fits(checked, hint) or (type(value) is type(default) and value == default):
+        return ""
+    return types.complaint(checked, repr(binding.value), hint)
+
+
+def _part_problem(part: str, value: Any, names: Names) -> str:
+    kind = composition.PARTS[part]
+    if part in LISTS:
+        if isinstance(value, Reference):
+            return f"must be a list. Write [{value!r}]."
+        if not isinstance(value, (list, tuple)):
+            named = _named(kind, value, names)
+            return f"must be a list of {kind}{f'. Write [{named}].' if named else f', such as {example(names, part)}'}"
+        problems = [problem for item in value if (problem := _item_problem(kind, item, part, names))]
+        return problems[0] if problems else ""
+    if isinstance(value, (list, tuple)) and len(value) == 1 and isinstance(value[0], Reference):
+        return f"must be one component, not a list. Write {value[0]!r}."
+    return _item_problem(kind, value, part, names)
+
+
+def _item_problem(kind: str, item: Any, part: str, names: Names) -> str:
+    if isinstance(item, Reference):
+        other = item.selector.partition(".")[0]
+        if other == kind:
+            return ""
+        return f"is one of the {other}, and must be one of the {kind}, such as {example(names, part)}"
+    named = _named(kind, item, names)
+    return (
+        f"must be a component. Write {named}."
+        if named
+        else f"must be one of the {kind}, such as {example(names, part)}"
+    )
+
+
+def _named(kind: str, value: Any, names: Names) -> str:
+    """The reference that was meant by a text that names a component."""
+    if not isinstance(value, str):
+        return ""
+    selector = f"{kind}.{value.removeprefix('@').removesuffix('()').removeprefix(f'{kind}.')}"
+    return f"@{selector}()" if names.known(selector) else ""
+
+
+def _without_macros(value: Any, where: str, resolver: Resolver, within: tuple[str, ...]) -> Any:
+    if within:
+        resolver.count(len(within), where)
+    if isinstance(value, Macro):
+        definition = resolver.macro(value.name, where)
+        if value.name in within:
+            raise ConfigError(f"{where}: the macro %{value.name} is defined by itself. Give it a value of its own.")
+        return _without_macros(definition.value, definition.where, resolver, (*within, value.name))
+    if isinstance(value, (list, tuple)):
+        return type(value)(_without_macros(item, where, resolver, within) for item in value)
+    if isinstance(value, dict):
+        keys = check_keys([_without_macros(key, where, resolver, within) for key in value], where)
+        return dict(zip(keys, [_without_macros(i, where, resolver, within) for i in value.values()], strict=True))
+    return value
+
+
+def _with_stubs(value: Any, names: Names) -> Any:
+    """Puts an object of the right type in the place of every component, for a check of types."""
+    if isinstance(value, Reference):
+        return types.stub(names.make(value.selector))
+    if isinstance(value, (list, tuple)):
+        return type(value)(_with_stubs(item, names) for item in value)
+    if isinstance(value, dict):
+        return {key: _with_stubs(item, names) for key, item in value.items()}
+    return value
+
+
+def _check_required(recipe: Recipe, names: Names, statements: Statements) -> None:
+    missing = [name for name in required(composition.parameters()) if name not in recipe.arguments]
+    if missing:
+        files = [shown(path) for path in statements.files if path is not None]
+        lines = "; ".join(example(names, part) for part in missing)
+        raise ConfigError(
+            f"{f'{files[-1]}: ' if files else ''}{EXPERIMENT} needs {', '.join(missing)}, which no line sets. "
+            f"Add for example: {lines}"
+        )
+
+
+def _check_settings(recipe: Recipe, resolver: Resolver) -> None:
+    for name, value in recipe.arguments.items():
+        try:
+            composition.check_settings({name: value})
+        except ConfigError as error:
+            raise ConfigError(f"{resolver.arguments[name].where}: {error}") from None

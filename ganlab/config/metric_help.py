@@ -1,0 +1,159 @@
+"""What the metrics of runs mean: the core's own here, all others where they are logged, by a class's `metric_help`."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ganlab.config.registry import Names
+from ganlab.errors import ConfigError, nearest
+
+# What the core logs of every run.
+_CORE = {
+    "critic/loss": (
+        "What the critic minimizes, as a mean over examples: the loss of experiment.loss and on top the constraints' "
+        "penalties. It says how the game stands, not how good samples are: it falls where the critic gets better, and "
+        "rises where the generator does."
+    ),
+    "critic/penalty": "The constraints' penalties alone, as a mean over examples; part of critic/loss.",
+    "critic/wasserstein": (
+        "Mean critic(real) - mean critic(fake), without any penalty. For a critic whose slope is at most 1 it is an "
+        "estimate of the Wasserstein-1 distance from below, and falls as samples get better; for others, a multiple "
+        "of one that is not known. So it is not comparable between constraints. Near 0 from the start, the critic has "
+        "vanished; below 0, it takes fake examples for real ones."
+    ),
+    "generator/loss": "What the generator minimizes, as a mean over the samples: the part of experiment.loss for it.",
+    "health": "What constraints, losses, diagnostics and evaluators say is wrong at present: a text, and in run.json.",
+    "warnings": "What the run has warned of while it trained, each once: texts, and in run.json.",
+    "samples": "Pictures of samples from the same latent vectors each time, at each evaluation.",
+    "experiment": "The experiment with every parameter in use: a text, as operative.gin.",
+}
+
+# What the core logs beside a constraint's own metrics.
+_OF_CONSTRAINTS = {
+    "lipschitz_bound": (
+        "A certified upper bound of the critic's Lipschitz constant, at each evaluation: no two points differ in their "
+        "scores by more than this times their distance. It may be far above the slopes that are measured."
+    )
+}
+
+# What tags of components begin with, and the components' kinds.
+_KINDS = {"constraints": "constraints", "evaluation": "evaluators", "diagnostics": "diagnostics"}
+
+_REPLICA = re.compile(r"replica/(\d+|<i>|\*)/(?=.)")
+_SECOND = re.compile(r"_\d+$")
+
+
+@dataclass(frozen=True)
+class MetricHelp:
+    """What a metric means.
+
+    Attributes:
+        name: Its tag in full.
+        selector: The component that logs it, `constraints.gradient_penalty`; empty for the core's.
+        texts: Paragraphs.
+    """
+
+    name: str
+    selector: str
+    texts: tuple[str, ...]
+
+
+def explain_metric(name: str, names: Names) -> MetricHelp:
+    """Explains a metric by its tag, as metrics.jsonl, run.json and TensorBoard have it.
+
+    Args:
+        name: The tag, perhaps with `replica/<i>/` before it, or without what tags of its kind begin with.
+        names: Of the components that there are.
+
+    Raises:
+        ConfigError: Nothing logs such a metric; the message has those of near names.
+    """
+    replica = _REPLICA.match(name)
+    tag = name[replica.end() :] if replica else name
+    found = _of_core(tag, names) or next((one for full in _in_full(tag) for one in _of_component(full, names)), None)
+    if found is None:
+        raise ConfigError(_unknown(name, tag, names))
+    if replica:
+        whose = f"The value of replica {replica[1]} alone, before replicas are reduced to {found.name}:"
+        return MetricHelp(f"{replica[0]}{found.name}", found.selector, (whose, *found.texts))
+    return found
+
+
+def metric_names(names: Names) -> Iterator[str]:
+    """The tags of all metrics that have an explanation; `<layer>` and the like stand for any text."""
+    yield from _CORE
+    for begin, kind in _KINDS.items():
+        for selector in names.selectors:
+            if selector.startswith(f"{kind}."):
+                last = selector.partition(".")[2]
+                own = (*_help_of(selector, names), *(_OF_CONSTRAINTS if kind == "constraints" else ()))
+                yield from (f"{begin}/{last}/{key}" for key in own)
+
+
+def ending(name: str, names: Names) -> list[str]:
+    """The tags of metrics that end with a name, such as `slope`."""
+    return sorted(tag for tag in metric_names(names) if tag.endswith(f"/{name}"))
+
+
+def _of_core(tag: str, names: Names) -> MetricHelp | None:
+    if tag not in _CORE:
+        return None
+    losses = [selector for selector in names.selectors if selector.startswith("losses.")]
+    of_losses = {selector: _help_of(selector, names).get(tag) for selector in losses}
+    return MetricHelp(tag, "", (_CORE[tag], *(f"With {name}: {text}" for name, text in of_losses.items() if text)))
+
+
+def _in_full(tag: str) -> Iterator[str]:
+    """Tags that are meant: run.json has those of evaluators and diagnostics without their beginning."""
+    yield tag
+    yield from (f"{begin}/{tag}" for begin in _KINDS)
+
+
+def _of_component(tag: str, names: Names) -> Iterator[MetricHelp]:
+    begin, _, rest = tag.partition("/")
+    name, _, key = rest.partition("/")
+    if begin not in _KINDS or not key:
+        return
+    # The second of a name in an experiment is called `<name>_2`.
+    for last in dict.fromkeys((name, _SECOND.sub("", name))):
+        selector = f"{_KINDS[begin]}.{last}"
+        if selector not in names.selectors:
+            continue
+        known = {**_help_of(selector, names), **(_OF_CONSTRAINTS if begin == "constraints" else {})}
+        texts = [text for pattern, text in known.items() if _means(pattern, key)]
+        if texts:
+            yield MetricHelp(tag, selector, tuple(texts))
+        elif not known.keys() - _OF_CONSTRAINTS.keys():  # its author has explained none: what there is to read
+            about = f"Logged by {selector}, whose documentation is all there is to read of it:"
+            yield MetricHelp(tag, selector, (about, _doc(selector, names)))
+
+
+def _means(pattern: str, key: str) -> bool:
+    """Whether a name is one of a pattern's, or the pattern itself."""
+    parts = (".+" if part.startswith("<") else re.escape(part) for part in re.split(r"(<\w+>)", pattern))
+    return pattern == key or re.fullmatch("".join(parts), key) is not None
+
+
+def _help_of(selector: str, names: Names) -> Mapping[str, str]:
+    """What a component's class says of its metrics; what is not of that kind says nothing."""
+    found = getattr(names.make(selector), "metric_help", None)
+    return {str(key): str(text) for key, text in found.items()} if isinstance(found, Mapping) else {}
+
+
+def _doc(selector: str, names: Names) -> str:
+    return inspect.getdoc(names.make(selector)) or "No documentation."
+
+
+def _unknown(name: str, tag: str, names: Names) -> str:
+    known = list(metric_names(names))
+    # People leave out the beginning, or know the end alone.
+    ends = {end: full for full in known for end in (full, full.partition("/")[2], full.rpartition("/")[2])}
+    near = nearest(tag, known) or nearest(tag, ends)
+    if same := ending(tag, names):
+        near = f" Those that end so: {', '.join(same)}."
+    return (
+        f"Nothing logs a metric {name!r}.{near or ' Metrics are named as in metrics.jsonl, critic/loss for example.'}"
+    )

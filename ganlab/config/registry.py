@@ -1,0 +1,180 @@
+"""What experiment files can name: `experiment` and the components of the loaded plugins."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ganlab import composition
+from ganlab.config.parser import Binding, Macro, Reference, Statements
+from ganlab.errors import ConfigError, GanlabError, nearest
+from ganlab.plugins.manager import KINDS, Plugins
+
+EXPERIMENT = "experiment"
+LISTS = composition.LISTS
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names of one set of plugins.
+
+    Attributes:
+        plugins: Whose components can be named.
+    """
+
+    plugins: Plugins
+
+    @property
+    def selectors(self) -> list[str]:
+        """Every complete name of a component."""
+        return [f"{kind}.{name}" for kind, name in self.plugins.components]
+
+    def known(self, name: str) -> bool:
+        """Whether a name, complete or short, is a component's."""
+        return bool(self._matches(name))
+
+    def component(self, name: str) -> str:
+        """The complete name of a component named in full or, where that is unique, by its last part.
+
+        Raises:
+            ConfigError: No component or several are called so.
+        """
+        matches = self._matches(name)
+        if len(matches) == 1:
+            return matches[0]
+        if name == EXPERIMENT:
+            raise ConfigError(f"{EXPERIMENT!r} is what a file describes, and cannot be a part of itself.")
+        if matches:
+            raise ConfigError(f"{name!r} is ambiguous: write {' or '.join(matches)}.")
+        kind, dot, last = name.partition(".")
+        if not dot or "." in last:
+            short = [selector.partition(".")[2] for selector in self.selectors]
+            near = nearest(name, [*self.selectors, *short, EXPERIMENT])
+            raise ConfigError(
+                f"There is no component {name!r}.{near} Names have the form KIND.NAME; 'ganlab plugins' lists them."
+                + self.plugins.absent()
+            )
+        if kind == EXPERIMENT:
+            raise ConfigError(
+                f"{name!r} is no component: {EXPERIMENT}.{last} is set as a whole, and the parameters of a component "
+                "by the component's own name, as KIND.NAME.PARAMETER = ..."
+            )
+        try:
+            self.plugins.component(kind, last)
+        except GanlabError as error:
+            raise ConfigError(str(error)) from None
+        raise AssertionError(name)
+
+    def _matches(self, name: str) -> list[str]:
+        if name in self.selectors:
+            return [name]
+        kind, _, rest = name.partition(".")
+        if plain := self.plugins.unqualified(kind, rest):
+            return [f"{kind}.{plain}"]
+        return sorted(selector for selector in self.selectors if selector.partition(".")[2] == name)
+
+    def clash(self, selector: str) -> str:
+        """What to say of a component that several plugins offer, if the experiment uses it; empty for any other."""
+        kind, _, name = selector.partition(".")
+        return self.plugins.clashes.get((kind, name), "")
+
+    def make(self, selector: str) -> Callable[..., Any]:
+        """What the file's settings are given to: `ganlab.experiment` or a plugin's factory."""
+        if selector == EXPERIMENT:
+            return composition.experiment
+        kind, _, name = selector.partition(".")
+        found = self.plugins.components.get((kind, name)) or self.plugins.component(kind, name)
+        return found.factory.make
+
+    def parameters(self, selector: str) -> Mapping[str, inspect.Parameter]:
+        """The parameters that can be set, in the order of the signature."""
+        if selector == EXPERIMENT:
+            return composition.parameters()
+        return inspect.signature(self.make(selector)).parameters
+
+    def complete(self, statements: Statements) -> list[Binding]:
+        """The bindings with every name completed and every parameter known.
+
+        Raises:
+            ConfigError: A name or a parameter does not exist, or a reference lacks its `()`.
+        """
+        for selector, where in statements.blocks:
+            self._settable(selector, where)
+        return [self._complete(binding) for binding in statements.bindings]
+
+    def _complete(self, binding: Binding) -> Binding:
+        try:
+            value = self._value(binding.value)
+        except ConfigError as error:
+            raise ConfigError(f"{binding.where}: {error}") from None
+        if not binding.selector:
+            return replace(binding, value=value)
+        if binding.selector in KINDS and not self.known(binding.selector):
+            kind, name = binding.selector, binding.parameter
+            raise ConfigError(
+                f"{binding.where}: {kind}.{name} = ... sets a component, not a parameter of one. Write "
+                f"{kind}.{name}.PARAMETER = ..."
+                + (f", or {EXPERIMENT}.{_part(kind)} = ... to choose it." if _part(kind) else ".")
+            )
+        selector = self._settable(binding.selector, binding.where)
+        parameters = self.parameters(selector)
+        if binding.parameter not in parameters and not self.clash(selector):
+            near = nearest(binding.parameter, parameters) or f" Its parameters: {', '.join(parameters) or 'none'}."
+            raise ConfigError(f"{binding.where}: {selector} has no parameter {binding.parameter!r}.{near}")
+        return replace(binding, selector=selector, value=value)
+
+    def _settable(self, selector: str, where: str) -> str:
+        if selector == EXPERIMENT:
+            return selector
+        try:
+            return self.component(selector)
+        except ConfigError as error:
+            raise ConfigError(f"{where}: {error}") from None
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, Reference):
+            complete = replace(value, selector=self.component(value.selector))
+            if not value.called:
+                raise ConfigError(f"{value!r} names a component without making it. Write {value!r}().")
+            return complete
+        if isinstance(value, (list, tuple)):
+            return type(value)(self._value(item) for item in value)
+        if isinstance(value, dict):
+            return {self._value(key): self._value(item) for key, item in value.items()}
+        return value
+
+
+def example(names: Names, part: str) -> str:
+    """A line that would set a part of the experiment."""
+    kind = composition.PARTS[part]
+    known = sorted(name for name in names.selectors if name.startswith(f"{kind}.") and not names.clash(name))
+    complete = [selector for selector in known if not required(names.parameters(selector))]
+    reference = f"@{[*complete, *known, f'{kind}.NAME'][0]}()"
+    return f"{EXPERIMENT}.{part} = {f'[{reference}]' if part in LISTS else reference}"
+
+
+def required(parameters: Mapping[str, inspect.Parameter]) -> list[str]:
+    """The names of the parameters without a default."""
+    return [name for name, parameter in parameters.items() if parameter.default is inspect.Parameter.empty]
+
+
+def walk(value: Any) -> list[Reference | Macro]:
+    """The references and macros in a value, at any depth."""
+    if isinstance(value, (Reference, Macro)):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return [found for item in value for found in walk(item)]
+    if isinstance(value, dict):
+        return [found for pair in value.items() for item in pair for found in walk(item)]
+    return []
+
+
+def effective(bindings: Sequence[Binding]) -> Mapping[tuple[tuple[str, ...], str, str], Binding]:
+    """The bindings that stand after later ones replaced earlier ones."""
+    return {binding.key: binding for binding in bindings}
+
+
+def _part(kind: str) -> str:
+    return next((part for part, of in composition.PARTS.items() if of == kind), "")

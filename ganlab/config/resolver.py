@@ -1,0 +1,180 @@
+"""What the bindings of experiment files come to: gin's scopes, macros and references, as recipes.
+
+The meaning is gin's own, worked out here without gin's global registry and configuration, so that reading a file
+changes nothing: an unscoped binding is inherited by every scope, an outer scope by its inner ones, `@a/f()` is made
+in scope `a` alone, `@f()` in the scope of whoever asks for it, and a macro's value in the scope of the macro's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ganlab.config.parser import Binding, Macro, Reference
+from ganlab.config.registry import EXPERIMENT, Names, effective, required
+from ganlab.errors import ConfigError, nearest
+from ganlab.plugins.recipes import Recipe
+
+Scope = tuple[str, ...]
+
+# Macros of macros can stand for more values than there is memory, and components for a chain without a useful end.
+_DEEPEST, _MOST_VALUES = 32, 100_000
+
+_PLAIN = (str, bytes, int, float, type(None))
+
+
+class Resolver:
+    """Resolves one list of bindings.
+
+    Attributes:
+        names: What can be named.
+        bindings: By key, those that stand.
+        used: The bindings that reached the experiment.
+        reached: Each component that was reached, with the scopes it was reached in.
+        arguments: For every parameter of the experiment, the binding that set it.
+    """
+
+    def __init__(self, names: Names, bindings: Sequence[Binding], *, strict: bool) -> None:
+        """Makes a resolver.
+
+        Args:
+            names: What can be named.
+            bindings: In order; later ones replace earlier ones.
+            strict: Whether what is missing is an error; otherwise it is left out, to see what a part of the
+                sources reaches.
+        """
+        self.names = names
+        self.bindings = effective(bindings)
+        self.used: set[Binding] = set()
+        self.reached: dict[str, set[Scope]] = {}
+        self.arguments: dict[str, Binding] = {}
+        self._strict = strict
+        self._making: list[tuple[str, Scope]] = []
+        self._counted = 0
+
+    def experiment(self) -> Recipe:
+        """The recipe of the experiment.
+
+        Raises:
+            ConfigError: Strict, and a macro is undefined, or a component needs itself, lacks a required parameter or
+                is offered by several plugins.
+        """
+        self.arguments = self._standing(EXPERIMENT, ())
+        return Recipe("", EXPERIMENT, self._arguments(EXPERIMENT, (), ""))
+
+    def value(self, binding: Binding) -> Any:
+        """The value that one binding has by itself, in no scope but its own."""
+        return self._value(binding.value, binding.scope, binding.where)
+
+    def macro(self, name: str, where: str) -> Binding:
+        """The definition of a macro.
+
+        Raises:
+            ConfigError: There is none.
+        """
+        found = self.bindings.get(((), "", name))
+        if found is None:
+            macros = [parameter for _, selector, parameter in self.bindings if not selector]
+            raise ConfigError(
+                f"{where}: the macro %{name} is not defined.{nearest(name, macros)} Add a line {name} = VALUE."
+            )
+        return found
+
+    def count(self, depth: int, where: str) -> None:
+        """Counts one value that a macro or a component brings.
+
+        Args:
+            depth: How many of them lead to it.
+            where: For the message.
+
+        Raises:
+            ConfigError: There are too many, or they are too deep; strict or not, since both are without use.
+        """
+        self._counted += 1
+        if depth > _DEEPEST:
+            raise ConfigError(f"{where}: macros or components lead to each other more than {_DEEPEST} deep. Join some.")
+        if self._counted > _MOST_VALUES:
+            raise ConfigError(
+                f"{where}: macros and components come to more than {_MOST_VALUES} values. Use them less often."
+            )
+
+    def _standing(self, selector: str, scope: Scope) -> dict[str, Binding]:
+        standing: dict[str, Binding] = {}
+        for depth in range(len(scope) + 1):
+            for parameter in self.names.parameters(selector):
+                found = self.bindings.get((scope[:depth], selector, parameter))
+                if found is not None:
+                    standing[parameter] = found
+        return {name: standing[name] for name in self.names.parameters(selector) if name in standing}
+
+    def _arguments(self, selector: str, scope: Scope, where: str) -> dict[str, Any]:
+        self.reached.setdefault(selector, set()).add(scope)
+        standing = self._standing(selector, scope)
+        if self._strict and selector != EXPERIMENT:
+            self._check_complete(selector, standing, where)
+        self.used.update(standing.values())
+        return {name: self._value(binding.value, scope, binding.where) for name, binding in standing.items()}
+
+    def _check_complete(self, selector: str, standing: dict[str, Binding], where: str) -> None:
+        for name in required(self.names.parameters(selector)):
+            if name not in standing:
+                raise ConfigError(f"{where}: {selector} needs {name}. Add a line {selector}.{name} = ...")
+
+    def _value(self, value: Any, scope: Scope, where: str) -> Any:
+        if self._making:
+            self.count(len(self._making), where)
+        if isinstance(value, Reference):
+            return self._guarded(value.selector, value.scope or scope, where)
+        if isinstance(value, Macro):
+            return self._macro_value(value, where)
+        if isinstance(value, (list, tuple)):
+            return type(value)(self._value(item, scope, where) for item in value)
+        if isinstance(value, dict):
+            keys = check_keys([self._value(key, scope, where) for key in value], where)
+            return dict(zip(keys, [self._value(item, scope, where) for item in value.values()], strict=True))
+        return value
+
+    def _guarded(self, selector: str, scope: Scope, where: str) -> Recipe | None:
+        if (selector, scope) in self._making:
+            if self._strict:
+                raise ConfigError(f"{where}: {selector} would be made from itself, without end. Use another component.")
+            return None
+        if self._strict and (clash := self.names.clash(selector)):
+            raise ConfigError(f"{where}: {clash}")
+        self._making.append((selector, scope))
+        try:
+            kind, _, name = selector.partition(".")
+            return Recipe(kind, name, self._arguments(selector, scope, where))
+        finally:
+            self._making.pop()
+
+    def _macro_value(self, macro: Macro, where: str) -> Any:
+        try:
+            binding = self.macro(macro.name, where)
+        except ConfigError:
+            if self._strict:
+                raise
+            return None
+        scope = tuple(macro.name.split("/"))
+        if ("", scope) in self._making:
+            if self._strict:
+                raise ConfigError(f"{where}: the macro %{macro.name} is defined by itself. Give it a value of its own.")
+            return None
+        self.used.add(binding)
+        self._making.append(("", scope))
+        try:
+            return self._value(binding.value, scope, binding.where)
+        finally:
+            self._making.pop()
+
+
+def check_keys(keys: list[Any], where: str) -> list[Any]:
+    """The keys of a dict, macros resolved, each of which must be plain.
+
+    Raises:
+        ConfigError: One is a component, a list or a dict.
+    """
+    for key in keys:
+        if not all(isinstance(part, _PLAIN) for part in (key if isinstance(key, tuple) else (key,))):
+            raise ConfigError(f"{where}: {key!r} cannot be a key of a dict. Write text or a number.")
+    return keys

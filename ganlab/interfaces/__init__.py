@@ -1,0 +1,35 @@
+"""The roles that plugins implement: what the core asks of each part of an experiment."""
+
+from ganlab.interfaces.architecture import Architecture
+from ganlab.interfaces.constraint import Batch, Constraint, Critic, Replica
+from ganlab.interfaces.dataset import Dataset
+from ganlab.interfaces.diagnostic import CriticLayer, CriticView, Diagnostic, Findings, LossGradients
+from ganlab.interfaces.evaluator import Evaluator
+from ganlab.interfaces.features import Features
+from ganlab.interfaces.launcher import Job, Launcher
+from ganlab.interfaces.loss import Loss
+from ganlab.interfaces.search import Choices, Proposal, Range, Search, Space
+
+__all__ = [
+    "Architecture",
+    "Batch",
+    "Choices",
+    "Constraint",
+    "Critic",
+    "CriticLayer",
+    "CriticView",
+    "Dataset",
+    "Diagnostic",
+    "Evaluator",
+    "Features",
+    "Findings",
+    "Job",
+    "Launcher",
+    "Loss",
+    "LossGradients",
+    "Proposal",
+    "Range",
+    "Replica",
+    "Search",
+    "Space",
+]

@@ -1,0 +1,50 @@
+"""The evaluator role: figures that say how good a generator is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from ganlab.interfaces.dataset import Dataset
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ganlab.interfaces.run import Run
+
+    Sample = Callable[[int, int], np.ndarray]
+else:
+    Sample = Callable
+
+
+class Evaluator:
+    """Measures a generator by its samples.
+
+    Attributes:
+        metric_help: What its figures mean, by name, for `ganlab config explain`. `<layer>` and the like
+            stand for any text.
+    """
+
+    metric_help: ClassVar[Mapping[str, str]] = {}
+
+    def evaluate(self, sample: Sample, dataset: Dataset, run: Run | None) -> dict[str, float]:
+        """Named figures.
+
+        Args:
+            sample: `sample(n, seed)` draws n samples from the (averaged) generator: float32, `(n, *sample_shape)`.
+            dataset: The experiment's dataset.
+            run: The run that trains or trained it; None outside one.
+        """
+        raise NotImplementedError
+
+    def diagnose(self, figures: Mapping[str, float]) -> str | None:
+        """A sentence where the figures of the last evaluation show that something is wrong, or None.
+
+        Such as no mode found, or features that were never trained. It is part of the run's health for as long as it
+        holds: say what was seen, what it means and which setting to try. Figures that are not finite are complained of
+        without it.
+
+        Args:
+            figures: As `evaluate` gave them.
+        """
+        return None

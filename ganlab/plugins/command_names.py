@@ -1,0 +1,17 @@
+"""The names of ganlab's own commands, in the order of `ganlab --help`; no plugin's command can have them."""
+
+COMMAND_NAMES = (
+    "run",
+    "sweep",
+    "evaluate",
+    "sample",
+    "export",
+    "runs",
+    "plugins",
+    "config",
+    "tensorboard",
+    "compare",
+    "doctor",
+    "verify",
+    "completion",
+)

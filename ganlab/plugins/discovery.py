@@ -1,0 +1,99 @@
+"""Where plugins are: the entry points of installed distributions, and one local file."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import importlib.util
+import os
+import sys
+import types
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ganlab.errors import PluginError, nearest
+from ganlab.plugins import validation
+from ganlab.plugins.catalog import Plugin
+
+GROUP = "ganlab"
+LOCAL_MODULE = "ganlab_plugins"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one plugin is, before anything of it is executed.
+
+    Attributes:
+        plugin: Its name and distribution.
+        load: Gives the module or object with the hooks.
+        source: Gives the file that the hooks are in; None where that is not known. May import parent packages.
+        disabled: Whether it is denied, or is not on the list of those allowed.
+    """
+
+    plugin: Plugin
+    load: Callable[[], Any]
+    source: Callable[[], Path | None]
+    disabled: bool
+
+
+def places(*, deny: Sequence[str] = (), local: Path | None = None) -> Iterator[Place]:
+    """The places of all plugins: of installed ones by name, then the local file.
+
+    Args:
+        deny: Names of plugins that are not wanted. The environment's `GANLAB_PLUGINS=a,b` lists the only ones that are.
+        local: A `ganlab_plugins.py`; None for none.
+
+    Raises:
+        PluginError: `deny` or `GANLAB_PLUGINS` names a plugin that is not there.
+    """
+    allow = [name.strip() for name in os.environ.get("GANLAB_PLUGINS", "").split(",") if name.strip()]
+    points = sorted(importlib.metadata.entry_points(group=GROUP), key=lambda point: point.name)
+    known = [point.name for point in points] + ([LOCAL_MODULE] if local else [])
+    for name in [*allow, *deny]:
+        if name not in known:
+            raise PluginError(
+                f"There is no plugin {name!r} to allow or deny.{nearest(name, known)} See 'ganlab plugins'."
+            )
+
+    def place(plugin: Plugin, load: Callable[[], Any], source: Callable[[], Path | None]) -> Place:
+        return Place(plugin, load, source, plugin.name in deny or bool(allow and plugin.name not in allow))
+
+    for point in points:
+        plugin = Plugin(point.name, *_distribution(point))
+        yield place(plugin, functools.partial(_load_point, point), functools.partial(_source, point))
+    if local:
+        yield place(Plugin(LOCAL_MODULE, str(local), ""), lambda: _load_file(local), lambda: local)
+
+
+def _distribution(point: importlib.metadata.EntryPoint) -> tuple[str, str]:
+    """Name and version; an uninstallation that was cut short leaves entry points whose metadata is gone."""
+    try:
+        return (point.dist.name or "unknown", point.dist.version or "") if point.dist else ("unknown", "")
+    except Exception:
+        return "unknown", ""
+
+
+def _source(point: importlib.metadata.EntryPoint) -> Path | None:
+    return None if point.attr else validation.source_of(point.module)  # an object's class may be anywhere
+
+
+def _load_point(point: importlib.metadata.EntryPoint) -> Any:
+    validation.check_source(validation.source_of(point.module))
+    return point.load()
+
+
+def _load_file(path: Path) -> types.ModuleType:
+    validation.check_source(path)
+    spec = importlib.util.spec_from_file_location(LOCAL_MODULE, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[LOCAL_MODULE] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[LOCAL_MODULE]
+        raise
+    return module

@@ -1,0 +1,303 @@
+"""Finds plugins, keeps broken ones as rows, and answers for the components that they offer."""
+
+from __future__ import annotations
+
+import functools
+import os
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pluggy
+
+from ganlab.errors import PluginError, nearest
+from ganlab.interfaces import hookspecs
+from ganlab.plugins import validation
+from ganlab.plugins.catalog import KINDS, UNUSABLE, Component, Plugin, reason_of
+from ganlab.plugins.discovery import GROUP, LOCAL_MODULE, places
+from ganlab.plugins.import_guard import watched
+from ganlab.plugins.recipes import Factory
+
+__all__ = [
+    "GROUP",
+    "KINDS",
+    "LOCAL_MODULE",
+    "UNUSABLE",
+    "Component",
+    "Plugin",
+    "Plugins",
+    "component",
+    "current",
+    "discover",
+    "use",
+    "use_plugin_file",
+]
+
+
+@dataclass
+class Plugins:
+    """The plugins of this process, loaded one by one so that none takes another down.
+
+    Attributes:
+        rows: Every plugin that was found, with its status.
+        components: What the loaded ones offer.
+        clashes: By kind and name, a message for every component that several plugins offer; of those, `components`
+            has the one that was found first.
+    """
+
+    rows: list[Plugin] = field(default_factory=list)
+    components: dict[tuple[str, str], Component] = field(default_factory=dict)
+    clashes: dict[tuple[str, str], str] = field(default_factory=dict)
+    _offering: dict[tuple[str, str], list[Plugin]] = field(default_factory=dict)
+    _manager: pluggy.PluginManager = field(default_factory=lambda: pluggy.PluginManager("ganlab"))
+
+    def __post_init__(self) -> None:
+        self._manager.add_hookspecs(hookspecs)
+
+    def add(self, plugin: Plugin, load: Callable[[], Any]) -> None:
+        """Loads one plugin and takes in its components; one that fails in any way becomes a row that says how."""
+        try:
+            with watched(plugin.name, plugin.origin):
+                loaded = load()
+                found = self._register(plugin, loaded)
+        except validation.OtherContractError as error:
+            self.rows.append(replace(plugin, status="incompatible", error=str(error)))
+            return
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            trace, said = traceback.format_exc(), reason_of(error)
+            self.rows.append(replace(plugin, status="broken", error=trace, message=said))
+            return
+        of = f"Plugin {plugin.name!r} of {plugin.origin}"
+        complaints = tuple(f"{of} {complaint}" for complaint in validation.unmarked(loaded))
+        for complaint in complaints:
+            warnings.warn(complaint, stacklevel=2)
+        self.rows.append(replace(plugin, warnings=complaints))
+        for component in found:
+            self._take(component)
+
+    def _register(self, plugin: Plugin, loaded: Any) -> list[Component]:
+        validation.check_declared(getattr(loaded, validation.DECLARATION, None))
+        probe = pluggy.PluginManager("ganlab")
+        probe.add_hookspecs(hookspecs)
+        validation.check_hooks(probe, loaded)
+        found = []
+        for kind in KINDS:
+            for implementation in getattr(probe.hook, f"ganlab_{kind}").get_hookimpls():
+                offered = validation.offers(kind, implementation)
+                found += [Component(kind, name, Factory(kind, name, make), plugin) for name, make in offered]
+        if self._manager.has_plugin(plugin.name):
+            other = next(row for row in self.rows if row.name == plugin.name)
+            raise PluginError(f"{other.origin} brings a plugin of this name too; uninstall one of them")
+        self._manager.register(loaded, name=plugin.name)
+        return found
+
+    def _take(self, component: Component) -> None:
+        key = (component.kind, component.name)
+        first = self.components.setdefault(key, component)
+        offering = self._offering.setdefault(key, [])
+        offering.append(component.plugin)
+        if len(offering) < 2:
+            return
+        for each in (first, component):
+            made = _qualified(each)
+            self.components[made.kind, made.name] = made
+        count = {2: "Two", 3: "Three"}.get(len(offering), str(len(offering)))
+        *most, last = [f"{plugin.name!r} of {plugin.origin}" for plugin in offering]
+        names = [f"{component.kind}.{plugin.qualifier}.{component.name}" for plugin in offering]
+        self.clashes[key] = (
+            f"{count} plugins offer {'.'.join(key)}: {', '.join(most)} and {last}. Disable "
+            f"{'one of them' if len(offering) == 2 else 'all but one'}: "
+            f"{' or '.join(f'--no-plugin {plugin.name}' for plugin in offering)}. Or write "
+            f"{' or '.join(names)}."
+        )
+
+    def unqualified(self, kind: str, name: str) -> str:
+        """The plain name of a component that is named with its plugin, `PLUGIN.NAME`, where one plugin offers it.
+
+        Such a name stays good when the plugin that it told apart is uninstalled. Empty for any other name.
+        """
+        qualifier, _, plain = name.rpartition(".")
+        found = self.components.get((kind, plain))
+        return plain if qualifier and found is not None and found.plugin.qualifier == qualifier else ""
+
+    def check(self, strict: bool | None = None) -> None:
+        """Raises, where strict, if anything is wrong with any plugin, used or not.
+
+        Args:
+            strict: Whether to be strict; default: whether `GANLAB_STRICT_PLUGINS` is set.
+
+        Raises:
+            PluginError: Strict, and there is a name clash, or a plugin that is broken or incompatible, or that has a
+                hook which is none.
+        """
+        strict = os.environ.get("GANLAB_STRICT_PLUGINS", "") not in ("", "0") if strict is None else strict
+        if not strict:
+            return
+        if self.clashes:
+            raise PluginError("\n".join(self.clashes.values()))
+        for row in self.rows:
+            if row.status in UNUSABLE:
+                raise PluginError(
+                    f"Plugin {row.name!r} of {row.origin} is {row.status}: {row.reason.rstrip('.')}. "
+                    f"Mend it, disable it with --no-plugin {row.name}, or unset GANLAB_STRICT_PLUGINS."
+                )
+            if row.warnings:
+                raise PluginError("\n".join(row.warnings))
+
+    def component(self, kind: str, name: str) -> Component:
+        """The component of this kind and name.
+
+        Raises:
+            PluginError: There is none, and the message has the nearest name and any plugin that failed to load; or
+                several plugins offer it.
+        """
+        if kind not in KINDS:
+            raise PluginError(
+                f"There is no kind of component {kind!r}.{nearest(kind, KINDS)} Kinds: {', '.join(KINDS)}."
+            )
+        if (kind, name) in self.clashes:
+            raise PluginError(self.clashes[kind, name])
+        if (kind, name) in self.components:
+            return self.components[kind, name]
+        if plain := self.unqualified(kind, name):
+            return self.component(kind, plain)
+        names = sorted(n for k, n in self.components if k == kind)
+        elsewhere = [f"{k}.{n}" for k, n in self.components if n == name]
+        near = nearest(f"{kind}.{name}", [f"{kind}.{n}" for n in names])
+        if elsewhere:
+            near = f" Did you mean {elsewhere[0]!r}?"
+        known = ", ".join(names) or "none"
+        raise PluginError(f"There is no {kind}.{name}.{near} Known {kind}: {known}.{self.absent()}")
+
+    def absent(self) -> str:
+        """A sentence on the plugins that were found and are not loaded, empty when all are."""
+        missing = [
+            f"{row.name} ({row.status}{': ' + row.reason if row.error else ''})"
+            for row in self.rows
+            if row.status != "loaded"
+        ]
+        return f" Plugins not loaded: {', '.join(missing)}; see 'ganlab plugins'." if missing else ""
+
+    def notify(self, hook: str, **arguments: Any) -> list[str]:
+        """Calls a notification hook of every plugin, each on its own; returns a line for each that failed."""
+        failures = []
+        for name, call in self.calls(hook):
+            try:
+                call(**arguments)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # sys.exit, too
+                failures.append(failed(name, hook, error))
+        return failures
+
+    def calls(self, hook: str) -> Iterator[tuple[str, Callable[..., Any]]]:
+        """The plugins that implement a hook: the name of each, and a function of the hook's arguments that calls it."""
+        for implementation in getattr(self._manager.hook, hook).get_hookimpls():
+            yield implementation.plugin_name, functools.partial(_call, implementation)
+
+    def loaded(self, name: str) -> Any:
+        """The module or object that a plugin of this name is, or None."""
+        return self._manager.get_plugin(name)
+
+    def listens(self, hook: str) -> bool:
+        """Whether any plugin implements this hook."""
+        return bool(getattr(self._manager.hook, hook).get_hookimpls())
+
+
+def failed(name: str, hook: str, error: BaseException) -> str:
+    """What to say of a plugin that failed in a notification hook."""
+    return f"Plugin {name!r} failed in {hook}: {error!r}"
+
+
+def _call(implementation: pluggy.HookImpl, /, **arguments: Any) -> Any:
+    return implementation.function(**{name: arguments[name] for name in implementation.argnames})
+
+
+def _qualified(component: Component) -> Component:
+    """The same component under its plugin's name: `PLUGIN.NAME`."""
+    name = f"{component.plugin.qualifier}.{component.name}"
+    return replace(component, name=name, factory=Factory(component.kind, name, component.factory.make))
+
+
+def discover(*, deny: Sequence[str] = (), local: Path | None = None) -> Plugins:
+    """Finds and loads plugins: installed ones by entry point, then a local file.
+
+    Args:
+        deny: Names of plugins to leave out. The environment's `GANLAB_PLUGINS=a,b` is a list of the only ones to load.
+        local: A `ganlab_plugins.py`, a plugin with no packaging; None for none.
+
+    Returns:
+        The plugins, broken and disabled ones included as rows.
+
+    Raises:
+        PluginError: `deny` or `GANLAB_PLUGINS` names a plugin that is not there.
+    """
+    plugins = Plugins()
+    for place in places(deny=deny, local=local):
+        if place.disabled:
+            plugins.rows.append(replace(place.plugin, status="disabled"))
+        else:
+            plugins.add(place.plugin, place.load)
+    return plugins
+
+
+_current: Plugins | None = None
+
+
+def current() -> Plugins:
+    """The plugins in use, found at the first call."""
+    global _current
+    if _current is None:
+        use(discover())
+    assert _current is not None
+    return _current
+
+
+def use(plugins: Plugins) -> Plugins:
+    """Makes these the plugins in use."""
+    global _current
+    _current = plugins
+    return plugins
+
+
+def use_plugin_file(path: str | os.PathLike[str]) -> None:
+    """Loads a plugin with no packaging, as the command line does with the `ganlab_plugins.py` beside a file.
+
+    Args:
+        path: A Python file with ganlab hooks. It takes the place of one that was loaded so before.
+
+    Raises:
+        PluginError: There is no such file, or it is broken.
+    """
+    local = Path(path).resolve()
+    if not local.is_file():
+        raise PluginError(f"{path} is no file. Give the path of a Python file with ganlab hooks.")
+    found = discover(local=local)
+    row = found.rows[-1]
+    if row.status in UNUSABLE:
+        raise PluginError(f"{path} cannot be used: {row.reason}")
+    use(found)
+
+
+def component(kind: str, name: str) -> Factory:
+    """A registered factory: `ganlab.component("losses", "hinge")()`.
+
+    Args:
+        kind: `constraints`, `architectures`, `strategies`, `datasets`, `losses`, `evaluators`, `diagnostics`,
+            `features`, `optimizers`, `launchers` or `searches`.
+        name: The component's name.
+
+    Returns:
+        The factory, with the keyword parameters of the plugin's own.
+
+    Raises:
+        PluginError: There is no such component, or several plugins offer it.
+    """
+    plugins = current()
+    plugins.check()
+    return plugins.component(kind, name).factory

@@ -1,0 +1,115 @@
+"""How a part was made: its kind, its name and its arguments, so that a run can be written down and made again."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ganlab.errors import ConfigError, nearest
+from ganlab.plugins.blame import plugin_code
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A component and the arguments to make it with; arguments may hold further recipes.
+
+    Attributes:
+        kind: The component's kind, such as `constraints`.
+        name: Its name, such as `gradient_penalty`.
+        arguments: Keyword arguments as given; what is absent has its default.
+    """
+
+    kind: str
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def selector(self) -> str:
+        """The name in experiment files: `constraints.gradient_penalty`."""
+        return f"{self.kind}.{self.name}"
+
+
+class Factory:
+    """A component's factory that remembers, for everything it makes, the recipe.
+
+    Attributes:
+        kind: The component's kind.
+        name: Its name.
+        make: The plugin's own class or function.
+    """
+
+    def __init__(self, kind: str, name: str, make: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, make, updated=())
+        self.kind, self.name, self.make = kind, name, make
+
+    @property
+    def signature(self) -> inspect.Signature:
+        """The parameters that an experiment file may set."""
+        return inspect.signature(self.make)
+
+    def __call__(self, **arguments: Any) -> Any:
+        """Makes the component and remembers how.
+
+        Raises:
+            ConfigError: It has no such parameter, or needs one that is not given.
+            GanlabError: It cannot be made so.
+        """
+        selector = f"{self.kind}.{self.name}"
+        _check_names(selector, self.signature.parameters, arguments)
+        recipe = Recipe(self.kind, self.name, {name: described(value) for name, value in arguments.items()})
+        with plugin_code(selector, "its factory"):
+            made = self.make(**arguments)
+        _remember(made, recipe)
+        return made
+
+    def __repr__(self) -> str:
+        return f"<ganlab component {self.kind}.{self.name}>"
+
+
+def _check_names(selector: str, parameters: Mapping[str, inspect.Parameter], given: Mapping[str, Any]) -> None:
+    for name in given:
+        if name not in parameters:
+            near = nearest(name, parameters) or f" Its parameters: {', '.join(parameters) or 'none'}."
+            raise ConfigError(f"{selector} has no parameter {name!r}.{near}")
+    required = [name for name, parameter in parameters.items() if parameter.default is inspect.Parameter.empty]
+    missing = [name for name in required if name not in given]
+    if missing:
+        raise ConfigError(f"{selector} needs {', '.join(missing)}, which has no default. Give a value.")
+
+
+# By identity: components need not be hashable, and must not be changed by being made.
+_recipes: dict[int, tuple[weakref.ref[Any], Recipe]] = {}
+
+
+def _remember(made: Any, recipe: Recipe) -> None:
+    key = id(made)
+    try:
+        reference = weakref.ref(made, lambda _: _recipes.pop(key, None))
+    except TypeError:  # an object with __slots__ or of a builtin type: it runs, and is written down by its class alone
+        return
+    _recipes[key] = (reference, recipe)
+
+
+def recipe_of(made: Any) -> Recipe | None:
+    """The recipe that a component was made with, or None for an object that no registered factory made."""
+    reference, recipe = _recipes.get(id(made), (None, None))
+    return recipe if reference is not None and reference() is made else None
+
+
+def selector_of(made: Any) -> str:
+    """What messages call a component: its name in experiment files, or that of its class where no factory made it."""
+    recipe = recipe_of(made)
+    return recipe.selector if recipe else type(made).__name__
+
+
+def described(value: Any) -> Any:
+    """A value with the recipe in place of everything that a registered factory made, at any depth."""
+    if type(value) in (list, tuple):
+        return type(value)(described(item) for item in value)
+    if type(value) is dict:
+        return {key: described(item) for key, item in value.items()}
+    return recipe_of(value) or value

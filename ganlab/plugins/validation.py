@@ -1,0 +1,184 @@
+"""What is asked of a plugin before anything of it is used: a contract that fits, known hooks, sound factories."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import importlib.util
+import inspect
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pluggy
+
+from ganlab.errors import PluginError, nearest
+from ganlab.interfaces import hookspecs
+
+DECLARATION = "GANLAB_CONTRACT"
+# The attribute that @ganlab.hookimpl, a marker of pluggy's, leaves on a function.
+_MARK = "ganlab_impl"
+
+
+class OtherContractError(PluginError):
+    """A plugin that says that it was written for another contract than this ganlab's."""
+
+
+def check_source(path: Path | None) -> None:
+    """Refuses a plugin's source that declares another contract, without executing it.
+
+    Names that such a plugin imports may not exist here, which would be told as if the plugin were broken.
+
+    Args:
+        path: The module's file; one that is None or cannot be read is left to the import to tell.
+
+    Raises:
+        OtherContractError: It was written for another contract.
+        PluginError: What it declares is no contract's number.
+    """
+    try:
+        body = ast.parse(path.read_bytes()).body if path else []
+    except (OSError, SyntaxError, ValueError):
+        return
+    for node in body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if any(isinstance(target, ast.Name) and target.id == DECLARATION for target in targets):
+            try:
+                declared = ast.literal_eval(node.value)  # type: ignore[attr-defined]
+            except ValueError:  # computed: known after the import
+                continue
+            check_declared(declared)
+
+
+def check_declared(declared: Any) -> None:
+    """Refuses a declared contract that is not this ganlab's; None declares nothing.
+
+    Raises:
+        OtherContractError: The plugin was written for another contract.
+        PluginError: This is no contract's number.
+    """
+    ours = hookspecs.CONTRACT
+    if declared is None or (declared == ours and type(declared) is int):
+        return
+    if type(declared) is not int or declared < 1:
+        raise PluginError(f"{DECLARATION} = {declared!r} must be a whole number of at least 1, such as {ours}")
+    remedy = "Upgrade ganlab" if declared > ours else "Upgrade the plugin"
+    other = "install the plugin's version" if declared > ours else "install the ganlab"
+    raise OtherContractError(
+        f"written for plugin contract {declared}, where this ganlab has contract {ours}. {remedy}, or {other} for "
+        f"contract {ours if declared > ours else declared}"
+    )
+
+
+def source_of(module: str) -> Path | None:
+    """The source file of a module, which is not imported (its parent packages are); None where that is not known."""
+    try:
+        spec = importlib.util.find_spec(module)
+    except Exception:  # whatever is wrong, the import will tell
+        return None
+    return Path(spec.origin) if spec is not None and spec.origin and spec.origin.endswith(".py") else None
+
+
+def check_hooks(probe: pluggy.PluginManager, loaded: Any) -> None:
+    """Registers a plugin; refuses hooks that ganlab does not have, and arguments that its hooks do not have.
+
+    Args:
+        probe: A manager without plugins.
+        loaded: The plugin's module or object.
+
+    Raises:
+        PluginError: A hook is unknown, and the message has the nearest that is known; or one of its arguments is.
+    """
+    try:
+        probe.register(loaded)
+    except pluggy.PluginValidationError as error:
+        raise PluginError(str(error).strip().rpartition("\n")[2]) from None  # the lines before it show the code
+    try:
+        probe.check_pending()
+    except pluggy.PluginValidationError as error:
+        hooks = _hooks()
+        unknown = str(error).split("'")[1] if "'" in str(error) else ""
+        raise PluginError(f"unknown hook {unknown!r}.{nearest(unknown, hooks)}") from None
+
+
+def unmarked(loaded: Any) -> Iterator[str]:
+    """What a plugin's author meant for a hook and pluggy does not see, because it lacks `@ganlab.hookimpl`.
+
+    Functions called as a hook is, those of the plugin's own with nearly such a name, and a plugin without any hook.
+
+    Args:
+        loaded: The plugin's module or object.
+
+    Yields:
+        A predicate on the plugin, of whole sentences.
+    """
+    hooks = _hooks()
+    functions = {name: made for name in dir(loaded) if callable(made := _attribute(loaded, name))}
+    marked = [name for name, made in functions.items() if getattr(made, _MARK, None) is not None]
+    meant = []
+    for name, made in functions.items():
+        own = getattr(made, "__module__", None) == getattr(loaded, "__name__", type(loaded).__module__)
+        near = name if name in hooks else _meant(name, hooks) if own and not isinstance(made, type) else ""
+        if near and name not in marked:
+            meant.append(name)
+            called = "" if name == near else f" and call it {near!r}"
+            yield (
+                f"has a function {name!r} without @ganlab.hookimpl, which is never called. Put @ganlab.hookimpl above "
+                f"it{called}{'' if name == near else ', or, if it is no hook, give it a name that is not like one'}."
+            )
+    if not marked and not meant:
+        bare = [name for name in functions if f"ganlab_{name}" in hooks]
+        hint = f" Is {bare[0]!r} meant to be 'ganlab_{bare[0]}'?" if bare else ""
+        yield (
+            f"has no hook, so it offers nothing.{hint} A hook is a function such as 'ganlab_constraints', with "
+            "@ganlab.hookimpl above it."
+        )
+
+
+def _attribute(loaded: Any, name: str) -> Any:
+    try:
+        return getattr(loaded, name)
+    except Exception:  # a property of an object
+        return None
+
+
+def _meant(name: str, hooks: Iterable[str]) -> str:
+    """The hook that a function's name is nearly that of; empty for a name that is not like any."""
+    tidied = name.lower().strip("_")
+    if re.match(r"(?:ganlab|gan_lab|ganlabs)_?[a-z]", tidied):
+        tidied = re.sub(r"^(?:ganlabs?|gan_lab)_?", "ganlab_", tidied)
+        # Most of the name is the prefix: what follows it must be alike, or be one of the hook's words.
+        rest = {hook.removeprefix("ganlab_"): hook for hook in hooks}
+        last = tidied.removeprefix("ganlab_")
+        found = difflib.get_close_matches(last, rest, n=1, cutoff=0.6)
+        parts = [part for part in rest if len(last) > 3 and (last in part or part.rstrip("s") in last)]
+        return rest[found[0]] if found else rest[parts[0]] if parts else ""
+    found = difflib.get_close_matches(tidied, hooks, n=1, cutoff=0.85)
+    return found[0] if found else ""
+
+
+def _hooks() -> list[str]:
+    return [name for name in dir(hookspecs) if name.startswith("ganlab_")]
+
+
+def offers(kind: str, implementation: pluggy.HookImpl) -> Iterable[tuple[str, Callable[..., Any]]]:
+    """What a component hook offers, each name with its factory.
+
+    Raises:
+        PluginError: It returned no dict, or one with a name or a factory that files could not use.
+    """
+    offered = implementation.function()
+    if not isinstance(offered, dict):
+        raise PluginError(f"ganlab_{kind} returned {type(offered).__name__}; it must return a dict of name to factory")
+    for name, factory in offered.items():
+        if not (isinstance(name, str) and name.isidentifier()):
+            raise PluginError(f"ganlab_{kind} offers the name {name!r}; a name must be a Python identifier")
+        if not callable(factory):
+            raise PluginError(f"ganlab_{kind} offers {name!r} as {factory!r}; it must be a class or a function")
+        for parameter in inspect.signature(factory).parameters.values():
+            if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+                raise PluginError(f"{kind}.{name} takes {parameter}, which would accept any typo; name its parameters")
+            if parameter.kind is parameter.POSITIONAL_ONLY:
+                raise PluginError(f"{kind}.{name} takes {parameter.name!r} by position only; files set it by name")
+        yield name, factory

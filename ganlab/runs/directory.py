@@ -1,0 +1,258 @@
+"""One run's directory: made whole or not at all, kept up to date atomically, read back without TensorFlow."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ganlab.errors import RunError, nearest
+from ganlab.interfaces.record import Record
+from ganlab.runs.fields import cannot_be_made, check_encoding, check_fields, check_name
+from ganlab.runs.info import INFO, read_info, read_text
+from ganlab.runs.links import check_links
+from ganlab.support.paths import as_name, walk
+from ganlab.support.terminal import line
+from ganlab.telemetry.jsonl import read_metrics, to_json
+
+if TYPE_CHECKING:
+    from ganlab.plugins.recipes import Recipe
+
+CONFIG, OPERATIVE, METRICS = "config.gin", "operative.gin", "metrics.jsonl"
+
+
+class RunDirectory:
+    """A run on disk, finished or not, as data; `ganlab.Run` adds what needs TensorFlow."""
+
+    def __init__(self, path: str | os.PathLike[str], *, keeps: object = None) -> None:
+        """Takes a run's directory.
+
+        Args:
+            path: The directory.
+            keeps: Something to keep alive as long as the run is, such as the temporary folder that the directory is in.
+
+        Raises:
+            RunError: There is no run; the message says what is there instead.
+        """
+        self._path, self._keeps = Path(path), keeps
+        if not os.path.isfile(self._path / INFO):
+            raise RunError(_no_run(self._path))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self._path)!r})"
+
+    @property
+    def path(self) -> Path:
+        """The run's directory."""
+        return self._path
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """The contents of run.json now, with `status`, `step`, `metrics`, `provenance` and more; `update` changes it.
+
+        Raises:
+            RunError: The file is gone, is not JSON, or is no object.
+        """
+        return read_info(self._path)
+
+    @property
+    def config(self) -> str:
+        """The text of config.gin, the whole experiment with overrides folded in."""
+        return read_text(self._path, CONFIG)
+
+    @property
+    def operative(self) -> str:
+        """The text of operative.gin, every parameter that was in use, defaults too."""
+        return read_text(self._path, OPERATIVE)
+
+    def check(self) -> None:
+        """Makes sure that a run's folder can be acted on, by resuming or evaluating it: it may be a stranger's.
+
+        Raises:
+            RunError: A field of run.json cannot be, or something in the folder is a link that leads out of it.
+        """
+        check_encoding(self._path)
+        check_fields(self.info, self._path / INFO)
+        check_links(self._path)
+
+    def recipe(self, params: Sequence[str] = ()) -> Recipe:
+        """The experiment that config.gin describes, with nothing made yet.
+
+        Args:
+            params: Overrides, as `--param` takes them.
+
+        Raises:
+            ConfigError: The file does not suit the plugins that are in use now, or an override is wrong. Where the run
+                had a `ganlab_plugins.py`, the message says which.
+        """
+        from ganlab import config
+        from ganlab.runs.plugin_file import named_in_errors
+
+        with named_in_errors(self._path):
+            return config.load([self._path / CONFIG], params)
+
+    def iter_metrics(self) -> Iterator[Record]:
+        """Every metric of every logged step, in order, one line of metrics.jsonl in memory at a time.
+
+        Raises:
+            RunError: The file has a line that is no metrics line.
+        """
+        return read_metrics(self._path / METRICS)
+
+    def metrics(self) -> list[Record]:
+        """Every metric of every logged step, in order.
+
+        Raises:
+            RunError: The file has a line that is no metrics line.
+        """
+        return list(self.iter_metrics())
+
+    def update(self, **fields: Any) -> None:
+        """Sets fields of run.json, atomically: a crash leaves the old file or the new one.
+
+        Args:
+            **fields: Top-level fields with their new values, plain ones or numbers of numpy.
+
+        Raises:
+            TypeError: A value is nothing that JSON has.
+        """
+        write_atomically(self._path / INFO, _to_text({**self.info, **fields}))
+
+
+def new_run_path(root: str | os.PathLike[str], stem: str, seed: int, name: str | None = None) -> Path:
+    """Where a new run goes. Nothing is made yet.
+
+    Args:
+        root: The folder of all runs.
+        stem: The experiment file's name without its ending. What cannot name a folder is changed to what can.
+        seed: The run's seed.
+        name: The run's name; by default the UTC time, the seed and four random hex digits.
+
+    Returns:
+        `<root>/<stem>/<name>`, which is not there yet.
+
+    Raises:
+        RunError: The name is taken, or is no name of a folder.
+    """
+    folder = Path(root) / as_name(stem)
+    if name is None:
+        time = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+        return folder / f"{time}-s{seed}-{secrets.token_hex(2)}"
+    check_name("The run name", name)
+    if os.path.lexists(folder / name):
+        raise RunError(
+            f"There is a run {name!r} in {line(folder)} already. "
+            f"Choose another name, or go on with it: --resume {line(folder / name)}"
+        )
+    return folder / name
+
+
+def create_run(path: str | os.PathLike[str], *, config: str, operative: str, info: Mapping[str, Any]) -> RunDirectory:
+    """Makes a run's directory with its first files. Where that fails, nothing is left behind.
+
+    Args:
+        path: The directory, from `new_run_path`.
+        config: The text of config.gin.
+        operative: The text of operative.gin.
+        info: The fields of run.json.
+
+    Returns:
+        The run.
+
+    Raises:
+        RunError: The directory is there already, or cannot be made.
+        TypeError: A field is nothing that JSON has.
+    """
+    path = Path(path)
+    files = {CONFIG: config, OPERATIVE: operative, INFO: _to_text(info)}
+    if os.path.lexists(path):
+        raise RunError(f"{path} is there already; a new run needs a directory of its own. Choose another name.")
+    made = [parent for parent in path.parents if not parent.exists()]
+    part: Path | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        part.chmod(0o777 & ~_umask())  # mkdtemp's is for its owner alone
+        for name, text in files.items():
+            _write(part / name, text)
+        part.rename(path)
+    except BaseException as error:
+        if part is not None:
+            shutil.rmtree(part, ignore_errors=True)
+        for parent in made:
+            try:
+                parent.rmdir()
+            except OSError:  # never made, or another run is in it by now
+                break
+        if isinstance(error, OSError):
+            raise cannot_be_made(path, error) from error
+        raise
+    return RunDirectory(path)
+
+
+def find_runs(root: str | os.PathLike[str]) -> Iterator[Path]:
+    """The directories of all runs at or below a folder, sorted by path."""
+    for folder, below, files in walk(root):
+        if INFO in files:
+            below.clear()
+            yield Path(folder)
+        below[:] = [name for name in below if not name.startswith(".")]
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replaces a file's text; a crash leaves the old file or the new one."""
+    part = path.with_name(f".{path.name}.tmp")
+    try:
+        part.unlink(missing_ok=True)  # by a process that was killed; or a stranger's link, which would be followed
+        _write(part, text)
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def _write(path: Path, text: str) -> None:
+    # Names of files need not be text. In JSON, a byte that is none is then an escape, which reads back as it was.
+    with path.open("x", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _to_text(info: Mapping[str, Any]) -> str:
+    return json.dumps(to_json(dict(info)), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _no_run(path: Path) -> str:
+    name = line(path)
+    if not os.path.lexists(path):
+        siblings = [item.name for item in path.parent.iterdir()] if os.path.isdir(path.parent) else []
+        return f"There is no run {name}: no such directory.{nearest(path.name, siblings)}"
+    if not path.is_dir():
+        return f"{name} is a file; a run is a directory with a {INFO}."
+    if os.path.lexists(path / INFO):
+        return f"{name} is no run: its {INFO} is no regular file. Restore it, or remove the folder with rm."
+    found = list(find_runs(path))
+    if not found:
+        return f"{name} is no run: it has no {INFO}."
+    latest = max(found, key=_written)
+    return f"{name} is no run but holds {len(found)} of them; the latest is {line(latest)}."
+
+
+def _written(path: Path) -> float:
+    try:
+        return os.lstat(path / INFO).st_mtime
+    except OSError:  # gone since
+        return 0.0

@@ -1,0 +1,55 @@
+"""Reading run.json and the other texts of a run's directory, which may be a stranger's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ganlab.errors import RunError
+from ganlab.runs.fields import MEASURED
+from ganlab.support.paths import read_inside
+from ganlab.support.strict_json import parse_json
+from ganlab.support.terminal import line
+from ganlab.telemetry.jsonl import NON_FINITE
+
+INFO = "run.json"
+
+# A run.json of thousands of settings is a hundredth of this.
+_LARGEST = 1 << 24
+
+
+def read_info(folder: Path) -> dict[str, Any]:
+    """The contents of a run's run.json.
+
+    Raises:
+        RunError: The file is gone, is not JSON, or is no object.
+    """
+    path, text = line(folder / INFO), read_text(folder, INFO)
+    try:
+        info = parse_json(text)
+    except ValueError as error:
+        raise RunError(f"{path} is not JSON ({error}). Restore it, or remove the run.") from None
+    if not isinstance(info, dict):
+        raise RunError(f"{path} holds a {type(info).__name__}; it must hold an object of fields.")
+    return {name: _numbers(value) if name in MEASURED else value for name, value in info.items()}
+
+
+def read_text(folder: Path, name: str) -> str:
+    """The text of a file of a run.
+
+    Raises:
+        RunError: It cannot be read, or is not UTF-8.
+    """
+    path = line(folder / name)
+    try:
+        return read_inside(folder, name, most=_LARGEST).decode()
+    except OSError as error:
+        raise RunError(f"{path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError as error:
+        raise RunError(f"{path} is not text in UTF-8 (at byte {error.start}). Restore it.") from None
+
+
+def _numbers(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _numbers(item) for name, item in value.items()}
+    return float(value) if value in NON_FINITE else value

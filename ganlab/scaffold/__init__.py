@@ -1,0 +1,5 @@
+"""Writing plugin packages from templates."""
+
+from ganlab.scaffold.packages import OTHERS, TEMPLATES, NewPlugin, new_plugin
+
+__all__ = ["OTHERS", "TEMPLATES", "NewPlugin", "new_plugin"]

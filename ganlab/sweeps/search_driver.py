@@ -1,0 +1,252 @@
+"""What passes between a sweep and its search: proposals one way, results the other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ganlab.errors import ConfigError, GanlabError, RunError, nearest
+from ganlab.interfaces import Proposal, Search
+from ganlab.plugins.blame import plugin_code
+from ganlab.plugins.recipes import selector_of
+from ganlab.runs.directory import RunDirectory
+from ganlab.sweeps.configurations import Configuration, Configurations
+from ganlab.sweeps.metric_follower import Trail, known_values
+from ganlab.sweeps.space import Space
+from ganlab.sweeps.store import Sweep
+from ganlab.sweeps.trial import COMPLETED, ENDED, PRUNED, Trial
+
+# Proposals one after another that come to configurations that are there: such a search has nothing more to say.
+_REPEATS = 100
+# A search that needs no objective and has no budget must come to an end by itself.
+_MOST = 10_000
+
+
+class Asking:
+    """Asks a search for configurations while a sweep goes on, and tells it how they fare.
+
+    Every proposal is written down in sweep.json, with the name of its configuration; several may share one.
+    """
+
+    def __init__(
+        self,
+        sweep: Sweep,
+        search: Search | None = None,
+        space: Space | None = None,
+        configurations: Configurations | None = None,
+    ) -> None:
+        """Starts the search, with what it proposed in earlier processes of the sweep.
+
+        Args:
+            sweep: The sweep.
+            search: The search; None where all proposals are known, and nobody is asked or told.
+            space: What a search may set.
+            configurations: Makes its proposals into configurations.
+
+        Raises:
+            GanlabError: It cannot search this space so.
+        """
+        self._sweep, self._search, self._configurations = sweep, search, configurations
+        self._proposals: list[dict[str, Any]] = sweep.info["proposals"]
+        self._exhausted = search is None
+        self._reported: dict[str, tuple[int, float]] = {}
+        if search is not None and space is not None:
+            start(search, space, sweep.asked, [self._known(proposal) for proposal in self._proposals])
+
+    def next(self) -> Configuration | None:
+        """One more configuration that the sweep does not have yet; None where there is none to come.
+
+        Raises:
+            GanlabError: The search failed.
+        """
+        for _ in range(_REPEATS):
+            settings = self._proposed()
+            if settings is None:
+                break
+            configuration = self._new(settings)
+            if configuration is not None:
+                return configuration
+        self._exhausted = True
+        return None
+
+    def _new(self, settings: Mapping[str, str]) -> Configuration | None:
+        """Takes a proposal; gives its configuration where that is new, and can be."""
+        assert self._configurations is not None
+        proposal: dict[str, Any] = {"settings": settings, "configuration": None, "value": None, "ended": False}
+        number, twins = len(self._proposals), []
+        self._proposals.append(proposal)
+        try:
+            configuration = self._configurations.of(settings)
+        except ConfigError as error:  # a combination that was not among those tried before the sweep began
+            proposal["error"] = str(error)
+            self._end(number, None)
+        else:
+            proposal["configuration"] = configuration.name
+            if configuration.name not in self._sweep.info["configurations"]:
+                self._sweep.add(configuration)
+                self._sweep.save()
+                return configuration
+            twins = [twin for twin in self._proposals if twin["configuration"] == configuration.name and twin["ended"]]
+        for twin in twins[:1]:
+            self._end(number, twin["value"], given_up=twin.get("given_up", False))
+        self._sweep.save()
+        return None
+
+    def report(self, trials: Sequence[Trial]) -> bool:
+        """Tells the search what is new of a configuration under way.
+
+        Args:
+            trials: All of the configuration's.
+
+        Returns:
+            Whether it gives the configuration up.
+        """
+        begun = [trial.trail for trial in trials if trial.trail.values]
+        if self._search is None or not begun or any(trial.job and not trial.trail.values for trial in trials):
+            return False
+        name = trials[0].configuration
+        last, _ = self._reported.get(name, (-1, 0.0))
+        for step, value in means(begun):
+            if step <= last:
+                continue
+            self._reported[name] = (step, value)
+            told = [self._told(number, step, value) for number in self._of(name)]
+            if any(told):
+                return True
+        return False
+
+    def ended(self, trials: Sequence[Trial]) -> None:
+        """Tells the search of a configuration that may have ended.
+
+        Args:
+            trials: All of the configuration's.
+
+        Raises:
+            RunError: It is completed and has no such objective.
+        """
+        name, value = trials[0].configuration, None
+        numbers = self._of(name)
+        if not numbers or not all(trial.status in ENDED for trial in trials):
+            return
+        given_up = any(trial.status == PRUNED for trial in trials)
+        if given_up:
+            _, value = self._reported.get(name, (0, None))
+        elif all(trial.status == COMPLETED for trial in trials) and self._sweep.asked["objective"]:
+            value = self._mean(trials)
+        for number in numbers:
+            self._end(number, value, given_up=given_up)
+        self._sweep.save()
+
+    def _proposed(self) -> dict[str, str] | None:
+        budget = self._sweep.asked["budget"]
+        if self._exhausted or self._search is None or (budget is not None and len(self._proposals) >= budget):
+            return None
+        return propose(self._search)
+
+    def _told(self, number: int, step: int, value: float) -> bool:
+        assert self._search is not None
+        with plugin_code(selector_of(self._search), "report"):
+            return bool(self._search.report(number, step, value))
+
+    def _end(self, number: int, value: float | None, *, given_up: bool = False) -> None:
+        self._proposals[number] |= {"value": value, "ended": True, "given_up": given_up}
+        if self._search is not None:
+            with plugin_code(selector_of(self._search), "finish"):
+                self._search.finish(number, value)
+
+    def _of(self, configuration: str) -> list[int]:
+        """The numbers of a configuration's proposals that have not ended."""
+        return [
+            number
+            for number, proposal in enumerate(self._proposals)
+            if proposal["configuration"] == configuration and not proposal["ended"]
+        ]
+
+    def _known(self, proposal: Mapping[str, Any]) -> Proposal:
+        value = None if proposal["value"] is None else float(proposal["value"])
+        reports = self._reports(proposal["configuration"]) if proposal["ended"] else []
+        return Proposal(proposal["settings"], value, proposal["ended"], proposal.get("given_up", False), reports)
+
+    def _reports(self, configuration: str | None) -> list[tuple[int, float]]:
+        asked = self._sweep.asked
+        if configuration is None or getattr(type(self._search), "report", None) is Search.report:
+            return []
+        trails = [Trail(self._sweep.run(configuration, seed), asked["objective"]) for seed in asked["seeds"]]
+        for trail in trails:
+            trail.follow()
+        return means([trail for trail in trails if trail.values])
+
+    def _mean(self, trials: Sequence[Trial]) -> float | None:
+        values = [trial.value for trial in trials if trial.value is not None]
+        if len(values) < len(trials):
+            if self._search is None:
+                return None
+            raise _without(next(trial for trial in trials if trial.value is None))
+        mean = math.fsum(values) / len(values) if all(map(math.isfinite, values)) else math.nan
+        return mean if math.isfinite(mean) else None
+
+
+def _without(trial: Trial) -> RunError:
+    known = known_values(RunDirectory(trial.run).info)
+    return RunError(
+        f"{trial.name} is completed and has no metric {trial.tag!r}.{nearest(trial.tag, known)} It has: "
+        f"{', '.join(sorted(known))}. Start a new sweep with one of them as --objective."
+    )
+
+
+def start(search: Search, space: Space, asked: Mapping[str, Any], history: Sequence[Proposal]) -> None:
+    """Starts a search.
+
+    Args:
+        search: The search.
+        space: What it may set.
+        asked: What the command line said.
+        history: What it proposed before.
+
+    Raises:
+        GanlabError: It cannot search this space so.
+    """
+    with plugin_code(selector_of(search), "start"):
+        search.start(
+            space, budget=asked["budget"], seed=asked["search_seed"], direction=asked["direction"], history=history
+        )
+
+
+def propose(search: Search) -> dict[str, str] | None:
+    """One proposal of a search."""
+    with plugin_code(selector_of(search), "propose"):
+        proposed = search.propose()
+    return None if proposed is None else dict(proposed)
+
+
+def plan(
+    search: Search, space: Space, asked: Mapping[str, Any], configurations: Configurations
+) -> list[dict[str, Any]]:
+    """All proposals of a search that needs no objective, each with its configuration.
+
+    Returns:
+        The proposals as sweep.json has them; a configuration is in `configurations` then.
+
+    Raises:
+        GanlabError: The search cannot search this space so, or an experiment cannot be.
+    """
+    start(search, space, asked, ())
+    proposals: list[dict[str, Any]] = []
+    while asked["budget"] is None or len(proposals) < asked["budget"]:
+        settings = propose(search)
+        if settings is None:
+            break
+        if len(proposals) == _MOST:
+            raise GanlabError(f"{selector_of(search)} has more than {_MOST} configurations: limit them with --budget.")
+        name = configurations.of(settings).name
+        proposals.append({"settings": settings, "configuration": name, "value": None, "ended": False})
+    return proposals
+
+
+def means(trails: Sequence[Trail]) -> list[tuple[int, float]]:
+    """The steps that all of some trails have, each with the mean of the values there, in order."""
+    if not trails:
+        return []
+    steps = sorted(set.intersection(*(set(trail.values) for trail in trails)))
+    return [(step, math.fsum(trail.values[step] for trail in trails) / len(trails)) for step in steps]

@@ -1,0 +1,203 @@
+"""Cuts TensorBoard's event files back to a step, so that a resumed run has no step twice.
+
+An event file is a sequence of TFRecords: eight bytes of length, four of their checksum, the data, four of its
+checksum. A process that was killed may have torn the last one; a bad disk may have changed any. TensorBoard stops
+reading at the first whose checksum is wrong, so what cannot be read is cut out, and the events after it stay.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import struct
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.plugins.hparams import metadata as hparams_metadata
+
+from ganlab.lazy import tensorflow as tf
+from ganlab.support.durable import sync
+from ganlab.support.paths import open_inside
+from ganlab.telemetry.checksum import masked_crc32c, masked_crc32c_of_rows
+from ganlab.telemetry.event_file import PATTERN
+
+# Bytes of a record before its data, and after.
+_HEAD, _FOOT = 12, 4
+# Bytes that are searched at a time for the next record, and that are copied at a time.
+_WINDOW = 1 << 20
+# No record of a run comes near this; one that claims more is not read into memory.
+_LONGEST = 512 << 20
+
+
+@dataclass
+class _Contents:
+    """What an event file holds, as the bytes where each part begins and ends.
+
+    Attributes:
+        kept: Events that stay.
+        tags: Of the values in those.
+        damaged: What is no event.
+        after: Whole events behind the first damage.
+    """
+
+    kept: list[tuple[int, int]] = field(default_factory=list)
+    tags: set[str] = field(default_factory=set)
+    damaged: list[tuple[int, int]] = field(default_factory=list)
+    after: int = 0
+
+
+@dataclass
+class Cut:
+    """What is left of a folder's event files.
+
+    Attributes:
+        tags: Of the values in them.
+        complaints: A sentence for each file that was damaged otherwise than by a kill.
+    """
+
+    tags: set[str] = field(default_factory=set)
+    complaints: list[str] = field(default_factory=list)
+
+
+def cut(directory: Path, *, after: int, without: Collection[str] = ()) -> Cut:
+    """Drops every event of a later step, the record of the run's end, and what a kill or a bad disk spoilt.
+
+    A file with damage in it is kept aside, under a name that TensorBoard does not read.
+
+    Args:
+        directory: Whose event files; none in folders below it.
+        after: The last step to keep; -1 for none at all.
+        without: Tags whose events are dropped whatever their step: TensorBoard keeps the first that it reads of some.
+
+    Raises:
+        OSError: A file cannot be read, or not be replaced.
+    """
+    left = Cut()
+    for path in sorted(directory.glob(PATTERN)):
+        found = _contents(path, after, without)
+        if found.damaged and after >= 0:
+            left.complaints.append(_complaint(path, found, _put_aside(path)))
+        left.tags |= found.tags
+        if not found.kept:
+            path.unlink()
+        elif sum(end - start for start, end in found.kept) != path.stat().st_size:
+            _cut(path, found.kept)  # most files of a long run stay as they are, and are not copied
+    return left
+
+
+def _complaint(path: Path, found: _Contents, aside: Path) -> str:
+    start, end = found.damaged[0]
+    more = f", and {len(found.damaged) - 1} more parts" if len(found.damaged) > 1 else ""
+    return (
+        f"{path} is damaged: bytes {start} to {end} are not an event that was written{more}. They are left out; "
+        f"{found.after} whole events after them are read. The damaged file is kept as {aside.name}."
+    )
+
+
+def _put_aside(path: Path) -> Path:
+    # TensorBoard reads every file with "tfevents" in its name.
+    aside = path.with_name(f"damaged-{path.name.replace('tfevents', 'events')}")
+    shutil.copyfile(path, aside)
+    sync(aside)
+    return aside
+
+
+def _cut(path: Path, kept: list[tuple[int, int]]) -> None:
+    part = path.with_name(f".{path.name}.tmp")
+    try:
+        with open_inside(path.parent, path.name) as source, part.open("wb") as target:
+            for start, end in kept:
+                source.seek(start)
+                while start < end:
+                    data = source.read(min(end - start, _WINDOW))
+                    target.write(data)
+                    start += len(data)
+            target.flush()
+            os.fsync(target.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _contents(path: Path, after: int, without: Collection[str]) -> _Contents:
+    found = _Contents()
+    for start, end, event in _records(path):
+        if event is None:
+            _append(found.damaged, start, end)
+            continue
+        found.after += bool(found.damaged)
+        tags = {value.tag for value in event.summary.value}
+        if event.step <= after and tags.isdisjoint({hparams_metadata.SESSION_END_INFO_TAG, *without}):
+            _append(found.kept, start, end)
+            found.tags |= tags
+    return found
+
+
+def _append(spans: list[tuple[int, int]], start: int, end: int) -> None:
+    if spans and spans[-1][1] == start:
+        spans[-1] = (spans[-1][0], end)
+    else:
+        spans.append((start, end))
+
+
+def _records(path: Path) -> Iterator[tuple[int, int, Event | None]]:
+    """Where each record begins and ends, with its event, or None for bytes that hold none.
+
+    A last record that is not there to its end is left out: it was never written whole.
+    """
+    from tensorflow.python.lib.io import tf_record  # the only reader of TensorFlow's that can start in the midst
+
+    size, start = path.stat().st_size, 0
+    reader = tf_record.tf_record_random_reader(str(path))
+    with open_inside(path.parent, path.name) as file:
+        while start + _HEAD <= size:
+            file.seek(start)
+            length = _length(file.read(_HEAD))
+            if length is None or length > _LONGEST:
+                end = _next(file, start + 1, size)
+                yield start, end, None
+            else:
+                end = start + _HEAD + length + _FOOT
+                if end > size:
+                    return
+                yield start, end, _event(reader, start)
+            start = end
+
+
+def _event(reader: Any, start: int) -> Event | None:
+    try:
+        return Event.FromString(reader.read(start)[0])
+    except (DecodeError, IndexError, tf.errors.DataLossError):
+        return None
+
+
+def _length(head: bytes) -> int | None:
+    """The length that the beginning of a record tells, or None where it is no such beginning."""
+    length, masked = struct.unpack("<QI", head)
+    return int(length) if masked == masked_crc32c(head[:8]) else None
+
+
+def _next(file: Any, start: int, size: int) -> int:
+    """Where the next record begins; the file's end where none does."""
+    while start + _HEAD <= size:
+        file.seek(start)
+        window = np.frombuffer(file.read(_WINDOW + _HEAD - 1), np.uint8)
+        places = np.lib.stride_tricks.sliding_window_view(window, _HEAD)
+        lengths = _numbers(places[:, :4])
+        likely = np.flatnonzero((_numbers(places[:, 4:8]) == 0) & (lengths <= min(size, _LONGEST)))
+        sound = likely[masked_crc32c_of_rows(places[likely, :8]) == _numbers(places[likely, 8:])]
+        for place in sound:
+            if start + int(place) + _HEAD + int(lengths[place]) + _FOOT <= size:
+                return start + int(place)
+        start += len(places)
+    return size
+
+
+def _numbers(data: np.ndarray) -> np.ndarray:
+    """Little-endian numbers, uint32 `(n,)`, of uint8 `(n, 4)`."""
+    return np.ascontiguousarray(data).view("<u4")[:, 0]

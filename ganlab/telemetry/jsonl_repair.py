@@ -1,0 +1,133 @@
+"""Mends metrics.jsonl before a resumed run adds to it: drops what will be written again, puts damage aside."""
+
+from __future__ import annotations
+
+import bisect
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ganlab.support.paths import open_inside
+from ganlab.telemetry.jsonl_lines import NOT_METRICS, Line, lines
+
+# Lines of which a complaint tells.
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Mended:
+    """What was done to a file.
+
+    Attributes:
+        rows: How many it has now.
+        complaint: What was wrong with it, in a sentence; empty where nothing was.
+    """
+
+    rows: int = 0
+    complaint: str = ""
+
+
+@dataclass(frozen=True)
+class _Place:
+    number: int
+    start: int
+    end: int
+    step: int | None
+    shown: str = ""
+
+
+def mend(path: Path, *, truncate_after: int | None = None, expected: int | None = None) -> Mended:
+    """Drops a torn last line and, if asked, every line after a step. Either all of it happens or nothing.
+
+    A line that is not one of metrics, or whose step is out of order, is moved to a file beside it; the rows around it
+    stay.
+
+    Args:
+        path: The file; nothing happens where there is none.
+        truncate_after: The last step to keep; None keeps all.
+        expected: How many rows there were up to that step; None where nobody counted them.
+
+    Raises:
+        OSError: The file cannot be read, or not be replaced.
+    """
+    if not path.exists():
+        return Mended(complaint=_complaint(path, [], [], 0, expected))
+    places = [_place(line) for line in lines(path)]
+    rising = set(_rising([place.step for place in places]))
+    last = len(places)
+    if truncate_after is not None:  # what is wrong behind the first later row is dropped with it
+        last = next((i for i in sorted(rising) if (places[i].step or 0) > truncate_after), last)
+        last = 0 if truncate_after < 0 else last
+    kept = [places[i] for i in sorted(rising) if i < last]
+    wrong = [place for i, place in enumerate(places[:last]) if i not in rising]
+    # A row that is missing may be one of those that look later.
+    aside = [*wrong, *places[last:]] if expected is not None and len(kept) < expected else wrong
+    complaint = _complaint(path, wrong, aside, len(kept), expected)
+    if aside:
+        _copy(path, _aside(path), aside, mode="ab")
+    if sum(place.end - place.start for place in kept) != path.stat().st_size:
+        part = path.with_name(path.name + ".tmp")
+        _copy(path, part, kept, mode="wb")
+        part.replace(path)
+    return Mended(len(kept), complaint)
+
+
+def _place(line: Line) -> _Place:
+    try:
+        step, _ = line.parse()
+    except NOT_METRICS:
+        return _Place(line.number, line.start, line.end, None, line.shown)
+    return _Place(line.number, line.start, line.end, step)
+
+
+def _rising(steps: Sequence[int | None]) -> list[int]:
+    """Where the longest sequence is whose steps rise: a wrong digit takes its own line out of it, and no other."""
+    ends: list[int] = []  # of the best sequence of each length, the last step
+    at: list[int] = []
+    before: dict[int, int | None] = {}
+    for i, step in enumerate(steps):
+        if step is None:
+            continue
+        length = bisect.bisect_left(ends, step)
+        before[i] = at[length - 1] if length else None
+        ends[length : length + 1] = [step]
+        at[length : length + 1] = [i]
+    found: list[int] = []
+    last = at[-1] if at else None
+    while last is not None:
+        found.append(last)
+        last = before[last]
+    return found[::-1]
+
+
+def _aside(path: Path) -> Path:
+    return path.with_name(f"damaged-{path.name}")
+
+
+def _complaint(path: Path, wrong: Sequence[_Place], aside: Sequence[_Place], kept: int, expected: int | None) -> str:
+    missing = 0 if expected is None else max(0, expected - kept)
+    if not wrong and not missing:
+        return ""
+    named = [
+        f"line {place.number}, {place.shown}, is not a line of metrics"
+        if place.step is None
+        else f"line {place.number} has the step {place.step}, which is out of order"
+        for place in wrong[:_NAMED]
+    ]
+    if len(wrong) > _NAMED:
+        named.append(f"and {len(wrong) - _NAMED} more lines")
+    said = [f"{path} is damaged: {'; '.join(named)}." if named else f"{path} is damaged: it lacks rows."]
+    if aside:
+        said.append(f"{len(aside)} {'line is' if len(aside) == 1 else 'lines are'} moved to {_aside(path).name}.")
+    said.append(f"{kept} rows stay{f'; {missing} of the {expected} that were written are missing' if missing else ''}.")
+    return " ".join(said)
+
+
+def _copy(source: Path, target: Path, places: Sequence[_Place], *, mode: str) -> None:
+    with open_inside(source.parent, source.name) as reading, target.open(mode) as writing:
+        for place in places:
+            reading.seek(place.start)
+            writing.write(reading.read(place.end - place.start))
+        writing.flush()
+        os.fsync(writing.fileno())

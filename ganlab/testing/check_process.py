@@ -1,0 +1,146 @@
+"""Checks components in a process of its own, and tells of each as it is done, a line of JSON each.
+
+    python -P -m ganlab.testing.check_process SPECIFICATION
+
+The specification is JSON: `components`, a list of `[kind, name]`, `plugin_file`, `no_plugin`, `params`, settings of the
+components, `shape`, that of an example or None, and `report`, the number of an open file for the lines.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+# The conformance classes of this process by their names, for the test module.
+classes: dict[str, type] = {}
+
+
+@dataclass
+class Checked:
+    """What became of one component.
+
+    Attributes:
+        component: Its selector, such as `constraints.r1`.
+        status: `passed`, `failed` or `not checked`.
+        passed: How many tests passed.
+        skipped: By test, why it does not apply.
+        failures: By test, what to change.
+        reason: Why it was not checked.
+        seconds: How long it took.
+    """
+
+    component: str
+    status: str = "passed"
+    passed: int = 0
+    skipped: dict[str, str] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+    reason: str = ""
+    seconds: float = 0.0
+
+
+class Reporter:
+    """A pytest plugin that writes a line when the last test of a component is done."""
+
+    def __init__(self, names: dict[str, str], report: TextIO) -> None:
+        """Takes what to tell of.
+
+        Args:
+            names: Component by the name of its class.
+            report: Where the lines go.
+        """
+        self._names, self._report = names, report
+        self._now: Checked | None = None
+        self._began = time.monotonic()
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Takes the outcome of one phase of a test."""
+        _, kind, test = report.nodeid.split("::")
+        if self._now is None or self._now.component != self._names[kind]:
+            self.finish()
+            self._now = Checked(self._names[kind])
+            self._began = time.monotonic() - report.duration
+        if report.failed:
+            self._now.status = "failed"
+            self._now.failures[test] = _message(report)
+        elif report.skipped:
+            self._now.skipped[test] = str(report.longrepr[2]).removeprefix("Skipped: ")
+        elif report.when == "call":
+            self._now.passed += 1
+
+    def finish(self) -> None:
+        """Writes the line of the component that was tested last."""
+        if self._now is not None:
+            self._now.seconds = round(time.monotonic() - self._began, 1)
+            tell(self._now, self._report)
+            self._now = None
+
+
+def tell(row: Checked, report: TextIO) -> None:
+    """Writes one line."""
+    report.write(json.dumps(asdict(row)) + "\n")
+    report.flush()
+
+
+def _message(report: Any) -> str:
+    crash = getattr(report.longrepr, "reprcrash", None)
+    if crash is None:
+        return str(report.longrepr)
+    said = str(crash.message)
+    if said.startswith("Failed: "):  # the kit's own words
+        return said.removeprefix("Failed: ")
+    return f"{crash.message} ({Path(crash.path).name}:{crash.lineno})"
+
+
+def main(specification: dict[str, Any]) -> None:
+    """Checks what is asked for."""
+    from ganlab.testing.devices import split_cpu
+
+    split_cpu()  # before a component is made, which may use TensorFlow
+
+    import pytest
+
+    from ganlab.plugins import manager as plugins
+    from ganlab.testing.settings import settings
+    from ganlab.testing.suites import SHAPED, obstacle, suite
+
+    local = specification["plugin_file"]
+    found = plugins.use(plugins.discover(deny=specification["no_plugin"], local=Path(local) if local else None))
+    names: dict[str, str] = {}
+    with os.fdopen(specification["report"], "w", encoding="utf-8") as report:
+        checked = [found.components[kind, name] for kind, name in specification["components"]]
+        given = settings(checked, specification.get("params", ()))
+        for component in checked:
+            kind, selector = component.kind, f"{component.kind}.{component.name}"
+            if reason := obstacle(component, given.get(selector)):
+                tell(Checked(selector, "not checked", reason=reason), report)
+                continue
+            # What a constraint is after is its author's to say, in a test.
+            said: dict[str, Any] = {"lowers_slopes": None} if kind == "constraints" else {}
+            if specification.get("shape") and kind in SHAPED:
+                said["sample_shape"] = tuple(specification["shape"])
+            made = suite(component, given.get(selector), **said)
+            classes[made.__name__], names[made.__name__] = made, selector
+        if not classes:
+            return
+        reporter = Reporter(names, report)
+        # The user's own configuration and plugins of pytest are for the user's own tests.
+        os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+        tests = Path(__file__).with_name("checked.py")
+        arguments = [str(tests), "-q", "-c", os.devnull, "--rootdir", str(tests.parent), "--import-mode=importlib"]
+        arguments += ["-p", "no:cacheprovider", "-p", "ganlab.testing.plugin", "-W", "ignore"]
+        with contextlib.redirect_stdout(sys.stderr):
+            pytest.main(arguments, plugins=[reporter])
+        reporter.finish()
+
+
+if __name__ == "__main__":
+    # Run as a script this module is `__main__`; the test module imports it by its name.
+    from ganlab.testing import check_process
+
+    check_process.main(json.loads(sys.argv[1]))

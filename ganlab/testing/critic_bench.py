@@ -1,0 +1,212 @@
+"""A constraint on the bench: its methods called one by one, eagerly, with what the engine would hand them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ganlab import functional
+from ganlab.composition import Experiment
+from ganlab.interfaces import Batch, Constraint, Critic
+from ganlab.plugins.blame import plugin_code
+from ganlab.training.graph import noise
+from ganlab.training.graph.networks import as_scores
+from ganlab.training.graph.replica import Draws, Log, ReplicaView
+from ganlab.training.graph.state import TrainingState, read
+from ganlab.training.graph.step import TrainingStep
+
+_ADVANCE, _PENALTY = noise.CONSTRAINTS, noise.CONSTRAINTS + 1
+# By how much of its weights a first update of plain gradient descent moves a network: far above rounding, and little
+# enough that a steep penalty does not throw the critic away.
+_MOVE = 0.02
+
+
+@dataclass
+class Noted(Draws):
+    """Draws that are kept, to be handed in again for other examples.
+
+    Attributes:
+        taken: What was drawn, in order.
+    """
+
+    taken: list[tf.Tensor] = field(default_factory=list)
+
+    def take(self, kind: Any, shape: Any, stream: int) -> tf.Tensor:
+        """The next draw of a stream."""
+        self.taken.append(super().take(kind, shape, stream))
+        return self.taken[-1]
+
+
+class Bench:
+    """The first constraint of an experiment of one replica, in the middle of the first critic update.
+
+    Attributes:
+        experiment: The experiment.
+        state: Its variables, at their start.
+        constraint: The constraint, prepared.
+        name: What messages call it.
+        weights: The critic's weights by name.
+        parameters: The constraint's, as trained.
+        initial: Its state before the update.
+        advanced: Its state in the update.
+        effective: The weights that the critic computes with in the update.
+        batch: The batch of the update.
+    """
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment, self.state = experiment, TrainingState(experiment)
+        self._seed = experiment.seed
+        self.constraint: Constraint = experiment.constraints[0]
+        self.name = type(self.constraint).__name__
+        self.weights = read(self.state.critic.weights)
+        self.parameters, self.initial = read(self.state.parameters[0]), read(self.state.constraint_states[0])
+        self.batch = self._batch()
+        states = self.state.stack.advance(
+            self.weights, [self.parameters], [self.initial], self.batch, self.draws(), Log()
+        )
+        self.advanced = states[0]
+        self.effective = self.state.stack.effective(self.weights, [self.parameters], states)
+
+    @property
+    def given(self) -> dict[str, tf.Tensor]:
+        """What the constraint's methods get as `state` in the update."""
+        return {**self.advanced, **self.parameters}
+
+    def draws(self, **parts: Any) -> Noted:
+        """The numbers of the first update, on the first replica."""
+        made = {"seed": self._seed, "local_batch": self.experiment.local_batch, **parts}
+        return Noted(step=tf.constant(0, tf.int64), replica=tf.constant(0, tf.int32), **made)
+
+    def plain_critic(self, draws: Draws) -> Critic:
+        """The critic as reparameterized and before any transform, in training mode."""
+        buffers = read(self.state.critic.buffers)
+        view = ReplicaView("critic", noise.CRITIC_LAYERS, draws, None)
+
+        def critic(x: tf.Tensor) -> tf.Tensor:
+            return as_scores(self.state.critic(x, self.effective, buffers, noise=view)[0])
+
+        return critic
+
+    def advance(self, draws: Draws) -> Any:
+        """The constraint's `advance`."""
+        view = ReplicaView(self.name, _ADVANCE, draws, Log())
+        return self._call("advance", self.weights, {**self.initial, **self.parameters}, self.batch, view)
+
+    def transform(self, draws: Draws, critic: Critic | None = None) -> Critic:
+        """The constraint's `transform` of the plain critic, or of another."""
+        made: Critic = self._call("transform", critic or self.plain_critic(draws))
+
+        def transformed(x: tf.Tensor) -> tf.Tensor:
+            with plugin_code(self.name, "transform"):
+                return made(x)
+
+        return transformed
+
+    def penalty(
+        self, draws: Draws, *, critic: Critic | None = None, batch: Batch | None = None, replicas: int = 1
+    ) -> tf.Tensor | None:
+        """The constraint's `penalty`, of the transformed critic unless another is given."""
+        view = ReplicaView(self.name, _PENALTY, draws, Log())
+        view.count = replicas
+        value = self._call("penalty", critic or self.transform(draws), batch or self.batch, self.given, view)
+        return None if value is None else tf.convert_to_tensor(value)
+
+    def on_weights(self, method: str, constraint: Constraint | None = None) -> Any:
+        """Any of the constraint's methods that take weights, and states, alone."""
+        arguments: dict[str, tuple[Any, ...]] = {
+            "parameters": (dict(self.weights),),
+            "initial_state": (dict(self.weights),),
+            "reparameterize": (dict(self.weights), self.given),
+            "weight_penalty": (dict(self.effective),),
+            "project": (dict(self.weights),),
+            "lipschitz_bound": (dict(self.effective),),
+        }
+        return self._call(method, *arguments[method])
+
+    def critic_gradients(self) -> dict[str, np.ndarray]:
+        """The gradient of the critic's first update by each weight and parameter, as the engine takes it."""
+        gradients, _ = self._step._critic_part(
+            self.draws(),
+            Log(),
+            self.weights,
+            [self.parameters],
+            [self.advanced],
+            read(self.state.critic.buffers),
+            self.batch.real,
+            self.batch.fake,
+        )
+        names = [*self.weights, *(f"the parameter {name!r}" for name in self.parameters)]
+        return {name: g.numpy() for name, g in zip(names, gradients, strict=True)}
+
+    def generator_gradients(self) -> dict[str, np.ndarray]:
+        """The gradient of the generator's first update by each of its weights, as the engine takes it."""
+        weights = read(self.state.generator.weights)
+        gradients, _ = self._step._generator_part(
+            self.draws(),
+            Log(),
+            weights,
+            read(self.state.generator.buffers),
+            self.weights,
+            read(self.state.critic.buffers),
+            [self.parameters],
+            [self.advanced],
+            self._latent(),
+        )
+        return {name: g.numpy() for name, g in zip(weights, gradients, strict=True)}
+
+    def rates(self) -> tuple[float, float]:
+        """Rates of gradient descent, of critic and generator, at which a first update moves each by two hundredths."""
+        trained = {**self.weights, **{f"the parameter {name!r}": value for name, value in self.parameters.items()}}
+        generator = read(self.state.generator.weights)
+        return _rate(trained, self.critic_gradients()), _rate(generator, self.generator_gradients())
+
+    @property
+    def _step(self) -> TrainingStep:
+        return TrainingStep(self.experiment, self.state, compiled=False)
+
+    def _latent(self) -> tf.Tensor:
+        shape = (self.experiment.local_batch, int(self.experiment.architecture.latent_dim))
+        return self.draws().take("normal", shape, noise.FAKE_LATENT)
+
+    def _batch(self) -> Batch:
+        count, generator = self.experiment.batch_size, self.state.generator
+        real = tf.convert_to_tensor(self.experiment.dataset.examples(tf.range(count, dtype=tf.int64), self._seed))
+        view = ReplicaView("generator", noise.FAKE_LAYERS, self.draws(), None)
+        fake, _ = generator(self._latent(), read(generator.weights), read(generator.buffers), noise=view)
+        return Batch(real=real, fake=fake, labels=None, size=count, step=tf.constant(0, tf.int64))
+
+    def _call(self, method: str, *arguments: Any) -> Any:
+        with plugin_code(self.name, method):
+            return getattr(self.constraint, method)(*arguments)
+
+
+def _rate(weights: dict[str, Any], gradients: dict[str, np.ndarray]) -> float:
+    size, slope = _norm(list(weights.values())), _norm(list(gradients.values()))
+    return _MOVE * size / slope if np.isfinite(slope) and slope > 0 else 1e-3
+
+
+def _norm(values: list[Any]) -> float:
+    return float(np.sqrt(sum(float(np.sum(np.square(np.asarray(v, np.float64)))) for v in values)))
+
+
+def scoring(state: TrainingState) -> Callable[[tf.Tensor], tf.Tensor]:
+    """The critic as a state's constraints have it, its layers as in inference: `(n, *sample_shape) -> (n,)`."""
+    parameters, states = ([read(group) for group in groups] for groups in (state.parameters, state.constraint_states))
+    effective = state.stack.effective(read(state.critic.weights), parameters, states)
+    buffers = read(state.critic.buffers)
+    return state.stack.transform(lambda x: as_scores(state.critic(x, effective, buffers, training=False)[0]))
+
+
+def steepest(critic: Critic, data: np.ndarray, pairs: int = 1000) -> float:
+    """The steepest slope of a critic between random pairs of points and at points, near the data and away from it."""
+    random = np.random.default_rng(0)
+    base = data[random.integers(len(data), size=(2, pairs))]
+    x, y = base + random.normal(size=base.shape) * random.choice([0.1, 1.0, 3.0], size=(pairs, *[1] * (data.ndim - 1)))
+    x, y = x.astype(np.float32), y.astype(np.float32)
+    rise = np.abs(critic(tf.constant(x)).numpy().astype(np.float64) - critic(tf.constant(y)).numpy())
+    run = np.linalg.norm((x.astype(np.float64) - y).reshape(pairs, -1), axis=1)
+    return max(float((rise / run).max()), float(tf.reduce_max(functional.slopes(critic, tf.constant(x)))))

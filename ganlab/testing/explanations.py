@@ -1,0 +1,42 @@
+"""What it means where training on replicas is not what it is on one device."""
+
+from __future__ import annotations
+
+from ganlab.testing.trainings import Training
+
+_NEAR = 1e-3
+
+
+def explained(one: Training, other: Training, departure: str) -> str:
+    """The failure of a training on replicas in an author's terms.
+
+    Args:
+        one: On one device.
+        other: On several replicas.
+        departure: What differs first.
+    """
+    count = other.trainer.experiment.replicas
+    said = f"On {count} replicas {departure}."
+    state = [name for name in other.unequal() if name.startswith("constraints/")]
+    if state:
+        return (
+            f"{said} The state {[name.rpartition('/')[2] for name in state]} is another on each replica: in advance "
+            "reduce what comes from data with replica.mean, replica.sum or replica.max."
+        )
+    tag = "critic/penalty"
+    if tag in one.reduced():
+        here, there = float(one.reduced()[tag][0]), float(other.reduced()[tag][0])
+        for factor, how in (
+            (count, "divided by the number of examples on the replica, or multiplied by replica.count"),
+            (1 / count, "multiplied by the number of examples on the replica, or divided by replica.count"),
+        ):
+            if here and abs(there / here / factor - 1) < _NEAR:
+                return (
+                    f"{said} The penalty is {factor:g} times what it is on one device: it is {how}. Give each "
+                    "example's own value, neither averaged nor scaled: the core divides by the global batch size."
+                )
+    return (
+        f"{said} Something is taken from the replica's own part of the batch, or drawn on each replica alone: a mean, "
+        "a norm or a maximum over examples in penalty or transform (each row may depend on its own example; reduce "
+        "statistics in advance with replica.mean, .sum or .max), or random numbers that do not come from replica."
+    )

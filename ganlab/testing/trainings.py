@@ -1,0 +1,155 @@
+"""Training by the engine itself, step by step, and two trainings held against each other."""
+
+from __future__ import annotations
+
+import copy
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ganlab.composition import Experiment
+from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
+from ganlab.training.graph.state import TrainingState
+from ganlab.training.graph.trainer import Trainer
+
+# How far two trainings of one experiment may be apart after a few updates, element by element: float32's rounding, and
+# what sums in another order make of it. A factor in a gradient that moves weights by hundredths is far outside.
+RELATIVE, ABSOLUTE = 5e-5, 5e-6
+# What numbers of order one leave of rounding where they cancel: below it nothing is told apart.
+FLOOR = 1e-6
+
+
+class Training:
+    """An experiment while it trains.
+
+    Attributes:
+        trainer: The engine's.
+        rows: Every metric of every iteration and replica so far, `(iterations, replicas, metrics)`.
+        start: Every variable by name, before the first.
+    """
+
+    def __init__(self, experiment: Experiment, state: TrainingState | None = None) -> None:
+        self._still: dict[str, np.ndarray] | None = None
+        self.trainer = Trainer(experiment, state)
+        self.rows: np.ndarray = np.zeros((0, experiment.replicas, 0), np.float32)
+        self.start = self.values()
+
+    @property
+    def state(self) -> TrainingState:
+        """What is trained."""
+        return self.trainer.state
+
+    def train(self, count: int) -> Training:
+        """Trains so many iterations more; returns itself."""
+        rows = self.trainer.train(count)
+        self.rows = np.concatenate([self.rows, rows]) if len(self.rows) else rows
+        return self
+
+    def values(self) -> dict[str, np.ndarray]:
+        """Every variable by name."""
+        if self._still is not None:
+            return self._still
+        return {name: variable.numpy() for name, variable in self.state.variables().items()}
+
+    def still(self, values: dict[str, np.ndarray]) -> Training:
+        """A picture of this training, with these values and the rows so far, that stays while it trains on."""
+        picture = copy.copy(self)
+        picture._still = values
+        return picture
+
+    def assign(self, values: Mapping[str, np.ndarray], *, step: int = 0) -> None:
+        """Gives every variable a value, and training its step."""
+        for name, variable in self.state.variables().items():
+            variable.assign(values[name])
+        self.state.step = step
+        self.rows = self.rows[:0]
+
+    def reduced(self) -> dict[str, np.ndarray]:
+        """Every metric over replicas, `(iterations,)` by tag."""
+        reductions: dict[str, Any] = {"mean": np.mean, "max": np.max, "min": np.min, "sum": np.sum}
+        metrics = enumerate(self.trainer.metrics)
+        return {m.tag: reductions[m.reduce](self.rows[:, :, i], axis=1) for i, m in metrics}
+
+    def unequal(self) -> list[str]:
+        """The names of variables whose copies on the replicas are not the same to the last bit."""
+        bits = self.trainer.sums.bits
+        return [name for name, sums in zip(self.state.variables(), bits.T, strict=True) if len(set(sums)) > 1]
+
+    def not_finite(self) -> list[str]:
+        """The names of variables and metrics that are not finite."""
+        values = {**self.values(), **{f"metric {tag}": value for tag, value in self.reduced().items()}}
+        return [name for name, value in values.items() if not np.isfinite(value).all()]
+
+    def save(self, folder: Path) -> Checkpoint:
+        """Writes a checkpoint as runs do."""
+        pending = np.zeros((0, self.trainer.experiment.replicas, 0), np.float32)
+        metrics, replicas = self.trainer.metrics, self.trainer.experiment.replicas
+        return Checkpoints(folder).save(
+            self.state.step, self.state.variables(), pending, metrics=metrics, replicas=replicas
+        )
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Goes back to a checkpoint as resumed runs do."""
+        restore(checkpoint, self.state.variables())
+        self.state.step = checkpoint.step
+
+
+def resumed(training: Training, before: int, after: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Trains with a checkpoint in between, goes back to it and trains on once more.
+
+    Args:
+        training: A training; it is left where the second way ends.
+        before: Iterations before the checkpoint.
+        after: Iterations after it.
+
+    Returns:
+        Every variable at the end of the one way and of the other.
+    """
+    with tempfile.TemporaryDirectory(prefix="ganlab-conformance-") as folder:
+        training.train(before)
+        checkpoint = training.save(Path(folder))
+        straight = training.train(after).values()
+        rows = training.rows
+        training.restore(checkpoint)
+    again = training.train(after).values()
+    training.rows = rows
+    return straight, again
+
+
+def differing(one: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> list[str]:
+    """The names of variables that are not the same to the last bit."""
+    return [name for name, value in one.items() if value.tobytes() != other[name].tobytes()]
+
+
+def departures(one: Training, other: Training) -> Iterator[str]:
+    """What two trainings differ in by more than rounding: metrics by iteration, then variables; a phrase each."""
+    metrics, others = one.reduced(), other.reduced()
+    for iteration in range(len(one.rows)):
+        # A loss is what is left of larger numbers, such as a penalty less a distance, and rounds as they do.
+        losses = max(abs(float(metrics[tag][iteration])) for tag in metrics if not tag.startswith("constraints/"))
+        for tag, values in metrics.items():
+            a, b = float(values[iteration]), float(others[tag][iteration])
+            if not _near(np.asarray(a), np.asarray(b), 0.0 if tag.startswith("constraints/") else losses):
+                yield f"the metric {tag} is {b:.6g} instead of {a:.6g} in iteration {iteration + 1}"
+    mine, theirs = one.values(), other.values()
+    for name, value in mine.items():
+        if not _near(value, theirs[name]):
+            apart = np.abs(np.asarray(value, np.float64) - theirs[name]).max()
+            yield f"{name} is off by up to {apart:.2g} after {len(one.rows)} iterations"
+
+
+def distance(one: Training, other: Training) -> float:
+    """How far two trainings' networks have come apart, as a fraction of how far the first has moved."""
+    names = [name for name in one.start if "/weights/" in name]
+    mine, theirs = one.values(), other.values()
+    apart = np.sqrt(sum(np.sum(np.square(mine[name] - theirs[name])) for name in names))
+    moved = np.sqrt(sum(np.sum(np.square(mine[name] - one.start[name])) for name in names))
+    return float(apart / moved) if moved else float("inf")
+
+
+def _near(a: np.ndarray, b: np.ndarray, scale: float = 0.0) -> bool:
+    scale = max(scale, float(np.abs(a).max()) if a.size else 0.0)
+    return bool(np.allclose(b, a, rtol=RELATIVE, atol=max(ABSOLUTE * scale, FLOOR)))

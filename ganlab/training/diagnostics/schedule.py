@@ -1,0 +1,145 @@
+"""The diagnostics of a run: when each looks, and what they found as records, histograms and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ganlab.composition import Experiment
+from ganlab.errors import ContractError
+from ganlab.interfaces import Diagnostic, Findings
+from ganlab.plugins.blame import plugin_code
+from ganlab.telemetry import Record
+from ganlab.training.diagnostics.view import CriticFunctions, View
+from ganlab.training.graph.state import TrainingState
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What was found at one step, by the tags that it is written under.
+
+    Attributes:
+        records: The figures.
+        histograms: Arrays whose values are counted into bins.
+        pictures: Encoded PNGs.
+    """
+
+    records: list[Record] = field(default_factory=list)
+    histograms: dict[str, np.ndarray] = field(default_factory=dict)
+    pictures: dict[str, bytes] = field(default_factory=dict)
+
+
+class Looks:
+    """Lets each diagnostic look when it is due."""
+
+    def __init__(self, experiment: Experiment, state: TrainingState) -> None:
+        """Takes the diagnostics.
+
+        Args:
+            experiment: Whose they are.
+            state: What they look at.
+
+        Raises:
+            ContractError: One does not say how often it looks.
+        """
+        self._experiment, self._state = experiment, state
+        names = experiment.component_names("diagnostics")
+        self._diagnostics: dict[str, Diagnostic] = dict(zip(names, experiment.diagnostics, strict=True))
+        self._complaints: dict[str, str | None] = {}
+        for name, diagnostic in self._diagnostics.items():
+            if type(diagnostic.every) is not int or diagnostic.every < 0:
+                raise ContractError(
+                    f"Diagnostic {name} has every = {diagnostic.every!r}; it must be a whole number of at least 0: the "
+                    "generator updates between two looks, or 0 for each evaluation."
+                )
+
+    @cached_property
+    def _functions(self) -> CriticFunctions:
+        return CriticFunctions(self._experiment, self._state)
+
+    @property
+    def complaints(self) -> list[str]:
+        """What the diagnostics say is wrong, each after its last look."""
+        return [f"{name}: {said}" for name, said in self._complaints.items() if said]
+
+    def state(self) -> dict[str, str | None]:
+        """What each diagnostic said last: part of a checkpoint, so that a resumed run's health is the same."""
+        return dict(self._complaints)
+
+    def go_on(self, state: Mapping[str, str | None]) -> None:
+        """Takes what the diagnostics said, of those that are still there."""
+        self._complaints |= {name: said and str(said) for name, said in state.items() if name in self._diagnostics}
+
+    def check(self) -> Looked:
+        """Lets all look once before training, so that what can never work is known; what they say is not kept."""
+        looked, _ = self._look(0, self._diagnostics)
+        return looked
+
+    def __call__(self, step: int, *, evaluating: bool, last: bool) -> Looked | None:
+        """Lets those look that are due.
+
+        Args:
+            step: Generator updates done.
+            evaluating: Whether an evaluation is due at this step.
+            last: Whether training ends here.
+
+        Returns:
+            What they found, or None where nothing is due, no evaluation either.
+
+        Raises:
+            PluginError: A diagnostic fails; the message names it.
+            ContractError: It returns something else than it must.
+        """
+        due = {
+            name: diagnostic
+            for name, diagnostic in self._diagnostics.items()
+            if last or (step % diagnostic.every == 0 if diagnostic.every else evaluating)
+        }
+        if not (due or evaluating):
+            return None
+        looked, complaints = self._look(step, due)
+        self._complaints |= complaints
+        return looked
+
+    def _look(self, step: int, diagnostics: Mapping[str, Diagnostic]) -> tuple[Looked, dict[str, str | None]]:
+        view = View(self._experiment, self._state, self._functions, step)
+        looked = Looked()
+        complaints: dict[str, str | None] = {}
+        for name, diagnostic in diagnostics.items():
+            with plugin_code(f"diagnostics.{name}", "look"):
+                findings = diagnostic.look(view)
+            figures, replicas = _checked(name, findings, self._experiment.replicas)
+            tag = f"diagnostics/{name}"
+            looked.records.extend(
+                Record(step, f"{tag}/{figure}", value, replicas.get(figure, ())) for figure, value in figures.items()
+            )
+            looked.histograms.update({f"{tag}/{key}": np.asarray(x) for key, x in findings.histograms.items()})
+            looked.pictures.update({f"{tag}/{key}": png for key, png in findings.pictures.items()})
+            with plugin_code(f"diagnostics.{name}", "diagnose"):
+                complaints[name] = diagnostic.diagnose(figures)
+        return looked, complaints
+
+
+def _checked(name: str, findings: Any, count: int) -> tuple[dict[str, float], dict[str, tuple[float, ...]]]:
+    """Figures and replicas' figures as plain numbers."""
+    if not isinstance(findings, Findings):
+        raise ContractError(f"Diagnostic {name} returned {findings!r} from look; it must return a ganlab.Findings.")
+    try:
+        figures = {str(key): float(value) for key, value in findings.figures.items()}
+        replicas = {str(key): tuple(map(float, values)) for key, values in findings.replicas.items()}
+    except (AttributeError, TypeError, ValueError):
+        raise ContractError(
+            f"Diagnostic {name} found the figures {findings.figures!r} and {findings.replicas!r}; they must be a dict "
+            "of numbers, and one of a number for each replica."
+        ) from None
+    for key, values in replicas.items():
+        if key not in figures or len(values) != count:
+            raise ContractError(
+                f"Diagnostic {name} found {len(values)} replicas' values of {key!r}; it must give {count}, one for "
+                "each, of a name that is also in figures."
+            )
+    return figures, replicas

@@ -1,0 +1,217 @@
+"""A critic at one step, as diagnostics see it: on one device, a replica's share at a time, when it is asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ganlab.composition import Experiment
+from ganlab.errors import ContractError
+from ganlab.functional import input_gradient
+from ganlab.interfaces.diagnostic import CriticLayer, LossGradients
+from ganlab.plugins.blame import plugin_code
+from ganlab.plugins.recipes import selector_of
+from ganlab.training.diagnostics.activations import Intermediates
+from ganlab.training.graph import noise
+from ganlab.training.graph.inputs import Inputs
+from ganlab.training.graph.networks import Tensors
+from ganlab.training.graph.sampling import Scorer, real_examples
+from ganlab.training.graph.state import TrainingState, read
+from ganlab.training.graph.tf_errors import said_plainly
+
+# Many points are taken so many at a time, or fewer where each is large: this many numbers of input.
+_POINTS, _NUMBERS = 1024, 2**20
+
+
+class CriticFunctions:
+    """What is computed of a critic, each a function that is traced once or twice and reads the variables as they are.
+
+    Batches have one of two sizes: a replica's share, and as many points as are taken at a time of many.
+
+    Attributes:
+        many: That second size.
+        layers: The critic's layers in the order of their calls; empty until `outputs` or `gradients` is traced.
+    """
+
+    def __init__(self, experiment: Experiment, state: TrainingState) -> None:
+        self._experiment, self._state, self._scorer = experiment, state, Scorer(state)
+        self._intermediates = Intermediates(state.critic.model, state.critic.weights)
+        self._inputs = Inputs(experiment)
+        self.layers: tuple[CriticLayer, ...] = ()
+        numbers = math.prod(experiment.dataset.sample_shape)
+        self.many = max(experiment.local_batch, min(_POINTS, _NUMBERS // numbers))
+        function = partial(tf.function, autograph=False)
+        self.effective: Callable[[], Tensors] = function(self._scorer.effective)
+        self.scores = function(lambda x, effective: self._scorer.critic(effective)(x))
+        self.slopes = function(self._slopes)
+        self.outputs = function(self._outputs)
+        self.gradients = function(self._gradients)
+        self.real = function(self._real)
+        self.latent = function(self._latent)
+        self.generated = function(self._generated)
+
+    def bounds(self) -> dict[str, float]:
+        """Certified Lipschitz bounds by constraint, of those that give one."""
+        return self._scorer.bounds()
+
+    def _slopes(self, x: tf.Tensor, effective: Tensors) -> tf.Tensor:
+        gradient = tf.reshape(input_gradient(self._scorer.critic(effective), x)[0], [x.shape[0], -1])
+        # Squares of what is left after many layers that shrink it would be zero in float32.
+        largest = tf.reduce_max(tf.abs(gradient), axis=1)
+        return largest * tf.norm(tf.math.divide_no_nan(gradient, largest[:, None]), axis=1)
+
+    def _outputs(self, x: tf.Tensor, effective: Tensors) -> Tensors:
+        with self._intermediates.recorded() as outputs:
+            self._scorer.critic(effective)(x)
+        self.layers = self._intermediates.described(outputs)
+        return {name: tf.cast(y, tf.float32) for name, y in outputs.items()}
+
+    def _gradients(self, real: tf.Tensor, fake: tf.Tensor) -> tuple[Tensors, Tensors]:
+        """Of the share's mean loss by the raw weights, and of each example's own by the outputs of the layers."""
+        x, weights = tf.concat([real, fake], axis=0), read(self._state.critic.weights)
+        local, loss = self._experiment.local_batch, self._experiment.loss
+        with tf.GradientTape() as tape:
+            # The examples too: a layer before the first weight has an output that depends on nothing else.
+            tape.watch((weights, x))
+            critic = self._scorer.critic(self._scorer.effective(weights))
+            with self._intermediates.recorded() as outputs:
+                scores = critic(x)
+            with plugin_code(selector_of(loss), "critic"):
+                total = tf.reduce_sum(loss.critic(scores[:local], scores[local:]))
+        self.layers = self._intermediates.described(outputs)
+        by_weights, by_outputs = tape.gradient(total, (weights, outputs), unconnected_gradients="zero")
+        return (
+            {name: gradient / local for name, gradient in by_weights.items()},
+            {name: tf.cast(gradient, tf.float32) for name, gradient in by_outputs.items()},
+        )
+
+    def _real(self, step: tf.Tensor, replica: tf.Tensor) -> tf.Tensor:
+        return self._inputs.examples(step, replica)[0]
+
+    def _latent(self, step: tf.Tensor, replica: tf.Tensor) -> tf.Tensor:
+        """What this replica's generator is given in the first critic update of the iteration."""
+        shape = (self._experiment.local_batch, int(self._experiment.architecture.latent_dim))
+        spec, update = noise.Draw("normal", shape, noise.FAKE_LATENT, 0), step * self._experiment.critic_steps
+        return noise.draw(spec, seed=self._experiment.seed, step=update, replica=replica)
+
+    def _generated(self, latent: tf.Tensor) -> tf.Tensor:
+        generator = self._state.generator
+        return generator(latent, read(generator.weights), read(generator.buffers), training=False)[0]
+
+
+class View:
+    """The `ganlab.CriticView` of one step; it remembers what was asked for."""
+
+    def __init__(self, experiment: Experiment, state: TrainingState, functions: CriticFunctions, step: int) -> None:
+        self.step, self.replicas, self.dataset = step, experiment.replicas, experiment.dataset
+        self.constraints = dict(zip(state.stack.names, state.stack.constraints, strict=True))
+        self._experiment, self._state, self._functions = experiment, state, functions
+        self._gradients: dict[int, LossGradients] = {}
+
+    @cached_property
+    def layers(self) -> tuple[CriticLayer, ...]:
+        """The critic's layers from input to output."""
+        if not self._functions.layers:
+            shape = (self._experiment.local_batch, *self._experiment.dataset.sample_shape)
+            self._functions.outputs.get_concrete_function(tf.TensorSpec(shape, tf.float32), self._effective)
+        return self._functions.layers
+
+    @cached_property
+    def real(self) -> np.ndarray:
+        """The real examples of the critic update that comes next, `(batch_size, *sample_shape)`."""
+        with said_plainly(self._experiment, self.step):
+            return self._by_replica(self._functions.real)
+
+    @cached_property
+    def fake(self) -> np.ndarray:
+        """The generated ones."""
+        latent = self._by_replica(self._functions.latent)
+        return _kept(self._in_pieces(self._functions.generated, latent))
+
+    @cached_property
+    def weights(self) -> Mapping[str, np.ndarray]:
+        """The critic's trainable weights by name."""
+        return {name: _kept(v.numpy()) for name, v in read(self._state.critic.weights).items()}
+
+    @cached_property
+    def effective(self) -> Mapping[str, np.ndarray]:
+        """The weights that the critic computes with."""
+        return {name: _kept(self._effective[name].numpy()) for name in self._state.critic.weights}
+
+    @cached_property
+    def bounds(self) -> Mapping[str, float]:
+        """Certified Lipschitz bounds by constraint."""
+        return self._functions.bounds()
+
+    def share(self, replica: int) -> slice:
+        """The rows of one replica."""
+        local = self._experiment.local_batch
+        return slice(replica * local, (replica + 1) * local)
+
+    def more(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """At most n real examples and n generated ones, alike at every step."""
+        shape = (n, int(self._experiment.architecture.latent_dim))
+        latent = noise.whole("normal", shape, seed=self._experiment.seed, stream=noise.LATENT).numpy()
+        return real_examples(self._experiment, n), self._in_pieces(self._functions.generated, latent)
+
+    def random(self) -> np.random.Generator:
+        """Random numbers decided by seed and step, from the first on."""
+        return np.random.default_rng([self._experiment.seed, self.step])
+
+    def scores(self, x: np.ndarray) -> np.ndarray:
+        """The scores of `(n, *sample_shape)`: `(n,)`."""
+        return self._in_pieces(self._functions.scores, self._checked(x), self._effective)
+
+    def slopes(self, x: np.ndarray) -> np.ndarray:
+        """The norm of the critic's gradient at each of `(n, *sample_shape)`: `(n,)`."""
+        return self._in_pieces(self._functions.slopes, self._checked(x), self._effective)
+
+    def activations(self, x: np.ndarray) -> Mapping[str, np.ndarray]:
+        """The layers' outputs for `(n, *sample_shape)`."""
+        return self._in_pieces(self._functions.outputs, self._checked(x), self._effective)
+
+    def gradients(self, replica: int) -> LossGradients:
+        """Gradients of the critic's loss over the share of one replica."""
+        if replica not in self._gradients:
+            share = self.share(replica)
+            found = self._functions.gradients(tf.constant(self.real[share]), tf.constant(self.fake[share]))
+            by_weights, by_outputs = tf.nest.map_structure(lambda g: _kept(g.numpy()), found)
+            self._gradients[replica] = LossGradients(by_weights, by_outputs)
+        return self._gradients[replica]
+
+    @cached_property
+    def _effective(self) -> Tensors:
+        return self._functions.effective()
+
+    def _by_replica(self, function: Callable[[tf.Tensor, tf.Tensor], tf.Tensor]) -> np.ndarray:
+        step = tf.constant(self.step, tf.int64)
+        return _kept(np.concatenate([function(step, tf.constant(i)).numpy() for i in range(self.replicas)]))
+
+    def _checked(self, x: Any) -> np.ndarray:
+        x, shape = np.asarray(x, np.float32), tuple(self._experiment.dataset.sample_shape)
+        if x.shape[1:] != shape or not len(x):
+            raise ContractError(f"The critic is asked about {x.shape}; it takes at least one example of shape {shape}.")
+        return x
+
+    def _in_pieces(self, function: Callable[..., Any], x: np.ndarray, *arguments: Any) -> Any:
+        """A function of rows over any number of them, at one of the sizes that it is traced for."""
+        functions = self._functions
+        size = self._experiment.local_batch if len(x) <= self._experiment.batch_size else functions.many
+        done = []
+        for start in range(0, len(x), size):
+            piece = x[start : start + size]
+            filled = np.concatenate([piece, np.repeat(piece[-1:], size - len(piece), axis=0)])
+            found = function(tf.constant(filled), *arguments)
+            done.append(tf.nest.map_structure(lambda y: y.numpy(), found))
+        return tf.nest.map_structure(lambda *ys: np.concatenate(ys)[: len(x)], *done)
+
+
+def _kept(array: np.ndarray) -> np.ndarray:
+    """An array that is handed out more than once: none to whom it is may change it."""
+    array.flags.writeable = False
+    return array

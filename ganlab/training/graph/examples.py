@@ -1,0 +1,31 @@
+"""Examples that cannot be trained on, by their numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ganlab.errors import ContractError
+from ganlab.interfaces import Dataset
+from ganlab.plugins.recipes import selector_of
+
+_LISTED = 5
+
+
+def check_finite_examples(dataset: Dataset, numbers: np.ndarray, examples: np.ndarray) -> None:
+    """Looks at some examples.
+
+    Args:
+        dataset: Whose they are.
+        numbers: Their numbers, int64 `(n,)`.
+        examples: `(n, ...)`.
+
+    Raises:
+        ContractError: One of them has a value that is not a finite number.
+    """
+    finite = np.isfinite(examples).reshape(len(numbers), -1).all(axis=1)
+    if not finite.all():
+        listed = ", ".join(map(str, sorted(set(numbers[~finite].tolist()))[:_LISTED]))
+        raise ContractError(
+            f"{selector_of(dataset)} gives values that are not finite (NaN or infinity), in example {listed}. Mend the "
+            "data, or leave such examples out."
+        )

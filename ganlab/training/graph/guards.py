@@ -1,0 +1,229 @@
+"""What watches over a run while it trains: replicas that drift apart, metrics that go wrong, constraints that fail."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ganlab.errors import TrainingFailedError
+from ganlab.interfaces import Constraint
+from ganlab.plugins.blame import plugin_code
+from ganlab.telemetry import Record
+from ganlab.training.graph.magnitudes import MAGNITUDES, Magnitudes
+from ganlab.training.graph.replica import Metric
+from ganlab.training.graph.stack import ConstraintStack
+
+# Rows in a row that must show a constraint failing before it is said: the first iterations of any run look ill.
+_PATIENCE = 10
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums over every variable on every replica, each `(replicas, variables)`.
+
+    Attributes:
+        bits: Over the bits, int64.
+        magnitudes: Over the absolute values, float32.
+    """
+
+    bits: np.ndarray
+    magnitudes: np.ndarray
+
+
+class DivergedError(TrainingFailedError):
+    """A metric or a variable is no longer a finite number."""
+
+
+# Replicas on unlike hardware may round what each of them computes for itself differently; nothing rounds by this much.
+_ROUNDING = 1e-4
+
+
+def magnitude(value: tf.Tensor) -> tf.Tensor:
+    """The sum of a tensor's absolute values, float32."""
+    return tf.reduce_sum(tf.abs(tf.cast(value, tf.float32)))
+
+
+def checksum(value: tf.Tensor) -> tf.Tensor:
+    """A sum over a tensor's bits, int64: equal for equal bits, and cheap."""
+    if value.dtype.is_floating:
+        bits = {2: tf.int16, 4: tf.int32, 8: tf.int64}[value.dtype.size]
+        value = tf.bitcast(value, bits)
+    return tf.reduce_sum(tf.cast(value, tf.int64))
+
+
+def check_replicas(names: Sequence[str], sums: Sums, step: int) -> str:
+    """Stops a run whose replicas no longer hold the same variables.
+
+    Args:
+        names: Of the variables.
+        sums: Of the variables.
+        step: Generator updates done, for the message.
+
+    Returns:
+        A warning where replicas differ by rounding alone, which they may on unlike hardware; else an empty string.
+
+    Raises:
+        TrainingFailedError: Names the variables.
+    """
+    unequal = (sums.bits != sums.bits[:1]).any(axis=0)
+    spread = sums.magnitudes.max(axis=0) - sums.magnitudes.min(axis=0)
+    apart = unequal & ~(spread <= _ROUNDING * np.abs(sums.magnitudes).max(axis=0))
+    if apart.any():
+        different = [name for name, is_apart in zip(names, apart, strict=True) if is_apart]
+        shown = ", ".join(different[:5]) + (f" and {len(different) - 5} more" if len(different) > 5 else "")
+        raise TrainingFailedError(
+            f"The replicas hold different values of {shown} at step {step}, so they no longer train one network. "
+            "A plugin has changed a variable on one replica, or advances a state from one replica's own data: reduce "
+            "that with replica.mean, sum or max. Earlier checkpoints are kept."
+        )
+    if unequal.any():
+        return "The replicas' variables differ by rounding, as on unlike devices. A rerun will not give the same bits."
+    return ""
+
+
+def check_finite(values: np.ndarray) -> int | None:
+    """How many iterations come before the first with a metric that is not finite; None where all are finite.
+
+    Args:
+        values: `(iterations, replicas, metrics)`.
+    """
+    bad = np.argwhere(~np.isfinite(values).all(axis=(1, 2)))
+    return int(bad[0][0]) if len(bad) else None
+
+
+def not_finite(variables: Mapping[str, tf.Variable], sums: Sums, infinite: Collection[str] = ()) -> list[str]:
+    """The variables that hold a value that is not finite: the critic's first, in which it begins as a rule.
+
+    Args:
+        variables: By name, in the order of the sums.
+        sums: Of the variables.
+        infinite: Those that may hold infinity, though never NaN.
+    """
+    found = []
+    for (name, variable), largest in zip(variables.items(), np.abs(sums.magnitudes).max(axis=0), strict=True):
+        # The sum of what is finite may be infinite. It is never NaN.
+        if np.isnan(largest) or (np.isinf(largest) and name not in infinite and not _is_finite(variable)):
+            found.append(name)
+    return sorted(found, key=lambda name: name.startswith("generator/"))
+
+
+def _is_finite(variable: tf.Variable) -> bool:
+    return bool(tf.reduce_all(tf.math.is_finite(tf.convert_to_tensor(variable))))
+
+
+def diverged(
+    metrics: Sequence[Metric],
+    step: int,
+    values: np.ndarray | None,
+    kept: int | None,
+    variables: Sequence[str] = (),
+) -> DivergedError:
+    """The error of an iteration with a metric or a variable that is not finite.
+
+    Args:
+        metrics: In the order of the values.
+        step: Generator updates done with that iteration.
+        values: Its metrics, `(replicas, metrics)`; None where all metrics are finite.
+        kept: The step of the newest checkpoint, or None.
+        variables: The names of those that are not finite, at this step or at the end of its chunk.
+    """
+    saved = f"The checkpoint of step {kept} is kept." if kept is not None else "There is no earlier checkpoint."
+    advice = (
+        f"{saved} Lower the learning rates; 'ganlab runs show RUN' has what grew, docs/divergence.md what to try first."
+    )
+    if values is None:
+        found = listed(variables).replace("the", "The", 1)
+        return DivergedError(f"{found} not finite at step {step}, though every metric is: training diverged. {advice}")
+    tag = metrics[int(np.argmin(np.isfinite(values).all(axis=0)))].tag
+    also = f" In its wake {listed(variables)} not finite." if variables else ""
+    return DivergedError(f"{tag} is not finite from step {step} on: training diverged.{also} {advice}")
+
+
+def listed(variables: Sequence[str]) -> str:
+    """The first of some variables and how many more, with a verb: `the variable critic/weights/0 and 3 more are`."""
+    more = len(variables) - 1
+    return f"the variable {variables[0]} {f'and {more} more are' if more else 'is'}"
+
+
+class Warnings:
+    """Warns, once each, of constraints that report trouble, of losses that explode and of a critic that vanishes."""
+
+    def __init__(self, stack: ConstraintStack, metrics: Sequence[Metric]) -> None:
+        self._stack, self._tags = stack, [metric.tag for metric in metrics]
+        self._magnitudes = Magnitudes(constrained=bool(stack.names))
+        self._ill: dict[str, int] = dict.fromkeys(stack.names, 0)
+        self._said: set[str] = set()
+        self._complaints: dict[str, str | None] = {}
+        self._seen = False
+
+    @property
+    def seen(self) -> bool:
+        """Whether it has seen a row, of this process or, by a checkpoint, of an earlier one."""
+        return self._seen
+
+    @property
+    def complaints(self) -> list[str]:
+        """What is wrong, each in the last row that has its metrics."""
+        found = {**self._complaints, **self._magnitudes.complaints}
+        return [f"{name}: {said}" for name, said in found.items() if said]
+
+    def state(self) -> dict[str, Any]:
+        """What it remembers, as plain values: part of a checkpoint, so that a resumed run warns of the same."""
+        return {
+            "ill": self._ill,
+            "said": sorted(self._said),
+            "complaints": self._complaints,
+            **self._magnitudes.state(),
+        }
+
+    def go_on(self, state: Mapping[str, Any]) -> None:
+        """Takes what a checkpoint remembered, of the constraints that are still there."""
+        names = (*self._stack.names, *MAGNITUDES)
+        self._ill |= {name: int(count) for name, count in state["ill"].items() if name in names}
+        self._complaints |= {name: said and str(said) for name, said in state["complaints"].items() if name in names}
+        self._said |= set(map(str, state["said"]))
+        self._magnitudes.go_on(state)
+        self._seen = int(state["rows"]) > 0
+
+    def row(self, records: Sequence[Record]) -> Iterator[str]:
+        """Takes the metrics of one logged row and yields the warnings that are due."""
+        self._seen = True
+        reduced = {record.tag: record.reduced for record in records}
+        for name, constraint in zip(self._stack.names, self._stack.constraints, strict=True):
+            prefix = f"constraints/{name}/"
+            if any(tag.startswith(prefix) and tag not in reduced for tag in self._tags):
+                continue  # measured now and then, and not since the last row
+            own = {tag.removeprefix(prefix): value for tag, value in reduced.items() if tag.startswith(prefix)}
+            self._complaints[name] = complaint = _diagnosed(name, constraint, own)
+            yield from self._patiently(name, complaint)
+        ill = {tag: (said, at_once) for tag, said, at_once in self._magnitudes.row(records[0].step, reduced)}
+        for tag in MAGNITUDES:
+            said, at_once = ill.get(tag, (None, False))
+            if said and at_once:
+                yield from self._once(tag, f"{tag}: {said}")
+            else:
+                yield from self._patiently(tag, said)
+
+    def _patiently(self, name: str, complaint: str | None) -> Iterator[str]:
+        self._ill[name] = self._ill.get(name, 0) + 1 if complaint else 0
+        if complaint and self._ill[name] == _PATIENCE:
+            yield from self._once(name, f"{name}: {complaint}")
+
+    def _once(self, key: str, text: str) -> Iterator[str]:
+        if key not in self._said:
+            self._said.add(key)
+            yield text
+
+
+def _diagnosed(name: str, constraint: Constraint, metrics: Mapping[str, float]) -> str | None:
+    """What a constraint says of its metrics; of what is not finite it need not know."""
+    bad = [key for key, value in metrics.items() if not math.isfinite(value)]
+    if bad:
+        return f"{', '.join(bad)}: not finite. docs/divergence.md says what to try first."
+    with plugin_code(f"constraints.{name}", "diagnose"):
+        return constraint.diagnose(metrics)

@@ -1,0 +1,134 @@
+"""Real examples for each iteration and replica, as a pure function of the step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ganlab.composition import Experiment
+from ganlab.errors import ContractError
+from ganlab.plugins.blame import plugin_code
+from ganlab.plugins.recipes import selector_of
+from ganlab.training.graph.examples import check_finite_examples
+from ganlab.training.graph.networks import static_shape
+
+
+class Inputs:
+    """The examples of an experiment.
+
+    Update u of replica r sees examples `u * batch_size + r * local_batch` onward of an endless sequence: epoch after
+    epoch of a finite set, each in an order of its own; fresh numbers for ever of an endless one.
+
+    Attributes:
+        on_host: Whether the examples need Python or files, so that they are prepared ahead by `tf.data`; others are
+            made inside the training loop, which costs less than handing them over.
+    """
+
+    def __init__(self, experiment: Experiment) -> None:
+        self._dataset, self._seed = experiment.dataset, experiment.seed
+        self._updates, self._batch, self._local = experiment.critic_steps, experiment.batch_size, experiment.local_batch
+        self._strategy = experiment.strategy
+        self._replicas = _local_replicas(experiment.strategy)
+        self.on_host = self._has_side_effects()
+
+    def numbers(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
+        """Example numbers of one iteration and replica, int64 `(critic_steps * local_batch,)`."""
+        update = step * self._updates + tf.range(self._updates, dtype=tf.int64)
+        first = update * self._batch + tf.cast(replica, tf.int64) * self._local
+        position = tf.reshape(first[:, None] + tf.range(self._local, dtype=tf.int64)[None, :], [-1])
+        size = self._dataset.size
+        if size is None:
+            return position
+        # The stateless shuffle behind tf.random.experimental.index_shuffle, whose wrapper takes one seed for all.
+        epoch, zero = position // size, tf.zeros_like(position)
+        seeds = tf.stack([tf.fill(tf.shape(position), tf.constant(self._seed, tf.int64)), epoch, zero], axis=1)
+        return tf.raw_ops.RandomIndexShuffle(
+            index=position % size,
+            seed=tf.cast(seeds, tf.uint32),
+            max_index=tf.constant(size - 1, tf.int64),
+            rounds=4,
+        )
+
+    def examples(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
+        """One replica's examples of an iteration, float32 `(critic_steps, local_batch, *sample_shape)`."""
+        count, shape = self._updates * self._local, tuple(self._dataset.sample_shape)
+        numbers = tf.ensure_shape(self.numbers(step, replica), [count])
+        with plugin_code(selector_of(self._dataset), "examples"):
+            examples = tf.convert_to_tensor(self._dataset.examples(numbers, self._seed))
+        if static_shape(examples) != (count, *shape) or examples.dtype != tf.float32:
+            raise ContractError(
+                f"Dataset {type(self._dataset).__name__} returned examples of shape {static_shape(examples)} and dtype "
+                f"{examples.dtype.name} for {count} numbers; they must be {(count, *shape)}, float32. What comes "
+                "through Python has an unknown shape until tf.ensure_shape says it."
+            )
+        return tf.reshape(examples, [self._updates, self._local, *shape])
+
+    def check(self, step: int) -> None:
+        """Looks at this process's examples of one iteration.
+
+        Raises:
+            ContractError: One of them has a value that is no finite number.
+            PluginError: They cannot be read.
+        """
+        for replica in self._replicas:
+            at = tf.constant(step, tf.int64)
+            with plugin_code(selector_of(self._dataset), "examples"):
+                examples = self.examples(at, replica).numpy()
+            examples = examples.reshape(self._updates * self._local, -1)
+            check_finite_examples(self._dataset, self.numbers(at, replica).numpy(), examples)
+
+    def first_not_finite(self, start: int, count: int) -> int | None:
+        """The first of some iterations in which this process has an example with a value that is not finite.
+
+        Args:
+            start: Generator updates done before the first of them.
+            count: How many they are.
+
+        Returns:
+            Generator updates done before that one, or None where all are finite.
+        """
+        steps = tf.data.Dataset.range(start, start + count).map(self._are_finite, num_parallel_calls=tf.data.AUTOTUNE)
+        return next((start + i for i, sound in enumerate(steps.as_numpy_iterator()) if not sound), None)
+
+    def _are_finite(self, step: tf.Tensor) -> tf.Tensor:
+        examples = [self.examples(step, replica) for replica in self._replicas]
+        return tf.reduce_all([tf.reduce_all(tf.math.is_finite(values)) for values in examples])
+
+    def per_replica(self, step: tf.Tensor) -> Any:
+        """Examples of this process's replicas, made here and now: for use inside the training loop."""
+        with tf.device("CPU:0"):
+            made = [self.examples(step, replica) for replica in self._replicas]
+        return self.distribute(made)
+
+    def distribute(self, examples: Any) -> Any:
+        """Examples by local replica as one distributed value."""
+        remaining = list(examples)
+        return self._strategy.experimental_distribute_values_from_function(lambda context: remaining.pop(0))
+
+    def iterator(self, start: int) -> Iterator[Any]:
+        """A `tf.data` iterator over iterations from `start`: each element has the examples by local replica."""
+        steps = tf.data.Dataset.range(start, np.iinfo(np.int64).max)
+        elements = steps.map(
+            lambda step: tuple(self.examples(step, replica) for replica in self._replicas),
+            num_parallel_calls=tf.data.AUTOTUNE,
+            deterministic=True,
+        )
+        return iter(elements.prefetch(2))
+
+    def _has_side_effects(self) -> bool:
+        probe = tf.function(lambda step: self.examples(step, 0), autograph=False)
+        graph = probe.get_concrete_function(tf.TensorSpec([], tf.int64)).graph
+        graphs = [graph, *(function.graph for function in graph._functions.values() if hasattr(function, "graph"))]
+        host = {"PyFunc", "EagerPyFunc", "PyFuncStateless", "ReadFile"}
+        return any(op.type in host for inner in graphs for op in inner.get_operations())
+
+
+def _local_replicas(strategy: tf.distribute.Strategy) -> list[int]:
+    """Numbers, in the whole group, of the replicas that this process runs."""
+    own = strategy.experimental_distribute_values_from_function(
+        lambda context: tf.constant(context.replica_id_in_sync_group)
+    )
+    return [int(number) for number in strategy.experimental_local_results(own)]

@@ -1,0 +1,43 @@
+"""A penalty computed in every so many critic updates, and not at all in those between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import tensorflow as tf
+
+from ganlab.interfaces import Batch
+from ganlab.training.graph.replica import Log
+
+
+def lazily(penalty: Callable[[Log], tf.Tensor | None], every: int, batch: Batch, log: Log) -> tf.Tensor:
+    """Lazy regularization (Karras et al., "Analyzing and improving the image quality of StyleGAN", 2020, appendix B).
+
+    The penalty is multiplied by `every`, so that over a cycle of updates it counts as much as if it were always there.
+
+    Args:
+        penalty: Gives `(local_batch,)` float32 or None, and logs.
+        every: How many critic updates one cycle has; the first of each has the penalty.
+        batch: The update's, whose `step` says which it is.
+        log: Takes the metrics, 0 in updates without.
+
+    Returns:
+        The penalty of this update, `(local_batch,)` float32, zero in most.
+    """
+    inner = Log()
+
+    def computed() -> tuple[tf.Tensor, list[tf.Tensor]]:
+        value = penalty(inner)
+        return (zeros if value is None else every * value), list(inner.values)
+
+    zeros = tf.zeros([batch.real.shape[0]])
+    due = tf.equal(batch.step % every, 0)
+    if tf.executing_eagerly():
+        # Metrics are known only once the penalty has run, so without a graph it always does.
+        value, values = computed()
+        value, values = tf.where(due, value, zeros), [tf.where(due, v, 0.0) for v in values]
+    else:
+        value, values = tf.cond(due, computed, lambda: (zeros, [tf.zeros([]) for _ in inner.values]))
+    for metric, measured in zip(inner.metrics, values, strict=True):
+        log.add(metric.tag, measured, metric.reduce, every)
+    return value

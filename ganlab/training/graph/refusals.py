@@ -1,0 +1,165 @@
+"""Layers that would go wrong silently, refused by name."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+
+import keras
+import tensorflow as tf
+
+from ganlab.errors import IncompatibleError
+from ganlab.interfaces import Constraint
+from ganlab.plugins.recipes import selector_of
+
+
+def check_layers(
+    role: str, model: keras.Model, input_shape: tuple[int, ...], *, constraints: tuple[Constraint, ...] = ()
+) -> None:
+    """Refuses layers that would go wrong silently.
+
+    Args:
+        role: "generator" or "critic", for the message.
+        model: The built model.
+        input_shape: Of one example of its input.
+        constraints: Those of the critic.
+
+    Raises:
+        IncompatibleError: Names the layer and what to use instead.
+    """
+    layers = [model, *layers_of(model)]
+    for layer in layers:
+        _check_regularizers(role, layer)
+        _check_statistics(role, layer, constraints)
+    for variable in model.variables:
+        if getattr(variable, "regularizer", None) is not None:
+            raise own_loss(f"The {role}'s weight {variable.path!r} has a regularizer")
+    _check_seeds(role, model, input_shape)
+    differentiating = next((selector_of(c) for c in constraints if differentiates(c)), "")
+    for layer in layers if differentiating else ():
+        _check_derivatives(role, layer, differentiating)
+
+
+def differentiates(constraint: Constraint) -> bool:
+    """Whether a constraint takes the critic's gradient by its examples, as it says or as what it overrides suggests."""
+    if constraint.differentiates is not None:
+        return bool(constraint.differentiates)
+    return _takes_examples(constraint)
+
+
+def layers_of(model: keras.Model) -> list[keras.layers.Layer]:
+    """Every layer inside a model or a layer, at any depth."""
+    return list(model._flatten_layers(include_self=False, recursive=True))
+
+
+def named(role: str, layer: keras.layers.Layer) -> str:
+    """A layer as messages name it."""
+    return f"The {role}'s layer {layer.name!r} ({type(layer).__name__})"
+
+
+def own_loss(what: str) -> IncompatibleError:
+    """The error of a term that a layer would add to the loss."""
+    return IncompatibleError(
+        f"{what}, which would be ignored: networks are trained on the experiment's loss and constraints alone. Leave "
+        "it out; a constraint with weight_penalty adds a term on the critic's weights."
+    )
+
+
+def seed_generators(model: keras.Model) -> list[tuple[keras.layers.Layer, keras.random.SeedGenerator]]:
+    """The layers of a model that keep a seed of their own, each with it."""
+    return [
+        (layer, value)
+        for layer in [model, *layers_of(model)]
+        for value in vars(layer).values()
+        if isinstance(value, keras.random.SeedGenerator)
+    ]
+
+
+def _check_regularizers(role: str, layer: keras.layers.Layer) -> None:
+    for name, value in vars(layer).items():
+        if name.endswith("_regularizer") and value is not None:
+            raise own_loss(f"{named(role, layer)} has a {name}")
+
+
+def _check_statistics(role: str, layer: keras.layers.Layer, constraints: Sequence[Constraint]) -> None:
+    if isinstance(layer, keras.layers.SpectralNormalization):
+        raise IncompatibleError(
+            f"{named(role, layer)} divides its kernel anew in every call, so that real and fake examples of one update "
+            "meet different networks, and its gradient leaves the division out. Use constraints.spectral_norm, which "
+            "takes the critic as it is, and no such layer."
+        )
+    if not isinstance(layer, keras.layers.BatchNormalization):
+        return
+    per_example = [type(c).__name__ for c in constraints if _takes_examples(c)]
+    if per_example:
+        raise IncompatibleError(
+            f"{named(role, layer)} mixes the examples of a batch, so that {per_example[0]}, which takes each example "
+            "alone, would not be what it says. Use ganlab.layers.LayerNormalization, or no normalization, in the "
+            "critic."
+        )
+    if not layer.synchronized:
+        raise IncompatibleError(
+            f"{named(role, layer)} keeps statistics of its own on every replica, and only the first one's are saved. "
+            "Use BatchNormalization(synchronized=True) or ganlab.layers.LayerNormalization."
+        )
+
+
+def _check_seeds(role: str, model: keras.Model, input_shape: tuple[int, ...]) -> None:
+    kept = seed_generators(model)
+    if not kept:
+        return
+    drawn: list[keras.random.SeedGenerator] = []
+
+    def call(x: tf.Tensor) -> None:
+        with keras.StatelessScope() as scope:
+            try:
+                model(x, training=True)
+            finally:
+                drawn.extend(seed for _, seed in kept if scope.get_current_value(seed.state) is not None)
+
+    # Recurrent layers keep a seed for a dropout that they may not have. What fails here fails in the step, and better.
+    with contextlib.suppress(Exception):
+        tf.function(call, autograph=False).get_concrete_function(tf.TensorSpec((2, *input_shape), tf.float32))
+    for layer, seed in kept:
+        if seed in drawn:
+            raise IncompatibleError(
+                f"{named(role, layer)} draws the same noise on every replica, and its seed is in no checkpoint. Use "
+                "ganlab.layers.Dropout or ganlab.layers.GaussianNoise, or draw from replica in a constraint."
+            )
+
+
+def _check_derivatives(role: str, layer: keras.layers.Layer, constraint: str) -> None:
+    """Refuses Keras' layers that are right once and wrong, or not to be had, where they are differentiated twice."""
+    layers = keras.layers
+    call = type(layer).call  # a class that inherits may compute something else
+    if call is layers.LayerNormalization.call and not layer.rms_scaling:
+        why, instead = _STOPPED, "LayerNormalization"
+    elif call is layers.GroupNormalization.call:
+        why, instead = _STOPPED, "GroupNormalization or, for groups=-1, ganlab.layers.InstanceNormalization"
+    elif call is layers.UpSampling2D.call and layer.interpolation != "nearest":
+        why, instead = _interpolated(layer.interpolation), "UpSampling2D"
+    elif isinstance(layer, layers.Resizing) and call is layers.Resizing.call:
+        why, instead = _interpolated(layer.interpolation), "Resizing"
+    else:
+        return
+    raise IncompatibleError(
+        f"{named(role, layer)} cannot be used under {constraint}, which trains on the critic's gradient by its "
+        f"examples: {why}. Use ganlab.layers.{instead}, with the same output."
+    )
+
+
+_STOPPED = (
+    "TensorFlow takes the variance's mean to be fixed in the second derivative, so that the gradient of the weights "
+    "would be wrong"
+)
+
+
+def _interpolated(interpolation: str) -> str:
+    if interpolation == "bilinear":
+        return "TensorFlow takes the second derivative of bilinear resizing to be zero, which makes the gradient wrong"
+    return f"TensorFlow has no second derivative of {interpolation} resizing"
+
+
+def _takes_examples(constraint: Constraint) -> bool:
+    kind = type(constraint)
+    return kind.penalty is not Constraint.penalty or kind.transform is not Constraint.transform

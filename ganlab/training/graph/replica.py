@@ -1,0 +1,161 @@
+"""What a plugin's function sees of the replica it runs on: randomness, peers, metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import tensorflow as tf
+
+from ganlab.errors import ContractError, IncompatibleError
+from ganlab.training.graph.noise import Draw, Kind, draw
+
+Reduce = Literal["mean", "max", "min", "sum"]
+
+LOCAL_REDUCTIONS: dict[str, Callable[[tf.Tensor], tf.Tensor]] = {
+    "mean": tf.reduce_mean,
+    "max": tf.reduce_max,
+    "min": tf.reduce_min,
+    "sum": tf.reduce_sum,
+}
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A figure that the training step reports.
+
+    Attributes:
+        tag: Its name in TensorBoard.
+        reduce: How replicas, and the updates of one iteration, become one value.
+        every: It is measured in every `every`-th critic update; between those its value is 0 and means nothing.
+    """
+
+    tag: str
+    reduce: Reduce = "mean"
+    every: int = 1
+
+    def measured(self, iterations: np.ndarray, critic_steps: int) -> np.ndarray:
+        """Which of these iterations, by number, have an update that measures it."""
+        return -iterations * critic_steps % self.every < critic_steps
+
+
+@dataclass
+class Log:
+    """The metrics of one traced function, in the order they were logged."""
+
+    metrics: list[Metric] = field(default_factory=list)
+    values: list[tf.Tensor] = field(default_factory=list)
+
+    def add(self, tag: str, value: tf.Tensor, reduce: Reduce = "mean", every: int = 1) -> None:
+        """Takes the local value of a metric, a float32 scalar."""
+        self.metrics.append(Metric(tag, reduce, every))
+        self.values.append(value)
+
+
+@dataclass
+class Draws:
+    """Where a function's random numbers come from, and what became known of it while it was traced.
+
+    A compiled function gets its numbers from outside, because XLA's generator and the kernels' give different ones for
+    one seed. So the function is first traced on a scratch graph that records which draws it makes; then they are made
+    outside and handed in.
+
+    Attributes:
+        seed: The experiment's seed.
+        local_batch: Examples on this replica.
+        step: The update's number, an integer scalar tensor.
+        replica: This replica's number, an integer scalar tensor.
+        recorded: The draws so far, in order.
+        given: The numbers to hand out instead of drawing, or None.
+        scratch: Whether this is the scratch trace: collectives are noticed and not made.
+        collective: The plugin that made a collective, once one has.
+    """
+
+    seed: int
+    local_batch: int
+    step: tf.Tensor
+    replica: tf.Tensor
+    recorded: list[Draw] = field(default_factory=list)
+    given: Sequence[tf.Tensor] | None = None
+    scratch: bool = False
+    collective: str = ""
+
+    def take(self, kind: Kind, shape: Sequence[int], stream: int) -> tf.Tensor:
+        """The next draw of a stream."""
+        number = sum(spec.stream == stream for spec in self.recorded)
+        self.recorded.append(Draw(kind, tuple(int(n) for n in shape), stream, number))
+        if self.given is not None:
+            return self.given[len(self.recorded) - 1]
+        return draw(self.recorded[-1], seed=self.seed, step=self.step, replica=self.replica)
+
+
+class ReplicaView:
+    """The `replica` of the constraint contract.
+
+    Attributes:
+        id: This replica's number, an integer scalar tensor.
+        count: How many replicas train in step.
+    """
+
+    def __init__(self, name: str, stream: int, draws: Draws, log: Log | None, *, every: int = 1) -> None:
+        self._context = tf.distribute.get_replica_context()
+        self.id, self.count = draws.replica, self._context.num_replicas_in_sync
+        self._name, self._stream, self._draws, self._log, self._every = name, stream, draws, log, every
+        self._graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
+
+    def uniform(self, shape: Sequence[int]) -> tf.Tensor:
+        """Uniform numbers in [0, 1): this replica's rows of the global batch's."""
+        return self._take("uniform", shape)
+
+    def normal(self, shape: Sequence[int]) -> tf.Tensor:
+        """Standard normal numbers: this replica's rows of the global batch's."""
+        return self._take("normal", shape)
+
+    def sum(self, x: tf.Tensor) -> tf.Tensor:
+        """The sum over replicas."""
+        return self._collective(x, lambda: self._context.all_reduce(tf.distribute.ReduceOp.SUM, x))
+
+    def mean(self, x: tf.Tensor) -> tf.Tensor:
+        """The mean over replicas."""
+        return self._collective(x, lambda: self._context.all_reduce(tf.distribute.ReduceOp.MEAN, x))
+
+    def max(self, x: tf.Tensor) -> tf.Tensor:
+        """The elementwise maximum over replicas: a gather and a maximum, so that it is differentiable."""
+        return self._collective(x, lambda: tf.reduce_max(self._context.all_gather(x[None], axis=0), axis=0))
+
+    def log(self, name: str, values: tf.Tensor, reduce: Reduce = "mean") -> None:
+        """Logs `values` as `constraints/<plugin>/<name>`."""
+        if reduce not in LOCAL_REDUCTIONS:
+            known = ", ".join(LOCAL_REDUCTIONS)
+            raise ContractError(f"{self._name} logged {name!r} with reduce={reduce!r}; it must be one of {known}.")
+        graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
+        if graph is not self._graph:
+            raise ContractError(
+                f"{self._name} logged {name!r} inside tf.cond, a loop or a nested tf.function: a value cannot leave it "
+                "that way. Return the value from there and log it outside."
+            )
+        if self._log is not None:
+            value = LOCAL_REDUCTIONS[reduce](tf.cast(tf.convert_to_tensor(values), tf.float32))
+            self._log.add(f"constraints/{self._name}/{name}", value, reduce)
+
+    def _take(self, kind: Kind, shape: Sequence[int]) -> tf.Tensor:
+        rows = self._draws.local_batch
+        if len(shape) == 0 or shape[0] != rows:
+            raise ContractError(
+                f"{self._name} draws random numbers of shape {tuple(shape)}; the first axis must be the local batch, "
+                f"{rows}, because numbers belong to examples. Others would change with the number of replicas."
+            )
+        return self._draws.take(kind, shape, self._stream)
+
+    def _collective(self, x: tf.Tensor, reduce: Callable[[], tf.Tensor]) -> tf.Tensor:
+        if self._every > 1:
+            raise IncompatibleError(
+                f"The penalty of constraint {self._name} communicates between replicas, which it cannot do when it is "
+                f"computed only once in {self._every} updates. Set its every = 1, or communicate in advance."
+            )
+        self._draws.collective = self._draws.collective or self._name
+        if self._draws.scratch:
+            return tf.identity(x)
+        return reduce()

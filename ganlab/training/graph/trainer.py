@@ -1,0 +1,194 @@
+"""Many iterations in one call of a compiled graph, with every metric of every replica in one tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ganlab.composition import Experiment
+from ganlab.errors import GanlabError, TrainingFailedError
+from ganlab.training.graph.gradients import compiles, set_products
+from ganlab.training.graph.guards import Sums, check_finite, checksum, listed, magnitude, not_finite
+from ganlab.training.graph.inputs import Inputs
+from ganlab.training.graph.replica import Metric
+from ganlab.training.graph.state import TrainingState, read
+from ganlab.training.graph.step import TrainingStep
+from ganlab.training.graph.tf_errors import said_plainly
+
+
+class Trainer:
+    """Trains an experiment's state, a chunk of iterations at a time.
+
+    Attributes:
+        state: What is trained.
+        sums: Over every variable on every replica after the last `train`, in the order of `state.variables()`.
+    """
+
+    def __init__(self, experiment: Experiment, state: TrainingState | None = None) -> None:
+        self.experiment = experiment
+        set_products(self.experiment)
+        self.state = state or TrainingState(experiment)
+        self._inputs = Inputs(experiment)
+        self._step = TrainingStep(experiment, self.state, compiled=compiles(experiment))
+        self._iterator: Iterator[Any] | None = None
+        self._iterator_at = 0
+        empty = np.zeros((experiment.replicas, 0))
+        self.sums = Sums(empty, empty)
+        self._infinite = {
+            name
+            for name, value in self.state.variables().items()
+            if name.startswith("constraints/") and "/state/" in name and bool(tf.reduce_any(_is_infinite(value)))
+        }
+        self._gather = _Gather(experiment.strategy)
+        self._chunk = tf.function(self._run, autograph=False)
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """What `train` returns, in order; known after the first chunk."""
+        return self._step.metrics
+
+    @property
+    def compiled(self) -> list[str]:
+        """Whose gradients XLA compiles, of "critic" and "generator"; known after `trace` or the first chunk."""
+        return self._step.compiled
+
+    def trace(self) -> None:
+        """Builds the graph without running it, so that what cannot be trained is known before anything is written.
+
+        The examples of the next iteration are looked at.
+
+        Raises:
+            GanlabError: It cannot be trained, or the examples cannot be read or are not finite.
+        """
+        set_products(self.experiment)
+        self._inputs.check(self.state.step)
+        start, length = tf.TensorSpec([], tf.int64), tf.TensorSpec([], tf.int32)
+        self._chunk.get_concrete_function(start, length, *self._iterators())
+
+    def agree(self, values: Sequence[float]) -> list[float]:
+        """The largest of each value over all processes, so that they take the same decisions."""
+        with said_plainly(self.experiment, self.state.step):
+            return [float(value) for value in self._gather.largest(values)]
+
+    def train(self, count: int) -> np.ndarray:
+        """Trains `count` iterations.
+
+        Returns:
+            The metrics of each, `(count, replicas, metrics)` float32.
+
+        Raises:
+            TrainingFailedError: An operation failed: data that cannot be read, say, or memory that is not there.
+        """
+        set_products(self.experiment)
+        start, length = tf.constant(self.state.step, tf.int64), tf.constant(count, tf.int32)
+        with said_plainly(self.experiment, self.state.step):
+            rows, bits, magnitudes = self._chunk(start, length, *self._iterators())
+            self.sums = Sums(self._gather(bits[None])[0], self._gather(magnitudes[None])[0])
+            gathered = self._gather(rows)
+        self._check_data(gathered, count)
+        self.state.step += count
+        self._iterator_at += count
+        return gathered
+
+    def not_finite(self) -> list[str]:
+        """The names of variables that are not finite after the last `train`, empty where all are."""
+        if np.isfinite(self.sums.magnitudes).all():
+            return []
+        return not_finite(self.state.variables(), self.sums, self._infinite)
+
+    def _check_data(self, values: np.ndarray, count: int) -> None:
+        """Tells data that is broken from training that diverged, which looks the same in metrics and variables."""
+        good, variables = check_finite(values), self.not_finite()
+        if good is None and not variables:
+            return
+        # What was read in one iteration may show in the next: a rectifier in the critic makes NaN 0 in the scores.
+        fault = self._data_fault(self.state.step, count if good is None else good + 1)
+        anywhere = self.agree([float(bool(fault))]) == [1.0]
+        if not anywhere:
+            return
+        told = fault or "The examples of another worker are not finite; its message names them."
+        since = f" After iteration {self.state.step + count} {listed(variables)} not finite." if variables else ""
+        raise TrainingFailedError(f"{told}{since} Earlier checkpoints are kept.")
+
+    def _data_fault(self, start: int, count: int) -> str:
+        """What is wrong with this process's examples of some iterations, in a sentence; empty where nothing is."""
+        at = start
+        try:
+            with said_plainly(self.experiment, start):
+                found = self._inputs.first_not_finite(start, count)
+                if found is not None:
+                    at = found
+                    self._inputs.check(found)
+        except (GanlabError, TrainingFailedError) as error:
+            return f"In iteration {at + 1}: {error}"
+        return ""
+
+    def _iterators(self) -> tuple[Iterator[Any], ...]:
+        """The input's iterator where the examples come from one, at the state's step."""
+        if not self._inputs.on_host:
+            return ()
+        if self._iterator is None or self._iterator_at != self.state.step:
+            self._iterator, self._iterator_at = self._inputs.iterator(self.state.step), self.state.step
+        return (self._iterator,)
+
+    def _run(
+        self, start: tf.Tensor, count: tf.Tensor, iterator: Iterator[Any] | None = None
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        strategy = self.experiment.strategy
+        iteration = tf.autograph.experimental.do_not_convert(self._step.iteration)
+
+        def body(i: tf.Tensor, rows: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
+            step = start + tf.cast(i, tf.int64)
+            inputs = self._inputs
+            real = inputs.per_replica(step) if iterator is None else inputs.distribute(next(iterator))
+            values = strategy.run(iteration, args=(step, real))
+            return i + 1, rows.write(i, tf.stack(strategy.experimental_local_results(values)))
+
+        rows = tf.TensorArray(tf.float32, size=count)
+        _, rows = tf.while_loop(lambda i, _: i < count, body, (tf.constant(0), rows))
+        # Once a chunk, so that replicas that drift apart are noticed: they would train on, each its own network.
+        bits, magnitudes = (strategy.experimental_local_results(sums) for sums in strategy.run(self._sums))
+        return rows.stack(), tf.stack(bits), tf.stack(magnitudes)
+
+    def _sums(self) -> tuple[tf.Tensor, tf.Tensor]:
+        values = read(self.state.variables()).values()
+        return tf.stack([checksum(value) for value in values]), tf.stack([magnitude(value) for value in values])
+
+
+def _is_infinite(variable: tf.Variable) -> tf.Tensor:
+    value = tf.convert_to_tensor(variable)
+    return tf.math.is_inf(value) if value.dtype.is_floating else tf.zeros([], tf.bool)
+
+
+class _Gather:
+    """Metrics of the replicas of other processes beside those of this one, once a chunk."""
+
+    def __init__(self, strategy: tf.distribute.Strategy) -> None:
+        self._strategy = strategy
+        self._ones = strategy.experimental_distribute_values_from_function(lambda context: tf.constant(1))
+        self._across = tf.function(self._all, autograph=False, reduce_retracing=True)
+
+    def __call__(self, rows: tf.Tensor) -> np.ndarray:
+        if rows.shape[1] == self._strategy.num_replicas_in_sync:
+            return rows.numpy()
+        return self._across(rows).numpy()
+
+    def largest(self, values: Sequence[float]) -> np.ndarray:
+        """The largest of each value over all processes."""
+        mine = len(self._strategy.experimental_local_results(self._ones))
+        if mine == self._strategy.num_replicas_in_sync:
+            return np.asarray(values)
+        rows = tf.tile(tf.constant(values, tf.float32)[None, None, :], [1, mine, 1])
+        return self._across(rows).numpy().max(axis=(0, 1))
+
+    def _all(self, rows: tf.Tensor) -> tf.Tensor:
+        remaining = tf.unstack(rows, axis=1)
+        local = self._strategy.experimental_distribute_values_from_function(lambda context: remaining.pop(0))
+
+        def gather(mine: tf.Tensor) -> tf.Tensor:
+            return tf.distribute.get_replica_context().all_gather(mine[:, None], axis=1)
+
+        return self._strategy.experimental_local_results(self._strategy.run(gather, args=(local,)))[0]

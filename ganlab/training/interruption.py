@@ -1,0 +1,112 @@
+"""Being asked to stop: SIGINT, SIGTERM and SIGHUP end a run in good order."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from ganlab.errors import Interruption
+from ganlab.support.signals import STOPPING, handling
+
+
+class StoppedError(Interruption):
+    """A signal came where what is being done may be left."""
+
+
+class Received:
+    """The signals that came."""
+
+    def __init__(self, woken: int | None = None) -> None:
+        """Takes the file descriptor that signals are written to before Python's handlers see them, or None."""
+        self._received: list[signal.Signals] = []
+        self._leaving = False
+        self._woken, self._seen = woken, b""
+        self._overdue: Interruption | None = None
+        self._pokes, self._poked = 0, 0
+
+    @property
+    def first(self) -> signal.Signals | None:
+        """The one that the run stops for, or None."""
+        return self._received[0] if self._received else None
+
+    def asked(self) -> signal.Signals | None:
+        """The one that the run is to stop for, even before the main thread has come to handle it; for any thread."""
+        if self.first is None and self._woken is not None:
+            with contextlib.suppress(BlockingIOError):
+                self._seen += os.read(self._woken, 4096)
+        seen = [number for number in self._seen if number in STOPPING]
+        for _ in range(min(self._pokes, seen.count(signal.SIGINT))):
+            seen.remove(signal.SIGINT)
+        return self.first or next(map(signal.Signals, seen), None)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether SIGINT came a second time, for which Python's KeyboardInterrupt is raised."""
+        return len(self._received) > 1
+
+    def interrupt(self, error: Interruption) -> None:
+        """Raises an error in the main thread, from another one, and so ends what that waits for."""
+        self._overdue, self._pokes = error, self._pokes + 1
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    def let_be(self) -> None:
+        """Takes an `interrupt` back that has not come yet."""
+        self._overdue = None
+
+    @contextlib.contextmanager
+    def leaving(self, allowed: bool) -> Iterator[None]:
+        """Inside, a signal does not wait: what is being done is left where it is.
+
+        Args:
+            allowed: Whether that is so.
+
+        Raises:
+            StoppedError: A signal comes, or has come before.
+        """
+        self._leaving = allowed
+        try:
+            if allowed and self._received:
+                raise StoppedError
+            yield
+        finally:
+            self._leaving = False
+
+    def receive(self, number: int, frame: Any) -> None:
+        """Takes a signal, as a handler."""
+        if number == signal.SIGINT and self._poked < self._pokes:
+            self._poked += 1
+            error, self._overdue = self._overdue, None
+            if error is not None:
+                raise error
+            return
+        if self._received and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self._received.append(signal.Signals(number))
+        if self._leaving:
+            self._leaving = False
+            raise StoppedError
+
+
+@contextlib.contextmanager
+def signals() -> Iterator[Received]:
+    """Collects SIGINT, SIGTERM and SIGHUP instead of dying of the first; a second SIGINT interrupts at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield Received()
+        return
+    # Python's handlers run between two steps of the main thread, which a plugin may never come to.
+    reading, writing = os.pipe()
+    for descriptor in (reading, writing):
+        os.set_blocking(descriptor, False)
+    received = Received(reading)
+    before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    try:
+        with handling(received.receive):
+            yield received
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(reading)
+        os.close(writing)

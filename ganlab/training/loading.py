@@ -1,0 +1,185 @@
+"""A trained generator from a run's directory, without its strategy and without training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from ganlab.composition import make, unique_names
+from ganlab.config import overrides
+from ganlab.errors import ConfigError, RunError
+from ganlab.interfaces import Evaluator
+from ganlab.plugins.recipes import Factory
+from ganlab.runs import RunDirectory
+from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
+from ganlab.training.evaluation import measured
+from ganlab.training.graph.networks import Network, build_generator
+from ganlab.training.graph.sampling import Sampler
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A generator from a checkpoint, as samples are drawn from it: its average where the run keeps one.
+
+    Attributes:
+        network: It, with these weights.
+        sample: Draws from it.
+        sample_shape: Of one sample.
+        latent_dim: The length of its input.
+        step: Generator updates done.
+        seed: The run's own.
+        precision: What its layers compute in, "float32" or "mixed_bfloat16".
+        trained_in: What they computed in while it was trained.
+        averaged: Whether the weights are an average over training.
+    """
+
+    network: Network
+    sample: Sampler
+    sample_shape: tuple[int, ...]
+    latent_dim: int
+    step: int
+    seed: int
+    precision: str
+    trained_in: str
+    averaged: bool
+
+
+def load_generator(run: RunDirectory) -> keras.Model:
+    """The generator as samples are drawn from it: `(n, latent_dim) -> (n, *sample_shape)`.
+
+    Args:
+        run: A run with a checkpoint, finished or not.
+
+    Returns:
+        A Keras model with the averaged weights where the run keeps an average, the trained ones elsewhere.
+
+    Raises:
+        RunError: There is no checkpoint yet, or it does not fit the experiment as written down.
+    """
+    return load_trained(run).network.model
+
+
+def load_trained(run: RunDirectory, *, checkpoint: int | None = None, precision: str | None = None) -> Trained:
+    """The generator of a checkpoint, on one device and without the run's strategy.
+
+    Args:
+        run: A run with a checkpoint, finished or not.
+        checkpoint: A step that has a checkpoint; None for the newest.
+        precision: What its layers are to compute in; None for what the run trained in.
+
+    Raises:
+        RunError: There is no such checkpoint, or it does not fit the experiment as written down.
+    """
+    return _trained(run, run.recipe().arguments, find_checkpoint(run, checkpoint), precision)
+
+
+def evaluate(
+    run: RunDirectory, evaluators: str | Evaluator | Sequence[str | Evaluator] = (), *, checkpoint: int | None = None
+) -> dict[str, float]:
+    """Measures the generator of a checkpoint with the very samples that training would have measured.
+
+    Args:
+        run: A run with a checkpoint, finished or not.
+        evaluators: What to measure by: evaluators, or names such as `kid`, made as the run's file sets them; none for
+            the experiment's own.
+        checkpoint: The step of a checkpoint; None for the newest.
+
+    Returns:
+        The figures by `<evaluator>/<figure>`.
+
+    Raises:
+        RunError: There is no such checkpoint, or it does not fit the experiment as written down.
+        ConfigError: The experiment has no evaluators and none are given; or what is given is no evaluator.
+    """
+    arguments = run.recipe().arguments
+    chosen = _evaluators(run, evaluators) or make(arguments.get("evaluators", ()))
+    if not chosen:
+        raise ConfigError(
+            f"The experiment of {run.path} has no evaluators. Name some, such as 'frechet_distance'; 'ganlab plugins' "
+            "lists them."
+        )
+    trained = _trained(run, arguments, find_checkpoint(run, checkpoint))
+    keep_precision(trained)
+    return measured(unique_names(chosen), chosen, trained.sample, make(arguments["dataset"]), run)
+
+
+def _evaluators(run: RunDirectory, given: Any) -> list[Evaluator]:
+    """Evaluators as they are, and those that are named made as the run's file sets them.
+
+    Raises:
+        ConfigError: One is neither, or a name is nothing's.
+    """
+    items = [given] if isinstance(given, (str, Evaluator)) else given
+    if not isinstance(items, Iterable):
+        items = [items]
+    return [_evaluator(run, item) for item in items]
+
+
+def _evaluator(run: RunDirectory, item: Any) -> Evaluator:
+    if isinstance(item, str):
+        recipe = run.recipe([overrides.evaluators([item], f"evaluator {item!r}")])
+        (made,) = make(recipe.arguments["evaluators"])
+        item = made
+    if not isinstance(item, Evaluator):
+        hint = " It makes one: call it, and pass what it returns." if isinstance(item, (Factory, type)) else ""
+        raise ConfigError(
+            f"{item!r} is not an evaluator.{hint} Pass names, as in run.evaluate(['kid']), or what a factory made, as "
+            "in run.evaluate([ganlab.component('evaluators', 'kid')()])."
+        )
+    return item
+
+
+def keep_precision(trained: Trained) -> None:
+    """Has this process compute as training did: in float32 means without TensorFloat-32."""
+    tf.config.experimental.enable_tensor_float_32_execution(trained.precision != "float32")
+
+
+def find_checkpoint(run: RunDirectory, step: int | None = None) -> Checkpoint:
+    """The checkpoint of a step, or the newest.
+
+    Raises:
+        RunError: There is none, or the run's folder is not what ganlab wrote.
+    """
+    run.check()
+    found = Checkpoints(run.path / "checkpoints").all()
+    if not found:
+        raise RunError(f"{run.path} has no checkpoint yet, so there is no generator to load. Train it further first.")
+    for checkpoint in found:
+        if checkpoint.step == step:
+            return checkpoint
+    if step is not None:
+        steps = ", ".join(str(checkpoint.step) for checkpoint in found)
+        raise RunError(f"{run.path} has no checkpoint of step {step}; those that are kept are of {steps}.")
+    return found[-1]
+
+
+def _trained(
+    run: RunDirectory, arguments: Mapping[str, Any], checkpoint: Checkpoint, precision: str | None = None
+) -> Trained:
+    # Written down since the data may be elsewhere, or large.
+    shape = tuple(run.info.get("sample_shape") or make(arguments["dataset"]).sample_shape)
+    trained_in = str(arguments.get("precision", "float32"))
+    precision = precision or trained_in
+    architecture = make(arguments["architecture"])
+    generator = build_generator(architecture, shape, precision)
+    averaged = bool(arguments.get("ema_decay"))
+    group = "average" if averaged else "weights"
+    variables = {f"generator/{group}/{name}": v.value for name, v in generator.weights.items()}
+    variables |= {f"generator/buffers/{name}": v.value for name, v in generator.buffers.items()}
+    restore(checkpoint, variables, partial=True)
+    latent_dim = int(architecture.latent_dim)
+    return Trained(
+        network=generator,
+        sample=Sampler(generator, generator.weights, latent_dim),
+        sample_shape=shape,
+        latent_dim=latent_dim,
+        step=checkpoint.step,
+        seed=int(arguments.get("seed", 0)),
+        precision=precision,
+        trained_in=trained_in,
+        averaged=averaged,
+    )

@@ -1,0 +1,83 @@
+"""From the metrics of every iteration and replica to the rows that people read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from ganlab.telemetry import Record
+from ganlab.training.graph.replica import Metric
+
+_REDUCTIONS: dict[str, Callable[..., np.ndarray]] = {"mean": np.mean, "max": np.max, "min": np.min, "sum": np.sum}
+
+
+class Rows:
+    """Gathers iterations into rows of `log_every`.
+
+    Attributes:
+        pending: Iterations since the last row, `(iterations, replicas, metrics)`: part of a checkpoint, so that a
+            resumed run writes the row that an uninterrupted one would.
+    """
+
+    def __init__(self, metrics: Sequence[Metric], log_every: int, replicas: int, critic_steps: int = 1) -> None:
+        self._metrics, self._log_every, self._critic_steps = list(metrics), log_every, critic_steps
+        self.pending = np.zeros((0, replicas, len(self._metrics)), np.float32)
+
+    def add(self, first: int, values: np.ndarray) -> Iterator[list[Record]]:
+        """Takes iterations and yields the rows that they complete.
+
+        Args:
+            first: Generator updates done before the first of these iterations.
+            values: `(iterations, replicas, metrics)`.
+        """
+        start = first - len(self.pending)
+        values = np.concatenate([self.pending, values])
+        done = start + len(values)
+        for end in range((start // self._log_every + 1) * self._log_every, done + 1, self._log_every):
+            yield self._row(end, values[: end - start])
+            values, start = values[end - start :], end
+        self.pending = values
+
+    def go_on(self, pending: np.ndarray) -> None:
+        """Takes what a checkpoint had pending; where that has other replicas or metrics, there is nothing to add to."""
+        if pending.shape[1:] == self.pending.shape[1:]:
+            self.pending = pending
+
+    def rest(self, step: int) -> list[Record]:
+        """The row of what is pending at the end of a run, empty where nothing is."""
+        if not len(self.pending):
+            return []
+        row = self._row(step, self.pending)
+        self.pending = self.pending[:0]
+        return row
+
+    def breaking(self, first: int, values: np.ndarray) -> Iterator[list[Record]]:
+        """Takes iterations of which the last broke the run, and yields rows that show what grew.
+
+        The breaking iteration has a row of its own. Averaged with those before it, all that was finite would be lost.
+
+        Args:
+            first: Generator updates done before the first of these iterations.
+            values: `(iterations, replicas, metrics)`.
+        """
+        yield from self.add(first, values[:-1])
+        step = first + len(values)
+        before = self.rest(step - 1)
+        if before:
+            yield before
+        yield self._row(step, values[-1:])
+
+    def _row(self, step: int, values: np.ndarray) -> list[Record]:
+        records = []
+        iterations = np.arange(step - len(values), step)
+        for i, metric in enumerate(self._metrics):
+            measured = metric.measured(iterations, self._critic_steps)
+            if not measured.any():
+                continue
+            column = values[measured, :, i].astype(np.float64)
+            over_time = _REDUCTIONS["mean" if metric.reduce == "sum" else metric.reduce]
+            replicas = over_time(column, axis=0)
+            reduced = _REDUCTIONS[metric.reduce](replicas)
+            records.append(Record(step, metric.tag, float(reduced), tuple(map(float, replicas))))
+        return records

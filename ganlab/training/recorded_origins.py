@@ -1,0 +1,70 @@
+"""What this process trains with, and what of it is new to a run that it resumes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ganlab.composition import Experiment
+from ganlab.errors import RunError
+from ganlab.plugins import manager as plugins
+from ganlab.runs.environment import environment
+from ganlab.runs.origins import CODE, DATA, ENVIRONMENT, data_of, environment_changes, essence, recorded, unknown
+from ganlab.runs.sources import of_parts
+from ganlab.training.graph.trainer import Trainer
+
+
+class Origins:
+    """Data, code and environment of one `train` call.
+
+    Attributes:
+        found: Each of them under its name in run.json.
+    """
+
+    def __init__(self, experiment: Experiment) -> None:
+        """Looks at the data and the code.
+
+        Raises:
+            GanlabError: The dataset cannot say what it reads.
+        """
+        self.found: dict[str, Any] = {DATA: data_of(experiment.dataset), CODE: of_parts(experiment.recipe)}
+
+    def of_trainer(self, trainer: Trainer) -> None:
+        """Looks at the environment, and makes sure that all workers have the same data and code.
+
+        Raises:
+            RunError: They have not.
+        """
+        self.found[ENVIRONMENT] = environment(plugins.current().rows, trainer.compiled)
+        mine = essence(self.found[DATA], self.found[CODE])
+        both = [*mine, *(-value for value in mine)]
+        if trainer.agree(both) != both:
+            raise RunError(
+                f"The workers have not all the same data and code: the dataset {self.found[DATA]['of']}, or a module "
+                "of a plugin, differs between them. Give all of them the same files, and start all of them again."
+            )
+
+    def news(self, info: Mapping[str, Any], say: Callable[[str], None]) -> dict[str, Any]:
+        """What run.json does not say yet.
+
+        Args:
+            info: What it says.
+            say: Told, in a sentence each, of an environment that differs, and of data and code that nobody knows.
+
+        Returns:
+            Those of data, code and environment that differ from what it said last, and `environment_changes`.
+        """
+        missing = unknown(info)
+        if missing:
+            say(
+                f"The run does not say what its {' and '.join(missing)} were, as runs of an older ganlab do not: "
+                "whether they have changed since is not known. They are written down from now on."
+            )
+        changes = environment_changes(recorded(info, ENVIRONMENT), self.found[ENVIRONMENT])
+        if changes:
+            say(
+                f"The run is resumed where not all is as it was ({'; '.join(changes)}). It may differ from a run that "
+                "was never stopped, by rounding at least."
+            )
+        news = {name: value for name, value in self.found.items() if recorded(info, name) != value}
+        return {**news, **({"environment_changes": changes} if changes else {})}

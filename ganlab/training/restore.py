@@ -1,0 +1,51 @@
+"""Going back to where a run was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ganlab.composition import Experiment
+from ganlab.errors import RunError
+from ganlab.runs import RunDirectory
+from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
+from ganlab.training.graph.trainer import Trainer
+
+
+def go_back(
+    run: RunDirectory,
+    experiment: Experiment,
+    trainer: Trainer,
+    say: Callable[[str], None],
+    *,
+    allow_changes: bool,
+    mend: bool,
+) -> Checkpoint | None:
+    """Gives the trainer the state of a run's newest sound checkpoint.
+
+    Args:
+        run: The run.
+        experiment: What it goes on with.
+        trainer: Whose state.
+        say: Told of checkpoints that are damaged.
+        allow_changes: Whether other metrics or replicas than the checkpoint's will do.
+        mend: Whether to put damaged checkpoints aside.
+
+    Returns:
+        The checkpoint, or None where there is none and the run starts again.
+
+    Raises:
+        RunError: It does not fit the experiment, or the workers of several do not find the same one.
+    """
+    checkpoint = Checkpoints(run.path / "checkpoints").latest_sound(say, mend=mend)
+    step = checkpoint.step if checkpoint else 0
+    if trainer.agree([float(step), -float(step)]) != [step, -step]:
+        raise RunError(
+            f"The workers do not find the same newest checkpoint of {run.path}; this one finds that of step {step}. "
+            "They must all see the chief's folder of runs: use a folder that all of them share."
+        )
+    if checkpoint is not None:
+        if not allow_changes:
+            checkpoint.check_fits(trainer.metrics, experiment.replicas)
+        restore(checkpoint, trainer.state.variables())
+        trainer.state.step = checkpoint.step
+    return checkpoint

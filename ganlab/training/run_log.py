@@ -1,0 +1,229 @@
+"""What a run writes down while it trains: metrics, pictures, warnings, run.json; and whom it tells."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ganlab import config
+from ganlab.composition import Experiment
+from ganlab.plugins import manager as plugins
+from ganlab.runs import RunDirectory
+from ganlab.runs.changes import changes_of, in_words, to_write
+from ganlab.support.durable import sync
+from ganlab.telemetry import Console, JsonLinesWriter, MultiWriter, Record, Writer, event_cutting
+from ganlab.telemetry.tensorboard_writer import LAYOUT_TAG, OF_THE_RUN, START_TAG, TensorBoardWriter
+from ganlab.training.diagnostics.schedule import Looked
+from ganlab.training.trackers import Trackers
+
+# A run's hyperparameter that says that it was not trained with the others from its first step on.
+_CHANGED = "changed midway"
+
+# The tag of the settings that a run is trained with.
+_SETTINGS = "experiment"
+
+_NOTE_SECONDS = 2.0
+
+
+class Journal:
+    """The written side of one `train` call."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        drawn: Callable[[], tuple[Sequence[str], Sequence[str]]],
+        run: RunDirectory,
+        screen: Console,
+        *,
+        keep: int | None,
+        warned: Mapping[str, int] | None = None,
+        rows: int | None = None,
+        stopping: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Opens the run's files.
+
+        Args:
+            experiment: What is trained.
+            drawn: Gives the tags of what it logs on every replica, and of what evaluations find of the run as a whole;
+                called where the charts are not written yet.
+            run: Its directory.
+            screen: What the user looks at.
+            keep: The last step of an earlier `train` of this run whose rows stay, since later ones are written again;
+                -1 where none stay, None for a new run.
+            warned: What the run has warned of until it goes on, each with its step; None for what run.json has.
+            rows: How many rows there must be up to `keep`; None where nobody counted them.
+            stopping: Whether the run is to stop, so that trackers are not waited for long.
+
+        Raises:
+            OSError: A file cannot be read or written.
+        """
+        info = run.info
+        self._run, self._screen = run, screen
+        self._chief = bool(info["chief"])
+        self._trackers = Trackers(plugins.current(), self.say, stopping) if self._chief else None
+        self._before, self._started = float(info.get("wall_seconds") or 0.0), time.monotonic()
+        self._noted = self._started
+        self._reached: dict[str, float] = dict(info.get("metrics") or {})
+        self._found: dict[str, float] = dict(info.get("diagnostics") or {})
+        said = info.get("warnings") or []
+        self._warned = dict.fromkeys(said, -1) if warned is None else dict(warned)
+        self._unsynced: set[Path] = set()
+        self._tensorboard: TensorBoardWriter | None = None
+        self._lines: JsonLinesWriter | None = None
+        writers: list[Writer] = []
+        left = event_cutting.Cut()
+        changes = [] if keep is None or not self._chief else to_write(info, keep)
+        if self._chief:
+            if keep is not None:
+                # Of a run that is changed, the settings and the charts are others than those written.
+                left = event_cutting.cut(run.path, after=keep, without=OF_THE_RUN if changes else ())
+            # The files are cut; a TensorBoard that is open has read them, and must forget too.
+            self._tensorboard = TensorBoardWriter(run.path, purge_step=None if keep is None else keep + 1)
+            self._lines = JsonLinesWriter(run.path / "metrics.jsonl", truncate_after=keep, expected=rows)
+            writers = [self._tensorboard, self._lines]
+            left.complaints += filter(None, [self._lines.complaint])
+        self._writers = MultiWriter([*writers, screen])
+        if self._tensorboard:
+            # What a kill, a loss of power or a bad disk took of the settings is missing, so it is written again.
+            if LAYOUT_TAG not in left.tags:
+                self._tensorboard.layout(*drawn())
+            if START_TAG not in left.tags:
+                note = {_CHANGED: in_words(changes_of(info))} if changes_of(info) else {}
+                self._tensorboard.hparams({**config.flatten(experiment.recipe), **note})
+            if changes or _SETTINGS not in left.tags:
+                step = changes[-1].step if _SETTINGS in left.tags else 0
+                self._tensorboard.text(step, _SETTINGS, f"```\n{run.operative}```")
+        for change in changes:
+            said = "\n".join(f"- {line}" for line in change.what)
+            assert self._tensorboard is not None
+            self._tensorboard.text(change.step, "changes", f"Changed midway, from step {change.step} on:\n\n{said}")
+        if changes:  # no later resumption writes these
+            self._writers.flush()
+        for warning, step in self._warned.items():
+            if keep is not None and step > keep:  # it was cut with its step
+                self._writers.text(step, "warnings", warning)
+        if list(self._warned) != said:
+            run.update(warnings=list(self._warned))
+        for complaint in left.complaints:
+            self.warn(max(keep or 0, 0), complaint)
+
+    @property
+    def warned(self) -> dict[str, int]:
+        """What the run has warned of, each with its step."""
+        return self._warned
+
+    @property
+    def rows(self) -> int:
+        """How many rows the run has."""
+        return self._lines.rows if self._lines else 0
+
+    def open(self, steps: int, done: int) -> None:
+        """Says that training begins.
+
+        Args:
+            steps: Generator updates of the whole run.
+            done: How many of them are done already.
+        """
+        self._run.update(status="running", signal=None, error=None)
+        self._tell("ganlab_run_start", run=self._run)
+        self._screen.start(steps, done)
+
+    def row(self, records: Sequence[Record]) -> None:
+        """Writes the metrics of one step."""
+        if not records:
+            return
+        self._writers.scalars(records)
+        trained = [record for record in records if record.replicas and not record.tag.startswith("diagnostics/")]
+        self._reached |= {record.tag: record.reduced for record in trained}
+        self._tell("ganlab_metrics", run=self._run, records=list(records))
+
+    def picture(self, step: int, png: bytes) -> None:
+        """Writes a picture of samples."""
+        self._writers.image(step, "samples", png)
+        self._put("samples", step, png)
+
+    def findings(self, step: int, looked: Looked, health: Sequence[str]) -> None:
+        """Writes what diagnostics found, all but the figures, which are part of the step's row.
+
+        Args:
+            step: Generator updates done.
+            looked: What they found.
+            health: What constraints and diagnostics say is wrong at present.
+        """
+        for tag, values in looked.histograms.items():
+            self._writers.histogram(step, tag, values)
+        for tag, png in looked.pictures.items():
+            self._writers.image(step, tag, png)
+            self._put(tag, step, png)
+        self._found |= {record.tag.removeprefix("diagnostics/"): record.reduced for record in looked.records}
+        self._writers.text(step, "health", "\n".join(f"- {said}" for said in health) or "Nothing found.")
+        self._run.update(diagnostics=self._found, health=list(health))
+
+    def say(self, warning: str) -> None:
+        """Shows a warning that is none of the run's own; any thread may."""
+        self._screen.warning(warning)
+
+    def warn(self, step: int, warning: str) -> None:
+        """Shows a warning and writes it down."""
+        if warning not in self._warned:
+            self._warned[warning] = step
+            self._screen.warning(warning)
+            self._writers.text(step, "warnings", warning)
+            self._run.update(warnings=list(self._warned))
+
+    def flush(self) -> None:
+        """Makes everything written so far safe, should the power go too."""
+        self._writers.flush()
+        for folder in {self._run.path, *self._unsynced}:
+            sync(folder)
+        self._unsynced.clear()
+
+    def note(self, step: int, **fields: Any) -> None:
+        """Brings run.json up to date."""
+        self._noted = time.monotonic()
+        seconds = round(self._before + self._noted - self._started, 3)
+        self._run.update(step=step, metrics=self._reached, wall_seconds=seconds, **fields)
+
+    def note_now_and_then(self, step: int) -> None:
+        """Brings run.json and the files up to date if that was some seconds ago."""
+        if time.monotonic() - self._noted > _NOTE_SECONDS:
+            self.flush()
+            self.note(step)
+
+    def close(self, step: int, status: str, **fields: Any) -> None:
+        """Says how training ended. Each part is tried even if another fails, such as files on a disk that is full."""
+        failures = []
+        for end in (lambda: self._end_session(status), self._writers.close):
+            try:
+                end()
+            except OSError as error:
+                failures.append(error)
+        # Last, since nobody goes on with a run that says that it is completed.
+        status = "failed" if failures and status == "completed" else status
+        with contextlib.ExitStack() as stack:
+            if self._trackers is not None:
+                stack.callback(self._trackers.close)
+            stack.callback(self._tell, "ganlab_run_end", run=self._run, status=status)
+            stack.callback(self.note, step, status=status, **fields)
+        if failures:
+            raise failures[0]
+
+    def _end_session(self, status: str) -> None:
+        if self._tensorboard:
+            self._tensorboard.session_end(status)  # type: ignore[arg-type]
+
+    def _put(self, kind: str, step: int, png: bytes) -> None:
+        """Writes a picture into the folder of its kind. Folders are made safe with everything else."""
+        folder = self._run.path / kind
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"step-{step:08d}.png"
+        path.write_bytes(png)
+        sync(path)
+        self._unsynced |= {self._run.path / part for part in (Path(kind), *Path(kind).parents)}
+
+    def _tell(self, hook: str, **arguments: Any) -> None:
+        if self._trackers is not None:
+            self._trackers.tell(hook, **arguments)

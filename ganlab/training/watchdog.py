@@ -1,0 +1,123 @@
+"""Watches over evaluators and diagnostics while they run: what hangs is named, has a limit, and holds no signal."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import NoReturn
+
+from ganlab.errors import Interruption
+from ganlab.plugins import blame
+from ganlab.training.interruption import Received
+from ganlab.training.time_limits import STOPPING_SECONDS, limit
+
+LIMIT = "GANLAB_EVALUATOR_SECONDS"
+# Evaluators may well take minutes. What takes longer is named, again after twice the time, and so on.
+_NOTICE_SECONDS = 600.0
+_LOOK_SECONDS = 0.2
+
+
+class OverdueError(Interruption):
+    """A plugin has not answered within its limit."""
+
+
+class Watch:
+    """Watches over the thread that trains, while it runs what may hang.
+
+    A signal raises an error there at once, and the limit as well. Where a plugin swallows that, or waits in compiled
+    code, this thread does what is left to do: it saves, and ends the process.
+    """
+
+    def __init__(self, received: Received, say: Callable[[str], None], *, alone: bool) -> None:
+        """Takes what it watches by.
+
+        Args:
+            received: The signals that came.
+            say: Told in a sentence of what has not answered for long.
+            alone: Whether a signal ends what runs; other processes that train with this one would wait for it.
+        """
+        self._received, self._say, self._alone = received, say, alone
+        self._limit = limit(LIMIT)
+
+    @contextlib.contextmanager
+    def over(self, leave: Callable[[str, str | None], None]) -> Iterator[None]:
+        """Inside, the present thread is watched.
+
+        Args:
+            leave: Saves the run from another thread, given a status and the name of the signal or None.
+
+        Raises:
+            OverdueError: A plugin has not answered within its limit.
+        """
+        thread, watched = threading.get_ident(), _Watched()
+        arguments = (watched, thread, leave)
+        watcher = threading.Thread(target=self._watch, args=arguments, name="ganlab-watch", daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            if not watched.leave():
+                watcher.join()  # which ends the process
+            self._received.let_be()
+
+    def _watch(self, watched: _Watched, thread: int, leave: Callable[[str, str | None], None]) -> None:
+        notice, asked_at, told_at = _NOTICE_SECONDS, None, None
+        while not watched.left.wait(_LOOK_SECONDS):
+            now, code = time.monotonic(), blame.running(thread)
+            asked = self._received.asked() if self._alone else None
+            asked_at = asked_at or (now if asked else None)
+            if code is None:  # ganlab's own, such as writing a picture
+                told_at = None
+                continue
+            seconds = now - code.since
+            hangs = f"{code.part} has not answered for {seconds:.0f} s in {code.method}"
+            if asked and asked_at is not None and now - asked_at >= STOPPING_SECONDS and watched.claim():
+                self._end(f"{hangs}, and heeds no {asked.name}", 128 + asked, leave, "interrupted", asked.name)
+            elif told_at is not None and now - told_at >= STOPPING_SECONDS and watched.claim():
+                self._end(f"{hangs}, and heeds no error", 1, leave, "failed", None)
+            elif told_at is None and seconds >= self._limit and thread == threading.main_thread().ident:
+                told_at = now
+                self._received.interrupt(OverdueError(f"{hangs}; the limit is {LIMIT}={self._limit:g}"))
+            elif seconds >= notice:
+                notice *= 2
+                self._say(f"{hangs}: training waits for it, for at most {self._limit:g} s ({LIMIT}).")
+
+    def _end(
+        self, what: str, code: int, leave: Callable[[str, str | None], None], status: str, name: str | None
+    ) -> NoReturn:
+        try:
+            self._say(f"{what}: saving and leaving without it.")
+            leave(status, name)
+        except BaseException as error:
+            code = 1
+            with contextlib.suppress(Exception):
+                self._say(f"The run could not be saved: {error}")
+        finally:
+            for stream in (sys.stdout, sys.stderr):
+                with contextlib.suppress(Exception):
+                    stream.flush()
+            os._exit(code)
+
+
+class _Watched:
+    """Which of two threads has the word: the one that is watched and has left, or the one that gave it up."""
+
+    def __init__(self) -> None:
+        self.left = threading.Event()
+        self._lock, self._claimed = threading.Lock(), False
+
+    def leave(self) -> bool:
+        """Whether the watched thread may proceed."""
+        with self._lock:
+            self.left.set()
+            return not self._claimed
+
+    def claim(self) -> bool:
+        """Whether the watching thread may act in its place."""
+        with self._lock:
+            self._claimed = not self.left.is_set()
+            return self._claimed

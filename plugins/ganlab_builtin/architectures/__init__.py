@@ -1,0 +1,15 @@
+"""First-party architectures, found as anybody's are: by the entry point of this package."""
+
+from __future__ import annotations
+
+import ganlab
+from ganlab_builtin.architectures.data_plus_noise import DataPlusNoise
+from ganlab_builtin.architectures.dcgan import DCGAN
+from ganlab_builtin.architectures.mlp import MLP
+from ganlab_builtin.architectures.resnet import ResNet
+
+
+@ganlab.hookimpl
+def ganlab_architectures() -> dict[str, type]:
+    """The architectures of this package."""
+    return {"data_plus_noise": DataPlusNoise, "dcgan": DCGAN, "mlp": MLP, "resnet": ResNet}

@@ -1,0 +1,83 @@
+"""A generator that learns nothing: real examples plus noise, to see what a critic makes of a known difference."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import ganlab
+from ganlab.lazy import keras
+from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.architectures.parts import check_whole
+
+if TYPE_CHECKING:
+    import tensorflow
+
+
+class DataPlusNoise(ganlab.Architecture):
+    """A fixed generator beside the critic of another architecture.
+
+    Figure 1a of Gulrajani et al., "Improved Training of Wasserstein GANs" (2017), shows critics trained so: the
+    generator's distribution is the data's plus Gaussian noise of unit variance. The critic alone is trained, to near
+    its optimum, and its level lines show what functions a constraint lets it become.
+
+    The generator holds `examples` of the dataset and picks one by the first of its latent numbers.
+    """
+
+    def __init__(
+        self,
+        *,
+        dataset: ganlab.Dataset,
+        critic: ganlab.Architecture,
+        std: float = 1.0,
+        examples: int = 65_536,
+        seed: int = 0,
+    ) -> None:
+        """Keeps the parts.
+
+        Args:
+            dataset: What the noise is added to, as a rule the experiment's.
+            critic: The architecture whose critic is trained.
+            std: The noise's standard deviation, in units of the data; the paper's 1.
+            examples: How many examples to pick from; of a smaller dataset all.
+            seed: Decides the examples of a synthetic dataset.
+
+        Raises:
+            ConfigError: A value is out of its range.
+        """
+        check_whole("data_plus_noise.examples", examples, 1)
+        check_whole("data_plus_noise.seed", seed, 0)
+        if not (math.isfinite(std) and std >= 0):
+            raise ganlab.ConfigError(f"architectures.data_plus_noise.std = {std!r} must be finite and at least 0.")
+        self.dataset, self._critic, self.std, self.examples, self.seed = dataset, critic, std, examples, seed
+        self.latent_dim = 1 + math.prod(dataset.sample_shape)
+
+    def generator(self, sample_shape: tuple[int, ...]) -> keras.Model:
+        """A model `(n, latent_dim) -> (n, *sample_shape)`, float32, without weights.
+
+        Raises:
+            IncompatibleError: The experiment's samples are not of the dataset's shape.
+        """
+        shape = tuple(self.dataset.sample_shape)
+        if tuple(sample_shape) != shape:
+            raise ganlab.IncompatibleError(
+                f"architectures.data_plus_noise adds noise to examples of shape {shape}, and the experiment's are of "
+                f"shape {tuple(sample_shape)}. Give architectures.data_plus_noise.dataset the experiment's dataset."
+            )
+        count = self.examples if self.dataset.size is None else min(self.examples, self.dataset.size)
+        table = np.asarray(self.dataset.examples(tf.range(count, dtype=tf.int64), self.seed), np.float32)
+
+        def pick(latent: tensorflow.Tensor) -> Any:
+            uniform = 0.5 * (1.0 + tf.math.erf(latent[:, 0] / math.sqrt(2.0)))  # the normal distribution's own CDF
+            chosen = tf.minimum(tf.cast(uniform * count, tf.int32), count - 1)
+            return tf.gather(table, chosen) + self.std * tf.reshape(latent[:, 1:], [-1, *shape])
+
+        latent = keras.Input((self.latent_dim,), name="latent")
+        fixed = keras.layers.Lambda(pick, output_shape=shape, dtype="float32", name="data_plus_noise")
+        return keras.Model(latent, fixed(latent), name="generator")
+
+    def critic(self, sample_shape: tuple[int, ...]) -> keras.Model:
+        """The other architecture's critic."""
+        return self._critic.critic(sample_shape)

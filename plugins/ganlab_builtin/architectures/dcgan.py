@@ -1,0 +1,138 @@
+"""Strided convolutions down to four pixels, and back up."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import ganlab
+from ganlab.lazy import keras
+from ganlab_builtin.architectures.parts import (
+    CRITIC_NORMALIZATIONS,
+    GENERATOR_NORMALIZATIONS,
+    check_choice,
+    check_rate,
+    check_whole,
+    drop,
+    normalize,
+    square_side,
+    to_pixels,
+    to_score,
+    unsupported,
+)
+
+_SMALLEST, _BASE, _WIDEST = 8, 4, 8
+
+
+class DCGAN(ganlab.Architecture):
+    """A convolutional generator and critic for square images of any side from 8.
+
+    Radford, Metz and Chintala, "Unsupervised Representation Learning with Deep Convolutional GANs" (2016). Feature maps
+    halve (rounding up) from the image's side to at most 4 and double back, odd sides by cutting a row and a column off:
+    28, 14, 7, 4 as in the MNIST networks of Gulrajani et al. (2017), which `generator_normalization = "none"` makes
+    exactly. Channels double as sides halve, from `channels` to eight times that. Weights start as in He et al. (2015),
+    so that any width and kernel keeps the size of signals; the first paper's fixed deviation of 0.02 fits one width.
+    """
+
+    def __init__(
+        self,
+        *,
+        latent_dim: int = 128,
+        channels: int = 64,
+        kernel_size: int = 5,
+        generator_normalization: Literal["batch", "layer", "none"] = "batch",
+        critic_normalization: Literal["none", "layer"] = "none",
+        dropout: float = 0.0,
+    ) -> None:
+        """Keeps the networks' measures.
+
+        Args:
+            latent_dim: The length of the generator's input.
+            channels: Channels of the largest feature maps, half the image's side.
+            kernel_size: Side of the kernels, at least 2. An even one covers each pixel equally often at stride 2.
+            generator_normalization: "batch" (over the global batch), "layer" (within each example) or "none".
+            critic_normalization: "none" or "layer". Batch normalization would couple examples.
+            dropout: The probability with which the critic drops each number of its feature maps in training.
+
+        Raises:
+            ConfigError: A value is out of its range.
+        """
+        check_whole("dcgan.latent_dim", latent_dim, 1)
+        check_whole("dcgan.channels", channels, 1)
+        check_whole("dcgan.kernel_size", kernel_size, 2)
+        check_choice("dcgan.generator_normalization", generator_normalization, GENERATOR_NORMALIZATIONS)
+        check_choice("dcgan.critic_normalization", critic_normalization, CRITIC_NORMALIZATIONS)
+        check_rate("dcgan.dropout", dropout)
+        self.latent_dim, self.channels, self.kernel_size = latent_dim, channels, kernel_size
+        self.generator_normalization, self.critic_normalization = generator_normalization, critic_normalization
+        self.dropout = dropout
+
+    def generator(self, sample_shape: tuple[int, ...]) -> keras.Model:
+        """A model `(n, latent_dim) -> (n, side, side, c)` in [-1, 1], float32.
+
+        Raises:
+            IncompatibleError: These are not square images of side 8 or more.
+        """
+        sides = _sides(sample_shape)[::-1]
+        widths = self._widths(len(sides) - 1)[::-1]
+        latent = keras.Input((self.latent_dim,), name="latent")
+        x = keras.layers.Dense(sides[0] ** 2 * widths[0], kernel_initializer="he_uniform", name="project")(latent)
+        x = keras.layers.Reshape((sides[0], sides[0], widths[0]), name="base")(x)
+        for i, side in enumerate(sides[1:], start=1):
+            x = normalize(x, self.generator_normalization, f"normalization_{i}")
+            x = keras.layers.ReLU(name=f"activation_{i}")(x)
+            last = side == sides[-1]
+            x = self._up(x, sample_shape[2] if last else widths[i], i, bias=last)
+            if side % 2:
+                x = keras.layers.Cropping2D(((0, 1), (0, 1)), name=f"crop_{i}")(x)
+        return keras.Model(latent, to_pixels(x), name="generator")
+
+    def critic(self, sample_shape: tuple[int, ...]) -> keras.Model:
+        """A model `(n, side, side, c) -> (n, 1)`, float32.
+
+        Raises:
+            IncompatibleError: These are not square images of side 8 or more.
+        """
+        sides = _sides(sample_shape)
+        x = sample = keras.Input(sample_shape, name="sample")
+        for i, width in enumerate(self._widths(len(sides) - 1), start=1):
+            x = keras.layers.Conv2D(
+                width,
+                self.kernel_size,
+                strides=2,
+                padding="same",
+                kernel_initializer="he_uniform",
+                name=f"convolution_{i}",
+            )(x)
+            if i > 1:
+                x = normalize(x, self.critic_normalization, f"normalization_{i}", critic=True)
+            x = keras.layers.LeakyReLU(negative_slope=0.2, name=f"activation_{i}")(x)
+            x = drop(x, self.dropout, f"dropout_{i}")
+        return keras.Model(sample, to_score(keras.layers.Flatten(name="flat")(x)), name="critic")
+
+    def _up(self, x: Any, width: int, i: int, *, bias: bool) -> Any:
+        # At stride 2 an output pixel sees a quarter of the kernel's taps: He's variance 2 / fan-in with that fan-in.
+        he = keras.initializers.VarianceScaling(scale=2.0 * 4, mode="fan_out", distribution="uniform")
+        # Batch normalization would take a bias out again, and leave it to drift by rounding.
+        return keras.layers.Conv2DTranspose(
+            width,
+            self.kernel_size,
+            strides=2,
+            padding="same",
+            use_bias=bias or self.generator_normalization != "batch",
+            kernel_initializer=he,
+            name=f"convolution_{i}",
+        )(x)
+
+    def _widths(self, count: int) -> list[int]:
+        return [self.channels * min(2**i, _WIDEST) for i in range(count)]
+
+
+def _sides(sample_shape: tuple[int, ...]) -> list[int]:
+    """The sides of feature maps, from the image's down to 3 or 4."""
+    rule = f"square images (side, side, channels) of side {_SMALLEST} or more"
+    sides = [square_side("dcgan", sample_shape, rule)]
+    if sides[0] < _SMALLEST:
+        raise unsupported("dcgan", sample_shape, rule)
+    while sides[-1] > _BASE:
+        sides.append((sides[-1] + 1) // 2)
+    return sides

@@ -1,0 +1,114 @@
+"""Fully connected networks, for points in the plane and anything else."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal
+
+import ganlab
+from ganlab.lazy import keras
+from ganlab_builtin.architectures.parts import check_choice, check_rate, check_whole, drop, to_score
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ACTIVATIONS = ("relu", "leaky_relu", "elu", "softplus", "tanh", "max_min", "full_sort")
+OUTPUTS = ("auto", "linear", "tanh")
+
+
+class MLP(ganlab.Architecture):
+    """A generator and a critic of equal fully connected layers, for samples of any shape.
+
+    The defaults are the toy networks of Gulrajani et al., "Improved Training of Wasserstein GANs" (2017),
+    2-512-512-512-2 and 2-512-512-512-1: uniform weights of He et al. (2015) before rectifiers, of Glorot and Bengio
+    (2010) elsewhere, and no normalization.
+
+    With the activation "max_min" or "full_sort", `ganlab.layers.GroupSort` of two and `ganlab.layers.FullSort`, and
+    constraints.bjorck the critic is 1-Lipschitz by construction (Anil, Lucas and Grosse, "Sorting out Lipschitz
+    function approximation", 2019).
+    """
+
+    def __init__(
+        self,
+        *,
+        latent_dim: int = 2,
+        depth: int = 3,
+        width: int = 512,
+        activation: Literal["relu", "leaky_relu", "elu", "softplus", "tanh", "max_min", "full_sort"] = "relu",
+        output: Literal["auto", "linear", "tanh"] = "auto",
+        dropout: float = 0.0,
+    ) -> None:
+        """Keeps the networks' measures.
+
+        Args:
+            latent_dim: The length of the generator's input.
+            depth: Hidden layers of each network.
+            width: Units of each hidden layer.
+            activation: What follows each hidden layer; the leaky slope is 0.2. "max_min" sorts pairs of units and
+                needs an even width, "full_sort" sorts all.
+            output: The generator's end: "linear", "tanh" for samples in [-1, 1], or "auto", tanh for images
+                `(height, width, channels)` and linear for the rest.
+            dropout: The probability with which the critic drops each hidden unit in training.
+
+        Raises:
+            ConfigError: A value is out of its range.
+        """
+        for name, value in (("latent_dim", latent_dim), ("depth", depth), ("width", width)):
+            check_whole(f"mlp.{name}", value, 1)
+        check_choice("mlp.activation", activation, ACTIVATIONS)
+        if activation == "max_min" and width % 2:
+            raise ganlab.ConfigError(
+                f'architectures.mlp.width = {width!r} must be even where activation = "max_min", which sorts pairs of '
+                'units. Add a unit, or take "full_sort".'
+            )
+        check_choice("mlp.output", output, OUTPUTS)
+        check_rate("mlp.dropout", dropout)
+        self.latent_dim, self.depth, self.width = latent_dim, depth, width
+        self.activation, self.output, self.dropout = activation, output, dropout
+
+    def generator(self, sample_shape: tuple[int, ...]) -> keras.Model:
+        """A model `(n, latent_dim) -> (n, *sample_shape)`, float32."""
+        size = _size(sample_shape)
+        end = self.output
+        if end == "auto":
+            end = "tanh" if len(sample_shape) == 3 else "linear"
+        latent = keras.Input((self.latent_dim,), name="latent")
+        # float32 whatever the precision: in bfloat16 points would lie on a grid of three digits.
+        x = keras.layers.Dense(size, activation=end, dtype="float32", name="output")(self._hidden(latent))
+        x = keras.layers.Reshape(sample_shape, dtype="float32", name="sample")(x)
+        return keras.Model(latent, x, name="generator")
+
+    def critic(self, sample_shape: tuple[int, ...]) -> keras.Model:
+        """A model `(n, *sample_shape) -> (n, 1)`, float32."""
+        _size(sample_shape)
+        sample = keras.Input(sample_shape, name="sample")
+        x = sample if len(sample_shape) == 1 else keras.layers.Flatten(name="flat")(sample)
+        return keras.Model(sample, to_score(self._hidden(x, self.dropout)), name="critic")
+
+    def _hidden(self, x: Any, dropout: float = 0.0) -> Any:
+        for i in range(1, self.depth + 1):
+            x = keras.layers.Dense(self.width, kernel_initializer=self._initializer(), name=f"hidden_{i}")(x)
+            x = self._activation_layer()(name=f"activation_{i}")(x)
+            x = drop(x, dropout, f"dropout_{i}")
+        return x
+
+    def _initializer(self) -> str:
+        return "he_uniform" if self.activation in ("relu", "leaky_relu") else "glorot_uniform"
+
+    def _activation_layer(self) -> Callable[..., Any]:
+        if self.activation == "leaky_relu":
+            return lambda name: keras.layers.LeakyReLU(negative_slope=0.2, name=name)
+        if self.activation == "max_min":
+            return lambda name: ganlab.layers.GroupSort(2, name=name)
+        if self.activation == "full_sort":
+            return lambda name: ganlab.layers.FullSort(name=name)
+        return lambda name: keras.layers.Activation(self.activation, name=name)
+
+
+def _size(sample_shape: tuple[int, ...]) -> int:
+    if not sample_shape or min(sample_shape) < 1:
+        raise ganlab.IncompatibleError(
+            f"architectures.mlp cannot make samples of shape {tuple(sample_shape)}: it needs at least one axis, and "
+            "every axis at least one long. Give the dataset's sample_shape as (d,) for d numbers."
+        )
+    return math.prod(sample_shape)

@@ -1,0 +1,54 @@
+"""First-party constraints, found as anybody's are: by the entry point of this package."""
+
+from __future__ import annotations
+
+import ganlab
+from ganlab_builtin.constraints.banach_penalty import BanachPenalty
+from ganlab_builtin.constraints.bjorck import Bjorck
+from ganlab_builtin.constraints.consistency import Consistency
+from ganlab_builtin.constraints.dragan import DRAGAN
+from ganlab_builtin.constraints.gradient_normalization import GradientNormalization
+from ganlab_builtin.constraints.gradient_penalty import GradientPenalty
+from ganlab_builtin.constraints.l2_regularization import L2Regularization
+from ganlab_builtin.constraints.layer_norm_clipping import LayerNormClipping
+from ganlab_builtin.constraints.lipschitz_penalty import LipschitzPenalty
+from ganlab_builtin.constraints.max_gradient_penalty import MaxGradientPenalty
+from ganlab_builtin.constraints.orthogonal_regularization import OrthogonalRegularization
+from ganlab_builtin.constraints.parseval import Parseval
+from ganlab_builtin.constraints.r1 import R1
+from ganlab_builtin.constraints.r2 import R2
+from ganlab_builtin.constraints.spectral_norm import SpectralNorm
+from ganlab_builtin.constraints.spectral_projection import SpectralProjection
+from ganlab_builtin.constraints.spectral_regularization import SpectralRegularization
+from ganlab_builtin.constraints.weight_clipping import WeightClipping
+from ganlab_builtin.constraints.weight_normalization import WeightNormalization
+from ganlab_builtin.constraints.wgan_div import WGANDiv
+from ganlab_builtin.constraints.zero_centered_penalty import ZeroCenteredPenalty
+
+
+@ganlab.hookimpl
+def ganlab_constraints() -> dict[str, type[ganlab.Constraint]]:
+    """The constraints of this package."""
+    return {
+        "weight_clipping": WeightClipping,
+        "gradient_penalty": GradientPenalty,
+        "lipschitz_penalty": LipschitzPenalty,
+        "dragan": DRAGAN,
+        "r1": R1,
+        "r2": R2,
+        "zero_centered_penalty": ZeroCenteredPenalty,
+        "max_gradient_penalty": MaxGradientPenalty,
+        "wgan_div": WGANDiv,
+        "consistency": Consistency,
+        "banach_penalty": BanachPenalty,
+        "gradient_normalization": GradientNormalization,
+        "spectral_norm": SpectralNorm,
+        "weight_normalization": WeightNormalization,
+        "bjorck": Bjorck,
+        "spectral_projection": SpectralProjection,
+        "parseval": Parseval,
+        "layer_norm_clipping": LayerNormClipping,
+        "spectral_regularization": SpectralRegularization,
+        "orthogonal_regularization": OrthogonalRegularization,
+        "l2_regularization": L2Regularization,
+    }

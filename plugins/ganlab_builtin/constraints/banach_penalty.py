@@ -1,0 +1,112 @@
+"""The gradient penalty in other norms than the Euclidean one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import ClassVar
+
+import ganlab
+from ganlab.functional import example_norm, input_gradient, interpolate
+from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.constraints.thresholds import FLAT, STEEP
+
+
+class BanachPenalty(ganlab.Constraint):
+    """Penalizes the critic's slope between real and fake examples, measured in the norm dual to the samples'.
+
+    Adler and Lunz, "Banach Wasserstein GAN" (2018). Where samples are as far apart as their difference's norm of order
+    `ord` says, slopes are norms of the dual order q, 1/ord + 1/q = 1. The paper minimizes
+    `(critic(fake) - critic(real)) / target + weight * (||grad critic(x)||_q / target - 1)^2` at points
+    `x = a * real + (1 - a) * fake`, a uniform in [0, 1) for each example. The loss is not a constraint's to scale, so
+    all of it is multiplied by the target here, which leaves its minimum where it is: the penalty is
+    `weight * target * (||grad critic(x)||_q / target - 1)^2`. The paper's small penalty on the scores is left out.
+
+    By the paper's rule `weight` is the mean norm of real examples of order `ord`, and `target` that of order q; both
+    are taken from each global batch unless they are set. Scores then differ by `target` times a distance:
+    `target = 1` makes a 1-Lipschitz critic.
+
+    Logs `slope`, the mean dual norm over the points where it is taken, and `target`.
+    """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "slope": (
+            "The mean dual norm of the critic's gradient at points between real and fake examples. Sound near "
+            "target: twice that is steep, below half of it flat."
+        ),
+        "target": (
+            "The slope that costs nothing: the parameter, or the mean dual norm of real examples where it is not set."
+        ),
+    }
+
+    def __init__(
+        self, *, ord: float = 2.0, weight: float | None = None, target: float | None = None, every: int = 1
+    ) -> None:
+        """Chooses the norm and the penalty.
+
+        Args:
+            ord: The order of the samples' norm, from 1 to inf; the paper's best is 10, which weighs outliers.
+            weight: The penalty's factor; None for the mean norm of real examples.
+            target: The slope that costs nothing; None for the mean dual norm of real examples.
+            every: The penalty is taken in every so many critic updates, times as much.
+
+        Raises:
+            ConfigError: `ord` or `every` is below 1, the weight negative, or the target not positive.
+        """
+        if not ord >= 1:
+            raise ganlab.ConfigError(f"constraints.banach_penalty.ord = {ord!r} must be at least 1.")
+        for name, value, least in (("weight", weight, 0), ("every", every, 1)):
+            if value is not None and not least <= value < math.inf:
+                raise ganlab.ConfigError(
+                    f"constraints.banach_penalty.{name} = {value!r} must be at least {least} and finite."
+                )
+        if target is not None and not 0 < target < math.inf:
+            raise ganlab.ConfigError(f"constraints.banach_penalty.target = {target!r} must be above 0 and finite.")
+        self.ord, self.weight, self.target, self.every = ord, weight, target, every
+
+    def initial_state(self, weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """Weight and target, which come from the data unless they are set."""
+        return {"weight": tf.constant(self.weight or 0.0), "target": tf.constant(self.target or 0.0)}
+
+    def advance(
+        self,
+        weights: Mapping[str, tf.Tensor],
+        state: Mapping[str, tf.Tensor],
+        batch: ganlab.Batch,
+        replica: ganlab.Replica,
+    ) -> dict[str, tf.Tensor]:
+        """The mean norms of this global batch, where they are asked for."""
+        after = dict(state)
+        if self.weight is None:
+            after["weight"] = replica.mean(tf.reduce_mean(example_norm(batch.real, self.ord)))
+        if self.target is None:
+            after["target"] = replica.mean(tf.reduce_mean(example_norm(batch.real, _dual(self.ord))))
+        return after
+
+    def penalty(
+        self, critic: ganlab.Critic, batch: ganlab.Batch, state: Mapping[str, tf.Tensor], replica: ganlab.Replica
+    ) -> tf.Tensor:
+        """The penalty of each example, at one point between its real and its fake half."""
+        points = interpolate(batch.real, batch.fake, replica.uniform([batch.real.shape[0]]))
+        slope = example_norm(input_gradient(critic, points)[0], _dual(self.ord))
+        replica.log("slope", slope)
+        replica.log("target", state["target"])
+        # As (slope - target)^2 / target: finite for data that are zero everywhere.
+        return state["weight"] * tf.square(slope - state["target"]) / tf.maximum(state["target"], 1e-12)
+
+    def diagnose(self, metrics: Mapping[str, float]) -> str | None:
+        """Warns of slopes at twice the target or more, or less than half of it."""
+        slope, target = metrics["slope"], metrics["target"]
+        if target == 0 or FLAT * target <= slope < STEEP * target:
+            return None
+        seen, remedy = ("steep", "larger") if slope > target else ("flat", "smaller")
+        return (
+            f"The critic's mean slope of order {_dual(self.ord):.3g} is {slope:.3g} where its target is {target:.3g}, "
+            f"{seen}. Try a {remedy} constraints.banach_penalty.weight."
+        )
+
+
+def _dual(ord: float) -> float:
+    if ord == 1:
+        return math.inf
+    return 1.0 if ord == math.inf else ord / (ord - 1.0)

@@ -1,0 +1,94 @@
+"""The gradient penalty around the data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import ClassVar
+
+import ganlab
+from ganlab.functional import slopes
+from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.constraints.thresholds import FLAT, STEEP
+
+
+class DRAGAN(ganlab.Constraint):
+    """Penalizes the critic's slope in a neighbourhood of the real examples for being other than `target`.
+
+    Kodali, Abernethy, Hays and Kira, "On convergence and stability of GANs" (2017), algorithm 1:
+    `weight * (||grad critic(x + d)|| - 1)^2` at real examples x with Gaussian noise d, independent in each coordinate.
+    The noise's deviation is `scale` times that of the data, as in the authors' code: here of all numbers of the global
+    batch, the same on every replica.
+
+    Logs `slope`, the mean over the points where it is taken, and `deviation`, the noise's.
+    """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "slope": (
+            "The mean norm of the critic's gradient near real examples, where the penalty is taken. Sound near "
+            "the target (1 by default): twice that is steep, and the penalty does not hold the critic; below half "
+            "of it the critic tells little."
+        ),
+        "deviation": (
+            "The standard deviation of the noise that is added to real examples: scale times that of the data."
+        ),
+    }
+
+    def __init__(self, *, weight: float = 10.0, target: float = 1.0, scale: float = 0.5, every: int = 1) -> None:
+        """Chooses the penalty.
+
+        Args:
+            weight: The penalty's factor; the paper's 10.
+            target: The slope that costs nothing; the paper's 1.
+            scale: The noise's standard deviation in units of the data's; 0.5 in the authors' code.
+            every: The penalty is taken in every so many critic updates, times as much.
+
+        Raises:
+            ConfigError: The weight, the target or the scale is negative, or `every` below 1.
+        """
+        for name, value, least in (
+            ("weight", weight, 0),
+            ("target", target, 0),
+            ("scale", scale, 0),
+            ("every", every, 1),
+        ):
+            if not least <= value < math.inf:
+                raise ganlab.ConfigError(f"constraints.dragan.{name} = {value!r} must be at least {least} and finite.")
+        self.weight, self.target, self.scale, self.every = weight, target, scale, every
+
+    def initial_state(self, weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """The data's standard deviation, not known yet."""
+        return {"deviation": tf.zeros([])}
+
+    def advance(
+        self,
+        weights: Mapping[str, tf.Tensor],
+        state: Mapping[str, tf.Tensor],
+        batch: ganlab.Batch,
+        replica: ganlab.Replica,
+    ) -> dict[str, tf.Tensor]:
+        """The standard deviation of this global batch."""
+        mean = replica.mean(tf.reduce_mean(batch.real))
+        variance = replica.mean(tf.reduce_mean(tf.square(batch.real - mean)))
+        return {"deviation": tf.sqrt(variance)}
+
+    def penalty(
+        self, critic: ganlab.Critic, batch: ganlab.Batch, state: Mapping[str, tf.Tensor], replica: ganlab.Replica
+    ) -> tf.Tensor:
+        """The penalty of each example, at one point near its real half."""
+        deviation = self.scale * state["deviation"]
+        slope = slopes(critic, batch.real + deviation * replica.normal(batch.real.shape))
+        replica.log("slope", slope)
+        replica.log("deviation", deviation)
+        return self.weight * tf.square(slope - self.target)
+
+    def diagnose(self, metrics: Mapping[str, float]) -> str | None:
+        """Warns of slopes at twice the target or more, or less than half of it."""
+        slope = metrics["slope"]
+        if self.target == 0 or FLAT * self.target <= slope < STEEP * self.target:
+            return None
+        seen, remedy = ("steep", "larger") if slope > self.target else ("flat", "smaller")
+        return (
+            f"The critic's mean slope near the data is {slope:.3g} where its target is {self.target:g}, {seen}. Try a "
+            f"{remedy} constraints.dragan.weight."
+        )

@@ -1,0 +1,73 @@
+"""The gradient penalty."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import ClassVar
+
+import ganlab
+from ganlab.functional import interpolate, slopes
+from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.constraints.thresholds import FLAT, STEEP
+
+
+class GradientPenalty(ganlab.Constraint):
+    """Penalizes the critic's slope at points between real and fake examples for being other than `target`.
+
+    Gulrajani, Ahmed, Arjovsky, Dumoulin and Courville, "Improved training of Wasserstein GANs" (2017), equation 3:
+    `weight * (||grad critic(x)|| - 1)^2` at `x = a * real + (1 - a) * fake`, a uniform in [0, 1) for each example.
+
+    Logs `slope`, the mean over the points where it is taken.
+    """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "slope": (
+            "The mean norm of the critic's gradient at points between real and fake examples, where the penalty "
+            "is taken. Sound near the target (1 by default): twice that is steep, and the penalty does not hold "
+            "the critic; below half of it the critic tells little. A larger weight brings it nearer."
+        ),
+    }
+
+    def __init__(self, *, weight: float = 10.0, target: float = 1.0, every: int = 1) -> None:
+        """Chooses the penalty.
+
+        Args:
+            weight: The penalty's factor; the paper's 10 for images, 0.1 for its toy data.
+            target: The slope that costs nothing.
+            every: The penalty is taken in every so many critic updates, times as much.
+
+        Raises:
+            ConfigError: The weight or the target is negative, or `every` below 1.
+        """
+        for name, value, least in (("weight", weight, 0), ("target", target, 0), ("every", every, 1)):
+            if not least <= value < math.inf:
+                raise ganlab.ConfigError(
+                    f"constraints.gradient_penalty.{name} = {value!r} must be at least {least} and finite."
+                )
+        self.weight, self.target, self.every = weight, target, every
+
+    def penalty(
+        self, critic: ganlab.Critic, batch: ganlab.Batch, state: Mapping[str, tf.Tensor], replica: ganlab.Replica
+    ) -> tf.Tensor:
+        """The penalty of each example, at one point between its real and its fake half."""
+        points = interpolate(batch.real, batch.fake, replica.uniform([batch.real.shape[0]]))
+        slope = slopes(critic, points)
+        replica.log("slope", slope)
+        return self.weight * tf.square(slope - self.target)
+
+    def diagnose(self, metrics: Mapping[str, float]) -> str | None:
+        """Warns of slopes at twice the target or more, or less than half of it."""
+        slope = metrics["slope"]
+        if self.target == 0:  # any slope is infinitely many times as steep
+            return None
+        if slope >= STEEP * self.target:
+            seen, remedy = "steep: the penalty does not hold the critic", "a larger constraints.gradient_penalty.weight"
+        elif slope < FLAT * self.target:
+            seen, remedy = (
+                "flat: the critic tells little",
+                "a smaller weight, more critic_steps or a larger learning rate",
+            )
+        else:
+            return None
+        return f"The critic's mean slope is {slope:.3g} where its target is {self.target:g}, {seen}. Try {remedy}."

@@ -1,0 +1,68 @@
+"""The one-sided gradient penalty."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import ClassVar
+
+import ganlab
+from ganlab.functional import interpolate, slopes
+from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.constraints.thresholds import STEEP
+
+
+class LipschitzPenalty(ganlab.Constraint):
+    """Penalizes slopes above `target` at points between real and fake examples, and none below.
+
+    Petzka, Fischer and Lukovnikov, "On the regularization of Wasserstein GANs" (2018), equation 8 (WGAN-LP):
+    `weight * max(0, ||grad critic(x)|| - 1)^2` at `x = a * real + (1 - a) * fake`, a uniform in [0, 1) for each
+    example. An optimal critic may be flatter than 1 between examples that no optimal plan couples.
+
+    Logs `slope`, the mean over the points where it is taken, and `exceeding`, the fraction of them above the target.
+    """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "slope": (
+            "The mean norm of the critic's gradient at points between real and fake examples, where the penalty "
+            "is taken. Sound up to the target, which is allowed; smaller costs nothing."
+        ),
+        "exceeding": "The fraction of these points where the slope is above the target.",
+    }
+
+    def __init__(self, *, weight: float = 10.0, target: float = 1.0, every: int = 1) -> None:
+        """Chooses the penalty.
+
+        Args:
+            weight: The penalty's factor.
+            target: The largest slope that costs nothing.
+            every: The penalty is taken in every so many critic updates, times as much.
+
+        Raises:
+            ConfigError: The weight or the target is negative, or `every` below 1.
+        """
+        for name, value, least in (("weight", weight, 0), ("target", target, 0), ("every", every, 1)):
+            if not least <= value < math.inf:
+                raise ganlab.ConfigError(
+                    f"constraints.lipschitz_penalty.{name} = {value!r} must be at least {least} and finite."
+                )
+        self.weight, self.target, self.every = weight, target, every
+
+    def penalty(
+        self, critic: ganlab.Critic, batch: ganlab.Batch, state: Mapping[str, tf.Tensor], replica: ganlab.Replica
+    ) -> tf.Tensor:
+        """The penalty of each example, at one point between its real and its fake half."""
+        points = interpolate(batch.real, batch.fake, replica.uniform([batch.real.shape[0]]))
+        slope = slopes(critic, points)
+        replica.log("slope", slope)
+        replica.log("exceeding", tf.cast(slope > self.target, tf.float32))
+        return self.weight * tf.square(tf.nn.relu(slope - self.target))
+
+    def diagnose(self, metrics: Mapping[str, float]) -> str | None:
+        """Warns of slopes at twice the target or more."""
+        if self.target == 0 or metrics["slope"] < STEEP * self.target:
+            return None
+        return (
+            f"The critic's mean slope is {metrics['slope']:.3g} where {self.target:g} is allowed, steep: the penalty "
+            "does not hold the critic. Try a larger constraints.lipschitz_penalty.weight."
+        )

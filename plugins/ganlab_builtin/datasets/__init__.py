@@ -1,0 +1,46 @@
+"""First-party datasets, found as anybody's are: by the entry point of this package."""
+
+from __future__ import annotations
+
+import ganlab
+from ganlab_builtin.datasets.arrays import Arrays
+from ganlab_builtin.datasets.digits import Digits
+from ganlab_builtin.datasets.image_folder import ImageFolder
+from ganlab_builtin.datasets.keras_images import KerasImages
+from ganlab_builtin.datasets.known_distances import TranslatedGaussians, TwoImages
+from ganlab_builtin.datasets.mixtures import GaussianGrid, GaussianMixture, GaussianRing
+from ganlab_builtin.datasets.swiss_roll import SwissRoll
+from ganlab_builtin.datasets.tfds_images import TfdsImages
+
+
+@ganlab.hookimpl
+def ganlab_datasets() -> dict[str, type[ganlab.Dataset]]:
+    """The datasets of this package."""
+    return {
+        "arrays": Arrays,
+        "digits": Digits,
+        "gaussian_grid": GaussianGrid,
+        "gaussian_ring": GaussianRing,
+        "image_folder": ImageFolder,
+        "keras": KerasImages,
+        "swiss_roll": SwissRoll,
+        "tfds": TfdsImages,
+        "translated_gaussians": TranslatedGaussians,
+        "two_images": TwoImages,
+    }
+
+
+__all__ = [
+    "Arrays",
+    "Digits",
+    "GaussianGrid",
+    "GaussianMixture",
+    "GaussianRing",
+    "ImageFolder",
+    "KerasImages",
+    "SwissRoll",
+    "TfdsImages",
+    "TranslatedGaussians",
+    "TwoImages",
+    "ganlab_datasets",
+]

@@ -1,0 +1,70 @@
+"""The handwritten digits that come with scikit-learn: real images with nothing to download."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import ganlab
+from ganlab import fingerprints
+from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.datasets.checks import refusal
+
+_SIZE = 1797
+
+
+class Digits(ganlab.Dataset):
+    """Handwritten digits of 8 x 8 pixels, 1797 of them, as they come with scikit-learn.
+
+    The test part of the UCI set "Optical Recognition of Handwritten Digits" (Alpaydin and Kaynak, 1998). Grey levels
+    0 to 16 become [-1, 1]. The images are read when first asked for.
+    """
+
+    sample_shape = (8, 8, 1)
+    classes = 10
+
+    def __init__(self, *, labels: Sequence[int] | None = None) -> None:
+        """Takes the digits with some labels.
+
+        Args:
+            labels: The classes to keep, of 0 to 9; None for all.
+
+        Raises:
+            ConfigError: There is no label, or one is not a digit.
+        """
+        if labels is not None:
+            whole = all(isinstance(label, int) and not isinstance(label, bool) for label in labels)
+            if not labels or not whole or not set(labels) <= set(range(10)):
+                raise refusal("digits", "labels", labels, "must be a list of digits 0 to 9, or None for all of them.")
+        self._kept = None if labels is None else tuple(labels)
+        # The whole set's size is known without the second that importing scikit-learn takes.
+        self.size = _SIZE if labels is None else len(self._images)
+
+    @functools.cached_property
+    def _images(self) -> np.ndarray:
+        levels, _ = self._rows
+        return (levels / 8.0 - 1.0).astype(np.float32).reshape(-1, *self.sample_shape)
+
+    @functools.cached_property
+    def _rows(self) -> tuple[np.ndarray, np.ndarray]:
+        from sklearn.datasets import load_digits
+
+        levels, labels = load_digits(return_X_y=True)
+        kept = np.isin(labels, range(10) if self._kept is None else self._kept)
+        return levels[kept], labels[kept].astype(np.int64)
+
+    def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
+        """The images with these numbers, `(n, 8, 8, 1)` float32, in scikit-learn's order; the seed plays no part."""
+        return tf.gather(self._images, numbers)
+
+    def labels(self, numbers: tf.Tensor) -> tf.Tensor:
+        """The digits that the images show, `(n,)` int64 of 0 to 9, whichever were kept."""
+        return tf.gather(self._rows[1], numbers)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Hashes of the images and of what they show."""
+        images, shown = fingerprints.of_array(self._images), fingerprints.of_array(self._rows[1])
+        return {"size": self.size, "rows": images, "labels": shown}

@@ -1,0 +1,144 @@
+"""A folder of pictures, decoded as they are needed."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+import ganlab
+from ganlab import fingerprints
+from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.datasets.broken_files import suspicious, undecodable
+from ganlab_builtin.datasets.checks import check_whole, refusal, whence
+from ganlab_builtin.datasets.pixels import from_bytes, square
+
+_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
+_PARALLEL = 16  # files in work at a time; more than this was no quicker
+
+
+class ImageFolder(ganlab.Dataset):
+    """Every PNG, JPEG, BMP and GIF file under a folder, cropped and resized to squares.
+
+    Files are found in subfolders too and numbered in the order of their relative paths; hidden ones are left out. Of
+    each the central square is taken and resized with antialiased bilinear interpolation, in [-1, 1]. A GIF gives its
+    first frame, transparency is dropped, and a camera's orientation tag (EXIF) is not applied.
+
+    Where every file lies in a subfolder and there are two of those or more, they are the classes, in the order of
+    their names.
+
+    Attributes:
+        skipped: How many files were left out because they cannot be decoded.
+    """
+
+    def __init__(self, *, path: str, size: int = 64, channels: int = 3, skip_broken: bool = False) -> None:
+        """Lists the files, and refuses a folder with one that was cut off.
+
+        Args:
+            path: The folder; a relative path is from the working directory.
+            size: The side of the images in pixels.
+            channels: 3 for colour, where grey files get three equal channels, or 1 for grey, where colours become
+                their luma (ITU-R BT.601).
+            skip_broken: Whether to leave out files that cannot be decoded, with a warning that says how many. Every
+                file is decoded for that before training. Otherwise the first and last bytes of each are looked at, and
+                a file that is broken inside stops the run that comes to it.
+
+        Raises:
+            ConfigError: There is no such folder, or no image in it; a file is broken and is not to be skipped; or
+                `size` or `channels` cannot be.
+        """
+        check_whole("image_folder", size=size)
+        if channels not in (1, 3):
+            raise refusal("image_folder", "channels", channels, "must be 1 (grey) or 3 (colour).")
+        root = Path(path).expanduser()
+        if not root.is_dir():
+            raise refusal(
+                "image_folder", "path", path, f"is not there: no folder {str(root.absolute())!r}.{whence(path)}"
+            )
+        found = sorted(file.relative_to(root).as_posix() for file in root.rglob("*") if _is_image(file, root))
+        if not found:
+            raise refusal("image_folder", "path", path, f"has no image: no {', '.join(_SUFFIXES)} file in or below it.")
+        # Names are bytes to the operating system, and need not be valid text.
+        self._root = os.fsencode(root) + b"/"
+        self.sample_shape = (size, size, channels)
+        broken = self._broken(found, every=skip_broken)
+        self.skipped = len(broken)
+        if broken:
+            told = f"{self.skipped} of {len(found)} files cannot be decoded: {_listed(broken)}."
+            if not skip_broken:
+                remedy = "Mend or remove them, or set datasets.image_folder.skip_broken = True."
+                raise refusal("image_folder", "path", path, f"has broken files: {told} {remedy}")
+            if self.skipped == len(found):
+                raise refusal("image_folder", "path", path, f"has no file to train on: {told}")
+            warnings.warn(f"datasets.image_folder.path = {path!r} without broken files: {told}", stacklevel=2)
+            found = [name for name in found if name not in broken]
+        self._names = [os.fsencode(name) for name in found]
+        self.size = len(found)
+        tops = [name.partition("/")[0] if "/" in name else "" for name in found]
+        places = {name: place for place, name in enumerate(sorted(set(tops)))}
+        self._labels = [places[top] for top in tops]
+        self.classes = len(places) if len(places) > 1 and all(tops) else None
+
+    def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
+        """The images with these numbers, `(n, size, size, channels)` float32; the seed plays no part.
+
+        Raises:
+            tf.errors.InvalidArgumentError: A file cannot be read or decoded; the message names it.
+        """
+        count = numbers.shape[0]
+        paths = tf.strings.join([self._root, tf.gather(tf.constant(self._names), numbers)])
+        # A decoding error does not know its file. So failed ones are left out, the positions of the others are kept,
+        # and a row for no file at the end makes sure that there is a batch where all failed.
+        read = tf.data.Dataset.from_tensor_slices(paths).enumerate()
+        read = read.map(lambda at, file: (at, self._image(file)), num_parallel_calls=_PARALLEL).ignore_errors()
+        end = tf.data.Dataset.from_tensors((tf.constant(-1, tf.int64), tf.zeros(self.sample_shape)))
+        positions, images = read.concatenate(end).batch(count + 1).get_single_element()
+        came = tf.reduce_any(tf.range(count, dtype=tf.int64)[:, None] == positions[None, :], axis=1)
+        failed = tf.boolean_mask(paths, ~came)
+        message = tf.strings.join(
+            [
+                "datasets.image_folder: cannot read or decode ",
+                tf.strings.reduce_join(failed[:3], separator=", "),
+                ". Each must be a whole PNG, JPEG, BMP or GIF file; mend it, take it out of the folder, or set "
+                "datasets.image_folder.skip_broken = True.",
+            ]
+        )
+        with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(came), [message])]):
+            return tf.ensure_shape(images[:count], (count, *self.sample_shape))
+
+    def labels(self, numbers: tf.Tensor) -> tf.Tensor:
+        """The places of the images' subfolders among their sorted names, `(n,)` int64."""
+        return tf.gather(tf.constant(self._labels, tf.int64), numbers)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """The files' names, and hashes of their sizes and of bytes of them (`ganlab.fingerprints.of_files`)."""
+        return fingerprints.of_files(self._root, self._names)
+
+    def _broken(self, names: list[str], *, every: bool) -> set[str]:
+        paths = {self._root + os.fsencode(name): name for name in names}
+        tried = [path for path in paths if every or suspicious(path)]
+        return {paths[path] for path in undecodable(tried, self._image)}
+
+    def _image(self, path: tf.Tensor) -> tf.Tensor:
+        size, _, channels = self.sample_shape
+        # With the file's own channels, because asking for others is an error for some formats (BMP).
+        pixels = tf.io.decode_image(tf.io.read_file(path), expand_animations=False)
+        pixels = tf.ensure_shape(pixels, (None, None, None))
+        grey = tf.shape(pixels)[-1] < 3  # grey, or grey and alpha
+        if channels == 3:
+            pixels = tf.cond(grey, lambda: tf.repeat(pixels[..., :1], 3, axis=-1), lambda: pixels[..., :3])
+        else:
+            pixels = tf.cond(grey, lambda: pixels[..., :1], lambda: tf.image.rgb_to_grayscale(pixels[..., :3]))
+        return tf.ensure_shape(square(from_bytes(pixels), size), self.sample_shape)
+
+
+def _listed(names: set[str]) -> str:
+    """The first few of them, `'a.png', 'b.png' and 7 more`."""
+    shown = ", ".join(repr(name) for name in sorted(names)[:3])
+    return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _is_image(file: Path, root: Path) -> bool:
+    hidden = any(part.startswith(".") for part in file.relative_to(root).parts)
+    return file.suffix.lower() in _SUFFIXES and not hidden and file.is_file()

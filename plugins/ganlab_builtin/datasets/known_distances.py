@@ -1,0 +1,112 @@
+"""Pairs of distributions whose Wasserstein-1 distance is known: what a critic's estimate can be held against."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import ganlab
+from ganlab import fingerprints, functional
+from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.datasets.checks import check_positive, check_whole, refusal
+
+
+class TwoImages(ganlab.Dataset):
+    """One image, a bright square on a dark ground; its counterpart is the dark ground alone.
+
+    Between two points the Wasserstein-1 distance is that of the points. The square's side is the whole part of
+    `side * sqrt(fraction)`; with the defaults it is 35 pixels, each 1 apart from the ground: `sqrt(35 * 35) = 35`, the
+    pair that the library deel-lip demonstrates its critics on (Serrurier et al., "Achieving robustness in
+    classification using optimal transport with hinge regularization", 2021).
+
+    Attributes:
+        wasserstein: The exact distance between the image and its counterpart.
+    """
+
+    def __init__(self, *, side: int = 64, fraction: float = 0.3, dark: float = 0.0, bright: float = 1.0) -> None:
+        """Draws the images.
+
+        Args:
+            side: Of the images, in pixels.
+            fraction: How much of the image's area the square covers, up to rounding.
+            dark: The value of the ground, in [-1, 1].
+            bright: The value of the square, in [-1, 1]; that of the ground gives the counterpart itself.
+
+        Raises:
+            ConfigError: A value is out of its range, or the square would have no pixel.
+        """
+        check_whole("two_images", side=side)
+        for name, value in (("dark", dark), ("bright", bright)):
+            if not -1.0 <= value <= 1.0:
+                raise refusal("two_images", name, value, "must lie in [-1, 1], as pixels do.")
+        if not 0.0 < fraction <= 1.0 or side * math.sqrt(fraction) < 1.0:
+            raise refusal("two_images", "fraction", fraction, "must be at most 1 and large enough for one pixel.")
+        square = int(side * math.sqrt(fraction))
+        start = (side - square) // 2
+        self._ground = np.full((side, side, 1), dark, np.float32)
+        self._image = self._ground.copy()
+        self._image[start : start + square, start : start + square] = bright
+        self.sample_shape = (side, side, 1)
+        self.wasserstein = square * abs(bright - dark)
+
+    def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
+        """The image with the square, as often as asked: `(n, side, side, 1)` float32."""
+        return tf.tile(self._image[None], [tf.shape(numbers)[0], 1, 1, 1])
+
+    def counterpart(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
+        """The ground alone, as often as asked: `(n, side, side, 1)` float32."""
+        return tf.tile(self._ground[None], [tf.shape(numbers)[0], 1, 1, 1])
+
+    def fingerprint(self) -> dict[str, Any]:
+        """A hash of the image."""
+        return {"image": fingerprints.of_array(self._image)}
+
+
+class TranslatedGaussians(ganlab.Dataset):
+    """A Gaussian; its counterpart is the same one centred at zero.
+
+    Translating a distribution by s costs |s| in Wasserstein-1 whatever the distribution: the map x -> x + s has that
+    cost, and the 1-Lipschitz function `<x, s> / |s|` attains it.
+
+    Attributes:
+        wasserstein: The exact distance from the counterpart, `distance`.
+    """
+
+    def __init__(self, *, dims: int = 2, distance: float = 3.0, std: float = 1.0) -> None:
+        """Places the Gaussian.
+
+        Args:
+            dims: The dimension of the space.
+            distance: How far from zero its mean lies, along the diagonal; 0 gives the counterpart itself.
+            std: Its standard deviation along each axis.
+
+        Raises:
+            ConfigError: A value is out of its range.
+        """
+        check_whole("translated_gaussians", dims=dims)
+        check_positive("translated_gaussians", std=std)
+        if not (math.isfinite(distance) and distance >= 0):
+            raise refusal("translated_gaussians", "distance", distance, "must be a finite number of at least 0.")
+        self._mean = np.full(dims, distance / math.sqrt(dims), np.float32)
+        self._std = std
+        self.sample_shape = (dims,)
+        self.wasserstein = float(distance)
+
+    def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
+        """The samples with these numbers, `(n, dims)` float32."""
+        return self._mean + self.counterpart(numbers, seed)
+
+    def counterpart(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
+        """The samples with these numbers of the Gaussian at zero, `(n, dims)` float32: those of `examples`, moved."""
+        return self._std * functional.example_normal(numbers, self.sample_shape[0], seed)
+
+    def exact_sample(self, n: int, seed: int) -> np.ndarray:
+        """Draws n samples with numpy, independently of `examples`: float32, `(n, dims)`."""
+        noise = np.random.default_rng(seed).standard_normal((n, *self.sample_shape))
+        return (self._mean + self._std * noise).astype(np.float32)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What the samples are drawn by: they are functions of it and of the seed."""
+        return {"shape": list(self.sample_shape), "distance": self.wasserstein, "std": self._std}

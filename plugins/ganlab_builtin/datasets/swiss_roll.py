@@ -1,0 +1,52 @@
+"""The swiss roll in the plane: one curved, unevenly dense sheet."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import ganlab
+from ganlab import functional
+from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.datasets.checks import check_positive
+
+
+class SwissRoll(ganlab.Dataset):
+    """The swiss roll of WGAN-GP (Gulrajani et al., 2017, figs. 1 and 2): scikit-learn's, its first and last axes.
+
+    With u uniform in [0, 1): t = 1.5 pi (1 + 2u), and the sample is ((t cos t, t sin t) + noise) / scale.
+    """
+
+    sample_shape = (2,)
+
+    def __init__(self, *, noise: float = 0.25, scale: float = 7.5) -> None:
+        """Sets the noise and the scale.
+
+        Args:
+            noise: The standard deviation of the Gaussian noise along each axis, before scaling.
+            scale: What samples are divided by.
+
+        Raises:
+            ConfigError: A value is not above zero.
+        """
+        check_positive("swiss_roll", noise=noise, scale=scale)
+        self._noise, self._scale = noise, scale
+
+    def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
+        """The samples with these numbers, `(n, 2)` float32."""
+        t = 1.5 * math.pi * (1.0 + 2.0 * functional.example_uniform(numbers, 1, seed, stream=0))
+        sheet = tf.concat([t * tf.cos(t), t * tf.sin(t)], axis=1)
+        return (sheet + self._noise * functional.example_normal(numbers, 2, seed, stream=1)) / self._scale
+
+    def exact_sample(self, n: int, seed: int) -> np.ndarray:
+        """Draws n samples with numpy, independently of `examples`: float32, `(n, 2)`."""
+        random = np.random.default_rng(seed)
+        t = 1.5 * np.pi * (1.0 + 2.0 * random.random(n))
+        sheet = np.stack([t * np.cos(t), t * np.sin(t)], axis=1)
+        return ((sheet + self._noise * random.standard_normal((n, 2))) / self._scale).astype(np.float32)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What the samples are drawn by: they are functions of it and of the seed."""
+        return {"noise": self._noise, "scale": self._scale}

@@ -1,0 +1,131 @@
+"""Images from TensorFlow Datasets, read by number."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Any
+
+import numpy as np
+
+import ganlab
+from ganlab.errors import nearest
+from ganlab.lazy import require
+from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.datasets.checks import check_whole, refusal
+from ganlab_builtin.datasets.pixels import from_bytes, gather, square
+
+# "huggingface:mnist", "kubric:movi_a"; in "mnist:3.0.1" it is the version that follows.
+_NAMESPACE = re.compile(r"[^/:]+:(?![\d*])")
+
+
+class TfdsImages(ganlab.Dataset):
+    """The images of a set in TensorFlow Datasets, through `tfds.data_source`, which reads any example by its number.
+
+    Needs `pip install 'ganlab[tfds]'`, and the set prepared in a format with random access (array_record), as
+    `tfds.data_source` prepares it. Images are bytes and become [-1, 1].
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        split: str = "train",
+        data_dir: str | None = None,
+        key: str = "image",
+        resize: int | None = None,
+        download: bool = False,
+    ) -> None:
+        """Opens the set and looks at its first example.
+
+        Args:
+            name: The set's name, with configuration and version if need be: `celeb_a`, `lsun/bedroom:3.1.0`.
+            split: A split in TensorFlow Datasets' words, such as `train` or `train[:90%]`.
+            data_dir: Where prepared sets lie; None for TensorFlow Datasets' own default.
+            key: The feature that is the image.
+            resize: The side in pixels that the central square of each image is resized to, by antialiased bilinear
+                interpolation; None leaves images as they are, which must then be of one shape.
+            download: Whether a set that is not there is downloaded and prepared, which can be many gigabytes.
+
+        Raises:
+            MissingDependencyError: TensorFlow Datasets is not installed, or the set is not prepared.
+            ConfigError: There is no such set, split or feature, the set is code from elsewhere, or the feature is no
+                image.
+        """
+        if resize is not None:
+            check_whole("tfds", resize=resize)
+        if _NAMESPACE.match(name):
+            rule = "names a set of a namespace, whose code would be downloaded and executed; use one of TensorFlow"
+            raise refusal("tfds", "name", name, f"{rule} Datasets' own.")
+        self._source = _open(name, split, data_dir, download)
+        if len(self._source) == 0:
+            raise refusal("tfds", "split", split, f"of {name!r} is empty; there must be an example.")
+        first = self._source[0]
+        if key not in first:
+            raise refusal(
+                "tfds", "key", key, f"must be a feature of {name!r}: {', '.join(first)}.{nearest(key, first)}"
+            )
+        shape, dtype = np.shape(first[key]), np.asarray(first[key]).dtype
+        if len(shape) != 3 or dtype != np.uint8:
+            raise refusal(
+                "tfds", "key", key, f"must be an image, (height, width, channels) of uint8; it is {shape} of {dtype}."
+            )
+        self._name, self._key, self._resize = name, key, resize
+        self.sample_shape = shape if resize is None else (resize, resize, shape[2])
+        self.size = len(self._source)
+
+    def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
+        """The images with these numbers, `(n, *sample_shape)` float32; the seed plays no part."""
+        if self._resize is None:
+            return from_bytes(gather(self._batch, numbers, (numbers.shape[0], *self.sample_shape), np.uint8))
+        return tf.map_fn(
+            functools.partial(self._resized, size=self._resize),
+            numbers,
+            fn_output_signature=tf.TensorSpec(self.sample_shape, tf.float32),
+        )
+
+    def _batch(self, numbers: np.ndarray) -> np.ndarray:
+        images = [self._image(number) for number in self._source.__getitems__(numbers.tolist())]
+        for image in images:
+            if image.shape != self.sample_shape:
+                raise ganlab.ConfigError(
+                    f"datasets.tfds.name = {self._name!r} has images of shapes {self.sample_shape} and {image.shape}; "
+                    "they must be of one shape. Set datasets.tfds.resize to a size in pixels."
+                )
+        return np.stack(images)
+
+    def _resized(self, number: tf.Tensor, size: int) -> tf.Tensor:
+        shape = (None, None, self.sample_shape[2])
+        image = gather(lambda n: self._image(self._source[int(n)]), number, shape, np.uint8)
+        return square(from_bytes(image), size)
+
+    def _image(self, example: dict[str, Any]) -> np.ndarray:
+        return np.asarray(example[self._key])
+
+
+def _open(name: str, split: str, data_dir: str | None, download: bool) -> Any:
+    tfds = require("tensorflow_datasets")
+    try:
+        return tfds.data_source(name, split=split, data_dir=data_dir, download=download)
+    # Not prepared at all, and prepared in a format without random access: it says both in several ways.
+    except (AssertionError, NotImplementedError) as error:
+        at = f", data_dir={data_dir!r}" if data_dir else ""
+        raise ganlab.MissingDependencyError(
+            f"datasets.tfds.name = {name!r} is not prepared for random access in {data_dir or 'the default data_dir'} "
+            f"({_first_line(error)}). Prepare it once with tensorflow_datasets.data_source({name!r}{at}), or set "
+            "datasets.tfds.download = True; a set that lies there in another format must be prepared in another "
+            "data_dir."
+        ) from error
+    # Unknown sets and splits, failed downloads, what a builder raises: all are about this name and split.
+    except Exception as error:
+        raise refusal(
+            "tfds",
+            "name",
+            name,
+            f"with split {split!r} cannot be opened: {type(error).__name__}: {_first_line(error)}.",
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    # TensorFlow Datasets lists every set that it knows below the first line.
+    return (str(error).strip() or "no reason given").split("\n")[0].rstrip(".:")

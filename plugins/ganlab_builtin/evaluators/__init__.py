@@ -1,0 +1,26 @@
+"""First-party evaluators, found as anybody's are: by the entry point of this package."""
+
+from __future__ import annotations
+
+import ganlab
+from ganlab_builtin.evaluators.classifying import ClassifierScore
+from ganlab_builtin.evaluators.frechet import FrechetDistance
+from ganlab_builtin.evaluators.kernel import KernelDistance
+from ganlab_builtin.evaluators.modes import ModeCoverage
+from ganlab_builtin.evaluators.neighbours import DensityCoverage, PrecisionRecall
+from ganlab_builtin.evaluators.transport import ExactW1, SlicedWasserstein
+
+
+@ganlab.hookimpl
+def ganlab_evaluators() -> dict[str, type[ganlab.Evaluator]]:
+    """The evaluators of this package."""
+    return {
+        "classifier_score": ClassifierScore,
+        "density_coverage": DensityCoverage,
+        "exact_w1": ExactW1,
+        "frechet_distance": FrechetDistance,
+        "kid": KernelDistance,
+        "mode_coverage": ModeCoverage,
+        "precision_recall": PrecisionRecall,
+        "sliced_wasserstein": SlicedWasserstein,
+    }

@@ -1,0 +1,85 @@
+"""What a classifier makes of samples: with an Inception network's classes, the inception score."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+import ganlab
+from ganlab_builtin.evaluators.comparing import OverFeatures, Sample, check_count, real_examples, real_numbers
+
+if TYPE_CHECKING:
+    from ganlab import Run
+
+
+class ClassifierScore(OverFeatures):
+    """How sure a classifier is of each sample, and how many classes all of them spread over.
+
+    Salimans et al., "Improved techniques for training GANs" (2016), section 4: `exp(mean over x of KL(p(y|x) || p(y)))`
+    with p(y) the mean over samples, between 1 and the number of classes. They call it inception score where the
+    classifier is Inception. It looks at no real example: what one class is drawn like does not count.
+    """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "score": (
+            "The exponential of the mean divergence of a sample's class probabilities from their mean: between 1 "
+            "and the number of classes, larger is better. Of Inception, the inception score."
+        ),
+        "real_score": "The score of as many real examples: what there is to reach.",
+    }
+
+    def __init__(self, *, features: ganlab.Features, samples: int = 5000, seed: int = 0) -> None:
+        """Keeps the classifier.
+
+        Args:
+            features: A feature network with class probabilities, such as `@features.classifier()`.
+            samples: How many examples of either kind; of a finite dataset half of it at most.
+            seed: Decides the noise that samples are drawn from, and the real examples.
+
+        Raises:
+            ConfigError: There would be fewer than two samples.
+        """
+        check_count("classifier_score.samples", samples, 2)
+        check_count("classifier_score.seed", seed, 0)
+        self.samples, self.seed = samples, seed
+        self.features: ganlab.Features = features
+
+    def evaluate(self, sample: Sample, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:
+        """The scores.
+
+        Args:
+            sample: `sample(n, seed)` draws n samples.
+            dataset: What the classifier is made ready for, and where real examples come from.
+            run: Not used.
+
+        Returns:
+            `score`, of generated examples, and `real_score`, of as many real ones: what there is to reach.
+
+        Raises:
+            IncompatibleError: The feature network knows no classes, or there are too few real examples.
+        """
+        self.features.prepare(dataset)
+        numbers, _ = real_numbers("classifier_score", dataset, samples=self.samples, seed=self.seed)
+        return {
+            "score": score(self._probabilities(sample(len(numbers), self.seed))),
+            "real_score": score(self._probabilities(real_examples(dataset, numbers, self.seed))),
+        }
+
+    def _probabilities(self, x: np.ndarray) -> np.ndarray:
+        found = self.features.probabilities(x)
+        if found is None:
+            raise ganlab.IncompatibleError(
+                f"evaluators.classifier_score needs class probabilities, and {type(self.features).__name__} gives none."
+                " Set evaluators.classifier_score.features = @features.classifier()."
+            )
+        return np.asarray(found, np.float64)
+
+
+def score(probabilities: np.ndarray) -> float:
+    """`exp(mean KL(p(y|x) || p(y)))` of rows `(n, classes)` that sum to 1; NaN where one is not finite."""
+    marginal = probabilities.mean(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # Where p(y|x) is 0, so is its part of the divergence; there p(y) may be 0 too.
+        parts = np.where(probabilities == 0.0, 0.0, probabilities * np.log(probabilities / marginal))
+    return float(np.exp(parts.sum(axis=1).mean()))

@@ -1,0 +1,116 @@
+"""The kernel distance between feature samples: unlike the Fréchet distance, without bias."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+import ganlab
+from ganlab_builtin.evaluators.comparing import OverFeatures, Sample, check_count, compared
+
+if TYPE_CHECKING:
+    from ganlab import Run
+
+_BLOCK = 1000
+
+# Between two samples of one distribution the estimate is zero on average; of features of usual sizes far below one.
+_APART = 1.0
+
+
+class KernelDistance(OverFeatures):
+    """The squared maximum mean discrepancy under a polynomial kernel, estimated without bias.
+
+    Binkowski, Sutherland, Arbel and Gretton, "Demystifying MMD GANs" (2018), section 4: `k(x, y) = (<x, y> / d + 1)^3`
+    over d features, which they call KID where features are those of Inception. Without bias means that it is zero on
+    average between samples of one distribution, so that a figure may be negative.
+    """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "distance": (
+            "The squared maximum mean discrepancy between features of samples and of real examples; smaller is "
+            "better, and it may be slightly negative. Comparable between runs with the same features alone: of an "
+            "untrained feature network it means nothing."
+        ),
+        "real_against_real": (
+            "The same measure between two disjoint samples of real examples: what a perfect generator would get. "
+            "About 0."
+        ),
+    }
+
+    def __init__(
+        self, *, samples: int = 5000, degree: int = 3, seed: int = 0, features: ganlab.Features | None = None
+    ) -> None:
+        """Keeps the measure's size.
+
+        Args:
+            samples: How many examples of either kind; of a finite dataset half of it at most.
+            degree: The kernel's degree.
+            seed: Decides the noise that samples are drawn from, and the real examples.
+            features: The space to measure in; None for pixels.
+
+        Raises:
+            ConfigError: A number is too small.
+        """
+        check_count("kid.samples", samples, 2)
+        check_count("kid.seed", seed, 0)
+        check_count("kid.degree", degree, 1)
+        self.samples, self.degree, self.seed, self.features = samples, degree, seed, features
+
+    def evaluate(self, sample: Sample, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:
+        """The distances.
+
+        Args:
+            sample: `sample(n, seed)` draws n samples.
+            dataset: Where real examples come from.
+            run: Not used.
+
+        Returns:
+            `distance`, of generated features from real ones, and `real_against_real`, between two real samples.
+
+        Raises:
+            IncompatibleError: There are too few real examples, or samples are of another shape.
+        """
+        drawn = compared("kid", sample, dataset, samples=self.samples, seed=self.seed, features=self.features)
+        return drawn.distances(lambda x, y: polynomial_mmd(x, y, self.degree))
+
+    def diagnose(self, figures: Mapping[str, float]) -> str | None:
+        """Complains of features that are untrained, or so large that even two real samples are far apart."""
+        said = super().diagnose(figures)
+        apart = abs(figures.get("real_against_real", 0.0))
+        if said is None and apart > _APART:
+            said = (
+                f"Two samples of real examples are {apart:.2g} apart, which should be about 0: these features have no "
+                "usable scale, as those of an untrained network. Figures over them are not comparable with others. Set "
+                "evaluators.kid.features to trained ones, such as @features.classifier()."
+            )
+        return said
+
+
+def polynomial_mmd(x: np.ndarray, y: np.ndarray, degree: int = 3) -> float:
+    """The unbiased estimate of MMD^2 (Gretton et al., "A kernel two-sample test", 2012, eq. 3).
+
+    Args:
+        x: `(n, d)`.
+        y: `(m, d)`.
+        degree: Of the kernel `(<x, y> / d + 1)^degree`.
+    """
+
+    def kernel(products: np.ndarray) -> np.ndarray:
+        base = products / x.shape[1] + 1.0
+        value = base.copy()
+        for _ in range(degree - 1):  # several times quicker than a power
+            value *= base
+        return value
+
+    def total(a: np.ndarray, b: np.ndarray) -> float:
+        # In blocks of rows, so that memory grows with the samples and not with their square.
+        starts = range(0, len(a), _BLOCK)
+        return sum(float(kernel(a[start : start + _BLOCK] @ b.T).sum()) for start in starts)
+
+    def among(a: np.ndarray) -> float:
+        diagonal = float(kernel(np.sum(a * a, axis=1)).sum())
+        return (total(a, a) - diagonal) / (len(a) * (len(a) - 1))
+
+    return among(x) + among(y) - 2.0 * total(x, y) / (len(x) * len(y))

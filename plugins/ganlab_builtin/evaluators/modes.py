@@ -1,0 +1,128 @@
+"""How many modes of a known mixture a generator finds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+import ganlab
+from ganlab_builtin.evaluators.comparing import check_count
+
+if TYPE_CHECKING:
+    from ganlab import Run
+
+# A divergence of log 2 is that of samples that are spread evenly over half of the modes.
+_HALF, _RARE = math.log(2.0), 0.1
+
+
+class ModeCoverage(ganlab.Evaluator):
+    """Counts the modes of a mixture of Gaussians that samples land near.
+
+    The protocol of Lin et al., "PacGAN: The power of two samples in generative adversarial networks" (2018): a sample
+    is of high quality if it lies within three standard deviations of its nearest mode. A perfect sampler of a mixture
+    in the plane reaches `1 - exp(-9/2)` = 98.9% high quality. For datasets with `modes`, `(k, d)`, and `std`.
+    """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "modes": "How many modes of the mixture have a sample of high quality. All of them is best.",
+        "high_quality": (
+            "The fraction of samples within three standard deviations of a mode: 0.989 is perfect in the plane."
+        ),
+        "reverse_kl": (
+            "How unevenly samples are spread over the modes, in nats: 0 is even, log 2 as if over half of the "
+            "modes, log k over one or none of k."
+        ),
+    }
+
+    def __init__(self, *, samples: int = 2500, sigmas: float = 3.0, seed: int = 0) -> None:
+        """Keeps the protocol.
+
+        Args:
+            samples: How many samples to draw.
+            sigmas: How far from a mode a sample of high quality may lie, in the mixture's standard deviations.
+            seed: Decides the noise that samples are drawn from.
+
+        Raises:
+            ConfigError: There would be no sample, or none near a mode.
+        """
+        check_count("mode_coverage.samples", samples, 1)
+        check_count("mode_coverage.seed", seed, 0)
+        if not (math.isfinite(sigmas) and sigmas > 0):
+            raise ganlab.ConfigError(f"evaluators.mode_coverage.sigmas = {sigmas!r} must be a finite number above 0.")
+        self.samples, self.sigmas, self.seed = samples, sigmas, seed
+
+    def evaluate(
+        self, sample: Callable[[int, int], np.ndarray], dataset: ganlab.Dataset, run: Run | None
+    ) -> dict[str, float]:
+        """The figures of one generator.
+
+        Args:
+            sample: `sample(n, seed)` draws n samples, `(n, d)`.
+            dataset: A mixture with `modes`, `(k, d)`, and `std`.
+            run: Not used.
+
+        Returns:
+            `modes`: how many modes have a sample of high quality. `high_quality`: the fraction of such samples.
+            `reverse_kl`: the Kullback-Leibler divergence, in nats, of the modes that samples of high quality landed in
+            from the uniform distribution over modes; its largest value, `log k`, where there is no such sample.
+
+        Raises:
+            IncompatibleError: The dataset has no known modes, or samples are not points of their space.
+        """
+        modes, std = _mixture(dataset)
+        points = np.asarray(sample(self.samples, self.seed), np.float64)
+        if points.ndim != 2 or points.shape[1] != modes.shape[1]:
+            raise ganlab.IncompatibleError(
+                f"evaluators.mode_coverage drew samples of shape {points.shape[1:]}; the modes of "
+                f"{type(dataset).__name__} are points of shape {modes.shape[1:]}. Both must be vectors of one length."
+            )
+        distances = np.linalg.norm(points[:, None, :] - modes[None, :, :], axis=2)
+        # A sample that is not finite has no distance and compares as False: it is of low quality.
+        high_quality = distances.min(axis=1) < self.sigmas * std
+        counts = np.bincount(distances.argmin(axis=1)[high_quality], minlength=len(modes))
+        return {
+            "modes": float(np.count_nonzero(counts)),
+            "high_quality": float(np.mean(high_quality)),
+            "reverse_kl": _divergence_from_uniform(counts),
+        }
+
+    def diagnose(self, figures: Mapping[str, float]) -> str | None:
+        """Complains of no mode found, of samples that miss the modes, and of modes that are as good as lost."""
+        if not figures["modes"]:
+            return (
+                "No sample is near any mode: the generator has learned nothing, or has lost it. See whether the "
+                "critic's loss grew or vanished, and docs/divergence.md."
+            )
+        if figures["high_quality"] < _RARE:
+            return (
+                f"{figures['high_quality']:.1%} of the samples are near a mode: the others are nowhere near the data. "
+                "Train longer, or see in critic/loss and the constraint's metrics whether the critic holds."
+            )
+        if figures["reverse_kl"] > _HALF:
+            return (
+                f"The samples are spread as if over {math.exp(-figures['reverse_kl']):.0%} of the modes: others are "
+                f"lost or rare (reverse_kl {figures['reverse_kl']:.2g}). Try a larger experiment.critic_steps or batch."
+            )
+        return None
+
+
+def _mixture(dataset: ganlab.Dataset) -> tuple[np.ndarray, float]:
+    modes, std = getattr(dataset, "modes", None), getattr(dataset, "std", None)
+    if modes is None or std is None:
+        missing = "modes" if modes is None else "std"
+        raise ganlab.IncompatibleError(
+            f"evaluators.mode_coverage cannot measure {type(dataset).__name__}, which has no {missing}: it needs "
+            "a mixture whose modes are known. Drop it from experiment.evaluators, or use a dataset with modes and std."
+        )
+    return np.asarray(modes, np.float64), float(std)
+
+
+def _divergence_from_uniform(counts: np.ndarray) -> float:
+    total = counts.sum()
+    if total == 0:
+        return math.log(len(counts))
+    present = counts[counts > 0] / total
+    return float(np.sum(present * np.log(present * len(counts))))

@@ -1,0 +1,181 @@
+"""A small classifier that is trained on the dataset's own labels: features that suit data that Inception never saw."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+import ganlab
+from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.features import network, storing, training
+
+_VERSION = 1  # of the network and its training: files of another are left alone
+_BLOCK = 500
+_LEARNED = 0.25  # of the way from guessing to no mistake
+
+
+class Classifier(ganlab.Features):
+    """A convolutional network that learns the dataset's classes; features are its last hidden layer.
+
+    It trains when it is first needed, under the strategy in use, and is then kept in a file. Every `hold_out`-th
+    example is not trained on; `held_out_accuracy` says how many of those it gets right. Batches, shifts and initial
+    weights follow from `seed` alone, so that 1, 2 or N replicas train the same network up to rounding.
+
+    Attributes:
+        held_out_accuracy: Of the network in use, or None before `prepare`.
+    """
+
+    def __init__(
+        self,
+        *,
+        updates: int = 500,
+        batch_size: int = 128,
+        learning_rate: float = 2e-3,
+        width: int = 32,
+        features: int = 64,
+        shift: int = 1,
+        hold_out: int = 5,
+        seed: int = 0,
+        cache: str | None = None,
+    ) -> None:
+        """Keeps how to train.
+
+        Args:
+            updates: Of the network: how long it trains.
+            batch_size: Examples of one update over all replicas (the global batch).
+            learning_rate: Adam's first rate, which falls to zero.
+            width: Channels of the first convolutions.
+            features: The length of feature vectors.
+            shift: How many pixels training images are moved by at most, at random; 0 for none.
+            hold_out: Every so many-th example, from number 0 on, is held out.
+            seed: Decides initial weights, batches and shifts.
+            cache: The folder of trained networks; None for `$GANLAB_CACHE/features` or `~/.cache/ganlab/features`.
+
+        Raises:
+            ConfigError: A value is out of its range.
+        """
+        least = {"updates": 1, "batch_size": 1, "width": 1, "features": 1, "shift": 0, "hold_out": 2, "seed": 0}
+        settings = training.Settings(updates, batch_size, learning_rate, width, features, shift, hold_out, seed)
+        for name, value in asdict(settings).items():
+            if name in least and (not isinstance(value, int) or isinstance(value, bool) or value < least[name]):
+                raise ganlab.ConfigError(
+                    f"features.classifier.{name} = {value!r} must be a whole number of at least {least[name]}."
+                )
+        if not (math.isfinite(learning_rate) and learning_rate > 0):
+            raise ganlab.ConfigError(
+                f"features.classifier.learning_rate = {learning_rate!r} must be a finite number above 0."
+            )
+        self._settings = settings
+        self._cache = cache
+        self.held_out_accuracy: float | None = None
+        self._dataset: ganlab.Dataset | None = None
+        self._model: Any = None
+
+    def prepare(self, dataset: ganlab.Dataset) -> None:
+        """Loads the network of this dataset, or trains it under the strategy in use and keeps it.
+
+        Raises:
+            IncompatibleError: The dataset has no labels or no end, is not of images, or is too small.
+            ConfigError: The cache cannot be written.
+        """
+        if dataset is self._dataset:
+            return
+        settings = self._settings
+        _check(dataset, settings.hold_out)
+        assert dataset.classes is not None
+        measures = {"width": settings.width, "features": settings.features, "seed": settings.seed}
+        with tf.distribute.get_strategy().scope():
+            model = network.build(tuple(dataset.sample_shape), dataset.classes, **measures)
+        path = storing.path(self._cache, "classifier", dataset, {"version": _VERSION, **asdict(settings)})
+        found = storing.load(path)
+        if found is not None and [a.shape for a in found.arrays] == [tuple(v.shape) for v in model.weights]:
+            model.set_weights(found.arrays)
+            accuracy = float(found.facts["held_out_accuracy"])
+            source = f"read from {path}"
+        else:
+            storing.check(path)  # before a minute of training, not after
+            training_set, _ = training.split(dataset.size or 0, settings.hold_out)
+            _say(
+                f"training a classifier of {dataset.classes} classes on {len(training_set):,} images, "
+                f"{settings.updates} updates. This is done once: it is kept in {path}"
+            )
+            began = time.monotonic()
+            training.train(model, dataset, settings, lambda done: _say(_progress(done, settings.updates, began)))
+            accuracy = training.accuracy(model, dataset, settings.hold_out)
+            source = f"trained in {time.monotonic() - began:.0f} s"
+            storing.save(path, model.get_weights(), {"held_out_accuracy": accuracy, **asdict(settings)})
+        _, held_out = training.split(dataset.size or 0, settings.hold_out)
+        _say(f"{source}; accuracy {accuracy:.1%} on {len(held_out):,} images that it was not trained on")
+        self._dataset, self._model, self.held_out_accuracy = dataset, model, accuracy
+        self._run = tf.function(lambda x: model(x, training=False), autograph=False, reduce_retracing=True)
+
+    def embed(self, x: np.ndarray) -> np.ndarray:
+        """The last hidden layer, `(n, features)` float32."""
+        return self._outputs(x)[0]
+
+    def probabilities(self, x: np.ndarray) -> np.ndarray:
+        """The class probabilities, `(n, classes)` float32."""
+        return np.asarray(tf.nn.softmax(self._outputs(x)[1]))
+
+    def diagnose(self) -> str | None:
+        """Complains of a network that knows its classes hardly better than by guessing."""
+        if self._dataset is None or self.held_out_accuracy is None:
+            return None
+        guessing = 1.0 / (self._dataset.classes or 1)
+        if self.held_out_accuracy >= guessing + _LEARNED * (1.0 - guessing):
+            return None
+        return (
+            f"features.classifier is as good as untrained: {self.held_out_accuracy:.0%} of its held-out examples are "
+            f"right, where guessing gets {guessing:.0%}. Distances between its features mean nothing, and are not "
+            f"comparable with those of another network. Raise features.classifier.updates = {self._settings.updates}."
+        )
+
+    def measure_accuracy(self) -> float:
+        """Tests the network again, under the strategy that it was made ready under; as `held_out_accuracy`."""
+        self._check_prepared()
+        assert self._dataset is not None
+        return training.accuracy(self._model, self._dataset, self._settings.hold_out)
+
+    def _outputs(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        self._check_prepared()
+        x = np.asarray(x, np.float32)
+        parts = [self._run(x[start : start + _BLOCK]) for start in range(0, len(x), _BLOCK)]
+        features, logits = zip(*parts, strict=True)
+        return np.concatenate(features), np.concatenate(logits)
+
+    def _check_prepared(self) -> None:
+        if self._model is None:
+            raise ganlab.ContractError("features.classifier has no network yet: call prepare(dataset) first.")
+
+
+def _say(what: str) -> None:
+    """A line on the screen, beside the output, where training is waited for."""
+    print(f"features.classifier: {what}.", file=sys.stderr, flush=True)
+
+
+def _progress(done: int, updates: int, began: float) -> str:
+    left = (time.monotonic() - began) * (updates - done) / done
+    return f"update {done} of {updates}, about {left:.0f} s left"
+
+
+def _check(dataset: ganlab.Dataset, hold_out: int) -> None:
+    name = type(dataset).__name__
+    rule = ""
+    if dataset.classes is None:
+        rule = "has no labels"
+    elif dataset.size is None:
+        rule = "never ends, so that no example can be held out"
+    elif len(dataset.sample_shape) != 3:
+        rule = f"has examples of shape {tuple(dataset.sample_shape)} and not images"
+    elif dataset.size <= hold_out:
+        rule = f"has {dataset.size} examples, of which every {hold_out}th is held out"
+    if rule:
+        raise ganlab.IncompatibleError(
+            f"features.classifier cannot learn {name}, which {rule}. Use a finite set of images with labels, or "
+            "@features.pixels()."
+        )

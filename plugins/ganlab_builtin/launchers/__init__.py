@@ -1,0 +1,16 @@
+"""First-party launchers of a sweep's trials, found as anybody's are: by the entry point of this package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import ganlab
+from ganlab_builtin.launchers.local import Local
+from ganlab_builtin.launchers.on_ray import OnRay
+from ganlab_builtin.launchers.slurm import Submitit
+
+
+@ganlab.hookimpl
+def ganlab_launchers() -> dict[str, Callable[..., ganlab.Launcher]]:
+    """The launchers of this package."""
+    return {"local": Local, "ray": OnRay, "submitit": Submitit}

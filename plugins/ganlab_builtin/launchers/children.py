@@ -1,0 +1,90 @@
+"""A command as a child process of whoever starts it: of a sweep, of a job in a cluster's queue, of an actor."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import ganlab
+from ganlab_builtin.launchers import guard
+
+CANNOT_START = guard.CANNOT_START
+
+
+class Child:
+    """One command, started when this is made; it ends when its parent dies, or soon after it was asked to.
+
+    It is in a session of its own: Ctrl-C at a terminal is for the parent, which decides what its children do.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        folder: Path,
+        log: Path,
+        grace_seconds: float,
+    ) -> None:
+        """Starts it.
+
+        Args:
+            command: Its words.
+            environment: All of its environment.
+            folder: The working directory.
+            log: The file that its output and errors are added to.
+            grace_seconds: From SIGTERM, which asks it to save and end, to SIGKILL for it and all of its process group.
+
+        Raises:
+            OSError: The folder or the log cannot be used.
+        """
+        guarded = [sys.executable, "-I", "-S", guard.__file__, str(os.getpid()), str(grace_seconds), *command]
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                guarded,
+                env=dict(environment),
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+
+    def poll(self) -> int | None:
+        """Its exit status, 128 and the signal's number where one ended it, or None while it runs."""
+        return _as_shells_count(self._process.poll())
+
+    def wait(self, seconds: float) -> int | None:
+        """Waits for its end, but no longer than this; as `poll` then."""
+        try:
+            return _as_shells_count(self._process.wait(seconds))
+        except subprocess.TimeoutExpired:
+            return None
+
+    def stop(self) -> None:
+        """Sends it SIGTERM, and SIGKILL when its grace is over. One that has ended is left alone."""
+        self._process.terminate()
+
+    def kill(self) -> None:
+        """Kills it at once, with its process group."""
+        self._process.send_signal(signal.SIGUSR1)
+
+
+def check_grace(launcher: str, seconds: float) -> float:
+    """A grace as a launcher was given it.
+
+    Raises:
+        ConfigError: It is not a number of at least 0.
+    """
+    if not 0 <= seconds < math.inf:
+        raise ganlab.ConfigError(f"launchers.{launcher}.grace_seconds = {seconds!r} must be 0 or more.")
+    return float(seconds)
+
+
+def _as_shells_count(status: int | None) -> int | None:
+    return 128 - status if status is not None and status < 0 else status

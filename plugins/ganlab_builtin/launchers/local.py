@@ -1,0 +1,61 @@
+"""Trials as child processes of the sweep."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import ganlab
+from ganlab_builtin.launchers.children import Child, check_grace
+
+
+class Local(ganlab.Launcher):
+    """Starts each trial as a process on this machine, at once.
+
+    Trials are in sessions of their own, so that Ctrl-C at the terminal is for the sweep, which then asks them to save.
+    A trial whose sweep dies is asked to save as well, by SIGTERM. One that heeds no signal is killed after its grace.
+    """
+
+    def __init__(self, *, grace_seconds: float = 60.0) -> None:
+        """Takes how long to wait for a trial that was asked to end.
+
+        Args:
+            grace_seconds: From SIGTERM to SIGKILL, for the trial and the processes that it started.
+
+        Raises:
+            ConfigError: It is below 0.
+        """
+        self.grace_seconds = check_grace("local", grace_seconds)
+
+    def start(self, command: Sequence[str], *, environment: Mapping[str, str], folder: Path, log: Path) -> ganlab.Job:
+        """Starts one command.
+
+        Raises:
+            ganlab.RunError: The folder or the log cannot be used.
+        """
+        try:
+            child = Child(
+                command,
+                environment={**os.environ, **environment},
+                folder=folder,
+                log=log,
+                grace_seconds=self.grace_seconds,
+            )
+        except OSError as error:
+            raise ganlab.RunError(f"No process can be started in {folder} with the log {log}: {error}.") from error
+        return _Process(child)
+
+
+class _Process(ganlab.Job):
+    def __init__(self, child: Child) -> None:
+        self._child = child
+
+    def poll(self) -> int | None:
+        return self._child.poll()
+
+    def stop(self) -> None:
+        self._child.stop()
+
+    def kill(self) -> None:
+        self._child.kill()

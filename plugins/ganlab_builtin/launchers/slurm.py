@@ -1,0 +1,250 @@
+"""Trials in the queue of a Slurm cluster, through submitit."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+import secrets
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import ganlab
+from ganlab.lazy import require
+from ganlab_builtin.launchers.children import check_grace
+from ganlab_builtin.launchers.slurm_job import STOP, leave_word, run_in_job
+
+# How often a job hears from its sweep, and how often Slurm is asked about one that is about to leave.
+_BEAT_SECONDS, _FORCE_SECONDS = 10.0, 5.0
+
+# Shared folders may show a result later than Slurm shows the job's end.
+_LAG_SECONDS = 15.0
+
+# Slurm answers at once, or is down.
+_CANCEL_SECONDS = 10.0
+
+# The local executor knows no "without limit".
+_YEAR_MINUTES = 60 * 24 * 365
+
+# Exit statuses of jobs that ended without a result, by Slurm's and the local executor's words; others have not ended.
+_KILLED, _TERMINATED, _TIMED_OUT = 137, 143, 124
+_ENDED = {
+    "COMPLETED": 1,
+    "FINISHED": 1,
+    "FAILED": 1,
+    "LAUNCH_FAILED": 1,
+    "RECONFIG_FAIL": 1,
+    "INTERRUPTED": _TERMINATED,
+    "CANCELLED": _TERMINATED,
+    "PREEMPTED": _TERMINATED,
+    "TIMEOUT": _TIMED_OUT,
+    "DEADLINE": _TIMED_OUT,
+    "OUT_OF_MEMORY": _KILLED,
+    "NODE_FAIL": _KILLED,
+    "BOOT_FAIL": _KILLED,
+}
+
+
+class Submitit(ganlab.Launcher):
+    """Every trial a job in Slurm's queue, by submitit; without a cluster, submitit's stand-in on this machine.
+
+    Needs `pip install 'ganlab[slurm]'`, a folder for the sweep that the nodes see too, and Slurm's accounting
+    (`sacct`), which tells of jobs that ended without a word. Jobs are not requeued: the sweep decides what is started
+    again. What submitit writes lies in `submitit/` beside the logs.
+    """
+
+    def __init__(
+        self,
+        *,
+        cluster: Literal["slurm", "local"] | None = None,
+        partition: str | None = None,
+        time_minutes: int | None = None,
+        mem_gb: float | None = None,
+        cpus_per_task: int | None = None,
+        gpus_per_node: int = 0,
+        nodes: int = 1,
+        save_seconds: int = 120,
+        orphan_seconds: int = 120,
+        grace_seconds: float = 60.0,
+        slurm: dict[str, Any] | None = None,
+    ) -> None:
+        """Takes what to ask of Slurm for each trial.
+
+        Args:
+            cluster: "slurm", "local" for processes on this machine, or None for Slurm where there is one.
+            partition: Slurm's partition; None for the cluster's default, as with all that follows.
+            time_minutes: The longest that a trial may take.
+            mem_gb: Memory of each node, in GB.
+            cpus_per_task: Cores of each node.
+            gpus_per_node: GPUs of each node. Without Slurm, 0 hides those of this machine.
+            nodes: On how many nodes a trial trains, for `strategies.multi_worker`, whose TF_CONFIG is set.
+            save_seconds: How long before the time limit a trial is told to save and end.
+            orphan_seconds: How long a trial goes on when it hears no more from its sweep, before it saves and ends.
+            grace_seconds: From SIGTERM, by which a trial is asked to save and end, to SIGKILL.
+            slurm: Further options of `sbatch`: `{"qos": "low", "exclusive": True}`.
+
+        Raises:
+            MissingDependencyError: submitit is not installed.
+            ConfigError: A value is wrong, or there is no Slurm here.
+        """
+        self._submitit = require("submitit")
+        logging.getLogger("submitit").setLevel(logging.ERROR)  # it greets on standard output
+        for name, value in (("time_minutes", time_minutes), ("mem_gb", mem_gb), ("cpus_per_task", cpus_per_task)):
+            if value is not None and not 0 < value < math.inf:
+                raise _refusal(name, value, "must be above 0, or None for the cluster's default.")
+        for name, value in (("nodes", nodes), ("save_seconds", save_seconds), ("orphan_seconds", orphan_seconds)):
+            if value < 1:
+                raise _refusal(name, value, "must be at least 1.")
+        if gpus_per_node < 0:
+            raise _refusal("gpus_per_node", gpus_per_node, "must be 0 or more.")
+        there = self._submitit.SlurmExecutor.affinity() > 0
+        if cluster == "slurm" and not there:
+            raise _refusal("cluster", cluster, "needs srun on PATH: start the sweep on a node of the cluster.")
+        self._slurm = there if cluster is None else cluster == "slurm"
+        if nodes > 1 and not self._slurm:
+            raise _refusal("nodes", nodes, "must be 1 without Slurm, on this machine.")
+        self._orphan_seconds, self.grace_seconds = orphan_seconds, check_grace("submitit", grace_seconds)
+        if self._slurm:
+            self._parameters: dict[str, Any] = {
+                "nodes": nodes,
+                "gpus_per_node": gpus_per_node or None,
+                "partition": partition,
+                "time": time_minutes,
+                "mem": None if mem_gb is None else f"{round(mem_gb * 1024)}MB",
+                "cpus_per_task": cpus_per_task,
+                "signal_delay_s": save_seconds,
+                "ntasks_per_node": 1,
+                # A job that Slurm requeued would begin its command a second time.
+                "additional_parameters": {"no-requeue": True, **(slurm or {})},
+            }
+        else:
+            limit = time_minutes or _YEAR_MINUTES
+            self._parameters = {"timeout_min": limit, "signal_delay_s": save_seconds, "gpus_per_node": gpus_per_node}
+
+    def start(self, command: Sequence[str], *, environment: Mapping[str, str], folder: Path, log: Path) -> ganlab.Job:
+        """Puts one command in the queue.
+
+        Args:
+            command: Its words.
+            environment: What to set beside the variables that are there.
+            folder: The working directory.
+            log: The file that its output and errors are added to.
+
+        Raises:
+            ConfigError: Slurm does not take it.
+        """
+        # A folder of its own: the local executor's job numbers are process numbers, which come again.
+        own = log.absolute().parent / "submitit" / f"{log.stem}-{secrets.token_hex(4)}"
+        own.mkdir(parents=True)
+        leave_word(own, "0")
+        words, variables, limits = list(command), dict(environment), (self._orphan_seconds, self.grace_seconds)
+        arguments = (words, variables, folder.absolute(), log.absolute(), own, *limits)
+        kind = self._submitit.SlurmExecutor if self._slurm else self._submitit.LocalExecutor
+        try:
+            executor = kind(folder=own)
+            executor.update_parameters(**self._parameters, **({"job_name": log.stem} if self._slurm else {}))
+            with _interrupts_held():
+                job = executor.submit(run_in_job, *arguments)
+        except (RuntimeError, OSError) as error:
+            raise ganlab.ConfigError(f"Slurm takes no job from launchers.submitit: {_told(error)}") from error
+        return _SubmititJob(job, own=own, log=log, slurm=self._slurm)
+
+
+class _SubmititJob(ganlab.Job):
+    def __init__(self, job: Any, *, own: Path, log: Path, slurm: bool) -> None:
+        self._job, self._own, self._log, self._slurm = job, own, log, slurm
+        self._status: int | None = None
+        self._stopped = False
+        self._beats = 0
+        self._beaten_at = self._asked_at = time.monotonic()
+        self._ended_at: float | None = None
+
+    def poll(self) -> int | None:
+        if self._status is None:
+            self._beat()
+            self._status = self._ended()
+        return self._status
+
+    def stop(self) -> None:
+        if self._status is None and not self._stopped:
+            self._stopped = True
+            leave_word(self._own, STOP)
+            if self._slurm:  # one that waits will never read it
+                self._cancel("--state=PENDING")
+
+    def kill(self) -> None:
+        if self._status is not None:
+            return
+        self._stopped = True
+        if self._slurm:
+            self._cancel()
+        else:
+            with contextlib.suppress(OSError):
+                self._job.cancel()
+
+    def _cancel(self, *options: str) -> None:
+        command = ["scancel", *options, str(self._job.job_id)]
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_CANCEL_SECONDS)
+
+    def _beat(self) -> None:
+        now = time.monotonic()
+        if not self._stopped and now - self._beaten_at >= _BEAT_SECONDS:
+            self._beaten_at, self._beats = now, self._beats + 1
+            leave_word(self._own, str(self._beats))
+
+    def _ended(self) -> int | None:
+        state = self._state()  # before looking for results: what has ended by now has written its own
+        tasks = [self._job.task(number) for number in range(self._job.num_tasks)]
+        if all(task.paths.result_pickle.exists() for task in tasks):
+            return max((self._result(task) for task in tasks), default=1)
+        if state not in _ENDED:
+            return None
+        now = time.monotonic()
+        self._ended_at = self._ended_at or now
+        if self._slurm and state == "COMPLETED" and now - self._ended_at < _LAG_SECONDS:
+            return None
+        self._say(f"The job {self._job.job_id} ended without a result: {state}. More may be in {self._own}.")
+        return _ENDED[state]
+
+    def _state(self) -> str:
+        # Slurm is asked seldom, for its sake, but for a job that is about to leave.
+        if self._stopped and time.monotonic() - self._asked_at >= _FORCE_SECONDS:
+            self._asked_at = time.monotonic()
+            self._job.get_info(mode="force")
+        return str(self._job.state).partition(" ")[0].upper()
+
+    def _result(self, task: Any) -> int:
+        try:
+            return int(task.result())
+        except Exception as error:
+            self._say(f"The job {self._job.job_id} could not run its command: {error}")
+            return 1
+
+    def _say(self, sentence: str) -> None:
+        with self._log.open("a", encoding="utf-8") as file:
+            file.write(sentence + "\n")
+
+
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Processes started inside never see Ctrl-C, at which submitit's local executor would kill its tasks at once."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _told(error: Exception) -> str:
+    """The last line of what sbatch said."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__
+
+
+def _refusal(parameter: str, value: Any, rule: str) -> ganlab.ConfigError:
+    return ganlab.ConfigError(f"launchers.submitit.{parameter} = {value!r} {rule}")

@@ -1,0 +1,16 @@
+"""First-party searches over a sweep's settings, found as anybody's are: by the entry point of this package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import ganlab
+from ganlab_builtin.searches.grid import Grid
+from ganlab_builtin.searches.random_search import Random
+from ganlab_builtin.searches.tpe import Optuna
+
+
+@ganlab.hookimpl
+def ganlab_searches() -> dict[str, Callable[..., ganlab.Search]]:
+    """The searches of this package."""
+    return {"grid": Grid, "optuna": Optuna, "random": Random}

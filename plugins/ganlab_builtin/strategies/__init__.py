@@ -1,0 +1,17 @@
+"""First-party strategies, found as anybody's are: by the entry point of this package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ganlab
+from ganlab_builtin.strategies.local import mirrored, one_device
+from ganlab_builtin.strategies.tpus import tpu
+from ganlab_builtin.strategies.workers import multi_worker
+
+
+@ganlab.hookimpl
+def ganlab_strategies() -> dict[str, Callable[..., Any]]:
+    """The strategies of this package."""
+    return {"mirrored": mirrored, "multi_worker": multi_worker, "one_device": one_device, "tpu": tpu}
