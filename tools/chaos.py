@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _kill(options: argparse.Namespace, folder: Path) -> int:
-    from ganlab.cli.start_tensorflow import start_tensorflow
+    from ganlab.cli.quiet_start import start_tensorflow
 
     start_tensorflow()
     from killing.chains import Bench, Kill

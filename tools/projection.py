@@ -48,7 +48,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
 
-    from ganlab.cli.start_tensorflow import start_tensorflow
+    from ganlab.cli.quiet_start import start_tensorflow
 
     start_tensorflow()
     counts = {chip: compiled(options, chip) for chip in _TOPOLOGIES}

@@ -37,7 +37,7 @@ NAMES = (
 
 def module(name: str) -> ModuleType:
     """The module of one reproduction, which imports TensorFlow."""
-    from ganlab.cli.start_tensorflow import start_tensorflow
+    from ganlab.cli.quiet_start import start_tensorflow
 
     start_tensorflow()
     return importlib.import_module(f"reproductions.{name}")

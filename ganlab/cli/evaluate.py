@@ -11,7 +11,7 @@ import click
 
 from ganlab.cli.messages import say
 from ganlab.cli.options import OF_THE_RUN, plugin_options
-from ganlab.cli.start_tensorflow import start_tensorflow
+from ganlab.cli.quiet_start import start_tensorflow
 from ganlab.cli.tables import cell, table_console
 from ganlab.errors import ConfigError
 from ganlab.plugins.import_guard import printing_to_stderr

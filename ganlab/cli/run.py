@@ -12,7 +12,7 @@ import click
 from ganlab.cli.messages import say
 from ganlab.cli.options import BESIDE_GIN, experiment_options, plugin_options
 from ganlab.cli.process import unheard
-from ganlab.cli.start_tensorflow import start_tensorflow
+from ganlab.cli.quiet_start import start_tensorflow
 from ganlab.runs.experiment_source import read_experiment, use_plugins
 from ganlab.support.signals import exit_code
 from ganlab.support.terminal import line

@@ -9,7 +9,7 @@ import click
 
 from ganlab.cli.messages import say
 from ganlab.cli.options import OF_THE_RUN, plugin_options
-from ganlab.cli.start_tensorflow import start_tensorflow
+from ganlab.cli.quiet_start import start_tensorflow
 from ganlab.runs.experiment_source import use_plugins
 from ganlab.support.terminal import line
 

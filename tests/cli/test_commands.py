@@ -103,7 +103,7 @@ class FakeRun:
 @pytest.fixture
 def training(monkeypatch):
     """Stands for composing and training; `training.result` says how training ends, `training.calls` what came in."""
-    fake = types.ModuleType("ganlab.training")
+    fake = types.SimpleNamespace()
     fake.calls, fake.result = [], {}
 
     def train(experiment, path, *, resume, allow_changes, console):
@@ -112,8 +112,7 @@ def training(monkeypatch):
             raise fake.result
         return FakeRun(path, **fake.result)
 
-    fake.train = train
-    monkeypatch.setitem(sys.modules, "ganlab.training", fake)
+    monkeypatch.setattr("ganlab.run.train", train)
     monkeypatch.setattr("ganlab.composition.compose", lambda recipe: recipe)
     monkeypatch.setattr("ganlab.lazy.require", lambda name: None)
     return fake

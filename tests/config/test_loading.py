@@ -131,7 +131,8 @@ def test_reading_neither_imports_tensorflow_nor_changes_gins_own_configuration(w
     write(exp=minimal)
     script = """
 import sys, pathlib, gin
-from ganlab import config, plugins
+from ganlab import config
+from ganlab.plugins import manager as plugins
 gin.parse_config('mine = 3')
 before = gin.config_str()
 plugins.use(plugins.discover(local=pathlib.Path(sys.argv[1])))

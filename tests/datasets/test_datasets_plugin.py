@@ -71,7 +71,7 @@ def test_making_datasets_does_not_import_tensorflow(tmp_path):
     Image.fromarray(np.zeros((4, 4), np.uint8)).save(tmp_path / "a.png")
     program = f"""
 import sys
-from ganlab_datasets import *
+from ganlab_builtin.datasets import *
 Digits(); GaussianRing(); GaussianGrid(); SwissRoll()
 Arrays(path={str(tmp_path / "rows.npy")!r}); ImageFolder(path={str(tmp_path)!r})
 print([name for name in ("tensorflow", "keras", "sklearn") if name in sys.modules])

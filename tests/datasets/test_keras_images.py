@@ -38,7 +38,7 @@ OWN_CACHE = """
 import json
 import ganlab
 import tensorflow as tf
-from ganlab_datasets import KerasImages
+from ganlab_builtin.datasets import KerasImages
 images = KerasImages(name="fashion_mnist", split="test")
 try:
     KerasImages(name="mnist")
