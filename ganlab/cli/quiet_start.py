@@ -13,10 +13,10 @@ _ADDRESSES = 2 << 30
 
 
 def start_tensorflow() -> None:
-    """Imports TensorFlow without its greeting.
+    """Imports TensorFlow and Keras without their greetings.
 
     Raises:
-        MissingDependencyError: It is not installed.
+        MissingDependencyError: One is not installed, or Keras is set to another backend.
         MemoryError: A limit (ulimit -v) leaves it too few addresses.
     """
     if 0 <= resource.getrlimit(resource.RLIMIT_AS)[0] < _ADDRESSES:  # no limit is -1
@@ -27,3 +27,4 @@ def start_tensorflow() -> None:
 
     with quiet_native_stderr():
         require("tensorflow")
+        require("keras")

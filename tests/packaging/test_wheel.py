@@ -15,7 +15,7 @@ import ganlab
 from ganlab.config import shipped_gin_files
 
 ROOT = Path(__file__).parents[2]
-PLUGINS = {path.name for path in (ROOT / "plugins").iterdir() if (path / "__init__.py").is_file()}
+KINDS = {path.name for path in (ROOT / "plugins" / "ganlab_builtin").iterdir() if (path / "__init__.py").is_file()}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
@@ -38,7 +38,7 @@ def files(folder, pattern="*"):
 
 def test_it_holds_every_module_of_the_source_tree(wheel):
     source = {f"ganlab/{name}" for name in files(ROOT / "ganlab", "*.py")} | files(ROOT / "plugins", "*.py")
-    assert {"ganlab/plugins.py", "ganlab_constraints/gradient_penalty.py"} <= source
+    assert {"ganlab/plugins/manager.py", "ganlab_builtin/constraints/gradient_penalty.py"} <= source
     assert files(wheel, "*.py") == source
     assert (wheel / "ganlab" / "py.typed").is_file()
 
@@ -46,12 +46,12 @@ def test_it_holds_every_module_of_the_source_tree(wheel):
 def test_it_holds_the_experiment_files_under_ganlab_and_owns_no_package_of_others(wheel):
     assert files(wheel / "ganlab" / "gin_files") == files(ROOT / "gin")
     top = {path.name for path in wheel.iterdir()}
-    assert top == {"ganlab", *PLUGINS, f"ganlab-{ganlab.__version__}.dist-info"}
+    assert top == {"ganlab", "ganlab_builtin", f"ganlab-{ganlab.__version__}.dist-info"}
     assert "gin" not in top  # that is gin-config's
 
 
 def test_it_holds_the_templates_of_plugins(wheel, tmp_path):
-    inside = Path("ganlab", "authoring", "templates")
+    inside = Path("ganlab", "scaffold", "templates")
     assert files(wheel / inside) == files(ROOT / inside)
     code = "import sys; from ganlab.cli import main; sys.argv[1:] = ['plugins', 'new', 'soft-slope']; main()"
     environment = {**os.environ, "PYTHONPATH": str(wheel)}
@@ -62,7 +62,7 @@ def test_it_holds_the_templates_of_plugins(wheel, tmp_path):
 def test_every_first_party_package_is_an_entry_point(wheel):
     points = configparser.ConfigParser()
     points.read(next(wheel.glob("*.dist-info")) / "entry_points.txt")
-    assert dict(points["ganlab"]) == {name: name for name in PLUGINS}
+    assert dict(points["ganlab"]) == {f"ganlab_{kind}": f"ganlab_builtin.{kind}" for kind in KINDS}
     assert dict(points["console_scripts"]) == {"ganlab": "ganlab.cli:main"}
 
 
