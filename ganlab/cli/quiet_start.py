@@ -27,4 +27,4 @@ def start_tensorflow() -> None:
 
     with quiet_native_stderr():
         require("tensorflow")
-        require("keras")
+    require("keras")
