@@ -90,7 +90,7 @@ def test_a_disk_that_is_full_is_when_runs_are_removed(tmp_path, monkeypatch):
 
     monkeypatch.setattr("pathlib.Path.open", full)
     monkeypatch.setattr("pathlib.Path.write_text", full)
-    monkeypatch.setattr("ganlab.runs.directory.Run.info", {"status": "completed"})
+    monkeypatch.setattr("ganlab.runs.directory.RunDirectory.info", {"status": "completed"})
     removed(one)
     assert list(tmp_path.iterdir()) == []
 

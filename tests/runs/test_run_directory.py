@@ -16,7 +16,7 @@ import pytest
 
 from ganlab.errors import RunError
 from ganlab.run import Run
-from ganlab.runs import create_run, find_runs, new_run_path
+from ganlab.runs import RunDirectory, create_run, find_runs, new_run_path
 from ganlab.telemetry import JsonLinesWriter, Record
 
 INFO = {"status": "running", "step": 0, "steps": 100, "seed": 3, "metrics": {}, "evaluation": {}}
@@ -52,7 +52,7 @@ def test_a_name_that_leaves_the_folder_is_refused(tmp_path, name):
 
 def test_a_run_is_made_and_read_back(tmp_path):
     run = make(tmp_path / "runs" / "quickstart" / "base")
-    assert isinstance(run, Run)
+    assert isinstance(run, RunDirectory)
     again = Run(str(run.path))
     assert again.path == run.path
     assert again.info == INFO
