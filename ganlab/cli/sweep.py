@@ -218,7 +218,7 @@ def _place(params: Mapping[str, Any], asked: Mapping[str, Any]) -> Path:
     if name is None:
         name = as_name(f"{Path(asked['gin'][0]).stem}-sweep-{datetime.now(UTC).strftime('%Y%m%d-%H%M%S')}")
     else:
-        check_name("The sweep name", name)
+        check_name("sweep name", name)
     path: Path = params["runs"].resolve() / name
     Sweep.check_free(path)
     check_place(path)

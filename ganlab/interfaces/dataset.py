@@ -57,7 +57,7 @@ class Dataset:
         and bytes (`ganlab.fingerprints.of_files`).
 
         Returns:
-            Plain values, such as numbers, texts and lists of hashes, by what they are of. Neither times nor paths,
+            Plain values, for example numbers, texts and lists of hashes, by what they are of. Neither times nor paths,
             which are others where the data are the same.
         """
         from ganlab import fingerprints

@@ -276,7 +276,7 @@ def use_plugin_file(path: str | os.PathLike[str]) -> None:
     """
     local = Path(path).resolve()
     if not local.is_file():
-        raise PluginError(f"{path} is no file. Give the path of a Python file with ganlab hooks.")
+        raise PluginError(f"{path} is not a file. Give the path of a Python file with ganlab hooks.")
     found = discover(local=local)
     row = found.rows[-1]
     if row.status in UNUSABLE:

@@ -1,4 +1,4 @@
-"""Run directories: where a run goes, what it leaves there, and reading it back."""
+"""Run directories: where a run is stored, what it writes there, and how it is read back."""
 
 from ganlab.runs.directory import RunDirectory, create_run, find_runs, new_run_path
 from ganlab.runs.fields import check_place

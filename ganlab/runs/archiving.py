@@ -1,4 +1,4 @@
-"""Runs as one file, to keep or to hand on: the same bytes for the same runs, and nothing of it is ever executed."""
+"""Archives runs in one file, to keep or to share: the same runs give the same bytes, and nothing is ever executed."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _LEVEL = 6
 
 @dataclass(frozen=True)
 class Archived:
-    """What went into an archive.
+    """The contents of an archive.
 
     Attributes:
-        names: Of the runs, as they are called in it.
-        left_out: Links, which are not followed.
+        names: The runs' names within the archive.
+        left_out: Links, which are not followed or archived.
         bytes: The archive's size.
     """
 
@@ -44,25 +44,25 @@ def check_ending(path: Path) -> None:
     """Checks an archive's name.
 
     Raises:
-        RunError: It ends in neither .tar.gz nor .tgz.
+        RunError: The name ends in neither .tar.gz nor .tgz.
     """
     if not path.name.endswith(ENDINGS):
-        raise RunError(f"{path} must end in {' or '.join(ENDINGS)}, which is what an archive is.")
+        raise RunError(f"{path} must end in {' or '.join(ENDINGS)}, the format of archives.")
 
 
 def archive(paths: Sequence[Path], output: Path, *, checkpoints: bool = True) -> Archived:
-    """Packs runs into one file, whole or not at all.
+    """Packs runs into one file, complete or not at all.
 
-    Names in it begin below the folder that holds all the runs. Owners and permissions are left out, and times are those
-    at which the runs were begun, so that the same files make the same bytes on any machine.
+    Names in the archive are relative to the folder that holds all the runs. Owners and permissions are left out, and
+    every time is the start of its run, so that the same files give the same bytes on any machine.
 
     Args:
         paths: The runs' directories.
-        output: The file, which is replaced if it is there.
-        checkpoints: Whether to take them along.
+        output: The archive to write; an existing file is replaced.
+        checkpoints: Whether to include the checkpoints.
 
     Raises:
-        RunError: One is no run or is being trained, or the file cannot be written.
+        RunError: A directory is not a run, a run is being trained, or the file cannot be written.
     """
     check_ending(output)
     runs = [RunDirectory(path) for path in dict.fromkeys(path.resolve() for path in paths)]
@@ -85,7 +85,7 @@ def archive(paths: Sequence[Path], output: Path, *, checkpoints: bool = True) ->
 
 
 def _contents(folder: Path, checkpoints: bool, left_out: list[Path]) -> Iterator[Path]:
-    """A run's folders and files in order; not what a process that was killed left half-written, nor a lock."""
+    """Yields a run's folders and files in order, without locks and the temporary files of killed processes."""
     yield folder
     for place, folders, files in walk(folder):
         below = Path(place)

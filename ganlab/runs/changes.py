@@ -1,4 +1,4 @@
-"""What of a run was changed midway, by `--resume --allow-changes`: read without TensorFlow, whatever run.json holds."""
+"""Changes midway through a run, by `--resume --allow-changes`: read without TensorFlow, whatever run.json holds."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 # A stranger's file may hold any number of lines of any length.
 _MOST, _LONGEST = 100, 500
 
-# Beside the name of what was changed midway; a star is the best of a column.
+# Marks the name of a run that was changed midway; a star marks the best of a column.
 MARK = "!"
 
-# Lines that a sentence has room for.
+# How many lines fit in a sentence.
 _LINES = 3
 
 
 @dataclass(frozen=True)
 class Change:
-    """One resumption with other settings, data or code.
+    """One resumption with changed settings, data or code.
 
     Attributes:
-        step: Generator updates that were done before; those after it are trained with what is said now.
-        what: Each `<what>: <before>, and now <after>`.
+        step: Generator updates done before the change; later ones are trained with the new values.
+        what: The changes, each as `<what>: <before>, and now <after>`.
     """
 
     step: int
@@ -30,13 +30,13 @@ class Change:
 
 
 def changes_of(info: Mapping[str, Any]) -> tuple[Change, ...]:
-    """What of a run was changed midway, the first change first.
+    """The changes midway through a run, oldest first.
 
-    A run that later went back to an earlier step has all of the changes from there on. What was changed before its
-    first step is no change midway.
+    If a run later returned to an earlier step, all of the changes count from that step. A change before the first
+    step is not a change midway.
 
     Args:
-        info: Of run.json.
+        info: The fields of run.json.
     """
     found: list[Change] = []
     first = None
@@ -48,21 +48,21 @@ def changes_of(info: Mapping[str, Any]) -> tuple[Change, ...]:
 
 
 def to_write(info: Mapping[str, Any], keep: int) -> list[Change]:
-    """The changes that event files do not have: those of the latest resumption, and those that it cut away.
+    """The changes missing from the event files: those of the latest resumption, and those that it cut away.
 
     Args:
-        info: Of run.json, the latest resumption in it.
+        info: The fields of run.json, with the latest resumption included.
         keep: The last step whose events were kept.
     """
     resumed, midway = _resumed(info), changes_of(info)
-    # Both lists end alike: what was changed before the first step is at the beginning.
+    # Both lists have the same end: changes before the first step come at the beginning.
     written = [step for step, what in resumed if what][-len(midway) :] if midway else []
     new = midway[-1] if midway and resumed[-1][1] else None
     return [change for change, step in zip(midway, written, strict=True) if step > keep or change is new]
 
 
 def name_of(line: str) -> str:
-    """What a line is about: `experiment.seed`, `data of datasets.arrays, rows`."""
+    """The subject of a line: `experiment.seed`, `data of datasets.arrays, rows`."""
     return line.partition(": ")[0]
 
 
@@ -82,7 +82,7 @@ def in_words(changes: Sequence[Change]) -> str:
 
 
 def _resumed(info: Mapping[str, Any]) -> list[tuple[int, tuple[str, ...]]]:
-    """Each resumption: its step, and what was changed."""
+    """The resumptions, each with its step and its changes."""
     resumed = info.get("resumed")
     found = []
     for entry in resumed[-_MOST:] if isinstance(resumed, list) else ():

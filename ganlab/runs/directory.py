@@ -1,4 +1,4 @@
-"""One run's directory: made whole or not at all, kept up to date atomically, read back without TensorFlow."""
+"""One run's directory: created completely or not at all, updated atomically, read back without TensorFlow."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ CONFIG, OPERATIVE, METRICS = "config.gin", "operative.gin", "metrics.jsonl"
 
 
 class RunDirectory:
-    """A run on disk, finished or not, as data; `ganlab.Run` adds what needs TensorFlow."""
+    """A run on disk, finished or not, as data; `ganlab.Run` adds the methods that need TensorFlow."""
 
     def __init__(self, path: str | os.PathLike[str], *, keeps: object = None) -> None:
         """Takes a run's directory.
 
         Args:
             path: The directory.
-            keeps: Something to keep alive as long as the run is, such as the temporary folder that the directory is in.
+            keeps: An object to keep alive as long as the run, e.g. the temporary folder that holds the directory.
 
         Raises:
-            RunError: There is no run; the message says what is there instead.
+            RunError: The directory is not a run; the message describes what is there instead.
         """
         self._path, self._keeps = Path(path), keeps
         if not os.path.isfile(self._path / INFO):
@@ -54,42 +54,42 @@ class RunDirectory:
 
     @property
     def info(self) -> dict[str, Any]:
-        """The contents of run.json now, with `status`, `step`, `metrics`, `provenance` and more; `update` changes it.
+        """The current contents of run.json: `status`, `step`, `metrics`, `provenance` and more; `update` changes it.
 
         Raises:
-            RunError: The file is gone, is not JSON, or is no object.
+            RunError: The file is missing, is not JSON, or does not hold an object.
         """
         return read_info(self._path)
 
     @property
     def config(self) -> str:
-        """The text of config.gin, the whole experiment with overrides folded in."""
+        """The text of config.gin: the whole experiment with overrides folded in."""
         return read_text(self._path, CONFIG)
 
     @property
     def operative(self) -> str:
-        """The text of operative.gin, every parameter that was in use, defaults too."""
+        """The text of operative.gin: every parameter in use, including defaults."""
         return read_text(self._path, OPERATIVE)
 
     def check(self) -> None:
-        """Makes sure that a run's folder can be acted on, by resuming or evaluating it: it may be a stranger's.
+        """Checks that a run, which may come from a stranger, is safe to resume or evaluate.
 
         Raises:
-            RunError: A field of run.json cannot be, or something in the folder is a link that leads out of it.
+            RunError: A field of run.json is invalid, or a link in the folder leads out of it.
         """
         check_encoding(self._path)
         check_fields(self.info, self._path / INFO)
         check_links(self._path)
 
     def recipe(self, params: Sequence[str] = ()) -> Recipe:
-        """The experiment that config.gin describes, with nothing made yet.
+        """The experiment that config.gin describes; nothing is built yet.
 
         Args:
             params: Overrides, as `--param` takes them.
 
         Raises:
-            ConfigError: The file does not suit the plugins that are in use now, or an override is wrong. Where the run
-                had a `ganlab_plugins.py`, the message says which.
+            ConfigError: The file does not fit the plugins in use, or an override is wrong. If the run used a
+                `ganlab_plugins.py`, the message names it.
         """
         from ganlab import config
         from ganlab.runs.plugin_file import named_in_errors
@@ -120,41 +120,41 @@ class RunDirectory:
             **fields: Top-level fields with their new values, plain ones or numbers of numpy.
 
         Raises:
-            TypeError: A value is nothing that JSON has.
+            TypeError: A value has no equivalent in JSON.
         """
         write_atomically(self._path / INFO, _to_text({**self.info, **fields}))
 
 
 def new_run_path(root: str | os.PathLike[str], stem: str, seed: int, name: str | None = None) -> Path:
-    """Where a new run goes. Nothing is made yet.
+    """The path of a new run. Nothing is created yet.
 
     Args:
         root: The folder of all runs.
-        stem: The experiment file's name without its ending. What cannot name a folder is changed to what can.
+        stem: The experiment file's name without its ending. If it cannot name a folder, it is changed.
         seed: The run's seed.
         name: The run's name; by default the UTC time, the seed and four random hex digits.
 
     Returns:
-        `<root>/<stem>/<name>`, which is not there yet.
+        `<root>/<stem>/<name>`, which does not exist yet.
 
     Raises:
-        RunError: The name is taken, or is no name of a folder.
+        RunError: The name is taken, or cannot name a folder.
     """
     folder = Path(root) / as_name(stem)
     if name is None:
         time = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
         return folder / f"{time}-s{seed}-{secrets.token_hex(2)}"
-    check_name("The run name", name)
+    check_name("run name", name)
     if os.path.lexists(folder / name):
         raise RunError(
             f"There is a run {name!r} in {line(folder)} already. "
-            f"Choose another name, or go on with it: --resume {line(folder / name)}"
+            f"Choose another name, or resume it: --resume {line(folder / name)}"
         )
     return folder / name
 
 
 def create_run(path: str | os.PathLike[str], *, config: str, operative: str, info: Mapping[str, Any]) -> RunDirectory:
-    """Makes a run's directory with its first files. Where that fails, nothing is left behind.
+    """Creates a run's directory with its first files. If that fails, nothing is left behind.
 
     Args:
         path: The directory, from `new_run_path`.
@@ -178,7 +178,7 @@ def create_run(path: str | os.PathLike[str], *, config: str, operative: str, inf
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-        part.chmod(0o777 & ~_umask())  # mkdtemp's is for its owner alone
+        part.chmod(0o777 & ~_umask())  # mkdtemp's folder is for its owner alone
         for name, text in files.items():
             _write(part / name, text)
         part.rename(path)
@@ -188,7 +188,7 @@ def create_run(path: str | os.PathLike[str], *, config: str, operative: str, inf
         for parent in made:
             try:
                 parent.rmdir()
-            except OSError:  # never made, or another run is in it by now
+            except OSError:  # never created, or another run is in it by now
                 break
         if isinstance(error, OSError):
             raise cannot_be_made(path, error) from error
@@ -209,7 +209,7 @@ def write_atomically(path: Path, text: str) -> None:
     """Replaces a file's text; a crash leaves the old file or the new one."""
     part = path.with_name(f".{path.name}.tmp")
     try:
-        part.unlink(missing_ok=True)  # by a process that was killed; or a stranger's link, which would be followed
+        part.unlink(missing_ok=True)  # left by a killed process; or a stranger's link, which would be followed
         _write(part, text)
         part.replace(path)
     except BaseException:
@@ -218,7 +218,7 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    # Names of files need not be text. In JSON, a byte that is none is then an escape, which reads back as it was.
+    # File names need not be valid text. In JSON, an invalid byte becomes an escape, which reads back unchanged.
     with path.open("x", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
         file.write(text)
         file.flush()
@@ -243,16 +243,16 @@ def _no_run(path: Path) -> str:
     if not path.is_dir():
         return f"{name} is a file; a run is a directory with a {INFO}."
     if os.path.lexists(path / INFO):
-        return f"{name} is no run: its {INFO} is no regular file. Restore it, or remove the folder with rm."
+        return f"{name} is not a run: its {INFO} is not a regular file. Restore it, or remove the folder with rm."
     found = list(find_runs(path))
     if not found:
-        return f"{name} is no run: it has no {INFO}."
+        return f"{name} is not a run: it has no {INFO}."
     latest = max(found, key=_written)
-    return f"{name} is no run but holds {len(found)} of them; the latest is {line(latest)}."
+    return f"{name} is not a run but contains {len(found)} of them; the latest is {line(latest)}."
 
 
 def _written(path: Path) -> float:
     try:
         return os.lstat(path / INFO).st_mtime
-    except OSError:  # gone since
+    except OSError:  # removed since
         return 0.0

@@ -1,4 +1,4 @@
-"""What a run's last bits depend on beside its settings, data and code: packages, threads, devices, switches."""
+"""Records the environment that the last bits of a run's numbers depend on: packages, threads, devices, switches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ganlab.fingerprints import digest
 from ganlab.plugins.manager import Plugin
 from ganlab.runs.provenance import PACKAGES, versions
 
-# Switches of TensorFlow, XLA and the libraries below them that decide how, and in which order, numbers are added.
+# Switches of TensorFlow, XLA and the libraries below them that decide how and in which order numbers are added.
 _VARIABLES = (
     "TF_ENABLE_ONEDNN_OPTS",
     "ONEDNN_MAX_CPU_ISA",
@@ -33,15 +33,15 @@ _VARIABLES = (
 
 
 def environment(plugins: Sequence[Plugin], compiled: Sequence[str]) -> dict[str, Any]:
-    """Collects it.
+    """Collects the environment of this process.
 
     Args:
         plugins: The plugins of this process.
-        compiled: What of the step XLA compiles.
+        compiled: The parts of the step that XLA compiles.
 
     Returns:
-        Plain values by name: versions, threads, devices, the processor, precision, and environment variables that are
-        set.
+        Plain values by name: versions, threads, devices, the processor, precision, and the environment variables that
+        are set.
     """
     import keras
     import tensorflow as tf
@@ -51,7 +51,7 @@ def environment(plugins: Sequence[Plugin], compiled: Sequence[str]) -> dict[str,
     found |= {f"plugin {row.name}": row.version for row in plugins if row.version and row.distribution != "ganlab"}
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     threading = tf.config.threading
-    # Zero leaves the choice to the environment and then to TensorFlow, which takes a thread a core.
+    # Zero leaves the choice to the environment and then to TensorFlow, which uses one thread per core.
     inside, between = threading.get_intra_op_parallelism_threads(), threading.get_inter_op_parallelism_threads()
     found["threads in an operation"] = inside or _threads("TF_NUM_INTRAOP_THREADS") or cores
     found["threads between operations"] = between or _threads("TF_NUM_INTEROP_THREADS") or cores
@@ -65,7 +65,7 @@ def environment(plugins: Sequence[Plugin], compiled: Sequence[str]) -> dict[str,
 
 
 def _source() -> str:
-    """A hash of ganlab's files, whose version is the same from one commit to the next."""
+    """A hash of ganlab's files, because the version stays the same from one commit to the next."""
     folder = Path(__file__).resolve().parents[1]
     paths = sorted(folder.rglob("*.py"))
     return digest(b"\0".join(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes() for path in paths))
@@ -77,7 +77,7 @@ def _threads(name: str) -> int:
 
 
 def _devices() -> str:
-    """Kinds and numbers, `4 CPU, 2 GPU (NVIDIA H200)`."""
+    """The number of devices of each kind: `4 CPU, 2 GPU (NVIDIA H200)`."""
     import tensorflow as tf
 
     kinds = Counter(device.device_type for device in tf.config.list_logical_devices())
@@ -98,7 +98,7 @@ def _deterministic() -> bool:
 
 
 def _processor() -> str:
-    """The model, as Linux calls it; elsewhere the architecture."""
+    """The processor's model name on Linux; elsewhere the architecture."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             for line in file:

@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
 
 def use_plugins(no_plugin: Sequence[str], plugin_file: Path | None, first_gin: str | None = None) -> plugins.Plugins:
-    """Finds the plugins of this command and puts them to use.
+    """Discovers the plugins for this command and makes them the ones in use.
 
     Args:
-        no_plugin: Names to leave out.
-        plugin_file: The plugin in one file that was asked for.
-        first_gin: The first experiment file, beside which a `ganlab_plugins.py` may lie.
+        no_plugin: Names of plugins to leave out.
+        plugin_file: The single-file plugin given on the command line.
+        first_gin: The first experiment file; a `ganlab_plugins.py` beside it is used.
 
     Raises:
-        PluginError: `plugin_file` is no file, or a name is no plugin's.
-        ConfigError: There is no such experiment file.
+        PluginError: `plugin_file` is not a file, or a name in `no_plugin` is unknown.
+        ConfigError: The experiment file is missing.
     """
     local = plugin_file
     if local is not None and not local.is_file():
-        raise PluginError(f"--plugin-file {local} is no file. Give the path of a Python file with ganlab hooks.")
+        raise PluginError(f"--plugin-file {local} is not a file. Give the path of a Python file with ganlab hooks.")
     if local is None and first_gin is not None:
         from ganlab.config.files import find_gin_file
 
@@ -36,16 +36,16 @@ def use_plugins(no_plugin: Sequence[str], plugin_file: Path | None, first_gin: s
 
 
 def plugin_file_in(folder: Path) -> Path | None:
-    """The `ganlab_plugins.py` of a folder, or None. A run's is data, perhaps a stranger's, and is not executed."""
+    """The `ganlab_plugins.py` of a folder, or None. One in a run's directory is data and is not executed."""
     path = folder / f"{plugins.LOCAL_MODULE}.py"
     return path if path.is_file() and not (folder / "run.json").is_file() else None
 
 
 def read_experiment(gin_files: Sequence[str], params: Sequence[str]) -> Recipe:
-    """The experiment of these files and overrides, by the plugins in use.
+    """Reads the experiment from files and overrides, with the plugins in use.
 
     Raises:
-        GanlabError: There is a mistake in it.
+        GanlabError: The experiment has a mistake.
     """
     from ganlab.config import load
     from ganlab.config.files import find_gin_file

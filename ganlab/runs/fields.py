@@ -1,4 +1,4 @@
-"""What is checked of a run's folder before time goes into it: its place, its name, what run.json says."""
+"""Checks a run's folder before any work is spent on it: its place, its name, the fields of run.json."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from ganlab.errors import RunError
 from ganlab.support.paths import is_name
 from ganlab.support.terminal import line
 
-# Letters of a name that somebody chooses: of up to four bytes each, and with a suffix beside it, below 255 bytes.
+# Characters of a name chosen by a user: at up to four bytes each, and with a suffix, it stays below 255 bytes.
 _LONGEST_NAME = 60
 
 # The parts of run.json that hold measured numbers.
 MEASURED = ("metrics", "evaluation", "diagnostics")
 
-# Bytes that must fit where a run is to go: below this, not even its first files would.
+# Bytes that must be free where a run will be stored: with less, not even its first files would fit.
 _LEAST_ROOM = 1 << 16
 
 
 def check_place(path: Path) -> None:
-    """Makes sure, without making anything, that a new run's directory can be made.
+    """Checks that a new run's directory can be created, without creating it.
 
     Args:
         path: The directory, from `new_run_path`.
 
     Raises:
-        RunError: Something else is in its way, nothing can be written there, or TensorFlow could not.
+        RunError: Something else is in the way, the place is not writable, or TensorFlow cannot write there.
     """
     check_encoding(path)
     above = next(parent for parent in path.parents if os.path.lexists(parent))
     try:
         if not above.is_dir():
-            raise NotADirectoryError(errno.ENOTDIR, f"{above} is no folder")
+            raise NotADirectoryError(errno.ENOTDIR, f"{above} is not a folder")
         with tempfile.TemporaryFile(dir=above) as file:
             file.write(bytes(_LEAST_ROOM))
             file.flush()
@@ -46,32 +46,32 @@ def check_place(path: Path) -> None:
 
 
 def check_name(what: str, name: str) -> None:
-    """Makes sure that a name that somebody chose can name a folder of runs, which lists leave out if it is hidden.
+    """Checks that a name chosen by a user can name a folder of runs. Hidden folders are not listed.
 
     Args:
-        what: Whose name it is, at the beginning of the message.
+        what: Whose name it is, for the message: `run name`.
         name: The name.
 
     Raises:
-        RunError: It cannot.
+        RunError: The name is invalid.
     """
     if not is_name(name, longest=4 * _LONGEST_NAME) or len(name) > _LONGEST_NAME:
-        dot = ", and no dot in front" if name.startswith(".") else ""
+        dot = " and no leading dot" if name.startswith(".") else ""
         raise RunError(
-            f"{what} {name!r:.60} cannot name a folder: at most {_LONGEST_NAME} plain letters, none of them '/'"
-            f"{dot}. Use a word such as 'baseline-2'."
+            f"Invalid {what} {name!r:.60}: use at most {_LONGEST_NAME} printable characters and no '/'{dot}, "
+            "for example 'baseline-2'."
         )
 
 
 def check_fields(info: Mapping[str, Any], path: Path) -> None:
-    """Makes sure that the fields of run.json that whoever acts on a run counts on are of the right kind.
+    """Checks the types of those fields of run.json that code acting on a run relies on.
 
     Args:
-        info: What it says.
+        info: The fields of run.json.
         path: The file, for the message.
 
     Raises:
-        RunError: One is not.
+        RunError: A field is invalid.
     """
     for name, (rule, holds) in _FIELDS.items():
         if name in info and not holds(info[name]):
@@ -81,22 +81,22 @@ def check_fields(info: Mapping[str, Any], path: Path) -> None:
 
 
 def check_encoding(path: Path) -> None:
-    """Makes sure that TensorFlow can write to a folder.
+    """Checks that TensorFlow can write to a folder.
 
     Raises:
-        RunError: Its path is no text.
+        RunError: The folder's path is not valid UTF-8.
     """
     try:
         str(path).encode()
     except UnicodeEncodeError:
         raise RunError(
-            f"{str(path)!r} is no text in UTF-8, and TensorFlow writes to no other folders. Rename it, or choose "
+            f"{str(path)!r} is not valid UTF-8, and TensorFlow can only write to paths that are. Rename it, or choose "
             "another --runs."
         ) from None
 
 
 def cannot_be_made(path: Path, error: OSError) -> RunError:
-    """The error for a run's directory that cannot be made."""
+    """Returns the error for a run's directory that cannot be created."""
     return RunError(
         f"The run's directory {line(path)} cannot be made: {error.strerror or error}. Choose another --runs."
     )
@@ -114,7 +114,7 @@ def _is_shape(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(_is_whole(size, 1) for size in value)
 
 
-# What whoever acts on a run counts on, of fields that are there.
+# The rules for fields that are present.
 _FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     **dict.fromkeys(("step", "steps", "seed", "replicas"), ("a whole number of at least 0", _is_whole)),
     **dict.fromkeys(

@@ -1,4 +1,4 @@
-"""What grew in a run that diverged, by its own rows."""
+"""Finds the metrics that grew in a run that diverged, from the rows it logged."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from ganlab.interfaces.record import Record
 
-# Metrics that grew by less have not run away.
+# A metric that grew by a smaller factor has not run away.
 _MUCH = 10.0
 
-# So much counts as nothing: growing from there to a usual size is no sign of trouble.
+# Smaller values count as this: growing from almost zero to a usual size is not a sign of trouble.
 _LEAST = 1.0
 
 
@@ -22,10 +22,10 @@ class Growth:
     Attributes:
         tag: The metric.
         first: Its first finite value.
-        first_step: The step of it.
+        first_step: The step of `first`.
         last: Its last finite value.
-        last_step: The step of it.
-        end: Its value in the last row that has it, finite or not.
+        last_step: The step of `last`.
+        end: Its value in the last row that has the metric, finite or not.
         end_step: The step of that row.
     """
 
@@ -39,7 +39,7 @@ class Growth:
 
     @property
     def factor(self) -> float:
-        """How many times larger the metric has become, infinite where it is no longer finite."""
+        """The factor by which the metric has grown; infinite if its latest value is not finite."""
         if not math.isfinite(self.end):
             return math.inf
         return abs(self.last) / max(abs(self.first), _LEAST)
@@ -54,14 +54,14 @@ class Growth:
 
 
 def growth(records: Iterable[Record]) -> list[Growth]:
-    """The metrics of training that grew tenfold or more, or are no longer finite, those that grew most first.
+    """The training metrics that grew tenfold or more, or are not finite any more, sorted by growth in descending order.
 
     Args:
         records: Every metric of every row, in order.
     """
     found: dict[str, Growth] = {}
     for record in records:
-        if not record.replicas:  # of an evaluation or a diagnostic, which look now and then
+        if not record.replicas:  # from an evaluation or a diagnostic, which run only now and then
             continue
         value, step = record.reduced, record.step
         known = found.get(record.tag)

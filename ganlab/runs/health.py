@@ -1,4 +1,4 @@
-"""Health and warnings of a run as its run.json has them: read without TensorFlow, whatever the file holds."""
+"""Health and warnings of a run, as recorded in its run.json: read without TensorFlow, whatever the file holds."""
 
 from __future__ import annotations
 
@@ -8,40 +8,40 @@ from typing import Any
 # A stranger's file may hold any number of sentences of any length.
 _MOST, _LONGEST = 100, 2000
 
-# What a sentence without a name is counted under.
+# The name under which sentences without a name are counted.
 UNNAMED = "other"
 
-# Names that a table's cell has room for.
+# How many names fit in a cell of a table.
 _NAMES = 3
 
 
 def complaints_of(info: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """What was wrong when the run was looked at last, each `<name>: <sentence>`.
+    """Returns the complaints of the latest health check, each as `<name>: <sentence>`.
 
     Args:
-        info: Of run.json.
+        info: The fields of run.json.
 
     Returns:
-        The complaints, none for a healthy run; None where nobody has looked.
+        The complaints; empty for a healthy run, None if the run was never checked.
     """
     found = info.get("health")
     return _sentences(found) if isinstance(found, list) else None
 
 
 def warnings_of(info: Mapping[str, Any]) -> tuple[str, ...]:
-    """What the run has warned of while it trained, the first warning first."""
+    """The warnings that the run issued while it trained, oldest first."""
     found = info.get("warnings")
     return _sentences(found) if isinstance(found, list) else ()
 
 
 def name_of(sentence: str) -> str:
-    """The name before a complaint's or warning's colon, such as `gradient_penalty`; `UNNAMED` where there is none."""
+    """The name before the colon of a complaint or warning, e.g. `gradient_penalty`; `UNNAMED` if there is none."""
     name, colon, _ = sentence.partition(": ")
     return name if colon and name and name.isprintable() and " " not in name else UNNAMED
 
 
 def in_brief(complaints: Sequence[str] | None) -> str:
-    """Health for a cell of a table: `ok`, the names of what complains, or a dash where nobody has looked."""
+    """Health for a cell of a table: `ok`, the names of the complaints, or a dash if the run was never checked."""
     if complaints is None:
         return "-"
     names = list(dict.fromkeys(map(name_of, complaints)))

@@ -1,4 +1,4 @@
-"""Reading run.json and the other texts of a run's directory, which may be a stranger's."""
+"""Reads run.json and other text files of a run's directory, which may come from a stranger."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ganlab.telemetry.jsonl import NON_FINITE
 
 INFO = "run.json"
 
-# A run.json of thousands of settings is a hundredth of this.
+# A hundred times a run.json with thousands of settings.
 _LARGEST = 1 << 24
 
 
@@ -22,7 +22,7 @@ def read_info(folder: Path) -> dict[str, Any]:
     """The contents of a run's run.json.
 
     Raises:
-        RunError: The file is gone, is not JSON, or is no object.
+        RunError: The file is missing, is not JSON, or does not hold an object.
     """
     path, text = line(folder / INFO), read_text(folder, INFO)
     try:
@@ -35,10 +35,10 @@ def read_info(folder: Path) -> dict[str, Any]:
 
 
 def read_text(folder: Path, name: str) -> str:
-    """The text of a file of a run.
+    """Reads a text file of a run.
 
     Raises:
-        RunError: It cannot be read, or is not UTF-8.
+        RunError: The file cannot be read, or is not UTF-8.
     """
     path = line(folder / name)
     try:

@@ -1,4 +1,4 @@
-"""The runs below a folder at a glance, from what lies there: no TensorFlow, and nothing of theirs is executed."""
+"""Lists the runs below a folder from their files alone: without TensorFlow, and without executing anything."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from ganlab.runs.health import complaints_of, warnings_of
 from ganlab.runs.lock import holder
 from ganlab.support.paths import walk
 
-# Of a checkpoint's name.
+# Digits of the step in a checkpoint's name.
 _STEP_DIGITS = 19
 
-# What run.json may say, and then what only a look at the run can tell.
+# The statuses that run.json may hold, followed by those that only inspecting the run can show.
 STATUSES = ("running", "completed", "interrupted", "failed", "diverged", "killed", "unreadable")
 
 
 @dataclass(frozen=True)
 class Listed:
-    """One run at a glance.
+    """A summary of one run.
 
     Attributes:
         path: Its directory.
-        status: One of `STATUSES`: "killed" where run.json says "running" and no process does, "unreadable" where there
-            is no reading run.json, or it has no word for it.
-        step: Generator updates done.
-        steps: Of the whole run.
-        started: When, in ISO 8601 and UTC.
-        bytes: What it takes on disk.
-        dataset: Its name.
-        constraints: Their names, joined by commas; empty for none.
-        seed: The run's.
-        problem: Why it cannot be read, or what is odd about it, in a sentence; None where nothing is.
-        health: What was wrong at the last look, none for a healthy run; None where nobody has looked.
-        warnings: What it has warned of.
-        changes: What was changed midway, by `--resume --allow-changes`.
+        status: One of `STATUSES`: "killed" if run.json has "running" but no process trains the run, "unreadable" if
+            run.json or its status cannot be read.
+        step: Number of generator updates done.
+        steps: Number of generator updates of the whole run.
+        started: The time of the start, in ISO 8601 and UTC.
+        bytes: Its size on disk.
+        dataset: The dataset's name.
+        constraints: The constraints' names, joined by commas; empty for none.
+        seed: The run's seed.
+        problem: A sentence on why it cannot be read, or on what is wrong with its files; None if nothing is.
+        health: The complaints of the latest health check, empty for a healthy run; None if it was never checked.
+        warnings: The warnings that it issued.
+        changes: The changes made midway by `--resume --allow-changes`.
     """
 
     path: Path
@@ -65,7 +65,7 @@ def listed(folder: str | os.PathLike[str], status: str | None = None) -> Iterato
 
     Args:
         folder: Where to look.
-        status: Only those of this status.
+        status: Yield only runs with this status.
     """
     for path in find_runs(folder):
         row = look_at(path)
@@ -74,7 +74,7 @@ def listed(folder: str | os.PathLike[str], status: str | None = None) -> Iterato
 
 
 def look_at(path: Path) -> Listed:
-    """One run at a glance, whatever state its files are in."""
+    """Summarizes one run, whatever state its files are in."""
     try:
         info = RunDirectory(path).info
     except (RunError, OSError) as error:
@@ -104,8 +104,8 @@ def look_at(path: Path) -> Listed:
 
 
 def status_of(path: Path, info: dict[str, Any]) -> str:
-    """What run.json says, but "killed" where that is "running" and no process holds the run."""
-    status = info.get("status", "None")  # which some of the oldest runs have none of
+    """The status in run.json, or "killed" if that is "running" and no process holds the run."""
+    status = info.get("status", "None")  # some of the oldest runs have no status
     if not isinstance(status, str):
         return "unreadable"
     try:
@@ -115,7 +115,7 @@ def status_of(path: Path, info: dict[str, Any]) -> str:
 
 
 def started_at(path: Path, info: dict[str, Any]) -> datetime:
-    """When a run was begun; where it does not say, when it was last written."""
+    """The time at which a run started; if that is not recorded, the time at which run.json was last written."""
     provenance = info.get("provenance")
     try:
         assert isinstance(provenance, dict)
@@ -125,19 +125,19 @@ def started_at(path: Path, info: dict[str, Any]) -> datetime:
 
 
 def size_on_disk(folder: Path) -> int:
-    """Bytes of the files below a folder; links count for themselves."""
+    """The size of the files below a folder in bytes; a link counts as itself, not as its target."""
     size = 0
     for place, _, files in walk(folder):
         for name in files:
             try:
                 size += os.lstat(os.path.join(place, name)).st_size
-            except OSError:  # gone by now: it may be training
+            except OSError:  # removed meanwhile: the run may be training
                 continue
     return size
 
 
 def checkpoint_steps(path: Path) -> list[int]:
-    """The steps of the checkpoints that are whole, ascending."""
+    """The steps of the complete checkpoints, in ascending order."""
     found = (item.parent.name.removeprefix("step-") for item in path.glob("checkpoints/step-*/manifest.json"))
     return sorted(int(step) for step in found if step.isascii() and step.isdigit() and len(step) < _STEP_DIGITS)
 

@@ -1,8 +1,8 @@
 """One process trains into a run's directory at a time.
 
-Two locks, since neither is enough. `flock` ends with its process however that dies, but some network file systems keep
-it to one machine or do not have it. The file lock.json says who holds the run and is rewritten every few seconds; it
-stays when its process is killed, and then tells who that was.
+There are two locks, because neither is enough. `flock` ends with its process, however that dies, but some network file
+systems restrict it to one machine or lack it. The file lock.json names the holder of the run and is rewritten every few
+seconds. It stays behind when its process is killed, and then shows which process that was.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from ganlab.support.terminal import line
 
 LOCK = "lock.json"
 _BEAT_SECONDS = 5.0
-# How long another machine's lock must stay as it is to be a dead process's: some beats, since clocks are not compared.
+# A lock of another machine is stale if it stays unchanged this long: a few beats, because clocks are not compared.
 _STILL_SECONDS = 3 * _BEAT_SECONDS
-# How far from the present such a lock's time may lie, where clocks differ, and still be a living process's.
+# How far such a lock's time may be from the present, because clocks differ, and still belong to a living process.
 _LATELY_SECONDS = 60.0
-# Bytes of lock.json, ten times over.
+# Ten times the bytes of a lock.json.
 _LARGEST = 1 << 12
 _SOMEBODY = "another process"
 _NO_FLOCK = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
@@ -39,14 +39,14 @@ _NO_FLOCK = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 
 @contextlib.contextmanager
 def locked(run: RunDirectory, say: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Holds a run's directory until the end of the block, or of the process.
+    """Context manager: locks a run's directory until the end of the block, or of the process.
 
     Args:
-        run: What to hold.
-        say: Told in a sentence where a dead process held it before.
+        run: The run to lock.
+        say: Called with a sentence if a dead process held it before.
 
     Raises:
-        RunError: Another process holds it, or it cannot be written to.
+        RunError: Another process holds the run, or its directory is not writable.
     """
     descriptor = os.open(run.path, os.O_RDONLY)
     try:
@@ -62,7 +62,7 @@ def locked(run: RunDirectory, say: Callable[[str], None] | None = None) -> Itera
 
 
 def holder(path: Path) -> str | None:
-    """Who holds a run's directory, in words, or None. Looks without writing and without waiting.
+    """Describes the process that holds a run's directory, or None. Neither writes nor waits.
 
     Args:
         path: The run's directory.
@@ -81,14 +81,14 @@ def holder(path: Path) -> str | None:
 
 @contextlib.contextmanager
 def at_rest(run: RunDirectory, *, shared: bool) -> Iterator[None]:
-    """Holds a run's directory while nobody trains it, and writes nothing: the disk may be full, or not one's own.
+    """Context manager: locks a run's directory that is not in training. Writes nothing: the disk may be full.
 
     Args:
-        run: What to hold.
-        shared: Whether others may hold it so at the same time, for reading.
+        run: The run to lock.
+        shared: Whether other readers may hold the lock at the same time.
 
     Raises:
-        RunError: It is being trained, or held in a way that this one excludes.
+        RunError: The run is being trained, or is held by a lock that excludes this one.
     """
     descriptor = os.open(run.path, os.O_RDONLY)
     try:
@@ -102,17 +102,17 @@ def at_rest(run: RunDirectory, *, shared: bool) -> Iterator[None]:
 
 def _in_use(path: Path) -> RunError:
     who = _beating_holder(path)
-    # Who holds it without a heartbeat reads it, archives it, or has this moment begun to train it.
+    # A holder without a heartbeat reads the run, archives it, or has just begun to train it.
     using = f"is being trained by {who}" if who else f"is in use by {_SOMEBODY}"
     return RunError(f"{path} {using}. Wait for it, or stop it first.")
 
 
 def _beating_holder(path: Path, *, alone: bool = False) -> str | None:
-    """Who says so in lock.json, if that process still lives or, on another machine, wrote there lately.
+    """The holder named in lock.json, if its process is alive or, on another machine, updated the file lately.
 
     Args:
         path: The run's directory.
-        alone: Whether it is known, by flock, that no process of this machine holds it, whatever the file says.
+        alone: Whether flock has shown that no process of this machine holds the run, whatever the file states.
     """
     left = _read(path / LOCK)
     if left is None:
@@ -122,13 +122,13 @@ def _beating_holder(path: Path, *, alone: bool = False) -> str | None:
     else:
         try:
             lives = abs(time.time() - (path / LOCK).lstat().st_mtime) < _LATELY_SECONDS
-        except OSError:  # let go of since
+        except OSError:  # released since
             lives = False
     return _holder(left) if lives else None
 
 
 def _flock(descriptor: int, how: int, path: Path) -> bool:
-    """Takes the lock that ends with its process; false where the file system has none."""
+    """Takes the lock that ends with its process; returns false if the file system does not have it."""
     try:
         fcntl.flock(descriptor, how | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -141,7 +141,7 @@ def _flock(descriptor: int, how: int, path: Path) -> bool:
 
 
 def _left(path: Path, say: Callable[[str], None], *, alone: bool) -> str | None:
-    """What to say of a lock that is there already, once it is known that its process is not."""
+    """Returns a sentence on a stale lock, after making sure that its process is gone; None without a lock."""
     left = _read(path / LOCK)
     if left is None:
         return None
@@ -150,29 +150,29 @@ def _left(path: Path, say: Callable[[str], None], *, alone: bool) -> str | None:
         if not alone and _lives(left) and left.get("pid") != os.getpid():
             raise RunError(f"{path} is being trained by {holder}. Wait for it, or stop it first.")
     else:
-        say(f"{path} was held by {holder}, which cannot be asked from here: waiting {_STILL_SECONDS:.0f} s for it.")
+        say(f"{path} is locked by {holder}, which cannot be checked from here: waiting {_STILL_SECONDS:.0f} s.")
         time.sleep(_STILL_SECONDS)
         if _read(path / LOCK) not in (left, None):
             raise RunError(f"{path} is being trained by {holder}, on another machine. Wait for it, or stop it first.")
-    return f"{path} was held by {holder}, which is gone without a word: taking it over."
+    return f"Taking over a stale lock on {path}: {holder} exited without releasing it."
 
 
 @contextlib.contextmanager
 def _beating(path: Path) -> Iterator[None]:
-    """Keeps the file there and changing."""
+    """Context manager: keeps rewriting the lock file."""
     done = threading.Event()
 
     def beat() -> None:
         count = 0
         while not done.wait(_BEAT_SECONDS):
             count += 1
-            with contextlib.suppress(OSError):  # a disk that is full for a moment
+            with contextlib.suppress(OSError):  # the disk may be full for a moment
                 _write(path, count)
 
     try:
         _write(path, 0)
     except OSError as error:
-        raise RunError(f"{path} cannot be written ({error.strerror}), so the run cannot be held.") from error
+        raise RunError(f"{path} cannot be written ({error.strerror}), so the run cannot be locked.") from error
     thread = threading.Thread(target=beat, name="ganlab-lock", daemon=True)
     try:
         thread.start()
@@ -187,7 +187,7 @@ def _beating(path: Path) -> Iterator[None]:
 
 def _write(path: Path, beat: int) -> None:
     part = path.with_name(f".{path.name}.tmp")
-    part.unlink(missing_ok=True)  # by a process that was killed; or a stranger's link, which would be followed
+    part.unlink(missing_ok=True)  # left by a killed process; or a stranger's link, which would be followed
     with part.open("x", encoding="utf-8") as file:
         file.write(json.dumps({**_mine(), "beat": beat}) + "\n")
     part.replace(path)
@@ -208,12 +208,12 @@ def _mine() -> dict[str, Any]:
 
 
 def _lives(left: dict[str, Any]) -> bool:
-    """Whether the process of this machine that a lock names is there."""
+    """Whether the process that a lock names is running on this machine."""
     return left.get("started") == _started(left.get("pid")) != ""
 
 
 def _started(pid: Any) -> str:
-    """When a process of this machine started, so that another one with its number is not taken for it; "" for none."""
+    """The start time of a process of this machine, so that it is not mistaken for one with the same id; "" for none."""
     try:
         stat = Path(f"/proc/{int(pid)}/stat").read_text()
         return stat.rpartition(")")[2].split()[19]  # field 22 of proc(5), in ticks since boot
@@ -223,7 +223,7 @@ def _started(pid: Any) -> str:
         os.kill(int(pid), 0)
     except (OSError, ValueError, TypeError, OverflowError):
         return ""
-    return "unknown"  # no /proc here, as on macOS: the number must do
+    return "unknown"  # no /proc, as on macOS: the process id must do
 
 
 def _holder(lock: dict[str, Any]) -> str:

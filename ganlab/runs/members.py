@@ -1,4 +1,4 @@
-"""The names in an archive that may be a stranger's: how many, how long, how large their files, and each only once."""
+"""Checks the names in an untrusted archive: how many, how long, how large the files are, and that none occurs twice."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ganlab.runs.tarring import Member, said
 
 @dataclass(frozen=True)
 class Limits:
-    """How much an archive may hold: one of a few megabytes may claim to be terabytes.
+    """How much an archive may hold: a few megabytes may claim to be terabytes.
 
     Attributes:
-        files: Files and folders, those included that are only part of a name.
-        bytes: Of all files.
-        expansion: All files' bytes for one byte of the archive; None for any number. Weights hardly shrink, logs to a
-            tenth.
-        least: Bytes of all files that an archive may hold however small it is.
-        depth: Folders in each other.
-        name: Bytes of a name with its folders.
+        files: Number of files and folders, including folders that occur only within a name.
+        bytes: Total size of all files.
+        expansion: Bytes of all files per byte of the archive; None for no limit. Weights hardly shrink, logs shrink to
+            a tenth.
+        least: Total size of all files that any archive may hold, however small it is.
+        depth: Levels of nested folders.
+        name: Bytes of a name, including its folders.
     """
 
     files: int = 50_000
@@ -33,37 +33,37 @@ class Limits:
     name: int = 1024
 
     def room(self, packed: int) -> int:
-        """Bytes that the files of an archive may have, given the archive's own."""
+        """The total size that the files of an archive may have, given the size of the archive."""
         if self.expansion is None:
             return self.bytes
         return min(self.bytes, max(self.least, self.expansion * packed))
 
 
 class Names:
-    """The names of an archive so far: each is checked before anything is written."""
+    """The names of an archive so far; each is checked before anything is written."""
 
     def __init__(self, path: Path, limits: Limits, packed: int) -> None:
         self._path, self._limits, self._room = path, limits, limits.room(packed)
-        # By what file systems that ignore case, or take letters apart, make of them.
+        # Keyed by the form that file systems see which ignore case or decompose letters.
         self._files: dict[str, str] = {}
         self._folders: dict[str, str] = {}
         self._bytes = 0
 
     def add(self, member: Member) -> tuple[str, ...]:
-        """Takes the next member.
+        """Adds the next member.
 
         Returns:
             The parts of its name.
 
         Raises:
-            RunError: It must not be unpacked.
+            RunError: The member must not be unpacked.
         """
         parts = self._parts(member.name)
         self._bytes += member.size
         if self._bytes > self._room:
             raise RunError(
-                f"{self._path} is not unpacked: its files are larger than {self._room} bytes. If you trust it, say how "
-                "large they may be: --max-size."
+                f"{self._path} is not unpacked: its files are larger than {self._room} bytes. If you trust it, "
+                "raise the limit: --max-size."
             )
         spelled, key = "", ""
         for number, part in enumerate(parts, 1):
@@ -79,7 +79,7 @@ class Names:
         if len(self._files) + len(self._folders) > self._limits.files:
             raise RunError(
                 f"{self._path} is not unpacked: it holds more than {self._limits.files} files and folders. If you "
-                "trust it, say how many they may be: --max-files."
+                "trust it, raise the limit: --max-files."
             )
         return parts
 
@@ -104,5 +104,5 @@ class Names:
 
 
 def alike(name: str) -> str:
-    """The same for names that some file systems take for one: they ignore case, or take letters apart."""
+    """A key equal for names that some file systems treat as one, because they ignore case or decompose letters."""
     return unicodedata.normalize("NFKC", name).casefold()

@@ -1,4 +1,4 @@
-"""Modules as they are parsed: their hashes, and which other modules they import."""
+"""Parses modules: their hashes, and which other modules they import."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from typing import Any
 from ganlab.fingerprints import digest
 from ganlab.plugins import manager as plugins
 
-# What has a version of its own, and decides no number by which of its modules are there.
+# Packages with a version of their own, which determines their modules.
 _LIBRARIES = {*sys.stdlib_module_names, "ganlab", "gin", "keras", "numpy", "pluggy", "pytest", "tensorflow"} - {
     "__main__"
 }
-_MOST = 1000  # modules of a part
-_MOST_BYTES = 1 << 22  # of a file that is parsed
+_MOST = 1000  # number of modules of a part
+_MOST_BYTES = 1 << 22  # size of a file that is parsed
 
-# A name that is imported, and whether it may be a module's attribute rather than a module.
+# An imported name, and whether it may be an attribute of a module rather than a module.
 _Import = tuple[str, bool]
 
 
 def is_library(name: str) -> bool:
-    """Whether a module is Python's, ganlab's core or TensorFlow's."""
+    """Whether a module belongs to Python, ganlab's core or the libraries below it."""
     return name.partition(".")[0] in _LIBRARIES
 
 
 def closure(roots: Iterable[str]) -> dict[str, str]:
-    """The hashes of modules and of those that they import, as far as these are plugins' or one's own code.
+    """Hashes modules and the modules that they import, as far as these belong to plugins or to the user's own code.
 
     Args:
         roots: Names of modules.
 
     Returns:
-        Hashes by name. Nothing is imported for it.
+        Hashes by module name. Nothing is imported.
     """
     waiting, found = list(roots), dict[str, str]()
     own = {name.partition(".")[0] for name in waiting} | _plugin_packages()
@@ -58,22 +58,22 @@ def closure(roots: Iterable[str]) -> dict[str, str]:
 
 
 def hash_of(name: str) -> str | None:
-    """The hash of a module's source, or None where there is no such module with a file."""
+    """The hash of a module's source; None if the module or its file is missing."""
     file = file_of(name)
     return None if file is None else _parsed(file, _stamp(file), name, _is_package(file))[0]
 
 
 def file_of(name: str) -> Path | None:
-    """The file of a module, which need not be imported; None for a module without one."""
+    """The file of a module, imported or not; None for a module without a file."""
     loaded = sys.modules.get(name)
     origin = getattr(loaded, "__file__", None) if loaded is not None else getattr(_spec(name), "origin", None)
     return Path(origin) if isinstance(origin, str) and os.path.isfile(origin) else None
 
 
 def definitions(definition: Any) -> tuple[dict[str, str], list[str]]:
-    """The hashes of a class or function of a notebook or script, and of those that it names there.
+    """Hashes a class or function of a notebook or script, and the definitions that it names there.
 
-    The rest of a notebook is left out: what is added to it changes no part that was there.
+    The rest of the notebook is left out, so that new cells do not change the hash of existing parts.
 
     Returns:
         Hashes by qualified name, and the modules that they name.
@@ -113,7 +113,7 @@ def _counts(name: str, own: set[str]) -> bool:
 
 @lru_cache(maxsize=1024)
 def _is_ones_own(top: str) -> bool:
-    """Whether a package lies neither where pip installs nor with Python."""
+    """Whether a package lies outside Python's own folders and those that pip installs into."""
     spec = _spec(top)
     places = [spec.origin, *(spec.submodule_search_locations or [])] if spec else []
     folders = [Path(place).parts for place in places if place and os.path.exists(place)]
@@ -127,7 +127,7 @@ def _plugin_packages() -> set[str]:
 
 
 def _spec(name: str) -> importlib.machinery.ModuleSpec | None:
-    """Where a module is, found without importing its parents."""
+    """Finds a module's spec without importing its parents."""
     top, *rest = name.split(".")
     try:
         spec = importlib.util.find_spec(top)
@@ -143,7 +143,7 @@ def _spec(name: str) -> importlib.machinery.ModuleSpec | None:
 
 def _modules(imports: Iterable[_Import]) -> Iterator[str]:
     for name, attribute in imports:
-        # `from package import name`: a module of the package, or what its __init__ has under that name.
+        # `from package import name`: a module of the package, or an attribute of its __init__.
         if attribute and file_of(name) is None:
             yield name.rpartition(".")[0]
         else:
@@ -151,7 +151,7 @@ def _modules(imports: Iterable[_Import]) -> Iterator[str]:
 
 
 def _whole_package(name: str) -> Iterator[str]:
-    """Every module of the package that one is in, which imports by a name that only running it would tell."""
+    """Every module of a module's package, because it imports a name that is known only when the code runs."""
     top = name.partition(".")[0]
     spec = _spec(top)
     for folder in (spec.submodule_search_locations or []) if spec else []:
@@ -171,7 +171,7 @@ def _stamp(file: Path) -> tuple[int, int]:
 
 @lru_cache(maxsize=2048)
 def _parsed(file: Path, stamp: tuple[int, int], name: str, package: bool) -> tuple[str, tuple[_Import, ...], bool]:
-    """The hash of a file, what it imports, and whether it imports what cannot be known from its text."""
+    """The hash of a file, its imports, and whether it has imports that its text does not determine."""
     try:
         data = file.read_bytes()
     except OSError:
@@ -217,7 +217,7 @@ def _called(node: ast.Call) -> str:
 
 
 def _canonical(node: Any) -> str:
-    """A tree as text, the same in every version of Python: fields without a value, places and docstrings left out."""
+    """A tree as text, equal in every version of Python: without empty fields, positions and docstrings."""
     if isinstance(node, list):
         return f"[{','.join(map(_canonical, node))}]"
     if not isinstance(node, ast.AST):
@@ -237,7 +237,7 @@ def _is_docstring(body: list[ast.stmt]) -> bool:
 
 
 def _tree_of(part: Any) -> ast.AST | None:
-    """What a class or function was written as, where Python can still tell."""
+    """The parsed source of a class or function; None if Python cannot find the source."""
     try:
         return ast.parse(textwrap.dedent(inspect.getsource(part)))
     except (OSError, TypeError, SyntaxError, ValueError, IndexError):
@@ -262,7 +262,7 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _bytecode(part: Any) -> str:
-    """What stands for the source of a part that is not to be had, as of classes in a notebook: its functions'."""
+    """A substitute for source that is unavailable, as for classes in a notebook: that of the part's functions."""
     texts = []
     for function in _functions(part):
         tree = _tree_of(function)
@@ -274,6 +274,6 @@ def _bytecode(part: Any) -> str:
             texts.append(f"{code.co_name}:{code.co_code.hex()}{constants}{code.co_names}")
     values = vars(part).items() if isinstance(part, type) else ()
     plain = [(name, value) for name, value in values if isinstance(value, (str, int, float, tuple))]
-    kept = [(name, value) for name, value in plain if not name.startswith("__")]
+    attributes = [(name, value) for name, value in plain if not name.startswith("__")]
     bases = [base.__qualname__ for base in part.__bases__] if isinstance(part, type) else []
-    return f"{sorted(texts)}{sorted(map(repr, kept))}{bases}"
+    return f"{sorted(texts)}{sorted(map(repr, attributes))}{bases}"

@@ -1,6 +1,6 @@
-"""What a run was trained with, data, code and environment, against what it would be resumed with.
+"""Compares the data, code and environment that a run was trained with to those it would be resumed with.
 
-What run.json says of it is data, perhaps a stranger's: any value is compared and shown, and none is trusted.
+The values in run.json may come from a stranger: any value is compared and printed, and none is trusted.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from ganlab.runs.sources import MADE_BY
 DATA, CODE, ENVIRONMENT = "data", "code", "environment"
 
 _HASH = re.compile(r"[0-9a-f]{32}")
-_HASH_SHOWN = 8
+_HASH_DIGITS = 8
 
 
 def data_of(dataset: Dataset) -> dict[str, Any]:
-    """A dataset's fingerprint as run.json has it, `of` saying which dataset's it is.
+    """A dataset's fingerprint as stored in run.json, with the dataset's name under `of`.
 
     Raises:
-        ContractError: It is not plain values by name.
+        ContractError: The fingerprint is not a mapping of names to plain values.
         PluginError: The dataset failed.
     """
     name = selector_of(dataset)
@@ -40,14 +40,14 @@ def data_of(dataset: Dataset) -> dict[str, Any]:
         plain: dict[str, Any] = json.loads(json.dumps(dict(found), allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise ContractError(
-            f"{name}.fingerprint() must return plain values by name, such as numbers, texts and lists of hashes; "
+            f"{name}.fingerprint() must return plain values by name, for example numbers, texts and lists of hashes; "
             f"{error}."
         ) from None
     return {"of": name, **plain}
 
 
 def recorded(info: Mapping[str, Any], name: str) -> dict[str, Any] | None:
-    """What run.json says last of a run's `data`, `code` or `environment`; None where it does not."""
+    """The latest `data`, `code` or `environment` recorded in run.json; None if there is none."""
     resumed = info.get("resumed")
     entries = [*(reversed(resumed) if isinstance(resumed, list) else ()), info.get("provenance")]
     for entry in entries:
@@ -58,7 +58,7 @@ def recorded(info: Mapping[str, Any], name: str) -> dict[str, Any] | None:
 
 
 def data_changes(before: Mapping[str, Any] | None, now: Mapping[str, Any] | None) -> list[str]:
-    """What differs between two fingerprints of data, a line each; of two lists of hashes what both have is compared."""
+    """The differences between two fingerprints of data, one line each; of lists of hashes, the common part counts."""
     if before is None or now is None:
         return []
     lines = []
@@ -70,14 +70,14 @@ def data_changes(before: Mapping[str, Any] | None, now: Mapping[str, Any] | None
 
 
 def code_changes(before: Mapping[str, Any] | None, now: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """What differs in the code of parts that both have, a line for each part and module."""
+    """The differences in the code of the parts that both have, one line for each part and module."""
     lines = []
     for part, modules in now.items():
         then = before.get(part) if before is not None else None
-        if not isinstance(then, dict):  # a part that is new is a setting that differs
+        if not isinstance(then, dict):  # a new part shows up as a setting that differs
             continue
         for module in [*modules, *sorted(str(name) for name in then if name not in modules)]:
-            # One that is no longer imported from where its own code is looked for, but is there as it was.
+            # A module that this part's code does not import any more may still exist unchanged.
             after = modules.get(module) or (hash_of(module) if len(module) < 200 and module != MADE_BY else None)
             pair = _differing(then.get(module), after)
             if pair:
@@ -86,7 +86,7 @@ def code_changes(before: Mapping[str, Any] | None, now: Mapping[str, Mapping[str
 
 
 def environment_changes(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> list[str]:
-    """What differs between two environments, a phrase each."""
+    """The differences between two environments, one phrase each."""
     if before is None:
         return []
     names = [*now, *sorted(str(name) for name in before if name not in now)]
@@ -95,7 +95,7 @@ def environment_changes(before: Mapping[str, Any] | None, now: Mapping[str, Any]
 
 
 def essence(data: Mapping[str, Any], code: Mapping[str, Any]) -> list[float]:
-    """Numbers that are equal where data and code are, exact in float32, so that workers can compare theirs."""
+    """Numbers, exact in float32, that are equal if data and code are equal, so that workers can compare theirs."""
     first = {name: value[:1] if isinstance(value, list) else value for name, value in data.items()}
     text = json.dumps([first, code], sort_keys=True)
     found = digest(text.encode())
@@ -103,27 +103,27 @@ def essence(data: Mapping[str, Any], code: Mapping[str, Any]) -> list[float]:
 
 
 def _differing(before: Any, now: Any) -> str | None:
-    """Two values as `old, and now new`, or None where they agree."""
+    """Formats two values as `old, and now new`; None if they are equal."""
     if _are_hashes(before) and _are_hashes(now):
-        # The first that differs, of those that both had time for.
+        # The first pair that differs, among the hashes that both have.
         pairs = [pair for pair in zip(before, now, strict=False) if pair[0] != pair[1]]
         if not pairs:
             return None
         before, now = pairs[0]
     if before == now:
         return None
-    return f"{_shown(before)}, and now {_shown(now)}"
+    return f"{_text(before)}, and now {_text(now)}"
 
 
 def _are_hashes(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) and _HASH.fullmatch(item) for item in value)
 
 
-def _shown(value: Any) -> str:
+def _text(value: Any) -> str:
     if value is None:
         return "not there"
     if isinstance(value, str) and _HASH.fullmatch(value):
-        return f"content {value[:_HASH_SHOWN]}"
+        return f"content {value[:_HASH_DIGITS]}"
     text = ascii(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
@@ -133,5 +133,5 @@ def _name(name: str) -> str:
 
 
 def unknown(info: Mapping[str, Any]) -> Sequence[str]:
-    """Which of data and code run.json does not tell, as that of an older ganlab."""
+    """Which of data and code run.json does not record; older versions of ganlab did not."""
     return [name for name in (DATA, CODE) if recorded(info, name) is None]

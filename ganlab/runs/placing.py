@@ -1,4 +1,4 @@
-"""Moving runs that were unpacked to their places: all of them or none, and never into a run that exists."""
+"""Moves unpacked runs to their places: all of them or none, and never into an existing run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LONGEST_LIST = 64 << 20
 def check_place(folder: Path, anchor: Path) -> None:
     """Checks that the folder is not part of a run."""
     if folder.exists() and not folder.is_dir():
-        raise RunError(f"{folder} is no folder. Unpack into one: -o DIR.")
+        raise RunError(f"{folder} is not a folder. Unpack into one: -o DIR.")
     place = anchor.resolve()
     for parent in (place, *place.parents):
         if _is_run(parent):
@@ -29,7 +29,7 @@ def check_place(folder: Path, anchor: Path) -> None:
 
 
 def check_free(target: Path, folder: Path) -> None:
-    """Checks that a run may be moved to its place: it is free, and no run, link or file is on the way to it."""
+    """Checks that a run may be moved to its place: it is free, and no run, link or file lies on the path to it."""
     place = folder
     for part in target.relative_to(folder).parts:
         twins = _twins(place, part)
@@ -38,17 +38,17 @@ def check_free(target: Path, folder: Path) -> None:
             return
         for twin in twins:
             if twin.is_symlink():
-                raise RunError(f"{twin} is a link, and nothing is unpacked through one. Take another folder: -o DIR.")
+                raise RunError(f"{twin} is a link, and nothing is unpacked through links. Choose another: -o DIR.")
             if place == target:
                 raise RunError(f"{twin} is there already. Unpack into another folder: -o DIR.")
             if not twin.is_dir():
-                raise RunError(f"{twin} is a file, where a folder of runs would be. Take another folder: -o DIR.")
+                raise RunError(f"{twin} is a file where a folder of runs would go. Choose another folder: -o DIR.")
             if _is_run(twin):
-                raise RunError(f"{twin} is a run, and nothing is unpacked into one. Take another folder: -o DIR.")
+                raise RunError(f"{twin} is a run, and nothing is unpacked into a run. Choose another folder: -o DIR.")
 
 
 def _twins(folder: Path, name: str) -> list[Path]:
-    """What is in a folder under a name, or under one that some file systems take for it."""
+    """The entries of a folder with this name, or with one that some file systems treat as the same."""
     try:
         names = os.listdir(folder)
     except FileNotFoundError:
@@ -59,14 +59,14 @@ def _twins(folder: Path, name: str) -> list[Path]:
 def _is_run(folder: Path) -> bool:
     try:
         return bool(_twins(folder, INFO))
-    except OSError:  # one that may be passed through, but not looked into
+    except OSError:  # a folder that may be traversed but not listed
         return False
 
 
 def move(scratch: Path, anchor: Path, runs: Sequence[Path]) -> None:
-    """Moves runs to their places: each folder around them that is new as a whole, and all of them or none."""
+    """Moves runs to their places, all of them or none; a new folder around them is moved as a whole."""
     moves = list(dict.fromkeys(_new_part(scratch, anchor, run) for run in runs))
-    if len(moves) > 1:  # one is moved, or is not
+    if len(moves) > 1:  # a single move is atomic
         (scratch / _MOVING).write_text(json.dumps([os.fsencode(part).hex() for part in moves]))
     moved: list[Path] = []
     try:
@@ -80,7 +80,7 @@ def move(scratch: Path, anchor: Path, runs: Sequence[Path]) -> None:
 
 
 def _new_part(scratch: Path, anchor: Path, run: Path) -> Path:
-    """The first folder on the way to a run's place that is not there yet."""
+    """The first folder on the path to a run's place that does not exist yet."""
     for part in (*reversed(run.relative_to(scratch).parents[:-1]), run.relative_to(scratch)):
         if not os.path.lexists(anchor / part):
             return part
@@ -88,7 +88,7 @@ def _new_part(scratch: Path, anchor: Path, run: Path) -> Path:
 
 
 def finish_moving(left: Path, anchor: Path) -> None:
-    """Moves what a process that was killed while it moved several folders did not come to: they are whole."""
+    """Moves the folders that a killed process had yet to move; they are complete."""
     try:
         parts = [
             Path(os.fsdecode(bytes.fromhex(part)))

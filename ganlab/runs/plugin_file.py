@@ -1,6 +1,6 @@
-"""The `ganlab_plugins.py` that a run used: it may be named to whoever reads the run, and is never executed for it.
+"""The `ganlab_plugins.py` that a run used: error messages name it, and it is never executed on the run's behalf.
 
-A run's directory is data, perhaps a stranger's.
+A run's directory is data, possibly from a stranger.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from ganlab.support.terminal import line
 
 @contextlib.contextmanager
 def named_in_errors(folder: Path) -> Iterator[None]:
-    """Inside, an experiment is read: an error says which plugin file the run used, where none is in use now.
+    """Context manager: adds to errors the plugin file that the run used, if none is in use now.
 
     Args:
-        folder: Where the experiment's file is: a run's directory, or any other, which changes nothing.
+        folder: The folder of the experiment's file. Unless it is a run's directory, errors are left as they are.
     """
     try:
         yield

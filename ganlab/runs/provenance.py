@@ -1,4 +1,4 @@
-"""Where a run's numbers come from: code, packages, plugins, devices, command line."""
+"""Records where a run's numbers come from: code, packages, plugins, devices, command line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from ganlab.plugins.manager import Plugin
 
-# What the numbers depend on; those that are installed are written down.
+# The packages that the numbers depend on; those that are installed are recorded.
 PACKAGES = (
     "ganlab",
     "tensorflow",
@@ -33,11 +33,11 @@ _GIT_SECONDS = 10
 
 
 def provenance(argv: Sequence[str], devices: Sequence[str], plugins: Sequence[Plugin]) -> dict[str, Any]:
-    """Collects what run.json says on a run's origin.
+    """Collects the `provenance` field of run.json.
 
     Args:
         argv: The command line, or the notebook's.
-        devices: The devices the run trains on, in words.
+        devices: Descriptions of the devices that the run trains on.
         plugins: The plugins of this process, `ganlab.plugins.manager.current().rows`.
 
     Returns:
@@ -62,7 +62,7 @@ def provenance(argv: Sequence[str], devices: Sequence[str], plugins: Sequence[Pl
 
 
 def versions(packages: Sequence[str]) -> dict[str, str]:
-    """The versions of those distributions that are installed."""
+    """The versions of the given distributions, without those that are not installed."""
     found = {}
     for name in packages:
         try:
@@ -73,15 +73,15 @@ def versions(packages: Sequence[str]) -> dict[str, str]:
 
 
 def git_state(folder: Path) -> dict[str, Any] | None:
-    """The commit that a folder's repository is at.
+    """The current commit of the repository that a folder is in.
 
     Args:
         folder: Any folder, in a repository or not.
 
     Returns:
-        `commit`, and `dirty`: whether files that git tracks differ from it (untracked ones do not count, or the
-        runs' own folder would make every run dirty). None outside a repository, before its first commit, or where
-        git does not answer.
+        `commit`, and `dirty`: whether tracked files differ from it. Untracked files do not count, or the folder of
+        runs would make every run dirty. None outside a repository, before its first commit, or if git does not
+        answer.
     """
     commit = _git(folder, "rev-parse", "--verify", "HEAD")
     changes = _git(folder, "status", "--porcelain", "--untracked-files=no")
@@ -95,7 +95,7 @@ def _git(folder: Path, *arguments: str) -> str | None:
         done = subprocess.run(
             ["git", *arguments],
             cwd=folder,
-            # Looking must not take the lock that a commit under way needs.
+            # Reading the state must not take the lock that a commit in progress needs.
             env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -1,4 +1,4 @@
-"""Runs taken off the disk: all of one, or what takes the room in it."""
+"""Removes runs from the disk: whole runs, or only their large parts."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from ganlab.runs.listing import size_on_disk
 from ganlab.runs.lock import at_rest
 from ganlab.support.terminal import line
 
-# What `keep_metrics` takes.
+# The folders that `keep_metrics` removes.
 HEAVY = ("checkpoints", "samples")
 
 
 @contextlib.contextmanager
 def removable(paths: Sequence[Path]) -> Iterator[list[RunDirectory]]:
-    """Checks that runs may be removed, and keeps others from training them until the block ends.
+    """Context manager: checks that runs may be removed, and locks them until the block ends.
 
     Args:
-        paths: The runs' directories. One that is given twice counts once.
+        paths: The runs' directories; duplicates count once.
 
     Yields:
         The runs.
 
     Raises:
-        RunError: One is no run of ganlab's, is a link, holds further runs, or is in use.
+        RunError: A directory is not a run made by ganlab, is a link, contains other runs, or is in use.
     """
     unique = {path.resolve(): path for path in paths}
     with contextlib.ExitStack() as stack:
@@ -41,20 +41,20 @@ def removable(paths: Sequence[Path]) -> Iterator[list[RunDirectory]]:
 
 
 def weight(run: RunDirectory, *, keep_metrics: bool) -> int:
-    """Bytes that removing a run frees."""
+    """The number of bytes that removing a run frees."""
     parts = [run.path / name for name in HEAVY] if keep_metrics else [run.path]
     return sum(size_on_disk(part) for part in parts if not part.is_symlink())
 
 
 def remove(run: RunDirectory, *, keep_metrics: bool = False) -> None:
-    """Removes a run. What its links point to stays.
+    """Removes a run. The targets of its links stay.
 
     Args:
-        run: Of those of `removable`.
-        keep_metrics: Remove the checkpoints and the pictures of samples alone.
+        run: One of the runs that `removable` yielded.
+        keep_metrics: Remove only the checkpoints and the sample images.
 
     Raises:
-        RunError: Something cannot be removed; what can is gone.
+        RunError: Something cannot be removed; the rest has been.
     """
     try:
         if not keep_metrics:
@@ -72,19 +72,19 @@ def _remove(path: Path) -> None:
     if path.is_symlink() or not path.is_dir():
         path.unlink()
         return
-    # Under a hidden name first: half a run must not be taken for one.
+    # Rename it to a hidden name first: half a run must not be mistaken for a run.
     aside = path.with_name(f".{path.name}.removed-{secrets.token_hex(4)}")
     path.rename(aside)
     try:
         shutil.rmtree(aside)
     except (RecursionError, OSError):
-        # Folders in folders, more than that function has calls or open files for: side by side, they go.
+        # Nested too deeply for rmtree's recursion or the limit on open files: flatten first.
         _flatten(aside)
         shutil.rmtree(aside)
 
 
 def _flatten(top: Path) -> None:
-    """Moves every folder below one directly into it."""
+    """Moves every folder at any depth directly into the top folder."""
     left, count = [top], 0
     while left:
         at = left.pop()
@@ -102,7 +102,7 @@ def _checked(path: Path) -> RunDirectory:
         raise RunError(
             f"{line(path)} is a link to {line(os.readlink(path))}. Name that folder, or remove the link with rm."
         )
-    RunDirectory(path)  # says what is there instead, by the name that was given
+    RunDirectory(path)  # reports what is there instead, under the name that was given
     run = RunDirectory(path.resolve())
     if "status" not in run.info or not (path / CONFIG).is_file():
         raise RunError(
@@ -111,7 +111,7 @@ def _checked(path: Path) -> RunDirectory:
         )
     within = next((found for folder in _folders(path) for found in find_runs(folder)), None)
     if within is not None:
-        raise RunError(f"{line(path)} has another run in it, {line(within)}. Move that out, or remove it first.")
+        raise RunError(f"{line(path)} contains another run, {line(within)}. Move that out, or remove it first.")
     return run
 
 

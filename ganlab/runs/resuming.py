@@ -1,4 +1,4 @@
-"""Whether a run may go on with an experiment: only with the one that it is, unless that is asked for."""
+"""Checks that a run is resumed with the same experiment, unless changes are allowed."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from ganlab.runs.sources import of_parts
 def check_resumable(
     run: RunDirectory, recipe: Recipe, *, allow_changes: bool, data: Mapping[str, Any] | None = None
 ) -> list[str]:
-    """Checks that a run can go on with an experiment.
+    """Checks that a run can be resumed with an experiment.
 
     Args:
         run: The run.
-        recipe: The experiment that it is to go on with.
-        allow_changes: Whether that may be another one than it began with, of other code or on other data.
-        data: The dataset's fingerprint, from `origins.data_of`; None where it is not known yet.
+        recipe: The experiment to resume it with.
+        allow_changes: Whether the experiment, its code or its data may differ from those that the run started with.
+        data: The dataset's fingerprint, from `origins.data_of`; None if it is not known yet.
 
     Returns:
-        What differs, a line for each setting, module and fact of the data.
+        The differences: one line for each setting, module and fact about the data.
 
     Raises:
-        RunError: The run is completed, its folder is not what ganlab wrote, or the experiment, its code or its data
-            have changed and that is not allowed.
+        RunError: The run is completed, its folder is not as ganlab wrote it, or the experiment, its code or its data
+            have changed and `allow_changes` is false.
     """
     from ganlab import config
 
@@ -45,18 +45,18 @@ def check_resumable(
         listed = "\n".join(f"  {line}" for line in lines)
         raise RunError(
             f"{run.path} began {'as' if differing['another experiment'] else 'with'} {what}:\n{listed}\n"
-            "Go on with it as it was, say --allow-changes (in Python: allow_changes=True), or start a new run."
+            "Resume it unchanged, pass --allow-changes (in Python: allow_changes=True), or start a new run."
         )
     if info.get("status") == "completed" and int(info.get("step", 0)) >= recipe.arguments["steps"]:
         raise RunError(
-            f"{run.path} is completed: there is nothing to go on with. To train it further, allow more steps: "
+            f"{run.path} is completed: there is nothing to resume. To train it further, raise the number of steps: "
             "--param experiment.steps=N --allow-changes."
         )
     return lines
 
 
 def take_changes(run: RunDirectory, recipe: Recipe, differing: list[str]) -> None:
-    """Writes down the experiment that a run goes on with, where it is another one than before."""
+    """Records the experiment that a run is resumed with, if it differs from the one before."""
     from ganlab import config
 
     if differing:
@@ -66,15 +66,15 @@ def take_changes(run: RunDirectory, recipe: Recipe, differing: list[str]) -> Non
 
 
 def _differences(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> list[str]:
-    if before is None:  # written by a version that did not keep them
+    if before is None:  # written by a version that did not record settings
         return []
     names = [*before, *(name for name in now if name not in before)]
     return [
-        f"{name}: {_shown(before.get(name))}, and now {_shown(now.get(name))}"
+        f"{name}: {_text(before.get(name))}, and now {_text(now.get(name))}"
         for name in names
         if before.get(name) != now.get(name)
     ]
 
 
-def _shown(value: Any) -> str:
+def _text(value: Any) -> str:
     return "not set" if value is None else repr(value)

@@ -1,6 +1,6 @@
-"""The code that an experiment's parts are made of, as hashes by module, so that a resumed run learns what has changed.
+"""Hashes of the code behind an experiment's parts, by module, so that a resumed run can report what has changed.
 
-A module is hashed as it is parsed: comments, blank lines, docstrings and layout do not count.
+A module is hashed after parsing: comments, blank lines, docstrings and layout do not count.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _PLAIN = (str, bytes, int, float, complex, bool, type(None))
 
 
 def of_parts(recipe: Recipe) -> dict[str, dict[str, str]]:
-    """The code of every part of an experiment.
+    """Hashes the code of every part of an experiment.
 
-    Of each its module, and the modules that this one imports of the same package, of other plugins, and of one's own
-    code; not those of Python and of installed libraries, which have versions.
+    For each part: its module, and the modules it imports from the same package, from other plugins and from the
+    user's own code. Python and installed libraries are left out, because they have versions.
 
     Args:
         recipe: The experiment.
 
     Returns:
-        By part, `constraints.mine` or the class of an object that no factory made: `made by`, the function or class
-        that makes it, and the hashes of its modules by their names.
+        By part (`constraints.mine`, or the class of an object that no factory made): `made by`, the function or class
+        that makes it, and the hashes of its modules by name.
     """
     found: dict[str, dict[str, str]] = {}
     for name, make, plugin in _parts(recipe):
@@ -44,7 +44,7 @@ def of_parts(recipe: Recipe) -> dict[str, dict[str, str]]:
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Each component of a recipe, and each object and function in it: a name, what makes it, its plugin's module."""
+    """Yields each component, object and function of a recipe: its name, what makes it, its plugin's module."""
     if isinstance(value, Recipe):
         with contextlib.suppress(PluginError):  # the experiment itself, which no plugin offers
             component = plugins.current().component(value.kind, value.name)
@@ -72,7 +72,7 @@ def _code(make: Any, plugin: Any) -> dict[str, str]:
     whole = isinstance(make, (type, types.FunctionType)) and "<" not in getattr(make, "__qualname__", "")
     hashes: dict[str, str] = {}
     roots = []
-    # What is no function or class with a name, such as functools.partial, was made where the plugin offers it.
+    # Anything without a name of its own, for example a functools.partial, was made where the plugin offers it.
     for name, parts in ((module, [definition]), (getattr(plugin, "__name__", None), [])):
         if name is None or (name != module and whole):
             continue

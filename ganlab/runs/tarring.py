@@ -1,7 +1,7 @@
-"""Reading tar files of strangers, gzip-compressed: a stream of plain files and folders, in bounded memory.
+"""Reads untrusted tar files, gzip-compressed, as a stream of plain files and folders in bounded memory.
 
-Python's `tarfile` reads whatever a header claims (a name of gigabytes, a map of holes) before anybody can look at it.
-Here a header is looked at first. The formats are those of POSIX.1-1988 (ustar) and POSIX.1-2001 (pax), and GNU's long
+Python's `tarfile` reads whatever a header claims (a name of gigabytes, a map of holes) before its caller can check it.
+Here headers are checked first. The formats are those of POSIX.1-1988 (ustar) and POSIX.1-2001 (pax), and GNU's long
 names.
 """
 
@@ -18,9 +18,9 @@ from ganlab.errors import RunError
 
 _BLOCK = 512
 _CHUNK = 1 << 20
-# Of what stands before a header: a name, times, attributes.
+# Limits on the extensions before a header: a name, times, attributes.
 _LONGEST_EXTENSION, _MOST_EXTENSIONS = 1 << 16, 4
-# Zeros behind the last file, which `tar --blocking-factor` may ask for.
+# Zeros after the last file, which `tar --blocking-factor` may add.
 _LONGEST_END = 1 << 20
 _YEAR_10000 = 253402300800
 
@@ -39,18 +39,18 @@ _KINDS = {
 
 
 class DamagedError(RunError):
-    """A file that is no archive, or not all of one."""
+    """A file that is not an archive, or not a complete one."""
 
 
 @dataclass(frozen=True)
 class Member:
-    """A file or folder of an archive, as its header has it.
+    """A file or folder of an archive, as described by its header.
 
     Attributes:
-        name: Nothing has been checked of it but that there is no NUL in it.
-        is_folder: Whether it is one.
+        name: Its name, unchecked except that it contains no NUL.
+        is_folder: Whether it is a folder.
         size: In bytes.
-        time: Seconds since 1970, a number of this era.
+        time: Seconds since 1970, before the year 10000.
     """
 
     name: str
@@ -62,25 +62,25 @@ class Member:
 class TarReader:
     """The members of an archive, one after the other.
 
-    The data of each file is to be read before the next member is asked for.
+    Read the data of each file before you ask for the next member.
     """
 
     def __init__(self, file: IO[bytes], called: str, pause: Callable[[], None]) -> None:
         """Takes an open archive.
 
         Args:
-            file: At its beginning.
+            file: The archive, at its beginning.
             called: Its name, for messages.
-            pause: Called now and then; what it raises ends the reading.
+            pause: Called now and then; an exception from it ends the reading.
         """
         self._file, self._called, self._pause = gzip.GzipFile(fileobj=file, mode="rb"), called, pause
 
     def __iter__(self) -> Iterator[Member]:
-        """Yields each member, and at the end makes sure that there is nothing behind it.
+        """Yields each member, and makes sure that nothing follows the end of the archive.
 
         Raises:
-            DamagedError: It is no archive, is cut, or has something behind its end.
-            RunError: It holds what is neither a file nor a folder, or a header that lies.
+            DamagedError: The file is not an archive, is truncated, or has data after the archive's end.
+            RunError: A member is neither a file nor a folder, or a header is wrong.
         """
         extensions: dict[str, bytes] = {}
         count = 0
@@ -91,7 +91,7 @@ class TarReader:
                 count += 1
                 if count > _MOST_EXTENSIONS or size > _LONGEST_EXTENSION:
                     raise RunError(
-                        f"{self._called} has a name or attributes of {size} bytes, of which at most "
+                        f"{self._called} has a name or attributes of {size} bytes; at most "
                         f"{_LONGEST_EXTENSION} are read, {_MOST_EXTENSIONS} times a file: not unpacked."
                     )
                 extensions |= self._extension(kind, self._padded(size))
@@ -103,10 +103,10 @@ class TarReader:
         self._check_end()
 
     def data(self, member: Member) -> Iterator[bytes]:
-        """A file's bytes, in pieces.
+        """Yields a file's bytes in pieces.
 
         Raises:
-            DamagedError: The archive ends before.
+            DamagedError: The archive ends too early.
         """
         left = member.size
         while left:
@@ -116,8 +116,8 @@ class TarReader:
         self._exactly(-member.size % _BLOCK)
 
     def damaged(self, why: object) -> DamagedError:
-        """The error of an archive that is none, or not all of one."""
-        return DamagedError(f"{self._called} is damaged, or is no archive: {why}.")
+        """Returns the error for a file that is not an archive, or not a complete one."""
+        return DamagedError(f"{self._called} is damaged or not an archive: {why}.")
 
     def _exactly(self, count: int) -> bytes:
         data = self._up_to(count)
@@ -146,12 +146,12 @@ class TarReader:
         if len(end) < _BLOCK:
             raise self.damaged("it ends too early")
         if end.strip(b"\0") or self._up_to(1):
-            raise self.damaged("there is something behind its end")
+            raise self.damaged("there is data after its end")
 
     def _extension(self, kind: bytes, data: bytes) -> dict[str, bytes]:
         if kind == _GNU_NAME:
             return {"path": data.rstrip(b"\0")}
-        if kind != _PAX:  # of links, which are refused, or of all members, which nothing here needs
+        if kind != _PAX:  # for links, which are refused, or for all members, which nothing here needs
             return {}
         records: dict[str, bytes] = {}
         while data.strip(b"\0"):
@@ -177,10 +177,10 @@ class TarReader:
         elif kind == _FOLDER or kind == b"\0":
             is_folder = True
         else:
-            what = _KINDS.get(kind, "of a kind that is not known")
+            what = _KINDS.get(kind, "of an unknown kind")
             raise RunError(f"{self._called} holds {said(name)}, neither a file nor a folder but {what}: not unpacked.")
         if "\0" in name or not name:
-            raise RunError(f"{self._called} holds {said(name)}, which is no name: not unpacked.")
+            raise RunError(f"{self._called} holds {said(name)}, which is not a name: not unpacked.")
         if "size" in extensions:
             size = self._decimal(extensions["size"], name)
         if is_folder and size:
@@ -195,13 +195,13 @@ class TarReader:
             time = math.nan
         if not 0 <= time < _YEAR_10000:
             claimed = said(text.decode("ascii", "replace") if text is not None else time)
-            raise RunError(f"{self._called} gives {said(name)} the time {claimed}, which is none: not unpacked.")
+            raise RunError(f"{self._called} gives {said(name)} the invalid time {claimed}: not unpacked.")
         return time
 
     def _decimal(self, text: bytes, name: str) -> int:
         if not (text.isdigit() and len(text) < 20):
             claimed = said(text.decode("ascii", "replace"))
-            raise RunError(f"{self._called} gives {said(name)} the size {claimed}, which is none: not unpacked.")
+            raise RunError(f"{self._called} gives {said(name)} the invalid size {claimed}: not unpacked.")
         return int(text)
 
     def _number(self, field: bytes, what: str) -> int:
@@ -209,12 +209,12 @@ class TarReader:
             return int.from_bytes(field[1:], "big")
         text = _text(field).strip()
         if text and not all(byte in b"01234567" for byte in text):
-            raise self.damaged(f"a {what} that is no number")
+            raise self.damaged(f"a {what} that is not a number")
         return int(text or b"0", 8)
 
 
 def said(value: object) -> str:
-    """A name or a value of a stranger's as it stands in a message: quoted, escaped, and not too long."""
+    """Formats an untrusted name or value for a message: quoted, escaped, and not too long."""
     text = str(value)
     return repr(text if len(text) <= 100 else f"{text[:80]}...{text[-10:]}")
 
@@ -230,4 +230,4 @@ def _check_sum(header: bytes, called: str) -> None:
         # Old programs added the bytes as signed ones.
         if int(text, 8) in (sum(rest), sum(rest) - 256 * sum(byte > 127 for byte in rest)):
             return
-    raise DamagedError(f"{called} is damaged, or is no archive: a header whose checksum is wrong.")
+    raise DamagedError(f"{called} is damaged or not an archive: a header whose checksum is wrong.")

@@ -1,4 +1,4 @@
-"""Runs out of an archive, perhaps a stranger's: all of it or nothing, whatever it holds and whatever stops it."""
+"""Unpacks an untrusted archive of runs: all of it or nothing, whatever it holds and whatever interrupts it."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ _ASIDE = ".unpacking-"
 
 
 def unarchive(path: Path, folder: Path, limits: Limits | None = None) -> list[Path]:
-    """Unpacks an archive of runs, perhaps a stranger's: plain files below `folder`, or nothing.
+    """Unpacks an untrusted archive of runs: plain files below `folder`, or nothing.
 
-    Nothing is written into a run that exists. A signal (SIGINT, SIGTERM, SIGHUP) is heeded between two pieces, after
-    everything was removed again. A process that is killed leaves a hidden folder, which the next call removes; where it
-    was killed in the instant between moving two runs, the next call moves the rest.
+    Nothing is written into an existing run. A signal (SIGINT, SIGTERM, SIGHUP) takes effect between two pieces, after
+    everything has been removed again. A killed process leaves a hidden folder, which the next call removes. If it was
+    killed in the instant between moving two runs, the next call moves the rest.
 
     Args:
         path: The archive.
-        folder: Where the runs go.
-        limits: How much it may hold.
+        folder: The folder to unpack into.
+        limits: How much the archive may hold.
 
     Returns:
-        The runs.
+        The directories of the runs.
 
     Raises:
-        RunError: It is no archive of runs or not all of one, holds too much or what is no plain file, names something
-            outside, or would write into a run that exists.
+        RunError: The file is not a complete archive of runs, holds too much or anything but plain files, names a path
+            outside the folder, or would write into an existing run.
     """
     received: list[int] = []
 
@@ -67,8 +67,8 @@ def unarchive(path: Path, folder: Path, limits: Limits | None = None) -> list[Pa
                 move(scratch, anchor, found)
                 targets = [folder / run.relative_to(below) for run in found]
     except _StoppedError:
-        signal.raise_signal(received[0])  # for whoever takes it now; usually that is the end of the process
-        raise RunError(f"Unpacking {path} was stopped; nothing of it was left.") from None
+        signal.raise_signal(received[0])  # now to its usual handler, which ends the process as a rule
+        raise RunError(f"Unpacking {path} was interrupted; nothing was left behind.") from None
     except OSError as error:
         raise RunError(f"{error.filename or folder} cannot be written: {error.strerror or error}.") from error
     if received:
@@ -77,12 +77,12 @@ def unarchive(path: Path, folder: Path, limits: Limits | None = None) -> list[Pa
 
 
 class _StoppedError(BaseException):
-    """A signal has come."""
+    """Raised once a signal has arrived."""
 
 
 @contextlib.contextmanager
 def _noting(received: list[int]) -> Iterator[None]:
-    """Notes signals that ask to stop, so that none comes between two lines that belong together."""
+    """Context manager: records the signals that ask to stop, so that none interrupts steps that belong together."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -93,29 +93,29 @@ def _noting(received: list[int]) -> Iterator[None]:
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[IO[bytes]]:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # for a pipe's other end it would wait
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # would otherwise wait for a pipe's other end
     except OSError as error:
         raise RunError(f"{path} cannot be read: {error.strerror}.") from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise RunError(f"{path} cannot be read: it is no regular file.")
+        raise RunError(f"{path} cannot be read: it is not a regular file.")
     with open(descriptor, "rb") as file:
         yield file
 
 
-# --- The hidden folder that everything goes into first ---
+# --- The hidden folder that everything is unpacked into first ---
 
 
 @contextlib.contextmanager
 def _aside(anchor: Path) -> Iterator[Path]:
-    """A hidden folder beside the runs' place, so that they are moved there in one piece; those of the dead go."""
+    """Context manager: a hidden folder beside the runs' place, from which they are moved; stale ones are removed."""
     for left in anchor.glob(f"{_ASIDE}*"):
         _remove_if_left(left)
     scratch, held = anchor / f"{_ASIDE}{secrets.token_hex(4)}", -1
     try:
         scratch.mkdir(mode=0o700)
         held = os.open(scratch, os.O_RDONLY)
-        with contextlib.suppress(OSError):  # a file system without it: nobody removes what is left
+        with contextlib.suppress(OSError):  # a file system without locks: leftovers are not removed
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield scratch
     finally:
@@ -125,8 +125,8 @@ def _aside(anchor: Path) -> Iterator[Path]:
 
 
 def _remove_if_left(path: Path) -> None:
-    """Removes the hidden folder of a process that was killed."""
-    with contextlib.suppress(OSError, RecursionError):  # the latter of folders that are nested deep
+    """Removes the hidden folder of a killed process."""
+    with contextlib.suppress(OSError, RecursionError):  # RecursionError: folders that are nested too deeply
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -152,25 +152,25 @@ def _extract(packed: TarReader, below: Path, names: Names) -> None:
         os.utime(place, (min(member.time, now),) * 2)
 
 
-# --- What was unpacked, and where it goes ---
+# --- Checks of the unpacked files ---
 
 
 def _runs_only(path: Path, below: Path, pause: Callable[[], None]) -> list[Path]:
-    """The runs that were unpacked; folders around them that are empty, and locks in them, are removed."""
+    """The runs that were unpacked. Empty folders around them and locks in them are removed."""
     found = list(find_runs(below))
     if not found or below in found:
-        raise RunError(f"{path} is no archive of runs: no folder in it has a {INFO}.")
+        raise RunError(f"{path} is not an archive of runs: no folder in it has a {INFO}.")
     runs, around = set(found), {parent for run in found for parent in run.parents}
     for at, folders, files in os.walk(below, topdown=True):
         pause()
         place = Path(at)
         if place in runs:
             folders.clear()
-            (place / LOCK).unlink(missing_ok=True)  # of a process elsewhere
+            (place / LOCK).unlink(missing_ok=True)  # left by a process on another machine
             continue
         if files:
             stray = (place / min(files)).relative_to(below)
-            raise RunError(f"{path} holds {said(stray)}, which is part of no run: not unpacked.")
+            raise RunError(f"{path} holds {said(stray)}, which is not part of a run: not unpacked.")
         for name in [name for name in folders if place / name not in runs and place / name not in around]:
             _check_empty(path, place / name, below)
             shutil.rmtree(place / name)
@@ -182,4 +182,4 @@ def _check_empty(path: Path, folder: Path, below: Path) -> None:
     for at, _, files in os.walk(folder):
         if files:
             stray = (Path(at) / min(files)).relative_to(below)
-            raise RunError(f"{path} holds {said(stray)}, which is part of no run: not unpacked.")
+            raise RunError(f"{path} holds {said(stray)}, which is not part of a run: not unpacked.")

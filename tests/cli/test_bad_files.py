@@ -130,19 +130,19 @@ def test_names_that_are_no_text_and_names_with_spaces(mistake, ganlab, here, min
 
 
 REMEDY = "Choose another --runs."
-NAME = "cannot name a folder: at most 60 plain letters, none of them '/'. Use a word such as 'baseline-2'."
+NAME = "use at most 60 printable characters and no '/', for example 'baseline-2'."
 
 PLACES = {
     ("--runs", "file"): "Invalid value for '--runs': Directory 'file' is a file.",
-    ("--runs", "file/a"): f"The run's directory file/a/exp/RUN cannot be made: file is no folder. {REMEDY}",
+    ("--runs", "file/a"): f"The run's directory file/a/exp/RUN cannot be made: file is not a folder. {REMEDY}",
     ("--runs", "/proc/a"): f"The run's directory /proc/a/exp/RUN cannot be made: No such file or directory. {REMEDY}",
-    ("--runs", "taken"): f"The run's directory taken/exp/RUN cannot be made: taken/exp is no folder. {REMEDY}",
+    ("--runs", "taken"): f"The run's directory taken/exp/RUN cannot be made: taken/exp is not a folder. {REMEDY}",
     ("--runs", "a\udcff"): (
-        r"'a\udcff/exp/RUN' is no text in UTF-8, and TensorFlow writes to no other folders. Rename it, or choose "
+        r"'a\udcff/exp/RUN' is not valid UTF-8, and TensorFlow can only write to paths that are. Rename it, or choose "
         "another --runs."
     ),
-    ("--name", "x" * 300): f"The run name '{'x' * 59} {NAME}",
-    ("--name", "a\nb"): rf"The run name 'a\nb' {NAME}",
+    ("--name", "x" * 300): f"Invalid run name '{'x' * 59}: {NAME}",
+    ("--name", "a\nb"): rf"Invalid run name 'a\nb': {NAME}",
 }
 
 

@@ -331,7 +331,7 @@ COMMANDS = {
         "There is no plugin 'ganlab_plugin' to allow or deny. Did you mean 'ganlab_plugins'? See 'ganlab plugins'."
     ),
     ("run", "--gin", "exp.gin", "--plugin-file", "mine.py"): (
-        "--plugin-file mine.py is no file. Give the path of a Python file with ganlab hooks."
+        "--plugin-file mine.py is not a file. Give the path of a Python file with ganlab hooks."
     ),
     ("config", "show"): "Say what to show: --gin FILE, such as --gin quickstart.",
     ("config", "explain", "penatly"): (

@@ -29,7 +29,7 @@ def test_a_dry_run_refuses_what_the_command_refuses(ganlab, tmp_path, command, n
     assert planned.exit_code == done.exit_code == 2
     assert planned.stderr == done.stderr
     assert planned.stdout == done.stdout == ""
-    assert "cannot name a folder" in done.stderr or "already" in done.stderr
+    assert "Invalid " in done.stderr or "already" in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["exp.gin", "runs"]
 
 

@@ -239,7 +239,7 @@ def test_there_and_back_in_an_archive(ganlab, tmp_path):
         (["list", "--status", "done"], "'done' is not one of 'running'"),
         (["show", "noe"], "There is no run noe: no such directory. Did you mean 'one'?"),
         (["rm", "--yes", "noe"], "There is no run noe"),
-        (["rm", "--yes", "."], "is no run but holds 1 of them"),
+        (["rm", "--yes", "."], "is not a run but contains 1 of them"),
         (["archive", "one", "-o", "a.zip"], "a.zip must end in .tar.gz or .tgz"),
         (["unarchive", "a.tgz"], "a.tgz cannot be read: No such file or directory"),
         (["remove"], "No such command 'remove'."),

@@ -289,7 +289,7 @@ def test_the_seed_is_the_experiments_own_where_none_is_given(sweep):
         ),
         (("--gin", "b.gin", "--maximize"), "--maximize is of an objective: name a metric, such as "),
         (("--gin", "b.gin", "--search", "random"), "searches.random draws without end: say how many configurations, "),
-        (("--gin", "b.gin", "--name", "a/b"), "The sweep name 'a/b' cannot name a folder: at most 60 plain "),
+        (("--gin", "b.gin", "--name", "a/b"), "Invalid sweep name 'a/b': use at most 60 printable "),
         (("--gin", "b.gin", "--retry-failed"), "--retry-failed is for --resume SWEEP; a new sweep has nothing to try "),
         (("--resume", "s", "--gin", "b.gin"), "--resume goes on with a sweep as it is: leave out --gin. --jobs, "),
         (("--resume", "s", "--seeds", "1"), "--resume goes on with a sweep as it is: leave out --seeds. --jobs, "),

@@ -144,9 +144,9 @@ def strangers(path, *members):
         ([("one/run.json", "{}"), ("one/link", tarfile.SYMTYPE, "/etc")], "holds 'one/link', neither a file nor"),
         ([("one/run.json", "{}"), ("one/link", tarfile.LNKTYPE, "/etc/passwd")], "neither a file nor"),
         ([("one/run.json", "{}"), ("one/pipe", tarfile.FIFOTYPE, "")], "neither a file nor"),
-        ([("one/run.json", "{}"), ("stray.py", "x")], "holds 'stray.py', which is part of no run"),
-        ([("run.json", "{}")], "is no archive of runs"),
-        ([("one/notes", "x")], "is no archive of runs"),
+        ([("one/run.json", "{}"), ("stray.py", "x")], "holds 'stray.py', which is not part of a run"),
+        ([("run.json", "{}")], "is not an archive of runs"),
+        ([("one/notes", "x")], "is not an archive of runs"),
         ([("one/run.json", "{}"), ("there/run.json", "{}")], "there is there already"),
     ],
 )
@@ -173,7 +173,7 @@ def test_what_is_damaged_or_missing_is_told_and_leaves_nothing(tmp_path):
     whole = (tmp_path / "a.tgz").read_bytes()
     for name, text in (("text.tgz", b"text"), ("short.tgz", whole[:-200]), ("empty.tgz", b"")):
         (tmp_path / name).write_bytes(text)
-        with pytest.raises(RunError, match=f"{name} is damaged, or is no archive"):
+        with pytest.raises(RunError, match=f"{name} is damaged or not an archive"):
             unarchive(tmp_path / name, tmp_path / "runs")
     with pytest.raises(RunError, match=r"none\.tgz cannot be read: No such file"):
         unarchive(tmp_path / "none.tgz", tmp_path / "runs")

@@ -17,13 +17,13 @@ def test_a_place_that_will_do_is_left_as_it_was(tmp_path):
 
 def test_a_file_in_the_way_is_named(tmp_path):
     (tmp_path / "runs").write_text("")
-    with pytest.raises(RunError, match=r"base cannot be made: .*runs is no folder\. Choose another --runs\."):
+    with pytest.raises(RunError, match=r"base cannot be made: .*runs is not a folder\. Choose another --runs\."):
         check_place(tmp_path / "runs" / "quickstart" / "base")
 
 
 def test_a_link_that_leads_nowhere_is_in_the_way(tmp_path):
     (tmp_path / "runs").symlink_to(tmp_path / "gone")
-    with pytest.raises(RunError, match=r"cannot be made: .*runs is no folder"):
+    with pytest.raises(RunError, match=r"cannot be made: .*runs is not a folder"):
         check_place(tmp_path / "runs" / "quickstart" / "base")
 
 

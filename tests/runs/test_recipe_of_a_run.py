@@ -85,7 +85,7 @@ def test_a_run_names_its_plugin_file_and_python_can_use_it(tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [(None, "is no file"), ("1 / 0\n", "cannot be used: ZeroDivisionError: division by zero")]
+    ("text", "message"), [(None, "is not a file"), ("1 / 0\n", "cannot be used: ZeroDivisionError: division by zero")]
 )
 def test_a_plugin_file_that_cannot_be_used(tmp_path, monkeypatch, text, message):
     monkeypatch.setattr(plugins, "_current", None)

@@ -67,10 +67,10 @@ def test_one_that_cannot_go_keeps_all(tmp_path):
     before = contents(tmp_path)
     for name, message in (
         ("on", "There is no run .*Did you mean 'one'"),
-        (".", "is no run but holds"),
+        (".", "is not a run but contains"),
         ("link", f"is a link to {two}"),
         ("package", r"was not made by ganlab: its run\.json has no status"),
-        ("outer", "has another run in it, .*outer/runs/inner"),
+        ("outer", "contains another run, .*outer/runs/inner"),
     ):
         with pytest.raises(RunError, match=message):
             removed(two, tmp_path / name)

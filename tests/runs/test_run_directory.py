@@ -46,7 +46,7 @@ def test_a_name_is_taken_as_it_is_and_once(tmp_path):
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../up"])
 def test_a_name_that_leaves_the_folder_is_refused(tmp_path, name):
-    with pytest.raises(RunError, match="cannot name a folder"):
+    with pytest.raises(RunError, match="Invalid run name"):
         new_run_path(tmp_path, "quickstart", 7, name)
 
 
@@ -168,10 +168,10 @@ def test_what_is_no_run_says_what_it_is(tmp_path):
     os.utime(old.path / "run.json", (1, 1))
     with pytest.raises(RunError, match=r"no such directory\. Did you mean 'old'\?"):
         Run(tmp_path / "runs" / "quickstart" / "odl")
-    with pytest.raises(RunError, match=f"holds 2 of them; the latest is {re.escape(str(new.path))}"):
+    with pytest.raises(RunError, match=f"contains 2 of them; the latest is {re.escape(str(new.path))}"):
         Run(tmp_path / "runs")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(RunError, match=r"is no run: it has no run\.json"):
+    with pytest.raises(RunError, match=r"is not a run: it has no run\.json"):
         Run(tmp_path / "empty")
     with pytest.raises(RunError, match=r"is a file; a run is a directory"):
         Run(old.path / "run.json")

@@ -95,13 +95,13 @@ def victim(tmp_path):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("Victim/checkpoints/evil/run.json", "Victim is a run, and nothing is unpacked into one"),
+        ("Victim/checkpoints/evil/run.json", "Victim is a run, and nothing is unpacked into a run"),
         ("Victim/run.json", "Victim is there already"),
         ("victim/run.json", "Victim is there already"),
         ("VICTIM/checkpoints/x/run.json", "Victim is a run"),
         ("ring/link/one/run.json", "link is a link, and nothing"),
         ("ring/link/run.json", "link is a link, and nothing"),
-        ("ring/file/one/run.json", "file is a file, where a folder of runs would be"),
+        ("ring/file/one/run.json", "file is a file where a folder of runs would go"),
     ],
 )
 def test_nothing_is_written_into_a_run_that_exists(tmp_path, victim, name, message):
@@ -139,17 +139,17 @@ def test_a_folder_in_a_run_is_no_place_for_runs(tmp_path, victim, below):
         ([RUN, member("one/a", type=tarfile.LNKTYPE, linkname="one/run.json")], "but a hard link"),
         ([RUN, member("one/a", type=tarfile.GNUTYPE_SPARSE)], "but a sparse file"),
         ([RUN, member("one/a", pax_headers={"GNU.sparse.major": "1"})], "but a sparse file"),
-        ([RUN, member("one/a", type=b"Z")], "of a kind that is not known"),
-        ([RUN, member("one/a", pax_headers={"mtime": "nan"})], "gives 'one/a' the time 'nan', which is none"),
-        ([RUN, member("one/a", pax_headers={"mtime": "inf"})], "the time 'inf'"),
-        ([RUN, member("one/a", pax_headers={"mtime": "1e300"})], "the time '1e300'"),
-        ([RUN, member("one/a", pax_headers={"mtime": "-1"})], "the time '-1'"),
-        ([RUN, member("one/a", pax_headers={"mtime": "soon"})], "the time 'soon'"),
-        ([RUN, member("one/a", pax_headers={"size": "9" * 5000})], "the size '9"),
-        ([RUN, member("one/a", pax_headers={"size": "-1"})], "the size '-1'"),
-        ([RUN, member("one/a", pax_headers={"path": "one/a\0b"})], "which is no name"),
+        ([RUN, member("one/a", type=b"Z")], "of an unknown kind"),
+        ([RUN, member("one/a", pax_headers={"mtime": "nan"})], "gives 'one/a' the invalid time 'nan'"),
+        ([RUN, member("one/a", pax_headers={"mtime": "inf"})], "the invalid time 'inf'"),
+        ([RUN, member("one/a", pax_headers={"mtime": "1e300"})], "the invalid time '1e300'"),
+        ([RUN, member("one/a", pax_headers={"mtime": "-1"})], "the invalid time '-1'"),
+        ([RUN, member("one/a", pax_headers={"mtime": "soon"})], "the invalid time 'soon'"),
+        ([RUN, member("one/a", pax_headers={"size": "9" * 5000})], "the invalid size '9"),
+        ([RUN, member("one/a", pax_headers={"size": "-1"})], "the invalid size '-1'"),
+        ([RUN, member("one/a", pax_headers={"path": "one/a\0b"})], "which is not a name"),
         ([RUN, member("one/a", pax_headers={"comment": "x" * 10_000_000})], "attributes of 10000"),
-        ([RUN, ("two/.hidden/run.json", b"{}")], "holds 'two/.hidden/run.json', which is part of no run"),
+        ([RUN, ("two/.hidden/run.json", b"{}")], "holds 'two/.hidden/run.json', which is not part of a run"),
     ],
 )
 def test_what_is_odd_is_one_sentence(tmp_path, members, message):
@@ -162,10 +162,10 @@ def test_what_is_odd_is_one_sentence(tmp_path, members, message):
     ("parts", "message"),
     [
         ([header(size=b"\x80" + b"\xff" * 11), INFO], "its files are larger than"),
-        ([header(size=b"\xff" * 12), INFO], "a size that is no number"),
-        ([header(size=b"999999999"), INFO], "a size that is no number"),
-        ([header(time=b"\x80" + b"\xff" * 11), INFO], "the time"),
-        ([header(time=b"\xff" * 12), INFO], "a time that is no number"),
+        ([header(size=b"\xff" * 12), INFO], "a size that is not a number"),
+        ([header(size=b"999999999"), INFO], "a size that is not a number"),
+        ([header(time=b"\x80" + b"\xff" * 11), INFO], "the invalid time"),
+        ([header(time=b"\xff" * 12), INFO], "a time that is not a number"),
         ([header(kind=b"x", size=octal(1 << 32)), INFO], "attributes of 4294967296 bytes"),
         ([header(kind=b"L", size=octal(1 << 32)), INFO], "attributes of 4294967296 bytes"),
         ([pax(b"")] * 9 + [INFO], "4 times a file"),
@@ -173,12 +173,12 @@ def test_what_is_odd_is_one_sentence(tmp_path, members, message):
         ([pax(b"x" * 100), INFO], "attributes that cannot be read"),
         ([pax(b"0 a=b\n"), INFO], "attributes that cannot be read"),
         ([INFO, pax(record(b"path", b"two"))], "a name without a file"),
-        ([INFO, pax(record(b"path", b"")), header()], "which is no name"),
+        ([INFO, pax(record(b"path", b"")), header()], "which is not a name"),
         ([INFO, header(kind=b"5", size=octal(512)), bytes(512)], "a folder of 512 bytes"),
         ([INFO[:600] + b"x" + INFO[601:], b"x" * 512], "whose checksum is wrong"),
         ([b"x" * 1024], "whose checksum is wrong"),
-        ([INFO, END, INFO], "something behind its end"),
-        ([INFO, bytes(3 << 20)], "something behind its end"),
+        ([INFO, END, INFO], "data after its end"),
+        ([INFO, bytes(3 << 20)], "data after its end"),
     ],
 )
 def test_a_forged_header_is_one_sentence(tmp_path, parts, message):
@@ -221,11 +221,11 @@ def test_whatever_is_cut_off_is_refused(tmp_path):
     lengths = {0, 1, 10, len(whole) // 2, *range(len(whole) - 12, len(whole))}
     for length in lengths:
         short.write_bytes(whole[:length])
-        refused(short, tmp_path / "runs", "is damaged, or is no archive")
+        refused(short, tmp_path / "runs", "is damaged or not an archive")
     filled = len(plain.rstrip(b"\0"))
     for length in (512, 1024, filled, -(-filled // 512) * 512, -(-filled // 512) * 512 + 512):
         short.write_bytes(gzip.compress(plain[:length]))
-        refused(short, tmp_path / "runs", "is damaged, or is no archive|is no archive of runs")
+        refused(short, tmp_path / "runs", "is damaged or not an archive|is not an archive of runs")
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_whatever_is_cut_off_is_refused(tmp_path):
 def test_what_stands_behind_the_end_is_refused(tmp_path, garbage):
     path = packed(tmp_path / "a.tgz", RUN)
     path.write_bytes(path.read_bytes() + garbage)
-    refused(path, tmp_path / "runs", "is damaged, or is no archive")
+    refused(path, tmp_path / "runs", "is damaged or not an archive")
 
 
 def test_a_turned_bit_is_refused(tmp_path):
@@ -417,4 +417,4 @@ def test_an_archive_that_is_no_file_is_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("/dev/zero")
     for name in ("pipe", "link", "."):
-        refused(tmp_path / name, tmp_path / "runs", "cannot be read: it is no regular file")
+        refused(tmp_path / name, tmp_path / "runs", "cannot be read: it is not a regular file")

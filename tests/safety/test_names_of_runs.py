@@ -32,7 +32,7 @@ def test_experiment_files_of_different_names_have_different_folders(tmp_path):
     "name", ["", ".", "..", ".x", "../x", "a/b", "/x", "a\0b", "a\nb", "\ud800", "\u202ex", "x" * 61]
 )
 def test_a_name_that_is_none_is_refused(tmp_path, name):
-    with pytest.raises(RunError, match="cannot name a folder"):
+    with pytest.raises(RunError, match="Invalid run name"):
         new_run_path(tmp_path, "stem", 0, name)
 
 
