@@ -132,13 +132,13 @@ def main() -> None:
     """Prints the table."""
     warnings.simplefilter("ignore")
     right: list[str] = []
-    print("| layer or activation | once | twice |\n|---|---|---|")
+    print("| layer or activation | first derivative | second derivative |\n|---|---|---|")
     for name, layer, shape in layers():
         found = look(layer, shape)
         if found is None:
             right.append(name)
         elif found.refused:
-            print(f"| {name} | right | TensorFlow has none, and says so |", flush=True)
+            print(f"| {name} | right | TensorFlow has none: it raises an error |", flush=True)
         elif found.times == 1:
             print(f"| {name} | {found.slope.error:.1e} off | |", flush=True)
         else:

@@ -1,4 +1,4 @@
-"""Two trainings and their comparison, as an explanation takes them; and what an explanation is."""
+"""The input of an explanation (two trainings and their comparison) and its result, a finding."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ganlab.verification.trace import Arrays, Trace
 
 @dataclass(frozen=True)
 class Finding:
-    """Where two trainings part, and why.
+    """The point where two trainings diverge, and the reason.
 
     Attributes:
         cause: The mistake's name in a few words.
         where: The variable, metric or group of them that departs first.
-        iteration: When, from 1; 0 is before training.
-        size: By how much, relative to its norm (a variable: to how far it had moved).
-        words: What was seen and what it means.
+        iteration: The iteration, from 1; 0 is before training.
+        size: The difference relative to its norm (for a variable: to how far it had moved).
+        words: The observation and its explanation.
     """
 
     cause: str
@@ -30,13 +30,13 @@ class Finding:
 
 @dataclass(frozen=True)
 class Case:
-    """What an explanation goes by.
+    """The evidence for an explanation.
 
     Attributes:
         reference: The training on one device.
-        other: The training in question.
+        other: The training to explain.
         measures: Their comparison, in the order in which a training computes it.
-        without: Makes the first gradients of one device without a part of the critic's loss, by the part's name.
+        without: Computes the first gradients of one device without a part of the critic's loss, by the part's name.
         projecting: The names of the constraints that project.
     """
 
@@ -53,12 +53,12 @@ class Case:
 
 
 def departure(measure: Measure, update: str = "") -> str:
-    """A departure in words, without a full stop; `update` says in which update of the iteration."""
+    """A departure in words, without a full stop; `update` names the update within the iteration."""
     when = f"at iteration {measure.iteration}{update}" if measure.iteration else "before training"
     title = measure.title.replace("the ", "The ", 1) if measure.title.startswith("the ") else measure.title
     return f"{title} departs first, {when}, by {measure.distance:.1e} (rounding: {measure.limit:.1e})"
 
 
 def some(names: Sequence[str]) -> str:
-    """The first of several names, and how many there are."""
+    """The first of several names, and how many more there are."""
     return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]

@@ -14,13 +14,13 @@ from ganlab.verification.report import Row, Source, merged
 
 @dataclass(frozen=True)
 class Options:
-    """What to check with.
+    """Options of the checks.
 
     Attributes:
-        replicas: On how many replicas, besides one device without a mirror.
+        replicas: The numbers of replicas, besides one device without mirroring.
         iterations: How many iterations to train.
-        topology: The TPU to compile for, such as "v5e:2x2".
-        install: Whether the TPU compiler may be installed where it is not.
+        topology: The TPU to compile for, for example "v5e:2x2".
+        install: Whether the TPU compiler may be installed if it is missing.
     """
 
     replicas: tuple[int, ...] = (1, 2, 4)
@@ -35,10 +35,10 @@ def run(check: str, source: Source, options: Options) -> Row:
     Args:
         check: Its name, one of `CHECKS`.
         source: The experiment.
-        options: What to check with.
+        options: The options.
 
     Returns:
-        What it found. A check that could not finish has failed; its row says why, and `data` has the traceback.
+        The result. A check that could not finish has failed: its row gives the reason, and `data` has the traceback.
     """
     try:
         return CHECKS[check](source, options)

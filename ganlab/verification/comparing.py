@@ -1,9 +1,10 @@
-"""How far trainings are apart, held against how far rounding alone drives them.
+"""Compares how far trainings are apart with how far rounding alone drives them apart.
 
-Differences are norms over whole groups of numbers: single variables mislead, since a bias before a normalization has no
-gradient but rounding. The yardstick is one training against itself from initial weights changed by 1e-7. Where units
-have kinks (ReLU), rounding now and then puts an example on the other side of one, and its gradient jumps: so trainings
-are compared from several starts, and the smallest difference counts. A mistake shows from every start.
+Differences are norms over whole groups of numbers. Single variables mislead, because the gradient of a bias before a
+normalization is nothing but rounding. The yardstick is one training against itself from initial weights changed by
+1e-7. Where units have kinks (ReLU), rounding occasionally puts an example on the other side of one, and its gradient
+jumps. So trainings are compared from several starts, and the smallest difference counts. A mistake shows from every
+start.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ import numpy as np
 
 from ganlab.verification.trace import Arrays, Trace, norm
 
-# The limit is so many yardsticks, and no less than float32's rounding in sums of a few hundred terms.
+# The limit is this many yardsticks, but at least float32's rounding in sums of a few hundred terms.
 _YARDSTICKS, _LEAST = 30.0, 1e-5
-# No more than this, or a factor of two in a part of the loss would pass. Near it nothing is said.
+# And at most this, or a factor of two in a part of the loss would pass. Near it nothing is compared.
 _MOST = 0.1
 _CHAOTIC = _MOST / 3
 
@@ -28,10 +29,10 @@ class Measure:
 
     Attributes:
         kind: "metric", "gradient", "applied" (a gradient as the optimizer had it) or "variable".
-        group: Which: a metric's tag, `critic/weights`, `constraints/<name>/state` and so on.
+        group: The group: a metric's tag, `critic/weights`, `constraints/<name>/state` and so on.
         iteration: From 1; 0 is before training.
         distance: How far the trainings are apart, relative to the group's size (for variables: to how far they moved).
-        limit: What it may be; None where a change of 1e-7 moves the group too far to tell.
+        limit: The largest distance allowed; None where a change of 1e-7 moves the group too far to compare.
     """
 
     kind: str
@@ -42,7 +43,7 @@ class Measure:
 
     @property
     def departs(self) -> bool:
-        """Whether this is no rounding."""
+        """Whether the distance is more than rounding."""
         return self.limit is not None and not self.distance <= self.limit
 
     @property
@@ -57,8 +58,8 @@ def compare(references: Sequence[Trace], others: Sequence[Trace]) -> list[Measur
     """Compares two trainings, each from the same several starts, the first of which is not perturbed.
 
     Args:
-        references: The trainings to hold against.
-        others: The ones in question.
+        references: The trainings to compare with.
+        others: The trainings under test.
 
     Returns:
         A measure for every group and iteration, in the order in which a training computes them.
@@ -67,7 +68,7 @@ def compare(references: Sequence[Trace], others: Sequence[Trace]) -> list[Measur
     yardsticks: dict[tuple[str, str], float] = {}
     for kind, group, iteration, read in _quantities(references[0]):
         yardstick = max((_distance(read(references[0]), read(start)) for start in references[1:]), default=0.0)
-        # What drifted once stays under suspicion.
+        # A group that has drifted once keeps its wide limit.
         yardsticks[kind, group] = yardstick = max(yardstick, yardsticks.get((kind, group), 0.0))
         limit = min(_MOST, max(_LEAST, _YARDSTICKS * yardstick)) if yardstick <= _CHAOTIC else None
         distance = min(_distance(read(a), read(b)) for a, b in zip(references, others, strict=True))
@@ -77,7 +78,7 @@ def compare(references: Sequence[Trace], others: Sequence[Trace]) -> list[Measur
 
 @dataclass(frozen=True)
 class _Quantity:
-    """A group's values in one training: as they are, and what their difference is relative to."""
+    """A group's values in one training, and the size that differences are relative to."""
 
     values: Mapping[str, np.ndarray]
     scale: float
@@ -107,7 +108,7 @@ def _quantities(trace: Trace) -> Iterable[tuple[str, str, int, _Read]]:
 
 
 def _computed(group: str) -> int:
-    """Where a group comes in an iteration. A constraint's state is noted after the last update, so after the first."""
+    """The position of a group in an iteration. A constraint's state is read after the last update."""
     role, last = group.partition("/")[0], group.rpartition("/")[2]
     order = ("weights", "parameters", "state", "buffers", "average", "optimizer", "counters")
     return order.index(last) + (len(order) if role == "generator" else 0)
@@ -144,7 +145,7 @@ def _gradients(group: str, iteration: int, *, applied: bool) -> _Read:
 
 
 def _variables(group: str, iteration: int) -> _Read:
-    """Variables by how far they have moved: what training did is small beside what it started from."""
+    """Variables as differences from the start, because training changes them little compared with their size."""
 
     def read(trace: Trace) -> _Quantity:
         now = trace.iterations[iteration - 1].variables if iteration else trace.before

@@ -1,4 +1,4 @@
-"""From gradients that were held against differences to a row: how narrowly they passed, or which layer is wrong."""
+"""Makes the row of the check `gradients`: how narrowly the gradients passed, or which layer is wrong."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from ganlab.verification.report import Row
 NAME = "gradients"
 
 _REMEDY = (
-    "A tf.stop_gradient does this, a tf.custom_gradient that is off, and an operation that TensorFlow differentiates "
+    "Possible causes: a tf.stop_gradient, a wrong tf.custom_gradient, or an operation that TensorFlow differentiates "
     "wrongly (tf.nn.moments, twice) or not at all (bilinear resizing, twice). ganlab.layers has normalizations and "
-    "resizing that are right; what is held fixed on purpose goes through ganlab.functional.fixed or a constraint's "
-    "state."
+    "resizing that are right. To hold a value fixed on purpose, use ganlab.functional.fixed or a constraint's state."
 )
 _LEAK = (
     "It is right if the constraints' states move with the weights: the gradient goes through what advance returned, "
@@ -27,26 +26,26 @@ _LEAK = (
 
 
 def passed(truths: Sequence[Truth], notes: Sequence[str] = ()) -> Row:
-    """The row of gradients that are right, which is no pass where nothing could be compared.
+    """The row of gradients that are right; `not run` if nothing could be compared.
 
     Args:
-        truths: Of critic and generator.
+        truths: The comparisons of critic and generator.
         notes: Further sentences.
     """
     truths = [truth for truth in truths if truth.slopes]  # a network without weights has no gradient
-    told = [(truth, slope) for truth in truths if (slope := worst(truth.slopes)) is not None]
+    compared = [(truth, slope) for truth in truths if (slope := worst(truth.slopes)) is not None]
     vague = [slope.where for truth in truths for slope in truth.slopes if slope.vague and slope.where]
     data: dict[str, Any] = {
         "notes": list(notes),
-        "worst": {truth.role: {"slopes": [slope.error, slope.limit]} for truth, slope in told},
+        "worst": {truth.role: {"slopes": [slope.error, slope.limit]} for truth, slope in compared},
         "vague": vague,
         "single": sorted({name for truth in truths for name in truth.kept}),
     }
-    if len(told) < len(truths):
+    if len(compared) < len(truths):
         missing = " and ".join(truth.role for truth in truths if worst(truth.slopes) is None)
         detail = f"The gradient of the {missing} is too small beside the loss to compare with a difference."
         return Row(NAME, "not run", None, None, detail, data)
-    nearest, slope = max(told, key=lambda pair: pair[1].error / pair[1].limit)
+    nearest, slope = max(compared, key=lambda pair: pair[1].error / pair[1].limit)
     count = sum(bool(s.where) and not s.vague for truth in truths for s in truth.slopes)
     whose = " and ".join(truth.role for truth in truths)
     detail = (
@@ -54,9 +53,9 @@ def passed(truths: Sequence[Truth], notes: Sequence[str] = ()) -> Row:
         f"directions of all weights and of each of {count} variables. Nearest to a limit: {_along(nearest, slope)}."
     )
     if vague:
-        detail += f" No more than rounding: the gradient of {some(vague)}."
+        detail += f" Too small to compare: the gradient of {some(vague)}."
     if data["single"]:
-        detail += f" There is no kernel in float64 for {', '.join(data['single'])}: so near it is known, no nearer."
+        detail += f" Without a float64 kernel, which limits the precision: {', '.join(data['single'])}."
     return Row(NAME, "passed", slope.error, slope.limit, " ".join([detail, *notes]), data)
 
 
@@ -64,8 +63,8 @@ def failed(truth: Truth, wrong: Sequence[Wrong]) -> Row:
     """The row of a gradient that is wrong.
 
     Args:
-        truth: The network's.
-        wrong: The layers that are differentiated wrongly by themselves.
+        truth: The network's comparison.
+        wrong: The layers whose derivatives are wrong by themselves.
     """
     departing = {slope.where: slope for slope in truth.slopes if slope.departs}
     layers, right = _origin(truth, departing)
@@ -79,8 +78,8 @@ def failed(truth: Truth, wrong: Sequence[Wrong]) -> Row:
         cause = "gradient unlike its loss"
         means = f"Every layer is right by itself. {_where(truth, layers, right)} {_REMEDY}"
     words = (
-        f"The {truth.role}'s gradient is not its loss's: {_along(truth, slope)}, where the gradient says "
-        f"{slope.claimed:.6g} and the loss {slope.found:.6g}. {means}"
+        f"The {truth.role}'s gradient is not its loss's: {_along(truth, slope)}; by the gradient the slope is "
+        f"{slope.claimed:.6g}, by the loss {slope.found:.6g}. {means}"
     )
     data = {
         "cause": cause,
@@ -103,15 +102,15 @@ def _of_layers(wrong: Sequence[Wrong]) -> tuple[str, str]:
         return "wrong derivative", f"{kind} has a derivative that is not its own.{more} {_REMEDY}"
     return (
         "wrong second derivative",
-        f"{kind} is differentiated rightly once and wrongly twice, as under a penalty on slopes.{more} {_REMEDY}",
+        f"{kind} has a right first derivative and a wrong second one, which a penalty on slopes uses.{more} {_REMEDY}",
     )
 
 
 def _origin(truth: Truth, departing: dict[str, Slope]) -> tuple[Sequence[CriticLayer], bool]:
     """The layers to look at, in the order of their calls, and whether the last of them has a right gradient.
 
-    A gradient goes from the loss back to the input, so what is wrong is wrong from there on: of the layers with weights
-    the last that departs is nearest to it, and the next that is right is beyond it.
+    A gradient goes from the loss back to the input, so all gradients before a mistake are wrong. Of the layers with
+    weights, the last that departs is nearest to the mistake, and the next that is right lies after it.
     """
     wrong = [i for i, layer in enumerate(truth.layers) if any(name in departing for name in layer.weights)]
     if not wrong:
@@ -126,14 +125,14 @@ def _where(truth: Truth, layers: Sequence[CriticLayer], right: bool) -> str:
     if not layers:
         return ""
     first, *others = map(_named, layers)
-    said = f"In the order of their calls {first} is the last layer whose weights' gradient departs"
+    departs = f"In the order of their calls {first} is the last layer whose weights' gradient departs"
     beyond = "the constraints and the loss" if truth.role == "critic" else "the critic, its constraints and the loss"
     if right:
         *between, end = others
-        among = f", at what lies between ({', '.join(between)})" if between else ""
-        return f"{said}, and {end} the next whose is right: look at the first{among} and at the second."
-    after = f"look at it, at what follows it ({', '.join(others)})" if others else "look at it"
-    return f"{said}, and none after it is known to be right: {after} and at {beyond}."
+        among = f", at those between ({', '.join(between)})" if between else ""
+        return f"{departs}, and {end} the next whose gradient is right: look at the first{among} and at the second."
+    after = f"look at it, at those after it ({', '.join(others)})" if others else "look at it"
+    return f"{departs}, and none after it is known to be right: {after} and at {beyond}."
 
 
 def _named(layer: CriticLayer) -> str:

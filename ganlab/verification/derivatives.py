@@ -1,4 +1,4 @@
-"""The losses and gradients of one update as functions in float64, held against each other."""
+"""The losses and gradients of one update as functions in float64, compared with each other."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from ganlab.verification.lonely import Call, Wrong, called, wrong
 from ganlab.verification.trace import norm
 
 _FLOAT32, _FLOAT64 = float(np.finfo(np.float32).eps), float(np.finfo(np.float64).eps)
-# By how much of their size weights are moved before they are looked at: biases are zero at first and scales are one,
-# and what is wrong with either may not show there.
+# Weights are moved by this part of their size before the comparison: biases start at zero and scales at one, and a
+# mistake in either may not show there.
 _MOVED = 0.01
 
 
 @dataclass(frozen=True)
 class Truth:
-    """One network's gradient held against differences of its loss.
+    """One network's gradient compared with differences of its loss.
 
     Attributes:
         role: "critic" or "generator".
-        slopes: Along directions of all that is trained, then along one of each variable.
+        slopes: Along directions of all trained variables, then along one of each variable.
         gradient: The gradient in float64, by the names of `TrainingState.variables`.
-        rounding: How far float32 is from it, relative to its norm.
+        rounding: How far the float32 gradient is from it, relative to its norm.
         layers: The network's layers in the order of their calls, their weights by the names above.
-        leaks: Whether it is right once the constraints' states move with the weights, which they must not.
-        kept: The operations that have no kernel for float64.
+        leaks: Whether it is right if the constraints' states move with the weights, which they must not.
+        kept: The operations without a float64 kernel.
     """
 
     role: str
@@ -60,7 +60,7 @@ class Truth:
 
     @property
     def vanishes(self) -> bool:
-        """Whether most of the gradient is too small beside the loss for a difference to tell it from rounding."""
+        """Whether most of the gradient is too small beside the loss to be distinguished from rounding."""
         each = [slope.vague for slope in self.slopes if slope.where]
         whole = [slope.vague for slope in self.slopes if not slope.where]
         return bool(whole) and (all(whole) or 2 * sum(each) > len(each))
@@ -70,7 +70,7 @@ class Derivatives:
     """The first update of an experiment on one device, traced: the critic's, then the generator's."""
 
     def __init__(self, experiment: Experiment, state: TrainingState) -> None:
-        """Takes an experiment of one replica and its variables, of which the names and shapes count alone."""
+        """Takes an experiment of one replica and its variables, of which only the names and shapes are used."""
         self._experiment, self._state = experiment, state
         self._step = TrainingStep(experiment, state, compiled=False)
         self._loss = _Noting(experiment.loss)
@@ -83,14 +83,14 @@ class Derivatives:
         self._real: tf.Tensor | None = None
 
     def critic(self, values: Values) -> tuple[Truth, dict[str, np.ndarray]]:
-        """Looks at the critic's gradient.
+        """Compares the critic's gradient.
 
         Args:
             values: Every variable before the update, by the names of `TrainingState.variables`.
 
         Returns:
-            What was found, and the variables that the generator's update meets in the place of those before: what the
-            constraints' states and the networks' buffers become. Weights are as they were.
+            The comparison, and the new values of the constraints' states and the networks' buffers, which the
+            generator's update uses. Weights stay the same.
         """
         fake, left = self._generated(values)
         arguments = {
@@ -112,7 +112,7 @@ class Derivatives:
         return truth, {name: value.astype(values[name].dtype) for name, value in after.items()}
 
     def generator(self, values: Values) -> Truth:
-        """Looks at the generator's gradient.
+        """Compares the generator's gradient.
 
         Args:
             values: Every variable before the update.
@@ -132,7 +132,7 @@ class Derivatives:
     def _held_against(
         self, role: str, function: Any, arguments: dict[str, Any], trained: Sequence[str]
     ) -> tuple[Truth, dict[str, Any]]:
-        """Compares, with everything held fixed that is not differentiated: constraints' states, and what says so."""
+        """Compares, with everything held fixed that is not differentiated: constraints' states and marked tensors."""
         if role not in self._doubles:
             self._doubles[role] = Double(function, arguments)
         traced = self._doubles[role]
@@ -162,11 +162,11 @@ class Derivatives:
         return Truth(role, held, gradient, rounding, layers, leaks, sorted(traced.kept)), found
 
     def _names(self, role: str) -> tuple[list[str], list[str]]:
-        """The tensors that are held: those that say so, and constraints' states."""
+        """The tensors that are held fixed: those marked so, and constraints' states."""
         return self._doubles[role].named(FIXED), self._held if role == "critic" else []
 
     def wrong_layers(self, role: str) -> list[Wrong]:
-        """The layers that are differentiated wrongly by themselves, in the order of their calls."""
+        """The layers whose derivatives are wrong by themselves, in the order of their calls."""
         traced, arguments, found = self._doubles[role], self._arguments[role], []
         weights = {v.path: arguments["weights"][name] for name, v in getattr(self._state, role).weights.items()}
         for call in self._calls[role].values():
@@ -182,7 +182,7 @@ class Derivatives:
     def _critic(self, given: Any) -> dict[str, Any]:
         draws, size, step = self._draws(), self._experiment.batch_size, tf.constant(0, tf.int64)
         batch = Batch(real=given["real"], fake=given["fake"], labels=None, size=size, step=step)
-        weights = dict(given["weights"])  # its own, in case a plugin changes it
+        weights = dict(given["weights"])  # a copy, in case a plugin changes it
         states = self._state.stack.advance(weights, given["parameters"], given["states"], batch, draws, Log())
         self._held = [tensor.name for group in states for tensor in group.values()]
         log = Log()
@@ -224,7 +224,7 @@ class Derivatives:
         return self._real.numpy()
 
     def _generated(self, values: Values) -> tuple[tf.Tensor, Mapping[str, tf.Tensor]]:
-        """The generator's samples in float32, which the critic's update takes as they are; and its buffers after."""
+        """The generator's samples in float32, as the critic's update uses them; and its buffers afterwards."""
         draws = self._draws()
         latent = draws.take("normal", self._latent, noise.FAKE_LATENT)
         view = ReplicaView("generator", noise.FAKE_LAYERS, draws, None)
@@ -236,7 +236,7 @@ class Derivatives:
 
     @contextlib.contextmanager
     def _noted(self, role: str) -> Iterator[None]:
-        """Inside, the network's layers are noted in the order of their calls."""
+        """Context manager: records the network's layers in the order of their calls."""
         network = getattr(self._state, role)
         intermediates = Intermediates(network.model, network.weights)
         with intermediates.recorded() as outputs, called(network.model) as self._calls[role]:
@@ -248,7 +248,7 @@ class Derivatives:
 
 
 class _Noting(Loss):
-    """A loss that notes how large its terms are before they cancel."""
+    """A loss that records how large its terms are before they cancel."""
 
     def __init__(self, loss: Loss) -> None:
         self._loss = loss
@@ -268,7 +268,7 @@ class _Noting(Loss):
 
 
 def moved(values: Values, names: Sequence[str], seed: int = 0) -> dict[str, np.ndarray]:
-    """Variables moved a little, each entry by a hundredth of their size, or of one where they are zero."""
+    """Variables moved a little, each entry by a hundredth of the variable's size, or of one where that is zero."""
     random = np.random.default_rng(seed)
 
     def changed(value: np.ndarray) -> np.ndarray:
@@ -279,7 +279,7 @@ def moved(values: Values, names: Sequence[str], seed: int = 0) -> dict[str, np.n
 
 
 def he(values: Values, names: Sequence[str], seed: int = 0) -> dict[str, np.ndarray]:
-    """Kernels of the size that keeps a rectified signal's (He, Zhang, Ren and Sun, 2015, equation 10), among these."""
+    """New kernels of the size that preserves a rectified signal's (He, Zhang, Ren and Sun, 2015, equation 10)."""
     random = np.random.default_rng(seed)
     kernels = {name: values[name] for name in names if values[name].ndim >= 2}
     return {

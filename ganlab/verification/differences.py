@@ -1,4 +1,4 @@
-"""Gradients held against central differences of their loss, along directions; numbers alone, without TensorFlow."""
+"""Compares gradients with central differences of their loss, along directions; pure numbers, without TensorFlow."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from ganlab.verification.trace import norm
 
 Values = Mapping[str, np.ndarray]
 
-# Central differences are exact to the square of the step, here 1e-6 of a variable's size, and to the rounding of the
-# loss's terms, 1e-16 of them, over the step.
+# The error of a central difference is the square of the step, here 1e-6 of a variable's size, and the rounding of the
+# loss's terms, 1e-16 of them, divided by the step.
 # Parts in float32 leave so much rounding that the steps must be long.
 TOLERANCE, _LOOSE = 1e-5, 1e-3
-# In this order: where a rectifier turns between the two ends (a loss with slopes in it then jumps) a shorter step does
-# without it, and where a gradient is small beside the loss a longer one stands clear of rounding. Parts in float32
-# round so much that only long ones say anything.
+# In this order: where a rectifier switches between the two ends (a loss with slopes in it then jumps), a shorter step
+# avoids it; where a gradient is small beside the loss, a longer step exceeds rounding. Parts in float32 round so much
+# that only long steps are informative.
 _STEPS, _LONG_STEPS = (1e-6, 1e-7, 1e-5, 1e-8, 1e-4, 1e-3), (3e-3, 1e-3, 1e-2)
-# What rounding leaves of a difference must be less than this part of it, or it is no measure; where steps are left at
-# which it is less than the first, those alone count.
+# The rounding in a difference must be less than the second part of it, or the difference is not used. If there are
+# steps where it is less than the first, only those count.
 _SHARP, _CLEAR = 1e-4, 1e-2
-# Where none agrees with the gradient, two differences must be so many times nearer to each other than to it.
+# Where none agrees with the gradient, two differences must be this many times nearer to each other than to it.
 _CERTAIN = 4.0
 _DOUBLE = 1e-15
-# How many roundings of its terms a loss may be off by: all of its operations are in float64, or one or two in float32,
-# whose roundings average out over pixels.
+# How many roundings of its terms a loss may be off by: if all of its operations are in float64, and if one or two are
+# in float32, whose roundings average out over pixels.
 _ROUNDINGS, _FEW = 64, 0.25
 
 
 @dataclass(frozen=True)
 class Slope:
-    """A loss's slope along one direction, twice.
+    """A loss's slope along one direction, by the gradient and by a difference.
 
     Attributes:
-        where: The variable that the direction is in; empty for one in all of them.
-        claimed: By the gradient.
-        found: By the difference of the step that comes nearest.
-        size: What both are small or large beside: the larger of them, or of the gradient's own norm a tenth.
+        where: The variable that the direction is in; empty for a direction of all variables.
+        claimed: The slope by the gradient.
+        found: The slope by the difference whose step comes nearest.
+        size: The scale of the error: the larger of the two, or a tenth of the gradient's own norm if that is larger.
         error: How far they are apart, relative to the size.
-        limit: What rounding and the tolerance allow of it.
-        vague: Whether rounding is as large as the slope at any step, so that it says nothing.
+        limit: The largest error that rounding and the tolerance allow.
+        vague: Whether rounding is as large as the slope at every step, so that nothing can be concluded.
     """
 
     where: str
@@ -64,19 +64,19 @@ def slopes(
 ) -> list[Slope]:
     """Compares a gradient with its loss along two directions of all weights, and along one of each variable.
 
-    A direction is a random one and the gradient's own in equal parts: the slope along it is neither small by accident,
-    nor blind to what is at right angles to the gradient.
+    A direction is half random and half the gradient's own: the slope along it is not small by accident, and it also
+    depends on errors at right angles to the gradient.
 
     Args:
-        loss: The loss at weights.
-        weights: Where the gradient was taken, float64.
+        loss: The loss as a function of the weights.
+        weights: The weights at which the gradient was taken, float64.
         gradient: The gradient, by the same names.
         terms: How large the loss's terms are before they cancel.
         precision: The relative rounding of one operation, 2.2e-16 in float64.
-        seed: Of the directions.
+        seed: The seed of the directions.
 
     Returns:
-        First those of all weights, then the variables in their order, unless the first say nothing.
+        First the slopes along all weights, then those of the variables in order, unless the first are all vague.
     """
     random = np.random.default_rng(seed)
     roundings, tolerance = (_ROUNDINGS, TOLERANCE) if precision < _DOUBLE else (_FEW, _LOOSE)
@@ -85,7 +85,7 @@ def slopes(
         if len(found) == 2 and all(slope.vague for slope in found):
             break
         direction = _direction({name: gradient[name] for name in names}, random)
-        # The smallest variable decides how far all go: the gradient may lie in that one, a few biases among kernels.
+        # The smallest variable sets the step for all: the gradient may lie in that one, a few biases among kernels.
         size = min(norm([weights[name]]) or 1.0 for name in names)
         where = names[0] if len(names) == 1 else ""
         own = norm(gradient[name] for name in names)
@@ -99,7 +99,7 @@ def slopes(
 def _steps(sizes: Sequence[float], precision: float) -> list[float]:
     if precision > _DOUBLE:
         return [relative * math.hypot(*sizes) for relative in _LONG_STEPS]
-    # The smallest variable decides how far all go: the gradient may lie in that one, a few biases among kernels.
+    # The smallest variable sets the step for all: the gradient may lie in that one, a few biases among kernels.
     return [relative * min(sizes) for relative in _STEPS]
 
 
@@ -130,7 +130,7 @@ def _slope(
         ends = [loss({**weights, **{n: weights[n] + s * step * d for n, d in direction.items()}}) for s in (1.0, -1.0)]
         found = (ends[0] - ends[1]) / (2.0 * step)
         size = max(abs(found), abs(claimed), own / 10)
-        noise = rounding / step / size if size else math.inf  # nothing changes, which is all that can be said of zero
+        noise = rounding / step / size if size else math.inf  # nothing changes, so there is nothing to compare
         error = abs(found - claimed) / (size or 1.0)
         tried.append(Slope(where, claimed, found, size, error, tolerance + noise, vague=not noise < _CLEAR))
         if not size or (noise < _SHARP and not tried[-1].departs):
@@ -143,14 +143,14 @@ def _slope(
     best = min(measures, key=lambda slope: slope.error / slope.limit)
     if not best.departs:
         return best
-    # The shortest steps are the least bent. Differences that agree with one another no better than with the gradient
-    # say nothing of it.
+    # The shortest steps are the most exact. Differences that agree with one another no better than with the gradient
+    # prove nothing against it.
     nearest, *others = measures[::-1]
     certain = bool(others) and nearest.error > _CERTAIN * abs(nearest.found - others[0].found) / nearest.size
     return replace(nearest, vague=not certain)
 
 
 def worst(found: Sequence[Slope]) -> Slope | None:
-    """The one that comes nearest to its limit or goes furthest beyond, of those that say something."""
+    """The slope that comes nearest to its limit or goes furthest beyond, among those that are not vague."""
     clear = [slope for slope in found if not slope.vague]
     return max(clear, key=lambda slope: slope.error / slope.limit, default=None)

@@ -1,7 +1,7 @@
-"""A graph in float64: the same operations on the same numbers, with fifteen digits in place of seven.
+"""Rewrites a graph in float64: the same operations on the same numbers, with fifteen digits instead of seven.
 
-The graph is rewritten, and no Python is run again: what a plugin casts to float32 is then in float64 too. Random
-numbers stay those of float32, which are what the step draws, and so does an operation without a kernel for float64.
+No Python is run again, so a cast to float32 in a plugin also becomes float64. Random numbers stay those of float32,
+which are what the step draws. An operation without a float64 kernel stays in float32.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ganlab.errors import ContractError
 
 _FLOATS = (tf.float32.as_datatype_enum, tf.float16.as_datatype_enum, tf.bfloat16.as_datatype_enum)
 _DOUBLE = tf.float64.as_datatype_enum
-# These give other numbers, or other bits, in another dtype.
+# Operations that return different numbers, or different bits, in another dtype.
 _KEPT = re.compile(r"Random|Bitcast|PyFunc|Multinomial")
 
 
@@ -26,7 +26,7 @@ class Double:
     """A traced function in float64.
 
     Attributes:
-        kept: The operations that stay in float32, because there is no kernel for float64.
+        kept: The operations that stay in float32, because they have no float64 kernel.
         outputs: The names of the results, in their nest.
     """
 
@@ -34,8 +34,8 @@ class Double:
         """Traces a function.
 
         Args:
-            function: Of one nest of tensors, to a nest of tensors.
-            arguments: The nest, for shapes and dtypes.
+            function: A function from a nest of tensors to a nest of tensors.
+            arguments: The argument, of which shapes and dtypes are used.
         """
         specs = tf.nest.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), arguments)
         self._single = tf.function(function, autograph=False).get_concrete_function(specs)
@@ -43,16 +43,16 @@ class Double:
         self._open()
 
     def single(self, arguments: Any) -> Any:
-        """What the function gives in float32, as it was traced."""
+        """Runs the function in float32, as it was traced."""
         return self._single(arguments)
 
     def __call__(self, arguments: Any, *, fetches: Any = None, given: Mapping[str, np.ndarray] | None = None) -> Any:
-        """What it gives in float64, numpy arrays.
+        """Runs the function in float64; returns numpy arrays.
 
         Args:
             arguments: The nest, of arrays.
-            fetches: Names of tensors to give instead, in a nest; None for the results.
-            given: Values by tensor name, in the place of what would be computed.
+            fetches: A nest of names of tensors to return; None for the results.
+            given: Values by tensor name, used instead of the computed ones.
         """
         feeds = {x.name: np.asarray(v) for x, v in zip(self._single.inputs, self._values(arguments), strict=True)}
         feeds |= given or {}
@@ -70,8 +70,8 @@ class Double:
     def _values(self, arguments: Any) -> list[Any]:
         if any(tensor.dtype == tf.resource for tensor, _ in self._single.graph.captures):
             raise ContractError(
-                "The gradients read a variable that is none of the network's, the constraints' parameters or their "
-                "states, so they cannot be taken in float64. What is kept belongs in initial_state and advance."
+                "The gradients cannot be computed in float64: they read a variable that is not one of the network's, "
+                "nor a constraint's parameter or state. Declare state in initial_state and update it in advance."
             )
         return [*tf.nest.flatten(arguments), *(tensor for tensor, _ in self._single.graph.captures)]
 
@@ -83,7 +83,7 @@ class Double:
         self.outputs = tf.nest.map_structure(lambda x: x.name, self._single.structured_outputs)
 
     def _keep(self, error: tf.errors.OpError) -> None:
-        """Leaves the operation that failed for want of a kernel in float32; raises the error where that is not it."""
+        """Leaves an operation that lacks a float64 kernel in float32; raises the error if it has another reason."""
         found = re.findall(r"support Op '(\w+)'|No registered '(\w+)'|Op type '?(\w+)'?", str(error))
         operations = {name for names in found for name in names if name} - self.kept
         if not operations and error.op is not None and error.op.type not in self.kept:
@@ -96,11 +96,11 @@ class Double:
 
 
 def double(graph: Any, kept: set[str]) -> Any:
-    """A graph definition with float64 in the place of every shorter float.
+    """Returns a graph definition with float64 instead of every shorter float.
 
     Args:
         graph: The definition; it is not changed.
-        kept: Operations to leave as they are, with casts around them. Those that have no float64 by their definition
+        kept: Operations to leave as they are, with casts around them. Operations whose definition excludes float64
             are added.
     """
     made = type(graph)()
@@ -119,7 +119,7 @@ def double(graph: Any, kept: set[str]) -> Any:
 
 
 class _Rewriting:
-    """The rewriting of a definition's nodes, with what they are called by."""
+    """Rewrites a definition's nodes, given the signatures of its functions."""
 
     def __init__(self, functions: Mapping[str, Any], kept: set[str]) -> None:
         self._functions, self._kept = functions, kept
@@ -135,10 +135,10 @@ class _Rewriting:
         """Rewrites a list of nodes in place.
 
         Args:
-            nodes: Of a graph or of a function.
+            nodes: The nodes of a graph or of a function.
             inputs: The dtypes of a function's arguments by name.
             inside: Whether this is a function, whose nodes refer to results as `node:argument:number`.
-            returned: A function's results: what each refers to, and its dtype.
+            returned: A function's results: the reference and the dtype of each.
         """
         for node in nodes:
             if not self._stays(node):

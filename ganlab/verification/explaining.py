@@ -1,4 +1,4 @@
-"""What a departure means, from its pattern: which mistakes under replicas look like this."""
+"""Explains a departure by its pattern: which mistakes under replicas look like this."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ganlab.verification.gradients import explain_gradient
 
 
 def explain(case: Case) -> Finding | None:
-    """Finds the first departure and what it means; None where there is none.
+    """Finds and explains the first departure; None where there is none.
 
-    Causes come before what follows from them: variables outside the scope, copies that differ, other inputs, another
-    gradient, and then whatever is left.
+    Causes are tried before their consequences: variables outside the scope, copies that differ, different inputs, a
+    different gradient, and then everything else.
     """
     for look in (_outside_the_scope, _copies_apart, _inputs, explain_gradient, _rest):
         finding = look(case)
@@ -34,11 +34,11 @@ def _outside_the_scope(case: Case) -> Finding | None:
         seen += f" {departure(first)}, though the gradient was right."
     if all("/optimizer/" in name for name in lone):
         means = (
-            "An optimizer outside the strategy's scope: every replica updates the same moments and counters, one after "
-            "another, so that each applies others. Make it within strategy.scope()."
+            "An optimizer outside the strategy's scope: the replicas update the same moments and counters in turn, so "
+            "that each applies different ones. Create it within strategy.scope()."
         )
         return Finding("optimizer outside the scope", lone[0], 1, size, f"{seen} {means}")
-    means = "They were made outside the strategy's scope, so that replicas overwrite each other's. Make them within it."
+    means = "They were created outside the strategy's scope, so replicas overwrite each other's. Create them within it."
     return Finding("variables outside the scope", lone[0], 1, size, f"{seen} {means}")
 
 
@@ -60,19 +60,19 @@ def _copies_apart(case: Case) -> Finding | None:
 def _which_copies(
     case: Case, groups: Mapping[str, list[str]], applied: Mapping[str, float]
 ) -> tuple[str, list[str], str] | None:
-    """Weights that differ make states and statistics differ, not the other way about: so weights are asked first."""
+    """Explains copies that differ. Weights come first: they make states and statistics differ, not the reverse."""
 
     def those(*ends: str) -> list[str]:
         return [name for group, names in groups.items() if group.endswith(ends) for name in names]
 
     if applied:
-        means = "Each replica applied a gradient of its own: they were not summed over replicas."
+        means = "Each replica applied its own gradient: the gradients were not summed over replicas."
         return "gradients not summed", list(applied), means
     weights = those("/weights", "/parameters")
     if weights and case.projecting and all(name.startswith("critic/") for name in weights):
         means = (
-            "All applied the same gradient, so what came after it differs: the projection of "
-            f"{' or '.join(case.projecting)} acted on some replicas only. It must not ask which replica it is on."
+            "All applied the same gradient, so a later step differs: the projection of "
+            f"{' or '.join(case.projecting)} acted on some replicas only. It must not depend on the replica."
         )
         return "projection on some replicas", weights, means
     if weights:
@@ -101,36 +101,37 @@ def _which_copies(
     return ("copies apart", rest, "They must be the same on every replica.") if rest else None
 
 
-# By what the witness saw: the name of the mistake, and what it means where replicas were given the same, or others.
+# By the witness's figure: the name of the mistake and its explanation, where replicas have the same inputs (_SAME), or
+# inputs other than one device's (_OTHERS).
 _SAME = {
     "noise": (
         "identical noise",
         "The noise is identical on every replica: its seed lacks the example number (or the replica).",
     ),
-    "examples": ("identical examples", "Every replica is fed the same examples: the input is not sharded."),
+    "examples": ("identical examples", "Every replica receives the same examples: the input is not sharded."),
     "samples": (
         "identical samples",
-        "The generator's samples are identical on every replica, though other noise is not: the seed of its latent "
+        "The generator's samples are identical on every replica, though other noise differs: the seed of its latent "
         "vectors lacks the example number (or the replica).",
     ),
 }
 _OTHERS = {
     "noise": (
         "noise by replica",
-        "The replicas' noise is not the noise of the same examples on one device: its seed knows the replica, where it "
-        "must know the example number.",
+        "The replicas' noise is not the noise of the same examples on one device: its seed contains the replica, but "
+        "must contain the example number.",
     ),
     "examples": ("other examples", "The replicas' examples together are not the batch of one device."),
     "samples": (
         "samples by replica",
-        "The noise agrees and the generator's samples do not: its latent vectors are not drawn by example number, or a "
-        "layer of it draws noise of its own or takes statistics of the replica's own examples.",
+        "The noise agrees and the generator's samples do not: its latent vectors are not drawn by example number, or "
+        "one of its layers draws its own noise or takes statistics of the replica's own examples.",
     ),
 }
 
 
 def _inputs(case: Case) -> Finding | None:
-    """What the witness saw: noise, examples and samples."""
+    """Explains departures in the witness's figures: noise, examples and samples."""
     first, other = case.first, case.other
     for tag in (tag for tag in other.tags if tag.startswith(other.witness)):
         values, what = other.metric(tag), tag.removeprefix(other.witness)
@@ -154,26 +155,26 @@ def _rest(case: Case) -> Finding | None:
         cause, means = "metric reduced wrongly", _metric(case, first)
     elif first.iteration == 0:
         cause = "other initial values"
-        means = "Training starts from other values: they depend on the number of replicas."
+        means = "Training starts from different values: they depend on the number of replicas."
     elif first.group.endswith("/buffers"):
         cause = "moving statistics"
-        means = "Only moving statistics depart: they are taken from one replica's examples, or averaged wrongly."
+        means = "Only moving statistics depart: they come from one replica's examples, or are averaged wrongly."
     elif first.group.endswith("/state"):
         cause = "state reduced wrongly"
-        means = "A constraint's state departs: its advance reduces over replicas wrongly, a sum for a mean, say."
+        means = "A constraint's state departs: its advance reduces over replicas wrongly, for example a sum for a mean."
     else:
         cause = "after the first update"
         means = (
-            "Gradients were right, so what an update did with them was not: the optimizer's own variables, a "
-            "projection or an average."
+            "The gradients were right, so the update itself was wrong: the optimizer's own variables, a projection or "
+            "an average."
         )
     return Finding(cause, first.group, first.iteration, first.distance, f"{departure(first)}. {means}")
 
 
 def _metric(case: Case, first: Measure) -> str:
     a, b = (trace.reduced(first.group)[first.iteration - 1] for trace in (case.reference, case.other))
-    count, means = case.other.replicas, "Gradients and weights agree, so training is right and what is shown is not:"
+    count, means = case.other.replicas, "Gradients and weights agree, so training is right and only the metric is not:"
     ratio = b / a if a else np.inf
     if count > 1 and any(abs(ratio * factor - 1) < 1e-3 for factor in (count, 1 / count)):
-        return f"{means} it is off by a factor of {count}, a sum over replicas for a mean or the other way about."
+        return f"{means} it is off by a factor of {count}, a sum over replicas for a mean or the reverse."
     return f"{means} its reduction over replicas is wrong ({b:.6g} instead of {a:.6g})."

@@ -1,4 +1,4 @@
-"""What it means when a gradient is another on several replicas."""
+"""Explains a gradient that differs on several replicas."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ganlab.verification.trace import Trace, norm
 
 Gradient = Sequence[np.ndarray]
 
-# How near to the replica count a ratio must be to be the cause, and what it may leave of the gradient. A mistake of
-# scale leaves rounding alone; a part of the loss that rules the rest leaves a few hundredths.
+# How near to the replica count a ratio must be to count as the cause, and the part of the gradient that it may leave
+# unexplained. A mistake of scale leaves only rounding; a dominant part of the loss leaves a few hundredths.
 _NEAR = _LEFT = 1e-3
 
 
@@ -24,7 +24,7 @@ def explain_gradient(case: Case) -> Finding | None:
         return None
     update = _update(case, first)
     applied = _measure(case, "applied", first)
-    # What one update applies wrongly shows in the next one's gradient, which is wrong for no reason of its own.
+    # A wrong application in one update also makes the gradient of the next one depart, which is not a separate mistake.
     if applied is not None and (first.kind == "applied" or _update(case, applied) < update):
         first, update = applied, _update(case, applied)
     names = grouped(case.reference.iterations[first.iteration - 1].gradients)[first.group]
@@ -47,8 +47,8 @@ def _later(case: Case, first: Measure) -> tuple[str, str]:
     also = f": {', '.join(at_once)}" if at_once else ""
     return (
         "after the first update",
-        "It was right at first, so what an update left behind is not what it leaves on one device: an optimizer's own "
-        f"variables, a projection, a state. What departs in the same iteration says where to look{also}.",
+        "It was right at first, so an update left other values than on one device: an optimizer's own variables, a "
+        f"projection, a state. The groups that depart in the same iteration show where to look{also}.",
     )
 
 
@@ -71,7 +71,7 @@ def _handed_over(case: Case, names: Sequence[str], a: Gradient, b: Gradient) -> 
         return (
             "reduced twice",
             f"It is {_fit(a, b)[0]:.3g} times what it should be, and every replica hands over the same: gradients are "
-            "reduced over replicas before the optimizer, which sums them again. Leave the reducing to the optimizer.",
+            "reduced over replicas before the optimizer, which sums them again. Let only the optimizer reduce them.",
         )
     if _is(count, a, b):
         return (
@@ -83,7 +83,7 @@ def _handed_over(case: Case, names: Sequence[str], a: Gradient, b: Gradient) -> 
         return (
             "mean instead of sum",
             f"It is {_part(count)} of what it should be: divided by the number of replicas once too often, or averaged "
-            "over replicas where the sum belongs.",
+            "over replicas instead of summed.",
         )
     for part, without in case.without().items():
         if not set(names) <= set(without):
@@ -101,8 +101,8 @@ def _handed_over(case: Case, names: Sequence[str], a: Gradient, b: Gradient) -> 
     factor, left = _fit(a, b)
     return (
         "gradient of the replica's own",
-        f"It is no multiple by the number of replicas (best {factor:.3g}, which leaves {left:.1e}): the loss or a "
-        "penalty takes something from the replica's own part of the batch, such as a mean, a norm or a maximum.",
+        f"It is not a multiple by the number of replicas (best {factor:.3g}, which leaves {left:.1e}): the loss or a "
+        "penalty takes something from the replica's own part of the batch, for example a mean, a norm or a maximum.",
     )
 
 
@@ -141,4 +141,4 @@ def _is(ratio: float, a: Gradient, b: Gradient) -> bool:
 
 
 def _part(count: int) -> str:
-    return "half" if count == 2 else f"the {count}th part"
+    return "half" if count == 2 else f"1/{count}"

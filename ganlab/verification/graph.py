@@ -24,26 +24,26 @@ NAME = "graph"
 _MEANS = {
     "eagerly": (
         "graph unlike eager",
-        "Traced once and run often it is not what it is line by line: a Python value or a Python random number was "
-        "frozen while tracing, or Python changed something on the way.",
+        "Traced once and run many times, the step computes something else than line by line: a Python value or a "
+        "Python random number was frozen while tracing, or Python code had an effect that the graph does not repeat.",
     ),
     "compiled by XLA": (
         "XLA unlike the graph",
-        "The compiled part draws random numbers of its own (only what comes from replica is drawn outside and handed "
-        "in), or has an operation that XLA computes otherwise.",
+        "The compiled part draws random numbers of its own (only those from replica are drawn outside and passed in), "
+        "or has an operation that XLA computes differently.",
     ),
 }
 
 
 def check(source: Source, *, iterations: int) -> Row:
-    """Trains as a graph, eagerly, and with the gradients compiled by XLA; compares, and looks at the graph's shapes.
+    """Trains as a graph, eagerly, and with the gradients compiled by XLA; compares, and checks the graph's shapes.
 
     Args:
         source: The experiment.
         iterations: How many iterations to train.
 
     Returns:
-        The row. Its figure is the distance that comes nearest to its limit, or the first that is beyond.
+        The row. Its figure is the distance that comes nearest to its limit, or the first that exceeds it.
     """
     recipe = recipe_of(source)
     bench = Bench(recipe, 0, optimizers="sgd")
@@ -100,18 +100,18 @@ def _not_static(unknown: Sequence[str]) -> Row:
     more = f" (and {len(unknown) - 1} more, perhaps because of it)" if len(unknown) > 1 else ""
     detail = (
         f"A tensor of the training step has no static shape: {unknown[0]}{more}. A TPU compiles for fixed shapes: use "
-        "tf.where or a mask to multiply by instead of tf.boolean_mask, or say the shape with tf.ensure_shape."
+        "tf.where or multiply by a mask instead of tf.boolean_mask, or set the shape with tf.ensure_shape."
     )
     return Row(NAME, "failed", float(len(unknown)), 0.0, detail, {"cause": "unknown shape", "tensors": list(unknown)})
 
 
 def _not_compiled(error: tf.errors.OpError) -> Row:
-    """XLA's refusal in words: the operations without a kernel, and the line that asks for the first."""
+    """The row of a graph that XLA rejects: the operations without a kernel, and the line that uses the first."""
     text = str(error)
     operations = sorted(set(re.findall(r"(\w+) \(No registered", text)))
     created = text.partition("The op is created at:")[2]
     found = re.findall(r'File "([^"]+)", line (\d+)', created)
-    folder = _dropped([name for name, _ in found])
+    folder = _common_folder([name for name, _ in found])
     frames = [(str(folder / name), int(line)) for name, line in found]
     if operations:
         many = "s" if len(operations) > 1 else ""
@@ -124,8 +124,8 @@ def _not_compiled(error: tf.errors.OpError) -> Row:
     return Row(NAME, "failed", None, None, detail, {"cause": "no XLA kernel", "operations": operations, "error": text})
 
 
-def _dropped(names: Sequence[str]) -> Path:
-    """The folder that all these files lie in: XLA names them without what their paths begin with alike."""
+def _common_folder(names: Sequence[str]) -> Path:
+    """The folder that all these files lie in: XLA leaves out the common beginning of their paths."""
     folders = Path(str(tf.__file__)).parents
     return max(folders, key=lambda folder: sum((folder / name).is_file() for name in names))
 

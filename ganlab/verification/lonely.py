@@ -1,4 +1,4 @@
-"""Each layer of a network by itself: its derivatives, once and twice, held against differences."""
+"""Compares the first and second derivatives of each layer, by itself, with differences."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ganlab.verification.doubling import Double
 
 @dataclass(frozen=True)
 class Call:
-    """A layer and what it was called with.
+    """A layer and the argument of its call.
 
     Attributes:
         layer: The layer.
@@ -31,13 +31,13 @@ class Call:
 
 @dataclass(frozen=True)
 class Wrong:
-    """A layer that is differentiated wrongly.
+    """A layer with a wrong derivative.
 
     Attributes:
         layer: The layer.
-        times: 1 where its derivative is wrong; 2 where that is right and the derivative of that is wrong.
-        slope: Where it departs most.
-        refused: Whether TensorFlow has no second derivative and says so.
+        times: 1 if its first derivative is wrong; 2 if that is right and its second derivative is wrong.
+        slope: The slope that departs most.
+        refused: Whether TensorFlow raises an error because it has no second derivative.
     """
 
     layer: keras.layers.Layer
@@ -48,12 +48,12 @@ class Wrong:
 
 @contextlib.contextmanager
 def called(model: keras.Model) -> Iterator[dict[str, Call]]:
-    """Inside, the first call of each layer that computes something is noted, in order, by the layer's path."""
+    """Context manager: records the first call of each layer that computes something, in order, by the layer's path."""
     calls: dict[str, Call] = {}
     layers = [layer for layer in model._flatten_layers(include_self=False, recursive=True) if _computes(layer)]
     try:
         for layer in layers:
-            # Past Keras' bookkeeping of a layer's attributes: this one goes again.
+            # Bypasses Keras' tracking of a layer's attributes: this one is removed again.
             object.__setattr__(layer, "call", _noting(layer, layer.call, calls))
         yield calls
     finally:
@@ -80,16 +80,16 @@ def _noting(layer: keras.layers.Layer, call: Callable[..., Any], calls: dict[str
 
 
 def wrong(call: Call, inputs: Any, weights: Mapping[str, np.ndarray], noise: NoiseSource) -> Wrong | None:
-    """Looks at one layer.
+    """Compares the derivatives of one layer with differences.
 
     Args:
         call: The layer, and the nest of its first argument.
-        inputs: Values of the tensors in it, in order.
+        inputs: Values of the tensors in that nest, in order.
         weights: Values of its variables by path, as many as are known.
-        noise: Where it draws from.
+        noise: The source of its random numbers.
 
     Returns:
-        What is wrong, or None. A layer that cannot be differentiated twice is wrong twice.
+        The mistake, or None. If a layer cannot be differentiated twice, its second derivative counts as wrong.
     """
     layer, flat = call.layer, [np.asarray(x) for x in inputs]
     trained = {v.path: weights.get(v.path, v.numpy()) for v in layer.trainable_variables}
@@ -99,17 +99,17 @@ def wrong(call: Call, inputs: Any, weights: Mapping[str, np.ndarray], noise: Noi
     fixed = [(v, tf.constant(v.numpy())) for v in layer.non_trainable_variables]
 
     def computed(given: Mapping[str, tf.Tensor]) -> dict[str, Any]:
-        """A sum of the outputs by some weights, and one of the squares of its derivatives, each with its gradient."""
+        """A weighted sum of the outputs, and one of the squares of its derivatives, each with its gradient."""
         mapping = fixed + [(v, given[v.path]) for v in layer.trainable_variables]
         arguments = tf.nest.pack_sequence_as(call.arguments, [given[f"input {i}"] for i in range(len(flat))])
         with keras.StatelessScope(state_mapping=mapping), noise_from(noise):
             outputs = [tf.cast(y, tf.float32) for y in tf.nest.flatten(layer(arguments)) if y.dtype.is_floating]
-        # What comes back to a layer moves too: where it is linear, its second derivative is by that alone.
+        # The gradient from above is also a variable: the second derivative of a linear layer depends on it alone.
         factors = [given.get(f"output {i}", tf.ones_like(y)) for i, y in enumerate(outputs)]
         weighted = [y * factor for y, factor in zip(outputs, factors, strict=True)]
         once = tf.add_n([tf.reduce_sum(y) for y in weighted])
         inner = tf.gradients(once, [given[name] for name in moving], unconnected_gradients="zero")
-        # By other weights again: of a normalization's derivatives the plain squares have no slope where it is wrong.
+        # Weighted again: for a normalization, the plain squares have no slope where the derivative is wrong.
         squares = [tf.square(g) * drawn(g.shape) for g in inner]
         twice = tf.add_n([tf.reduce_sum(g) for g in squares])
         return {

@@ -1,4 +1,4 @@
-"""Work in a process of its own: devices are fixed when TensorFlow starts, and a crash must not end the command."""
+"""Runs work in a separate process: devices are fixed when TensorFlow starts, and a crash must not end the command."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ganlab.verification.report import Row, Source
 
 
 class ProcessError(Exception):
-    """The work failed; the message is a line for people, `trace` a traceback or what the process printed last."""
+    """The work failed; the message is one readable line, `trace` a traceback or the last output of the process."""
 
     def __init__(self, message: str, trace: str) -> None:
         super().__init__(message)
@@ -33,11 +33,11 @@ def call(target: str, source: Source, options: Mapping[str, Any], *, cpus: int) 
     Args:
         target: `module:function`; called with the source and the options as keywords.
         source: The experiment.
-        options: Plain values, as JSON has them.
-        cpus: Into how many logical devices the process splits its CPU. It sees no other device.
+        options: Values that JSON can represent.
+        cpus: The number of logical devices that the process splits its CPU into. It sees no other device.
 
     Returns:
-        What the function returned: a `Row`, or plain values.
+        The function's result: a `Row`, or values that JSON can represent.
 
     Raises:
         ProcessError: It raised, or the process died.
@@ -45,7 +45,7 @@ def call(target: str, source: Source, options: Mapping[str, Any], *, cpus: int) 
     spec = json.dumps({"target": target, "source": asdict(source), "options": options, "cpus": cpus})
     with tempfile.TemporaryDirectory(prefix="ganlab-verify-") as folder:
         result = Path(folder) / "result.json"
-        # -P: the working directory is no place for modules, as under the command itself.
+        # -P: no modules are imported from the working directory, as under the command itself.
         command = [sys.executable, "-P", "-m", __name__, str(result)]
         done = subprocess.run(
             command, input=spec, env=_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -72,9 +72,9 @@ def _main(result: Path) -> None:
         made = getattr(importlib.import_module(module), function)(_source(spec["source"]), **spec["options"])
         answer: dict[str, Any] = {"row": asdict(made)} if isinstance(made, Row) else {"value": made}
     except Exception as error:
-        meant = isinstance(error, (GanlabError, TrainingFailedError))
-        said = str(error) if meant else sentence(error)
-        answer = {"error": said, "trace": "".join(traceback.format_exception(error))}
+        expected = isinstance(error, (GanlabError, TrainingFailedError))
+        message = str(error) if expected else sentence(error)
+        answer = {"error": message, "trace": "".join(traceback.format_exception(error))}
     part = result.with_suffix(".part")
     part.write_text(json.dumps(answer), encoding="utf-8")
     part.replace(result)

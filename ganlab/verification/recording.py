@@ -1,4 +1,4 @@
-"""Looking on while the unmodified step trains: optimizers that note gradients, a constraint that notes its batch."""
+"""Observes the unmodified step: optimizers that record gradients, a constraint that logs its batch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ganlab.interfaces.constraint import Replica, Tensors
 
 
 class Notes:
-    """The gradients of the last iteration, each replica's own: variables that no other part of training reads."""
+    """The gradients of the last iteration on each replica, in variables that no other part of training reads."""
 
     def __init__(self, strategy: tf.distribute.Strategy, variables: Sequence[keras.Variable], updates: int) -> None:
         self._strategy, self._updates = strategy, updates
@@ -24,17 +24,17 @@ class Notes:
             self.applied = [_own(tf.zeros([updates, *v.shape])) for v in variables]
 
     def note(self, where: tf.Variable, gradient: tf.Tensor) -> None:
-        """Notes a gradient of the present update, on the device that this is called for."""
+        """Records a gradient of the current update, on the current device."""
         update = tf.convert_to_tensor(self._count) % self._updates
         noted = tf.convert_to_tensor(where)
         where.assign(tf.tensor_scatter_nd_update(noted, update[None, None], tf.cast(gradient, tf.float32)[None]))
 
     def next(self) -> None:
-        """Goes on to the next update."""
+        """Advances to the next update."""
         self._count.assign_add(1)
 
     def read(self, notes: Sequence[tf.Variable]) -> list[list[np.ndarray]]:
-        """What was noted: for every variable the replicas' gradients, `(updates, *shape)`."""
+        """Reads the recorded values: for every variable the replicas' gradients, `(updates, *shape)`."""
         return [[copy.numpy() for copy in self._strategy.experimental_local_results(v)] for v in notes]
 
 
@@ -50,7 +50,7 @@ def _own(value: tf.Tensor) -> tf.Variable:
 def recording(
     template: keras.optimizers.Optimizer, strategy: tf.distribute.Strategy, updates: int
 ) -> keras.optimizers.Optimizer:
-    """The same optimizer, noting each gradient twice: as a replica hands it over, and as it is applied.
+    """Makes an optimizer record each gradient twice: as a replica hands it over, and as it is applied.
 
     Args:
         template: An optimizer, as an experiment takes it.
@@ -58,7 +58,7 @@ def recording(
         updates: How many updates this optimizer makes in an iteration.
 
     Returns:
-        A template of a subclass, whose copies have the attribute `notes` once they are built.
+        A template of a subclass, whose copies have the attribute `notes` after they are built.
     """
     base: type[Any] = type(template)
 
@@ -67,7 +67,7 @@ def recording(
 
         def build(self, variables: Sequence[keras.Variable]) -> None:
             super().build(variables)
-            # Past Keras' tracking: these are no part of the optimizer's state.
+            # Bypasses Keras' tracking: these are not part of the optimizer's state.
             object.__setattr__(self, "notes", Notes(strategy, variables, updates))
 
         def apply(self, grads: Sequence[tf.Tensor], trainable_variables: Any = None) -> None:
@@ -84,7 +84,7 @@ def recording(
 
 
 class Witness(Constraint):
-    """Constrains nothing: logs figures of what each replica was given, as any plugin could."""
+    """Constrains nothing: logs figures of each replica's inputs, as any plugin could."""
 
     def advance(self, weights: Tensors, state: Tensors, batch: Batch, replica: Replica) -> Tensors:
         """Logs the means of some noise, of the examples and of the generator's samples."""

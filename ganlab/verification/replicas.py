@@ -29,7 +29,7 @@ def check(source: Source, *, replicas: Sequence[int], iterations: int, optimizer
         optimizers: Plain gradient descent, or the experiment's own.
 
     Returns:
-        The row. Its figure is the distance that comes nearest to its limit, or the first that is beyond.
+        The row. Its figure is the distance that comes nearest to its limit, or the first that exceeds it.
     """
     recipe = recipe_of(source)
     by = {"sgd": "gradient descent", "own": "its own optimizers"}[optimizers]
@@ -55,7 +55,7 @@ def check(source: Source, *, replicas: Sequence[int], iterations: int, optimizer
 def _finding(
     recipe: Recipe, bench: Bench, references: Sequence[Trace], others: Sequence[Trace], measures: Sequence[Measure]
 ) -> Finding | None:
-    # Copies that differ are wrong from whichever start.
+    # Copies that differ are wrong whatever the start.
     start = next((k for k, trace in enumerate(others) if any(i.apart or i.applied_apart for i in trace.iterations)), 0)
     without = functools.partial(_without, recipe)
     return explain(Case(references[start], others[start], measures, without, _projecting(bench)))

@@ -1,4 +1,4 @@
-"""What is verified, and what one check found."""
+"""The experiment under verification, and the result of one check."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Status = Literal["passed", "failed", "not run", "skipped"]
 
 @dataclass(frozen=True)
 class Source:
-    """The experiment that is verified, as the command line names it: every process reads it again.
+    """The experiment under verification, as the command line names it: every process reads it again.
 
     Attributes:
         gin_files: Experiment files, by path or by the name of a shipped one.
@@ -28,16 +28,16 @@ class Source:
 
 @dataclass(frozen=True)
 class Row:
-    """What one check found.
+    """The result of one check.
 
     Attributes:
         check: The check's name: `replicas`, `graph`, `gradients`, `resume` or `tpu`.
-        status: `passed`, `failed`, or `not run` where the check could not be made, which is no pass; `skipped` where it
-            needs something large installed that nobody asked to install.
-        figure: The check's worst figure, what it is being the check's own; None where there is none.
-        limit: What the figure must not exceed, or None.
+        status: `passed`, `failed`, or `not run` if the check could not be made, which does not count as passed;
+            `skipped` if it needs a large installation that was not requested.
+        figure: The check's worst figure, whose meaning depends on the check; None where there is none.
+        limit: The value that the figure must not exceed, or None.
         detail: The finding in words, a paragraph.
-        data: Everything else that was measured, plain values as JSON has them.
+        data: Everything else that was measured, as values that JSON can represent.
     """
 
     check: str
@@ -49,11 +49,11 @@ class Row:
 
 
 def merged(check: str, agreement: str, rows: Sequence[Row]) -> Row:
-    """One row of several that belong together: the first that did not pass, or the one nearest to its limit.
+    """Merges rows that belong together: the first that did not pass, or the one nearest to its limit.
 
     Args:
         check: The check's name.
-        agreement: What agrees if all passed, a sentence.
+        agreement: A sentence that states what agrees if all passed.
         rows: The rows.
     """
     for status in ("failed", "not run"):

@@ -1,4 +1,4 @@
-"""The check that a run interrupted and resumed equals one that was not; two processes, one after the other."""
+"""The check that a resumed run equals an uninterrupted one; two processes, one after the other."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from ganlab.verification.report import Row, Source
 from ganlab.verification.trainings import composed, recipe_of
 
 NAME = "resume"
-_LOG_EVERY = 2  # so that an interruption now and then finds a row half gathered
+_LOG_EVERY = 2  # so that an interruption sometimes falls within a row
 
 
 def interrupt(source: Source, *, replicas: int, iterations: int, folder: str) -> dict[str, int]:
-    """Trains once to the end and once up to a random iteration, where the process is told to stop.
+    """Trains once to the end and once up to a random iteration, where a signal stops the process.
 
     Args:
         source: The experiment.
-        replicas: On how many replicas.
-        iterations: Where the end is; at least 2.
-        folder: Where the runs go.
+        replicas: The number of replicas.
+        iterations: The last iteration; at least 2.
+        folder: The folder for the runs.
 
     Returns:
         `at`: the iteration of the interruption, decided by the experiment's seed.
@@ -43,14 +43,14 @@ def interrupt(source: Source, *, replicas: int, iterations: int, folder: str) ->
 
 
 def resume(source: Source, *, replicas: int, iterations: int, folder: str, at: int) -> Row:
-    """Goes on with the interrupted run and compares it, bit for bit, with the whole one.
+    """Resumes the interrupted run and compares it, bit for bit, with the uninterrupted one.
 
     Args:
         source: The experiment.
-        replicas: On how many replicas.
-        iterations: Where the end is.
-        folder: Where the runs are.
-        at: Where one was interrupted.
+        replicas: The number of replicas.
+        iterations: The last iteration.
+        folder: The folder of the runs.
+        at: The iteration of the interruption.
 
     Returns:
         The row. Its figure is the number of variables and lines that differ.
@@ -65,15 +65,15 @@ def resume(source: Source, *, replicas: int, iterations: int, folder: str, at: i
     if not different:
         lines = sum(name.startswith("metrics.jsonl") for name in before)
         detail = (
-            f"{where[0].upper()}{where[1:]} and resumed in another process, a run is bit for bit the one that was not: "
-            f"{len(before) - lines - 1} variables, {lines} logged rows, and the row half gathered."
+            f"{where[0].upper()}{where[1:]} and resumed in another process, a run equals an uninterrupted one bit for "
+            f"bit: {len(before) - lines - 1} variables, {lines} logged rows, and the half-gathered row."
         )
         return Row(NAME, "passed", 0.0, 0.0, detail, data)
     more = f" and {len(different) - 1} more" if len(different) > 1 else ""
     detail = (
-        f"{where[0].upper()}{where[1:]} and resumed in another process, a run has another {different[0]}{more} than "
-        "one that was not. Something that training depends on is in no checkpoint: a Python counter, a random "
-        "generator with a state of its own, an iterator, or a variable that a plugin made for itself."
+        f"{where[0].upper()}{where[1:]} and resumed in another process, a run differs from an uninterrupted one in "
+        f"{different[0]}{more}. Something that training depends on is not in the checkpoint: a Python counter, a "
+        "random generator with its own state, an iterator, or a variable that a plugin created itself."
     )
     return Row(NAME, "failed", float(len(different)), 0.0, detail, {**data, "cause": "state outside the checkpoint"})
 
@@ -84,7 +84,7 @@ def _experiment(source: Source, replicas: int) -> Experiment:
 
 
 def _train(experiment: Experiment, path: Path, *, until: int, resume: bool = False) -> None:
-    """`ganlab.train`, told by a signal to stop after so many iterations, as a user or a scheduler would tell it."""
+    """Runs `ganlab.train` and stops it by a signal after `until` iterations, as a user or a scheduler would."""
 
     class Interrupted(Trainer):
         def train(self, count: int) -> np.ndarray:
@@ -98,9 +98,9 @@ def _train(experiment: Experiment, path: Path, *, until: int, resume: bool = Fal
 
 
 def _left(path: Path, step: int) -> dict[str, bytes]:
-    """What a run has left at a step, as bytes by name."""
+    """The results of a run at a step, as bytes by name."""
     (checkpoint,) = [saved for saved in Checkpoints(path / "checkpoints").all() if saved.step == step]
-    return {**_variables(checkpoint), **_rows(path), "the row half gathered": checkpoint.pending().tobytes()}
+    return {**_variables(checkpoint), **_rows(path), "the half-gathered row": checkpoint.pending().tobytes()}
 
 
 def _variables(checkpoint: Checkpoint) -> dict[str, bytes]:

@@ -1,4 +1,4 @@
-"""Static shapes: a TPU compiles for the shapes that it is told, so every number in the step must have one."""
+"""Static shapes: a TPU compiles for fixed shapes, so every tensor in the step must have one."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ganlab.training.graph.step import TrainingStep
 
 @dataclass(frozen=True)
 class Step:
-    """What the traced training step is like.
+    """Properties of the traced training step.
 
     Attributes:
         unknown: Its floating-point tensors without a full static shape, each in words: the operation, its shape and the
             line of a plugin's code that it comes from.
-        communicates: The constraint whose penalty talks to other replicas; empty where none does.
+        communicates: The constraint whose penalty communicates with other replicas; empty where none does.
     """
 
     unknown: tuple[str, ...]
@@ -29,7 +29,7 @@ class Step:
 
 
 def look(experiment: Experiment, state: TrainingState) -> Step:
-    """Traces the training step by itself and looks at the graph."""
+    """Traces the training step by itself and inspects the graph."""
     step = TrainingStep(experiment, state, compiled=False)
     strategy = experiment.strategy
     shape = (experiment.critic_steps, experiment.local_batch, *experiment.dataset.sample_shape)
@@ -42,14 +42,14 @@ def look(experiment: Experiment, state: TrainingState) -> Step:
 def _unknown(graph: Any) -> Iterator[str]:
     for operation in graph.get_operations():
         for output in operation.outputs:
-            # Whole numbers may be shapes in the making, such as the axes that a gradient is summed over.
+            # Integers may be used to compute shapes, for example the axes that a gradient is summed over.
             if output.dtype.is_floating and not output.shape.is_fully_defined():
                 frames = [(frame.filename, frame.lineno) for frame in operation.traceback or ()]
                 yield f"{operation.type} of shape {output.shape}{line_of(frames)}"
 
 
 def line_of(frames: Sequence[tuple[str, int]]) -> str:
-    """The innermost line that is neither TensorFlow's, Keras' nor the core's, as " at FILE:LINE"; empty without one.
+    """The innermost line outside TensorFlow, Keras and the core, as " at FILE:LINE"; empty without one.
 
     Args:
         frames: Files and lines, outermost first.

@@ -1,4 +1,4 @@
-"""What one training leaves for comparison: numbers alone, so that comparing needs no TensorFlow."""
+"""The record of one training for comparison: only numbers, so that comparing needs no TensorFlow."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Iteration:
 
     Attributes:
         metrics: Every metric of every replica, `(replicas, metrics)`.
-        gradients: For every trained variable what replicas handed to the optimizer, summed over replicas,
+        gradients: The gradient of every trained variable as replicas hand it to the optimizer, summed over replicas,
             `(updates, *shape)`.
-        applied: What the optimizer then worked with on the first replica, likewise.
-        repeated: Names of the gradients that every replica handed over bit for bit alike.
+        applied: The gradient that the optimizer then applied on the first replica, likewise.
+        repeated: Names of the gradients that are bit for bit equal on every replica.
         variables: Every variable after the iteration, as the first replica has it.
-        apart: The variables whose copies on the replicas are not bit-equal, and by how much of their norm.
+        apart: The variables whose copies on the replicas are not bit-equal, with the difference relative to the norm.
         applied_apart: The trained variables whose applied gradients are not bit-equal on the replicas, likewise.
     """
 
@@ -42,10 +42,10 @@ class Trace:
     """A training of a few iterations.
 
     Attributes:
-        replicas: On how many replicas.
+        replicas: The number of replicas.
         tags: The metrics' names, in the order of `Iteration.metrics`.
-        reductions: How replicas become one value of each: "mean", "max", "min" or "sum".
-        witness: The beginning of the tags that say what each replica was given: see `recording.Witness`.
+        reductions: How each is reduced over replicas: "mean", "max", "min" or "sum".
+        witness: The prefix of the tags that describe each replica's inputs: see `recording.Witness`.
         before: Every variable before training.
         iterations: The iterations.
         lone: Names of the variables that have fewer copies than there are replicas.
@@ -75,9 +75,9 @@ def norm(arrays: Iterable[np.ndarray]) -> float:
 
 
 def apart(copies: Sequence[np.ndarray]) -> float:
-    """How far the copies of one value are from the first, relative to its norm: 0 where they are bit for bit alike."""
+    """How far the copies of one value are from the first, relative to its norm: 0 where they are bit for bit equal."""
     first, *rest = copies
     if all(copy.tobytes() == first.tobytes() for copy in rest):
         return 0.0
     difference = max(norm([np.asarray(copy, np.float64) - first]) for copy in rest)
-    return difference / (norm([first]) or 1.0) or math.nan  # nan: alike but for the bits, such as two kinds of zero
+    return difference / (norm([first]) or 1.0) or math.nan  # nan: equal except for the bits, like 0.0 and -0.0

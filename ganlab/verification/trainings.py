@@ -1,4 +1,4 @@
-"""An experiment on the bench: composed for so many replicas of a CPU, trained an iteration at a time, looked at."""
+"""A bench for an experiment: composed for replicas on a CPU, trained one iteration at a time, recorded."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from ganlab.verification.trace import Arrays, Iteration, Trace, apart, norm
 
 Optimizers = Literal["own", "sgd"]
 PERTURBATION = 1e-7
-# How far plain gradient descent moves a network in one update, relative to its weights: enough to stand clear of
-# float32's rounding (6e-8), little enough that no experiment turns chaotic by it.
+# How far plain gradient descent moves a network in one update, relative to its weights: enough to exceed float32's
+# rounding (6e-8), and so little that no experiment becomes chaotic by it.
 _MOVE = 1e-3
 _STARTS = 4
 
 
 def recipe_of(source: Source) -> Recipe:
-    """The recipe that a source describes, with the plugins that it asks for in use."""
+    """Reads the recipe of a source, with the source's plugins in use."""
     from ganlab.runs.experiment_source import read_experiment, use_plugins
 
     use_plugins(source.no_plugin, Path(source.plugin_file) if source.plugin_file else None, source.gin_files[0])
@@ -36,16 +36,16 @@ def recipe_of(source: Source) -> Recipe:
 
 
 def strategy(replicas: int) -> tf.distribute.Strategy:
-    """So many replicas on logical CPUs; 0 for one device without a mirror."""
+    """A strategy of `replicas` logical CPUs; 0 for one device without mirroring."""
     if replicas == 0:
         return tf.distribute.OneDeviceStrategy("/CPU:0")
-    # Summing on one device has no groups of collectives, so strategies of several sizes can follow one another.
+    # Summing on one device uses no collective groups, so strategies of several sizes can follow one another.
     devices = [f"/CPU:{i}" for i in range(replicas)]
     return tf.distribute.MirroredStrategy(devices, cross_device_ops=tf.distribute.ReductionToOneDevice())
 
 
 def composed(recipe: Recipe, replicas: int, **settings: Any) -> Experiment:
-    """The experiment of a recipe on so many replicas instead of its own strategy, with further settings of ours."""
+    """The experiment of a recipe on `replicas` replicas instead of its own strategy, with other settings replaced."""
     parts = {name: composition.make(value) for name, value in recipe.arguments.items() if name != "strategy"}
     return composition.experiment(**{**parts, "strategy": strategy(replicas), **settings})
 
@@ -72,11 +72,11 @@ class Bench:
 
         Args:
             recipe: The experiment's recipe.
-            replicas: How many logical CPUs to train on; 0 for one device without a mirror.
+            replicas: How many logical CPUs to train on; 0 for one device without mirroring.
             optimizers: The experiment's own, or plain gradient descent.
             rates: Learning rates of gradient descent, for the critic and for the generator.
             jit: Whether XLA compiles the gradients.
-            settings: Further settings of the experiment in place of its own.
+            settings: Further settings that replace the experiment's own.
         """
         plain = composed(recipe, replicas, precision="float32", jit=jit, evaluators=(), diagnostics=(), **settings)
         templates = (plain.critic_optimizer, plain.generator_optimizer)
@@ -93,16 +93,16 @@ class Bench:
 
     @property
     def initial(self) -> dict[str, np.ndarray]:
-        """Every variable as trainings start from it."""
+        """The initial value of every variable."""
         return dict(self._initial)
 
     @property
     def state(self) -> TrainingState:
-        """What is trained."""
+        """The variables in training."""
         return self.trainer.state
 
     def begin(self, values: Arrays) -> None:
-        """Changes what later trainings start from.
+        """Changes the initial values of later trainings.
 
         Args:
             values: New initial values of some variables, by the names of `state.variables()`.
@@ -117,7 +117,7 @@ class Bench:
             perturbed: None, or the seed of a change of the initial weights by 1e-7 of each.
 
         Returns:
-            What happened.
+            The record of the training.
         """
         before = self._initial if perturbed is None else perturb(self._initial, perturbed)
         for name, variable in self.state.variables().items():
@@ -152,7 +152,7 @@ class Bench:
         return rates[0], rates[1]
 
     def trained(self) -> list[tuple[keras.optimizers.Optimizer, list[str]]]:
-        """The critic's and the generator's optimizers with the names of what they train."""
+        """The critic's and the generator's optimizers with the names of their variables."""
         state = self.state
         names = {id(variable): name for name, variable in state.variables().items()}
         generator = list(state.generator.weights.values())
@@ -186,7 +186,7 @@ class Bench:
 
 
 def perturb(values: Arrays, seed: int) -> dict[str, np.ndarray]:
-    """The networks' weights changed by 1e-7 of each, up or down, about as much as rounding does; others as they are."""
+    """Changes the networks' weights by 1e-7 of each, up or down, about as much as rounding does; others stay."""
     random = np.random.default_rng(seed)
 
     def changed(name: str, value: np.ndarray) -> np.ndarray:

@@ -14,34 +14,34 @@ from ganlab.verification.report import Row, Source
 from ganlab.verification.trace import norm
 from ganlab.verification.trainings import Bench, recipe_of
 
-# A gradient is right or wrong whatever the batch, and a small one is soon gone through.
+# A gradient is right or wrong whatever the batch, and a small one is fast.
 BATCH = 16
-# Float32's rounding of a gradient differs from graph to graph by a few times itself, and is no less than this.
+# The float32 rounding of a gradient differs between graphs by a few times itself, and is at least this.
 _ROUNDINGS, _LEAST = 30.0, 1e-4
-# A rectifier may turn so near to a start that no step is short enough. What is wrong is so from another start, too.
+# A rectifier may switch so near to a start that no step is short enough. A mistake also shows from another start.
 _STARTS = 2
 
 
 def check(source: Source) -> Row:
-    """Holds the gradients that the step applies against differences of its losses in float64.
+    """Compares the gradients that the step applies with differences of its losses in float64.
 
     Args:
         source: The experiment.
 
     Returns:
-        The row. Its figure is the error that comes nearest to its limit, or the worst that is beyond.
+        The row. Its figure is the error that comes nearest to its limit, or the worst that exceeds it.
     """
     return of_recipe(recipe_of(source))
 
 
 def of_recipe(recipe: Recipe) -> Row:
-    """The row of an experiment's recipe: the step is trained once from each start, and its gradients are looked at."""
+    """The row of an experiment's recipe: the step trains once from each start, and its gradients are compared."""
     batch = min(BATCH, int(recipe.arguments.get("batch_size", parameters()["batch_size"].default)))
     bench = Bench(recipe, 0, optimizers="sgd", batch_size=batch, critic_steps=1)
     iterations = []
 
     def train(start: Values) -> Values:
-        # The optimizers' rate is zero, so that a projection alone moves weights before the generator's update.
+        # The optimizers' rate is zero, so that only a projection moves weights before the generator's update.
         bench.begin(start)
         iterations.append(bench.train(1).iterations[0])
         return iterations[-1].variables
@@ -53,7 +53,7 @@ def of_recipe(recipe: Recipe) -> Row:
 
 
 def of_state(experiment: Experiment, state: TrainingState) -> Row:
-    """The row of an experiment of one replica, whose gradients are taken as the step takes them, without training."""
+    """The row of an experiment of one replica, whose gradients are computed as in the step, without training."""
     initial = {name: variable.numpy() for name, variable in state.variables().items()}
     return _row(Derivatives(experiment, state), initial, lambda start: start, lambda truth: None)
 
@@ -75,7 +75,7 @@ def _row(
             small = " and ".join(truth.role for truth in truths if truth.vanishes)
             notes.append(
                 f"Most of the {small}'s gradient is too small beside the loss to compare, so kernels of He's size "
-                "stand in the place of the experiment's."
+                "replace the experiment's."
             )
             start |= he(start, trained, seed)
             critic, after = derivatives.critic(start)
@@ -87,7 +87,7 @@ def _row(
 
 
 def _applied(truth: Truth, applied: Values) -> Row | None:
-    """The row where the step applies another gradient than the one that is looked at; None where it is the same."""
+    """The row of a step that applies a gradient other than the one under test; None if they are the same."""
     size = norm(truth.gradient.values())
     if not size or truth.vanishes:
         return None
@@ -96,7 +96,7 @@ def _applied(truth: Truth, applied: Values) -> Row | None:
     if error <= limit:
         return None
     detail = (
-        f"The optimizer of the {truth.role} applies another gradient than that of its loss: they are {error:.1e} of "
+        f"The optimizer of the {truth.role} applies a gradient other than that of its loss: they are {error:.1e} of "
         f"its norm apart (rounding: {limit:.1e})."
     )
     return Row(NAME, "failed", error, limit, detail, {"cause": "another gradient applied", "where": truth.role})

@@ -1,4 +1,4 @@
-"""From comparisons to a row: what passed and how narrowly, what failed and why."""
+"""Makes a row of comparisons: what passed and how narrowly, or what failed and why."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Measured = Sequence[tuple[str, Measure]]
 
 
 def passed(check: str, measures: Measured, notes: Sequence[str] = ()) -> Row:
-    """The row of comparisons without a departure, which is no pass where nothing could be told.
+    """The row of comparisons without a departure; `not run` if nothing could be compared.
 
     Args:
         check: The check's name.
@@ -26,7 +26,7 @@ def passed(check: str, measures: Measured, notes: Sequence[str] = ()) -> Row:
     """
     judged = [(where, m, m.distance / m.limit) for where, m in measures if m.limit is not None]
     data: dict[str, Any] = {"worst": _worst(measures)}
-    # Nothing is shown where not even the gradients of the first iteration can be compared.
+    # Nothing is proven if not even the gradients of the first iteration can be compared.
     if not judged or any(m.limit is None and m.kind == "gradient" and m.iteration == 1 for _, m in measures):
         return Row(check, "not run", None, None, _chaos(measures), data)
     where, nearest, _ = max(judged, key=lambda item: item[2])
@@ -51,21 +51,21 @@ def failed(check: str, finding: Finding, measures: Sequence[Measure], where: str
 
 
 def diverged(check: str, trace: Trace, by: str) -> Row | None:
-    """The row of an experiment whose numbers are not finite on one device already; None where they are."""
+    """The row of an experiment whose numbers are not finite even on one device; None if they are finite."""
     values = np.stack([iteration.metrics for iteration in trace.iterations])
     bad = np.argwhere(~np.isfinite(values))
     if not len(bad):
         return None
     step, _, metric = bad[0]
     detail = (
-        f"By {by} on one device {trace.tags[metric]} is not finite at iteration {step + 1}: training diverges, and "
+        f"By {by} on one device, {trace.tags[metric]} is not finite at iteration {step + 1}: training diverges, and "
         "there is nothing to compare. Lower the learning rates."
     )
     return Row(check, "failed", math.inf, None, detail, {"cause": "diverged", "where": trace.tags[metric]})
 
 
 def _worst(measures: Measured) -> dict[str, dict[str, list[float]]]:
-    """For every training and every kind of number the distance nearest to its limit, and the limit."""
+    """The distance nearest to its limit, and the limit, for every training and every kind of number."""
     worst: dict[str, dict[str, list[float]]] = {}
     for where, m in measures:
         if m.limit is None:

@@ -139,8 +139,8 @@ def test_copies_that_are_equal_but_not_bit_for_bit_are_apart():
     [
         (4, frozenset(), "loss averaged over the replica", "It is 4 times what it should be"),
         (4, frozenset(GRADIENTS), "reduced twice", "It is 4 times what it should be, and every replica hands over"),
-        (1 / 4, frozenset(), "mean instead of sum", "It is the 4th part of what it should be"),
-        (3, frozenset(), "gradient of the replica's own", "no multiple by the number of replicas (best 3"),
+        (1 / 4, frozenset(), "mean instead of sum", "It is 1/4 of what it should be"),
+        (3, frozenset(), "gradient of the replica's own", "not a multiple by the number of replicas (best 3"),
     ],
 )
 def test_factors_of_a_gradient(factor, repeated, cause, words):
@@ -152,7 +152,7 @@ def test_factors_of_a_gradient(factor, repeated, cause, words):
     assert "update 1 of 2" in finding.words
 
 
-@pytest.mark.parametrize(("factor", "words"), [(4, "counts 4 times what"), (1 / 4, "counts the 4th part of what")])
+@pytest.mark.parametrize(("factor", "words"), [(4, "counts 4 times what"), (1 / 4, "counts 1/4 of what")])
 def test_a_part_of_the_gradient_that_is_scaled(factor, words):
     without = {name: GRADIENTS[name] - PENALTY[name] for name in PENALTY} | {OUT: GRADIENTS[OUT]}
     mistaken = {name: without[name] + factor * PENALTY.get(name, 0) for name in without}
@@ -165,7 +165,7 @@ def test_a_part_of_the_gradient_that_is_scaled(factor, words):
 def test_a_gradient_that_is_right_and_applied_wrongly():
     finding = found(trace(4, at_1={"applied": scaled(GRADIENTS, 1 / 4)}))
     assert finding.cause == "mean instead of sum"
-    assert "the 4th part of each, a mean over replicas instead of the sum" in finding.words
+    assert "1/4 of each, a mean over replicas instead of the sum" in finding.words
 
 
 def test_a_gradient_that_departs_in_the_second_update_was_right_at_first():
@@ -195,7 +195,7 @@ def test_a_metric_alone_that_is_off_by_the_number_of_replicas():
     metrics = iteration(1, 2).metrics * np.array([1, 1, 1, 2], np.float32)
     finding = found(trace(2, at_1={"metrics": metrics}))
     assert (finding.cause, finding.where) == ("metric reduced wrongly", "critic/loss")
-    assert "training is right and what is shown is not: it is off by a factor of 2" in finding.words
+    assert "training is right and only the metric is not: it is off by a factor of 2" in finding.words
 
 
 def test_examples_that_are_the_same_on_every_replica():

@@ -1,4 +1,4 @@
-"""The checks `graph` and `resume`, in this process: what they refuse, and in which words."""
+"""The checks `graph` and `resume`, in this process: the mistakes that they find, and their messages."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cpus", "own_plugins")]
 
 
 def line(marked):
-    """Where a line of the plugin is."""
+    """The file and number of a marked line of the plugin."""
     numbers = [i for i, text in enumerate(PLUGIN.read_text().splitlines(), start=1) if text.endswith(f"# {marked}")]
     return f"{PLUGIN.name}:{numbers[0]}"
 
@@ -30,7 +30,7 @@ def graph(experiments):
     return graph
 
 
-def test_a_penalty_that_communicates_passes_and_is_said_to_stay_uncompiled(graph):
+def test_a_penalty_that_communicates_passes_with_a_note_that_it_stays_uncompiled(graph):
     row = graph("peers")
     assert row.status == "passed", row.detail
     assert row.figure <= row.limit
@@ -51,14 +51,14 @@ def test_a_tensor_without_a_static_shape_is_named_with_its_line(graph):
     assert line("the masked line") in row.detail
 
 
-def test_an_operation_that_xla_has_not_is_named_with_its_line(graph):
+def test_an_operation_without_an_xla_kernel_is_named_with_its_line(graph):
     row = graph("bicubic", "experiment.dataset=@datasets.digits()")
     assert (row.status, row.data["operations"]) == ("failed", ["ResizeBicubic"])
     assert "XLA has no kernel for the operation ResizeBicubic at " in row.detail
     assert line("the bicubic line") in row.detail
 
 
-def test_noise_that_is_drawn_inside_the_compiled_part_shows(graph):
+def test_noise_drawn_inside_the_compiled_part_is_found(graph):
     row = graph("own_noise")
     assert (row.status, row.data["cause"]) == ("failed", "XLA unlike the graph")
     assert row.detail.startswith("Compiled by XLA: ")
@@ -66,7 +66,7 @@ def test_noise_that_is_drawn_inside_the_compiled_part_shows(graph):
     assert "draws random numbers of its own" in row.detail
 
 
-def test_what_python_does_while_tracing_shows(graph):
+def test_effects_of_python_while_tracing_are_found(graph):
     row = graph("frozen")
     assert (row.status, row.data["cause"]) == ("failed", "graph unlike eager")
     assert row.figure > 0.01
@@ -88,35 +88,35 @@ def resumed(experiments, tmp_path):
     return resumed
 
 
-def test_a_run_goes_on_as_if_nothing_had_happened(resumed, tmp_path):
+def test_a_resumed_run_equals_an_uninterrupted_one(resumed, tmp_path):
     row = resumed("experiment.seed=3", "experiment.ema_decay=0.9")
     assert (row.status, row.figure, row.data["different"]) == ("passed", 0.0, []), row.detail
     at = row.data["interrupted_at"]
     assert 1 <= at <= 4
     assert f"Interrupted at iteration {at} of 5 on 2 replicas" in row.detail
-    # Rows of two iterations: two of them, and the fifth iteration in the row half gathered.
+    # Rows of two iterations: two of them, and the fifth iteration in the half-gathered row.
     assert "2 logged rows" in row.detail
     steps = {path.name for path in (tmp_path / "resumed" / "checkpoints").iterdir()}
     assert steps == {f"step-{at:08d}", "step-00000005"}
 
 
-def test_what_a_checkpoint_does_not_hold_shows(resumed):
+def test_state_outside_the_checkpoint_is_found(resumed):
     row = resumed("experiment.dataset=@datasets.forgetful()")
     assert (row.status, row.data["cause"]) == ("failed", "state outside the checkpoint")
     assert row.figure == len(row.data["different"]) > 10
     assert any(name.startswith("metrics.jsonl line") for name in row.data["different"])
-    assert "Something that training depends on is in no checkpoint" in row.detail
+    assert "Something that training depends on is not in the checkpoint" in row.detail
 
 
-def test_what_xla_drops_of_paths_is_found_again():
+def test_the_common_folder_that_xla_drops_from_paths_is_restored():
     from pathlib import Path
 
     import keras
     import tensorflow as tf
 
-    from ganlab.verification.graph import _dropped
+    from ganlab.verification.graph import _common_folder
 
     files = [Path(module.__file__) for module in (tf, keras)]
     for folder in [*files[0].parents][1:]:  # the last is /, of which XLA drops the slash
         names = [str(file.relative_to(folder)) for file in files]
-        assert _dropped(names) == folder
+        assert _common_folder(names) == folder

@@ -75,7 +75,7 @@ MUTANTS = {
         "wgan_gp",
         "noise by replica",
         "noise",
-        "its seed knows the replica, where it must know the example number",
+        "its seed contains the replica, but must contain the example number",
     ),
     "same_noise": (
         "wgan_gp",

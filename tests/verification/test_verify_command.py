@@ -141,7 +141,7 @@ def test_all_is_a_table_of_the_shipped_experiments_and_words_for_what_failed(ver
         (["--gin", "quickstart", "--replicas", "0,2"], "'0,2' must be whole numbers from 1 to 64"),
         (["--gin", "quickstart", "--replicas", "3"], "experiment.batch_size = 64 does not divide over 3 replicas"),
         (["--gin", "quickstart", "--iterations", "1"], "1 is not in the range"),
-        (["--gin", "quickstart", "--topology", "v5:2x2"], "no TPU that is known"),
+        (["--gin", "quickstart", "--topology", "v5:2x2"], "Unknown TPU 'v5'"),
         (["--gin", "quickstar"], "Did you mean 'quickstart'?"),
         (["--gin", "quickstart", "--param", "experiment.stepz=1"], "Did you mean 'steps'?"),
     ],

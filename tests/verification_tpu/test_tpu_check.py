@@ -147,7 +147,7 @@ def test_a_mistake_in_the_experiment_is_told_as_it_is(source):
 
 
 def test_a_slice_that_is_not_made_is_refused(source):
-    with pytest.raises(ConfigError, match="no topology 'v5e:3x3'"):
+    with pytest.raises(ConfigError, match="Unknown topology 'v5e:3x3'"):
         check(source(), topology="v5e:3x3")
 
 

@@ -27,7 +27,7 @@ def test_cores_and_their_memory(name, cores, gibibytes):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("v5:2x2", "no TPU that is known. Did you mean 'v5"),
+        ("v5:2x2", "Unknown TPU 'v5' in the topology 'v5:2x2'. Did you mean 'v5"),
         ("2x2", "Known: v2, v3, v4, v5e, v5p, v6e."),
         ("v5e", "2 whole numbers of at least 1 with an x between. Write for example 'v5e:2x2'."),
         ("v5e:0x2", "2 whole numbers"),

@@ -16,7 +16,7 @@ from ganlab.verification.report import Row, Source, Status
 from ganlab.verification.tpu import chips, environment
 from ganlab.verification.tpu.chips import Topology
 
-COMPILING = Path(__file__).with_name("compiling.py")  # run by its path: where it runs there is no ganlab
+COMPILING = Path(__file__).with_name("compiling.py")  # run by its path, in an environment without ganlab
 
 _OP_NAME = re.compile(r'op_name="([^"]+)"')
 _NEEDED = re.compile(r"\(([\d.]+)([KMGT])\) exceeds available|[Uu]sed ([\d.]+)([KMGT]) of")
@@ -27,21 +27,22 @@ _LONGEST_MESSAGE = 500
 def check(source: Source, *, topology: str = "v5e:2x2", install: bool = True) -> Row:
     """Compiles the experiment's training iteration for every core of a TPU slice, which need not exist.
 
-    What is compiled is `TrainingStep.iteration`, all updates of the critic and the generator's, with their optimizers
-    and all-reduces, for a global batch of the experiment's size, rounded up where it does not divide over the cores.
+    The function compiled is `TrainingStep.iteration`: all updates of the critic and the generator's, with their
+    optimizers and all-reduces, for a global batch of the experiment's size, rounded up if it does not divide over the
+    cores.
 
     Args:
         source: The experiment.
-        topology: The slice, such as `v5e:2x2` or `v4:2x2x1`.
-        install: Whether to install the compiler, 600 MB, where it is not installed.
+        topology: The slice, for example `v5e:2x2` or `v4:2x2x1`.
+        install: Whether to install the compiler, 600 MB, if it is missing.
 
     Returns:
-        A row whose figure is the memory that a core needs over what it has. It passes where the step compiles, fits,
-        and reduces over its cores if there are several; it is skipped where the compiler is not installed, and not run
-        where it cannot be.
+        A row whose figure is the memory that a core needs, divided by the memory it has. It passes if the step
+        compiles, fits, and reduces over its cores where there are several. It is skipped if the compiler is not
+        installed, and not run if the compiler cannot be installed.
 
     Raises:
-        ConfigError: There is no such topology.
+        ConfigError: The topology is unknown.
     """
     wanted = chips.topology(topology)
     data: dict[str, Any] = {"topology": topology, "cores": wanted.cores, "compiler": list(environment.PINS)}
@@ -68,7 +69,7 @@ def check(source: Source, *, topology: str = "v5e:2x2", install: bool = True) ->
         return _not_run(f"the process that compiles for the TPU died: {compiled['died']}", data)
     outcome, message = compiled.pop("outcome"), compiled.pop("message", "")
     if outcome == "no topology":
-        raise ConfigError(f"The TPU compiler knows no topology {topology!r}: {message}. Name another slice.")
+        raise ConfigError(f"Unknown topology {topology!r}: {message}. Name another slice.")
     data |= compiled
     if outcome == "refused":
         return _refused(message, lowered["lines"], wanted, data)
@@ -76,7 +77,7 @@ def check(source: Source, *, topology: str = "v5e:2x2", install: bool = True) ->
 
 
 def _compile(python: str, variables: dict[str, str], wanted: Topology, module: Path) -> dict[str, Any]:
-    """Asks the compiler's process; returns its answer, or `died` with the last line of what it said."""
+    """Runs the compiler's process; returns its answer, or `died` with the last line of its standard error."""
     result = module.with_suffix(".json")
     request = {
         "module": str(module),
@@ -90,9 +91,9 @@ def _compile(python: str, variables: dict[str, str], wanted: Topology, module: P
     if done.returncode == 0:
         answer: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
         return answer
-    said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     ended = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
-    return {"died": f"{said[-1]} ({ended})" if said else ended}
+    return {"died": f"{lines[-1]} ({ended})" if lines else ended}
 
 
 def _judged(wanted: Topology, asked: int, data: dict[str, Any]) -> Row:
@@ -102,42 +103,42 @@ def _judged(wanted: Topology, asked: int, data: dict[str, Any]) -> Row:
     cores, batch = wanted.cores, data["batch_size"]
     figure = memory["total"] / capacity
     status: Status = "passed"
-    said = [
+    sentences = [
         f"Compiles for {wanted.name} ({data['device']}, {cores} {'core' if cores == 1 else 'cores'}, {batch // cores} "
         f"of {batch} examples on each): {written['count']} all-reduces of {_bytes(written['bytes'])} in all, combined "
         f"to {combined['count']}; {_bytes(memory['total'])} of the {_bytes(capacity)} of a core; "
         f"{_flop(data['flops'])} an iteration and core."
     ]
     if batch != asked:
-        said.append(f"experiment.batch_size = {asked} does not divide over {cores} cores: {batch} was compiled.")
+        sentences.append(f"experiment.batch_size = {asked} does not divide over {cores} cores: {batch} was compiled.")
     products = data["float32_products"]
     if products["in_bfloat16"]:
-        said.append(
+        sentences.append(
             f"{products['in_bfloat16']} of {products['count']} float32 products round their factors to bfloat16."
         )
     if cores > 1 and not combined["count"]:
         status = "failed"
-        said.insert(0, "There is no all-reduce in the program: replicas would train apart.")
+        sentences.insert(0, "The program has no all-reduce: replicas would train apart.")
     if figure > 1:
         status = "failed"
-        said.insert(0, "It does not fit. Take a smaller batch or more cores.")
-    return Row("tpu", status, figure, 1.0, " ".join(said), data)
+        sentences.insert(0, "It does not fit. Take a smaller batch or more cores.")
+    return Row("tpu", status, figure, 1.0, " ".join(sentences), data)
 
 
 def _stopped(obstacles: list[dict[str, Any]], data: dict[str, Any]) -> Row:
-    """The row of a step that TensorFlow or XLA would not take."""
+    """The row of a step that TensorFlow or XLA rejected."""
     data["obstacles"] = obstacles
-    said = ["The step cannot be compiled for a TPU."]
+    sentences = ["The step cannot be compiled for a TPU."]
     for obstacle in obstacles:
         what = f"{obstacle['op']}: {obstacle['reason']}" if obstacle["op"] else obstacle["reason"]
-        said.append(f"{what.rstrip('.')}{_at(obstacle['line'])}.")
+        sentences.append(f"{what.rstrip('.')}{_at(obstacle['line'])}.")
     if any(obstacle["op"] for obstacle in obstacles):
-        said.append("Write that with other operations.")
-    return Row("tpu", "failed", None, 1.0, " ".join(said), data)
+        sentences.append("Use other operations there.")
+    return Row("tpu", "failed", None, 1.0, " ".join(sentences), data)
 
 
 def _refused(message: str, lines: dict[str, Any], wanted: Topology, data: dict[str, Any]) -> Row:
-    """The row of a step that the TPU's own compiler would not take."""
+    """The row of a step that the TPU's own compiler rejected."""
     data["message"] = message
     needed = _NEEDED.search(message)
     if "RESOURCE_EXHAUSTED" in message and needed:
@@ -146,20 +147,20 @@ def _refused(message: str, lines: dict[str, Any], wanted: Topology, data: dict[s
         data["memory"] = {"total": int(total), "capacity": capacity}
         detail = (
             f"The step does not fit: it needs {_bytes(total)} of the {_bytes(capacity)} of a {wanted.chip.name} core, "
-            "of which the compiler keeps some. Take a smaller batch, or more cores than the "
+            "of which the compiler reserves some. Take a smaller batch, or more cores than the "
             f"{wanted.cores} of {wanted.name}."
         )
         return Row("tpu", "failed", total / capacity, 1.0, detail, data)
-    said = [f"The compiler for {wanted.name} refused the step: {' '.join(message.split())[:_LONGEST_MESSAGE]}."]
+    sentences = [f"The compiler for {wanted.name} refused the step: {' '.join(message.split())[:_LONGEST_MESSAGE]}."]
     named = _OP_NAME.search(message)
     if named:
-        # Operations of a function that was called carry the call's name before their own.
+        # Operations of a called function carry the call's name before their own.
         parts = named[1].split("/")
         names = ["/".join(parts[i:]) for i in range(len(parts))]
         line = next((lines[name] for name in names if name in lines), None)
         data["obstacles"] = [{"op": "", "node": named[1], "reason": message, "line": line}]
-        said.append(f"The operation is {named[1]}{_at(line)}.")
-    return Row("tpu", "failed", None, 1.0, " ".join(said), data)
+        sentences.append(f"The operation is {named[1]}{_at(line)}.")
+    return Row("tpu", "failed", None, 1.0, " ".join(sentences), data)
 
 
 def _not_run(why: str, data: dict[str, Any]) -> Row:
@@ -184,7 +185,7 @@ def _flop(count: float) -> str:
 
 
 def _scaled(count: float, step: int, highest: int) -> tuple[str, int]:
-    """A number below `step` where it can be, to three digits, and how often it was divided by that."""
+    """A number divided by `step` until it is smaller, at most `highest` times, to three digits; and how many times."""
     power = 0
     while count >= step and power < highest:
         count, power = count / step, power + 1

@@ -1,4 +1,4 @@
-"""Names of TPU topologies, and what a core of each chip has."""
+"""Names of TPU topologies, and the memory of each chip's cores."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Chip:
 
     Attributes:
         name: Its name in topologies.
-        dimensions: Of the grid that its chips are connected in.
-        cores: Cores to a chip, as programs see them.
-        memory: Bytes of high-bandwidth memory to such a core.
-        configuration: The name that libtpu has for seeing it so, or None for its default.
+        dimensions: The dimensions of the grid that connects its chips.
+        cores: Cores of a chip, as programs see them.
+        memory: Bytes of high-bandwidth memory of such a core.
+        configuration: libtpu's name for this view of the chip, or None for its default.
     """
 
     name: str
@@ -29,10 +29,10 @@ class Chip:
     configuration: str | None = None
 
 
-# Memory to a chip is 16 GiB (v2), 32 (v3), 32 (v4), 16 (v5e), 95 (v5p) and 32 (v6e), according to the page of each
-# generation, https://cloud.google.com/tpu/docs/v2 and so on. The compiler keeps a little for itself: it refused
-# programs beyond 7.48, 15.48, 30.75, 15.75, 95.73 and 31.24 GiB a core. v2 and v3 have two cores with half of a chip's
-# memory each. The two of v4 and of v5p share theirs and are programmed as one ("megacore"), v4's where one asks for it.
+# The memory of a chip is 16 GiB (v2), 32 (v3), 32 (v4), 16 (v5e), 95 (v5p) and 32 (v6e), according to the page of each
+# generation, https://cloud.google.com/tpu/docs/v2 and so on. The compiler reserves a little: it refused programs beyond
+# 7.48, 15.48, 30.75, 15.75, 95.73 and 31.24 GiB for a core. v2 and v3 have two cores with half of a chip's memory each.
+# The two cores of v4 and of v5p share theirs and are programmed as one ("megacore"), on v4 only where requested.
 CHIPS = {
     chip.name: chip
     for chip in (
@@ -52,8 +52,8 @@ class Topology:
 
     Attributes:
         name: As it is written, `v5e:2x2`.
-        chip: What it is made of.
-        chips: How many of them.
+        chip: The kind of its chips.
+        chips: How many chips it has.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Topology:
 
     @property
     def cores(self) -> int:
-        """How many replicas it trains."""
+        """The number of replicas that it trains."""
         return self.chips * self.chip.cores
 
 
@@ -70,23 +70,21 @@ def topology(name: str) -> Topology:
     """Reads a topology's name.
 
     Args:
-        name: The chip and how many of them lie along each side of the slice, such as `v5e:2x2` or `v4:2x2x1`.
+        name: The chip and the number of chips along each side of the slice, for example `v5e:2x2` or `v4:2x2x1`.
 
     Raises:
-        ConfigError: It names no chip that is known here, or no shape that this chip comes in.
+        ConfigError: The chip is unknown, or the shape is invalid for this chip.
     """
     kind, _, shape = name.partition(":")
     if kind not in CHIPS:
         known = ", ".join(CHIPS)
-        raise ConfigError(
-            f"The topology {name!r} begins with no TPU that is known.{nearest(kind, CHIPS)} Known: {known}."
-        )
+        raise ConfigError(f"Unknown TPU {kind!r} in the topology {name!r}.{nearest(kind, CHIPS)} Known: {known}.")
     chip = CHIPS[kind]
     sides = [int(side) for side in shape.split("x")] if re.fullmatch(r"[1-9]\d{0,3}(x[1-9]\d{0,3})*", shape) else []
     if len(sides) != chip.dimensions:
         example = ":".join((kind, "2x2" if chip.dimensions == 2 else "2x2x1"))
         raise ConfigError(
-            f"The topology {name!r} has no shape of a {kind} slice, which is {chip.dimensions} whole numbers of at "
+            f"Invalid shape in the topology {name!r}: a {kind} slice takes {chip.dimensions} whole numbers of at "
             f"least 1 with an x between. Write for example {example!r}."
         )
     chips = 1

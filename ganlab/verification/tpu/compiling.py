@@ -1,6 +1,6 @@
 """Compiles a StableHLO module for a TPU with libtpu: a script for the environment that has JAX and nothing of ganlab.
 
-No TPU is needed: libtpu describes the topology that it is asked for and compiles for it. `main` says how to call it.
+No TPU is needed: libtpu describes the requested topology and compiles for it. `main` documents how to call the script.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ def compile_module(module: bytes, topology: str, configuration: str | None, core
 
     Args:
         module: Serialized StableHLO.
-        topology: libtpu's name of it, `v5e:2x2`.
-        configuration: libtpu's name of how its chips are seen, or None.
+        topology: libtpu's name for it, `v5e:2x2`.
+        configuration: libtpu's name for the view of its chips, or None.
         cores: How many cores it must have.
 
     Returns:
-        `outcome` is "compiled", with everything that was measured, "refused" with the compiler's `message`, or
-        "no topology" with libtpu's.
+        `outcome` is "compiled", with everything that was measured; "refused", with the compiler's `message`; or
+        "no topology", with libtpu's `message`.
     """
     chosen = {} if configuration is None else {"chip_config_name": configuration}
     try:
@@ -85,11 +85,11 @@ def compile_module(module: bytes, topology: str, configuration: str | None, core
 
 
 def _prepare(module: Any) -> dict[str, Any]:
-    """Makes a module fit for libtpu, and counts what is in it."""
+    """Prepares a module for libtpu, and counts its all-reduces and float32 products."""
     copies, sizes, products = [], [], []
 
     def visit(operation: Any) -> Any:
-        if operation.name == "mhlo.copy":  # TensorFlow's, which libtpu does not know and which changes no value
+        if operation.name == "mhlo.copy":  # from TensorFlow; libtpu does not know it, and it changes no value
             operation.result.replace_all_uses_with(operation.operands[0])
             copies.append(operation)
         elif operation.name == "stablehlo.all_reduce":
@@ -112,8 +112,8 @@ def _is_float32(operation: Any) -> bool:
 
 
 def _precision(operation: Any) -> str:
-    said = str(operation.attributes["precision_config"]) if "precision_config" in operation.attributes else ""
-    return "more" if "HIGH" in said else "default"
+    configured = str(operation.attributes["precision_config"]) if "precision_config" in operation.attributes else ""
+    return "more" if "HIGH" in configured else "default"
 
 
 def _size(kind: Any) -> int:
@@ -139,7 +139,7 @@ def _memory(stats: Any) -> dict[str, int]:
         "temporary": stats.temp_size_in_bytes,
         "program": stats.generated_code_size_in_bytes,
     }
-    # Results that take the place of arguments, variables that were updated, are counted with both.
+    # Results that reuse the memory of arguments (updated variables) are counted in both.
     return {**parts, "total": sum(parts.values()) - 2 * parts["shared"]}
 
 
@@ -150,7 +150,7 @@ def _message(error: Exception) -> str:
 def main() -> None:
     """Reads `{"module": path, "result": path, "topology": ..., "configuration": ..., "cores": n}` from standard input.
 
-    The result is what `compile_module` returns, as JSON, in a file: standard output may have libtpu's remarks.
+    The result of `compile_module` is written as JSON to a file, because libtpu may print to standard output.
     """
     request = json.load(sys.stdin)
     module, result = Path(request.pop("module")), Path(request.pop("result"))

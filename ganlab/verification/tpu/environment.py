@@ -1,4 +1,4 @@
-"""Where the TPU compiler is installed: beside TensorFlow it must not be, so in an environment of its own."""
+"""The environment that the TPU compiler is installed in. It needs its own, because it conflicts with TensorFlow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-# The extra [tpu-check] names the same. Pinned, because compiling without a TPU takes names that JAX keeps to itself.
+# The same as in the extra [tpu-check]. Pinned, because compiling without a TPU uses private names of JAX.
 PINS = ("jax==0.10.2", "jaxlib==0.10.2", "libtpu==0.0.51")
 
 SIZE = "600 MB"
@@ -22,7 +22,7 @@ CACHE_VARIABLE = "GANLAB_CACHE"
 
 
 class UnavailableError(Exception):
-    """The compiler cannot be had here; the message says why."""
+    """The compiler is not available here; the message gives the reason."""
 
 
 def installed() -> bool:
@@ -31,11 +31,11 @@ def installed() -> bool:
 
 
 def compiler_python() -> tuple[str, dict[str, str]]:
-    """An interpreter that can import the compiler, which is installed where it is not yet.
+    """Finds an interpreter that can import the compiler, and installs the compiler if it is missing.
 
-    It is this process's own interpreter where the extra `[tpu-check]` is installed, for a process of its own all the
-    same; else that of a virtual environment in the user's cache folder, made once from the package index that pip is
-    configured with (some 600 MB, about a minute).
+    Where the extra `[tpu-check]` is installed this is the current interpreter, which still has to run in a separate
+    process. Otherwise it is that of a virtual environment in the user's cache folder, made once from the package index
+    that pip is configured with (about 600 MB, about a minute).
 
     Returns:
         The interpreter's path, and the environment variables to start it with.
@@ -48,13 +48,13 @@ def compiler_python() -> tuple[str, dict[str, str]]:
     python = _cached()
     if not python.exists():
         _make(python.parents[1])
-    # What is on this process's path must not come before the environment's own packages.
+    # This process's path must not come before the environment's own packages.
     inherited = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
     return str(python), inherited
 
 
 def cache_folder() -> Path:
-    """Where ganlab keeps what it can make again: `$GANLAB_CACHE`, or `ganlab` in the user's cache folder."""
+    """The folder for files that ganlab can make again: `$GANLAB_CACHE`, or `ganlab` in the user's cache folder."""
     chosen = os.environ.get(CACHE_VARIABLE)
     if chosen:
         return Path(chosen).expanduser().resolve()
@@ -82,7 +82,7 @@ def _digest() -> str:
 
 
 def _make(folder: Path) -> None:
-    """Makes the environment beside its place and moves it there whole: it is never there by half."""
+    """Makes the environment in a temporary folder and then renames that, so that no half-made one is ever found."""
     unfinished = None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -90,15 +90,15 @@ def _make(folder: Path) -> None:
         print(f"Installing {', '.join(PINS)} into {folder}, once ({SIZE}) ...", file=sys.stderr, flush=True)
         _run([sys.executable, "-m", "venv", str(unfinished)])
         _run([str(unfinished / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-input", *PINS])
-        if folder.exists():  # whose interpreter has gone since
+        if folder.exists():  # its interpreter has disappeared
             shutil.rmtree(folder, ignore_errors=True)
-        # Another process may have been quicker, and a folder is not moved onto one that has content.
+        # Another process may have been quicker; renaming onto a folder with content fails.
         with contextlib.suppress(OSError):
             unfinished.rename(folder)
         if not (folder / "bin" / "python").exists():
             raise UnavailableError(f"{folder} is in the way of the environment; remove it")
     except OSError as error:
-        raise UnavailableError(f"{folder} could not be made ({error}); {CACHE_VARIABLE} names another place") from error
+        raise UnavailableError(f"cannot create {folder} ({error}); set {CACHE_VARIABLE} to another place") from error
     finally:
         if unfinished is not None and unfinished.exists():
             shutil.rmtree(unfinished, ignore_errors=True)
@@ -111,5 +111,5 @@ def _run(command: list[str]) -> None:
     if done.returncode:
         lines = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
         reasons = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR:")] or lines[-1:]
-        said = " ".join(reasons) or f"exit code {done.returncode}"
-        raise UnavailableError(f"'{' '.join(['python', *command[1:]])}' failed: {said.rstrip('.')}")
+        reason = " ".join(reasons) or f"exit code {done.returncode}"
+        raise UnavailableError(f"'{' '.join(['python', *command[1:]])}' failed: {reason.rstrip('.')}")

@@ -24,13 +24,13 @@ from ganlab.verification.trainings import recipe_of
 
 @dataclass(frozen=True)
 class Lowered:
-    """What became of lowering.
+    """Result of lowering.
 
     Attributes:
         batch_size: The global batch that was lowered: the experiment's, rounded up to divide over the replicas.
-        asked_batch_size: The experiment's.
-        obstacles: What XLA or TensorFlow would not take; empty where the module was written.
-        lines: The user's line for the name of every operation that has one.
+        asked_batch_size: The experiment's global batch.
+        obstacles: The parts that XLA or TensorFlow rejected; empty if the module was written.
+        lines: The user's line of code by the operation's name, where there is one.
     """
 
     batch_size: int
@@ -40,7 +40,7 @@ class Lowered:
 
 
 def lower(source: Source, *, replicas: int, module: str) -> dict[str, Any]:
-    """Lowers the iteration of one replica, collectives included, as `TPUStrategy` would have it compiled.
+    """Lowers the iteration of one replica, collectives included, as `TPUStrategy` would compile it.
 
     Args:
         source: The experiment.
@@ -51,7 +51,7 @@ def lower(source: Source, *, replicas: int, module: str) -> dict[str, Any]:
         A `Lowered` as plain values.
 
     Raises:
-        GanlabError: There is a mistake in the experiment.
+        GanlabError: The experiment is invalid.
     """
     recipe = recipe_of(source)
     asked = recipe.arguments.get("batch_size", composition.parameters()["batch_size"].default)
@@ -78,7 +78,7 @@ def _lowered(experiment: Experiment, done: Lowered, module: Path) -> Lowered:
     try:
         graph = function.get_concrete_function(*specs).graph
     except Exception as error:
-        # A gradient that is missing is said here in more words than where a plugin asked for it.
+        # The message for a missing gradient is better here than where the plugin requested it.
         missing = error.__cause__ if isinstance(error.__cause__, LookupError) else error
         if isinstance(missing, GanlabError):
             raise

@@ -1,4 +1,4 @@
-"""What stops a step from being compiled, and the line of the user's code that it comes from."""
+"""Obstacles to compiling a step, with the line of the user's code that each comes from."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from tensorflow.python.framework import kernels
 
 from ganlab.training.graph.op_source import NO_GRADIENT, Line, line_of, operations, raised_at
 
-_XLA = (
-    "XLA_CPU_JIT"  # where this TensorFlow registers what XLA can do; the registrations of a TPU are in its own builds
-)
+_XLA = "XLA_CPU_JIT"  # where this TensorFlow registers XLA's kernels; those of a TPU are in builds for TPUs
 _NO_KERNEL = re.compile(r"(\w+) \(No registered '\w+' OpKernel for XLA")
 _NODE = re.compile(r"\{\{node ([^}\s]+)\}\}")
 _FRAME = "Failed getting HLO text: "
@@ -22,13 +20,13 @@ _LONGEST_REASON = 500
 
 @dataclass(frozen=True)
 class Obstacle:
-    """Something that stops the step from being compiled.
+    """Something that prevents compiling the step.
 
     Attributes:
-        op: The TensorFlow operation's type, empty where it is no single one.
+        op: The TensorFlow operation's type, empty where it is not a single one.
         node: Its name in the graph, empty likewise.
         reason: What is wrong with it.
-        line: Where the user wrote it, if that is known.
+        line: The user's line that it comes from, if known.
     """
 
     op: str
@@ -38,11 +36,11 @@ class Obstacle:
 
 
 def of_lowering(graph: tf.Graph, error: Exception) -> list[Obstacle]:
-    """Why XLA would not take a graph.
+    """Finds why XLA rejected a graph.
 
     Args:
         graph: The graph that was lowered.
-        error: What TensorFlow raised.
+        error: The error that TensorFlow raised.
 
     Returns:
         At least one: every operation that XLA has no kernel for, at each line that makes one, or else the nodes that
@@ -57,17 +55,17 @@ def of_lowering(graph: tf.Graph, error: Exception) -> list[Obstacle]:
         named = set(_NODE.findall(message))
         chosen = [(op, reason(message)) for op in found if op.name in named]
     distinct = {(op.type, line): Obstacle(op.type, op.name, why, line) for op, why, line in _placed(chosen)}
-    # One without a line, such as a gradient's within a branch, goes with another that has one.
+    # One without a line, for example a gradient's within a branch, belongs to another that has one.
     found_lines = [obstacle for obstacle in distinct.values() if obstacle.line is not None]
     return found_lines or list(distinct.values()) or [Obstacle("", "", reason(message), None)]
 
 
 def of_tracing(graphs: Sequence[tf.Graph], error: BaseException) -> Obstacle:
-    """Why a step could not even be traced.
+    """Finds why a step could not even be traced.
 
     Args:
-        graphs: Those that had been begun.
-        error: What was raised.
+        graphs: The graphs that had been started.
+        error: The error that was raised.
     """
     missing = NO_GRADIENT.search(str(error))
     if missing:
@@ -80,7 +78,7 @@ def of_tracing(graphs: Sequence[tf.Graph], error: BaseException) -> Obstacle:
 
 
 def reason(message: str) -> str:
-    """What an error of TensorFlow says, without the frame that it is sent in."""
+    """The message of a TensorFlow error without what TensorFlow puts around it."""
     if message.startswith(_FRAME):
         message = message.removeprefix(_FRAME).strip("' ")
     for end in ("The op is created at", "Stack trace for op definition", "tf2xla conversion failed", "[[{{node"):

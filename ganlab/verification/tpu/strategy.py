@@ -1,4 +1,4 @@
-"""A strategy whose step is compiled and never run: one device that stands for every core of a TPU slice."""
+"""A strategy whose step is compiled and never run: one device represents every core of a TPU slice."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import tensorflow as tf
 from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 from tensorflow.python.distribute import distribute_lib, one_device_strategy
 
-# The device is the CPU's, because only there can TensorFlow lower a step whose variables exist; what it lowers to is
-# the same for any device.
+# The device is the CPU, because only there can TensorFlow lower a step whose variables exist. The result is the same
+# for any device.
 _DEVICE = "CPU:0"
 
 
 class CompileOnlyStrategy(tf.distribute.Strategy):
-    """Claims `replicas` replicas, and makes of what they say to each other operations of XLA.
+    """Claims `replicas` replicas, and turns their communication into XLA operations.
 
     A function traced under `run` becomes the program of each replica: its number is XLA's ReplicaId, and a reduction is
-    an AllReduce over all of them, as under `tf.distribute.TPUStrategy`. It can be lowered and not be run.
+    an AllReduce over all of them, as under `tf.distribute.TPUStrategy`. The program can be lowered but not run.
     """
 
     def __init__(self, replicas: int) -> None:
-        """Claims that many replicas.
+        """Sets the number of replicas.
 
         Args:
-            replicas: Cores of the slice.
+            replicas: The number of cores of the slice.
         """
         super().__init__(_Extended(self, replicas))
 
@@ -41,13 +41,13 @@ class _Extended(one_device_strategy.OneDeviceExtended):
 
     def _call_for_each_replica(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         if tf.executing_eagerly():  # where TensorFlow would crash
-            raise RuntimeError("CompileOnlyStrategy runs nothing. Call it in a tf.function, and lower that.")
+            raise RuntimeError("CompileOnlyStrategy cannot run a step. Call it in a tf.function, and lower that.")
         with tf.device(self._device), _Context(self._container_strategy(), gen_xla_ops.xla_replica_id()):
             return fn(*args, **kwargs)
 
     def _reduce_to(self, reduce_op: tf.distribute.ReduceOp, value: Any, destinations: Any, options: Any) -> tf.Tensor:
         total = gen_xla_ops.xla_all_reduce(
-            tf.convert_to_tensor(value),  # also the gradient of an embedding, which is no tensor yet
+            tf.convert_to_tensor(value),  # also the gradient of an embedding, which is not a tensor yet
             group_assignment=[list(range(self._replicas))],
             reduce_op="Add",
             mode="CrossReplica",
@@ -59,7 +59,7 @@ class _Extended(one_device_strategy.OneDeviceExtended):
 
 class _Context(distribute_lib.ReplicaContext):
     def all_gather(self, value: Any, axis: int, options: Any = None) -> Any:
-        """Everybody's value, along an axis: each puts its own among zeros, and all are added up, as on a TPU."""
+        """Gathers all replicas' values along an axis: each pads its own with zeros, and all are summed, as on a TPU."""
         return tf.nest.map_structure(lambda x: self._gathered(tf.convert_to_tensor(x), axis), value)
 
     def _gathered(self, value: tf.Tensor, axis: int) -> tf.Tensor:
