@@ -1,4 +1,4 @@
-"""What leaves a run: samples drawn again, and its generator for those who have no ganlab."""
+"""Exports from a run: samples of its generator, and the generator itself for use without ganlab."""
 
 from __future__ import annotations
 

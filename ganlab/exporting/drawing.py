@@ -1,4 +1,4 @@
-"""Samples of a run's generator, drawn again after training."""
+"""Draws samples from a run's generator after training."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ganlab.training.loading import Trained, keep_precision, load_trained
 
 @dataclass(frozen=True)
 class Drawn:
-    """Samples and what they were made of.
+    """Samples and what they were drawn from.
 
     Attributes:
         samples: `(n, *sample_shape)` float32.
         latents: `(n, latent_dim)` float32.
-        seed: Whose they are.
-        step: Generator updates done when they could be drawn.
+        seed: The seed of the latent vectors.
+        step: The generator updates of the checkpoint.
     """
 
     samples: Array
@@ -38,19 +38,19 @@ def draw(
     truncation: float | None = None,
     checkpoint: int | None = None,
 ) -> Drawn:
-    """Draws from the generator of a checkpoint, its average where the run keeps one.
+    """Draws from the generator of a checkpoint, or from its average if the run keeps one.
 
-    Sample i of a seed is the same however many are drawn, and what training drew with that seed at that step.
+    Sample i of a seed is the same however many are drawn, and the same that training drew with that seed at that step.
 
     Args:
         run: A run with a checkpoint, finished or not.
-        n: How many.
-        seed: Decides which; None for the run's own, with which the pictures of training were drawn.
+        n: The number of samples.
+        seed: The seed of the samples; None for the run's own, with which the pictures of training were drawn.
         truncation: Redraws every entry of a latent vector that is larger, by absolute value; None for none.
         checkpoint: A step that has a checkpoint; None for the newest.
 
     Raises:
-        RunError: There is no such checkpoint, or it does not fit the experiment as written down.
+        RunError: The checkpoint does not exist, or does not fit the recorded experiment.
         ConfigError: The truncation is too small.
     """
     trained = _open(run, checkpoint, truncation)
@@ -68,12 +68,12 @@ def interpolate(
     truncation: float | None = None,
     checkpoint: int | None = None,
 ) -> Drawn:
-    """Rows of samples on the way from one latent vector to another, spherically.
+    """Rows of samples along the spherical path from one latent vector to another.
 
     Args:
         run: A run with a checkpoint, finished or not.
-        rows: How many ways; row r goes from the seed's latent vector 2r to 2r + 1.
-        columns: Samples a row, both ends among them.
+        rows: The number of paths; row r goes from the seed's latent vector 2r to 2r + 1.
+        columns: Samples per row, both ends included.
         seed: As in `draw`.
         truncation: Likewise, of the ends.
         checkpoint: Likewise.

@@ -1,4 +1,4 @@
-"""A generator for those who have no ganlab: in a folder with samples to check it by and a page on loading it."""
+"""Writes a generator for use without ganlab: a folder with samples to check it against and a page on loading it."""
 
 from __future__ import annotations
 
@@ -27,57 +27,57 @@ _COUNT = 16
 # How far a reloaded generator may be off: float32 rounding, with room for a library that adds in another order.
 _TOLERANCE = 1e-5
 
-# What an export tells of where it was made: no names of machines, people or folders.
+# The provenance that an export records: no names of machines, people or folders.
 _PROVENANCE = ("started", "git", "python", "packages")
 
 
 def export(
     run: RunDirectory, folder: str | os.PathLike[str], *, format: str = "saved_model", checkpoint: int | None = None
 ) -> dict[str, Any]:
-    """Writes the generator of a checkpoint, its average where the run keeps one, for use without ganlab.
+    """Writes the generator of a checkpoint, or its average if the run keeps one, for use without ganlab.
 
-    The folder is there whole or not at all, and holds the model, `export.json`, `README.md`, and `samples.npz` with 16
-    samples of the run's seed and their latent vectors. What was written is read back and must draw these.
+    The folder is written completely or not at all, and holds the model, `export.json`, `README.md`, and `samples.npz`
+    with 16 samples of the run's seed and their latent vectors. The model is read back and must draw these samples.
 
     Args:
         run: A run with a checkpoint, finished or not.
-        folder: Where to; nothing may be there but an empty folder.
+        folder: The folder to write; it must be empty or not exist.
         format: "saved_model", "keras" or "onnx". An ONNX file computes in float32 whatever the run trained in.
         checkpoint: A step that has a checkpoint; None for the newest.
 
     Returns:
-        What export.json says.
+        The content of export.json.
 
     Raises:
-        RunError: There is no such checkpoint, or the folder cannot be written.
+        RunError: The checkpoint does not exist, or the folder cannot be written.
         IncompatibleError: The generator cannot be written in this format.
-        ConfigError: There is no such format.
+        ConfigError: The format is unknown.
         MissingDependencyError: The format needs a package that is not installed.
     """
     target = Path(folder)
     if format not in FORMATS:
-        raise ConfigError(f"There is no format {format!r}: choose from {', '.join(FORMATS)}.{nearest(format, FORMATS)}")
+        raise ConfigError(f"Unknown format {format!r}: choose from {', '.join(FORMATS)}.{nearest(format, FORMATS)}")
     chosen = FORMATS[format]
     check_free(target)
     trained = load_trained(run, checkpoint=checkpoint, precision=chosen.precision)
     keep_precision(trained)
     latents = np.asarray(trained.sample.latents(_COUNT, trained.seed))
     samples = trained.sample.from_latents(latents)
-    told = _told(run, trained, format, chosen)
+    facts = _facts(run, trained, format, chosen)
     with new_folder(target) as part:
         try:
             chosen.write(trained, part / chosen.file)
-            told["checked"] = _check(chosen, part / chosen.file, latents, samples)
+            facts["checked"] = _check(chosen, part / chosen.file, latents, samples)
         except tf.errors.OpError as error:
             raise OSError(str(error).strip().split("\n")[0]) from error
         with (part / SAMPLES).open("wb") as file:
             np.savez(file, samples=samples, latents=latents)
-        (part / INFO).write_text(json.dumps(to_json(told), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        (part / README).write_text(readme(told), encoding="utf-8")
-    return told
+        (part / INFO).write_text(json.dumps(to_json(facts), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        (part / README).write_text(readme(facts), encoding="utf-8")
+    return facts
 
 
-def _told(run: RunDirectory, trained: Trained, format: str, chosen: Format) -> dict[str, Any]:
+def _facts(run: RunDirectory, trained: Trained, format: str, chosen: Format) -> dict[str, Any]:
     info = run.info
     provenance = info.get("provenance") or {}
     plugins = provenance.get("plugins") or {}
@@ -105,7 +105,7 @@ def _told(run: RunDirectory, trained: Trained, format: str, chosen: Format) -> d
 
 
 def _check(chosen: Format, path: Path, latents: Array, samples: Array) -> bool:
-    """Reads back what was written; False where that takes a package that is not installed."""
+    """Reads the file back and compares its samples; False if the package that reads it is not installed."""
     generate = chosen.read(path)
     if generate is None:
         return False
@@ -114,7 +114,7 @@ def _check(chosen: Format, path: Path, latents: Array, samples: Array) -> bool:
         off = float(np.nanmax(np.abs(drawn - samples)))
         raise IncompatibleError(
             f"Read back from {path.name}, the generator draws samples that differ by up to {off:.2g} from its own, so "
-            "the file is not kept: a layer's get_config() or its weights do not say all there is to it. Use --format "
+            "the file is not kept: a layer's get_config() or its weights do not describe it completely. Use --format "
             "saved_model, which needs neither."
         )
     return True

@@ -1,4 +1,4 @@
-"""The formats that a generator is exported in: how each is written, and read back to see that it draws the same."""
+"""The formats that a generator is exported in: how each is written, and read back to check its samples."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ganlab.lazy import require
 from ganlab.training.graph import noise
 from ganlab.training.loading import Trained
 
-# Operators that every onnxruntime since 1.12 has.
+# The operator set; every onnxruntime since 1.12 has it.
 _OPSET = 17
 
 
@@ -26,10 +26,10 @@ class Format:
     """How to write a generator, and how to read it.
 
     Attributes:
-        file: The name of what is written.
-        write: Writes it there.
-        read: Gives samples of latent vectors from what is there, or None where what that takes is not installed.
-        precision: What the layers have to compute in; None for what the run trained in.
+        file: The name of the file or folder that is written.
+        write: Writes it at a path.
+        read: Loads it as a function from latent vectors to samples; None if a package for that is not installed.
+        precision: The precision that the layers must compute in; None for the run's own.
     """
 
     file: str
@@ -90,7 +90,7 @@ def _write_keras(trained: Trained, path: Path) -> None:
 
 
 def foreign(model: keras.Model) -> list[str]:
-    """What a `.keras` file of a model would name that is not Keras' own, or that is code; each once, sorted."""
+    """Lists what a model's `.keras` file would name that is not Keras' own, or that is code; each once, sorted."""
     if not type(model).__module__.startswith("keras."):
         return [f"its own class {type(model).__name__}"]
     return sorted(set(_foreign(keras.saving.serialize_keras_object(model))))

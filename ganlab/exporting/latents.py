@@ -1,4 +1,4 @@
-"""What is done to latent vectors before a generator sees them: truncation, and the way from one to another."""
+"""Operations on latent vectors before a generator sees them: truncation and spherical interpolation."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 
-# Below it, of a thousand draws nearly all are beyond it, and the generator's mean is what one wants to see.
+# With a smaller limit nearly all of a thousand draws are beyond it, and the generator's mean would serve better.
 SMALLEST_TRUNCATION = 0.01
 
-# How many draws there are to a stream of random numbers, without the first.
+# The number of draws in a stream of random numbers, without the first.
 _ROUNDS = 4095
 
 
@@ -25,7 +25,7 @@ def truncated(latents: Array, redraw: Callable[[int], Array], limit: float) -> A
 
     Args:
         latents: Standard normal, `(n, latent_dim)`. Entries within the limit stay as they are.
-        redraw: Gives the first, second, ... further draw of the same shape. Row i of it must not depend on n.
+        redraw: Returns the first, second, ... further draw of the same shape. Its row i must not depend on n.
         limit: The largest absolute value that stays, at least 0.01.
 
     Returns:
@@ -51,7 +51,7 @@ def spherical(starts: Array, ends: Array, steps: int) -> Array:
     Args:
         starts: `(rows, latent_dim)`.
         ends: Likewise.
-        steps: How many vectors a row has, both ends among them; at least 2.
+        steps: The number of vectors in a row, both ends included; at least 2.
 
     Returns:
         `(rows, steps, latent_dim)` float32; a straight line where the directions are the same, opposite or none.

@@ -1,4 +1,4 @@
-"""Pictures of samples that were drawn again: a grid of images, points in the plane, ways through it."""
+"""Pictures of samples drawn after training: a grid of images, points in the plane, or paths through it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ganlab.telemetry.plots import FAKE, axes_of, draw_points, image_grid, scatt
 if TYPE_CHECKING:
     from ganlab.exporting.drawing import Drawn
 
-# As many real points as training's own pictures have.
+# The number of real points, as in training's own pictures.
 _REAL = 1000
 
 
@@ -39,10 +39,10 @@ def picture(run: RunDirectory, drawn: Drawn, *, columns: int | None = None, ways
     """Draws samples as training does: images side by side, or points beside real ones.
 
     Args:
-        run: Where they are from; its dataset gives the real points.
+        run: The run that the samples are from; its dataset provides the real points.
         drawn: The samples.
-        columns: Of the grid, or samples of a way; as many as make the grid square by default.
-        ways: Whether every `columns` samples are one way from a latent vector to another; points of one are joined.
+        columns: Columns of the grid, or samples per path; by default the grid is square.
+        ways: Whether every `columns` samples are a path from one latent vector to another; its points are joined.
 
     Returns:
         A PNG.

@@ -1,4 +1,4 @@
-"""The page beside an exported generator: what it is and how it is loaded."""
+"""Writes the page beside an exported generator: what it is and how to load it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PAGE = Template("""\
 # A generator
 
 It makes samples of shape $sample_shape from latent vectors of $latent_dim standard normal numbers, and was trained by
-ganlab $ganlab to step $step of $steps. `export.json` says with which settings and with which versions of what.
+ganlab $ganlab to step $step of $steps. `export.json` lists the settings and the versions of packages.
 
 ## Load it
 
@@ -22,8 +22,8 @@ $code
 
 $more## Before you pass it on
 
-`samples.npz` holds $count samples of the seed $seed and their latent vectors, to check a copy by, as above. `license`
-in `export.json` is empty: say there what others may do with the model. Its settings may name folders of yours.
+`samples.npz` holds $count samples of the seed $seed and their latent vectors, to check a copy against, as above.
+`license` in `export.json` is empty: state there what others may do with the model. Its settings may name your folders.
 """)
 
 _NEEDS = {
@@ -65,7 +65,7 @@ latent = np.random.default_rng(1).standard_normal((64, $latent_dim), np.float32)
 
 _MORE = {
     "saved_model": """\
-`generator.sample(n, seed)` draws what `ganlab sample --seed` does: `samples` and their `latents`. For servers there are
+`generator.sample(n, seed)` draws what `ganlab sample --seed` draws: `samples` and their `latents`. For servers it has
 the signatures `serving_default` (`latent` to `samples`) and `sample` (`n` and `seed`, int64 scalars, to both).
 """,
     "keras": "",
@@ -78,25 +78,26 @@ Images range from -1 (black) to 1 (white): `((samples + 1) * 127.5).round().clip
 
 _BFLOAT16 = {
     "saved_model": """\
-Layers compute in bfloat16, which has two to three digits; on another kind of processor no more may agree.
+Layers compute in bfloat16, which has two to three digits; samples on another kind of processor may agree no further.
 """,
     "keras": """\
-Layers compute in bfloat16, which has two to three digits; on another kind of processor no more may agree. Nor where it
-is called directly, `generator(latents)`, which rounds after every operation; `predict` does what training did.
+Layers compute in bfloat16, which has two to three digits; samples on another kind of processor may agree no further.
+The same holds for a direct call, `generator(latents)`, which rounds after every operation; `predict` computes as
+training did.
 """,
     "onnx": """\
-It was trained in bfloat16 and computes in float32 here, as for `samples.npz`: two to three digits are the run's own.
+It was trained in bfloat16 and computes in float32 here, as for `samples.npz`: two to three digits agree with the run.
 """,
 }
 
 
-def readme(told: Mapping[str, Any]) -> str:
-    """The page for what an export.json says."""
-    name, shape = told["format"], tuple(told["sample_shape"])
+def readme(info: Mapping[str, Any]) -> str:
+    """The page for the content of an export.json."""
+    name, shape = info["format"], tuple(info["sample_shape"])
     more = [_MORE[name]] if _MORE[name] else []
-    more += [_IMAGES] if told["value_range"] else []
-    more += [_BFLOAT16[name]] if told["trained_in"] != "float32" else []
-    facts = {**told, **told["written_with"], **told["samples"], "sample_shape": str(shape)}
+    more += [_IMAGES] if info["value_range"] else []
+    more += [_BFLOAT16[name]] if info["trained_in"] != "float32" else []
+    facts = {**info, **info["written_with"], **info["samples"], "sample_shape": str(shape)}
     return _PAGE.substitute(
         facts,
         needs=Template(_NEEDS[name]).substitute(facts),

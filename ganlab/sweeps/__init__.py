@@ -1,4 +1,4 @@
-"""Sweeps: many runs of one experiment, each a process of its own, that are stopped and started again at will."""
+"""Sweeps: many runs of one experiment, each in its own process, that can be stopped and resumed at any time."""
 
 from ganlab.sweeps.configurations import Configuration, Configurations, check, check_used
 from ganlab.sweeps.engine import Engine

@@ -1,4 +1,4 @@
-"""What a sweep's sweep.json must say, so that whatever acts on it can count on that: it may be a stranger's."""
+"""Checks the fields of sweep.json before anything relies on them: the file may come from somebody else."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ _FIELDS = ("asked", "configurations", "proposals", "trials")
 
 
 def check_fields(info: Any, path: str) -> None:
-    """Makes sure that the fields of sweep.json are of the right kind, and that its names are names of files.
+    """Checks that the fields of sweep.json have the right types, and that its names are valid file names.
 
     Args:
-        info: What it says.
+        info: The parsed content.
         path: The file, for the message.
 
     Raises:
-        RunError: One is not.
+        RunError: A field is missing or invalid.
     """
     missing = [name for name in _FIELDS if not isinstance(info, dict) or name not in info]
     if missing:
-        raise RunError(f"{path} is no sweep of this ganlab: it lacks {', '.join(missing)}. Start a new sweep.")
+        raise RunError(f"{path} is not a sweep of this ganlab: it lacks {', '.join(missing)}. Start a new sweep.")
     _check(info, _RULES, path, "")
     _check(info["asked"], _ASKED, path, "asked.")
     for name, fields in info["configurations"].items():
         if not is_name(name) or not _is_table(fields) or not _is_table_of_texts(fields.get("settings")):
-            raise RunError(f"{path}: {name!r:.60} is no configuration of a sweep. Restore it, or start a new sweep.")
+            raise RunError(f"{path}: {name!r:.60} is not a configuration of a sweep. Restore it, or start a new sweep.")
     for proposal in info["proposals"]:
         if not (_is_table(proposal) and _is_table_of_texts(proposal.get("settings"))):
-            raise RunError(f"{path}: {proposal!r:.60} is no proposal of a search. Restore it, or start a new sweep.")
+            raise RunError(f"{path}: {proposal!r:.60} is not a proposal of a search. Restore it, or start a new sweep.")
     for name, note in info["trials"].items():
         if not (_is_table_of_texts(note) and {"status", "error"} <= note.keys()):
-            raise RunError(f"{path}: {name!r:.60} is no note on a trial. Restore it, or start a new sweep.")
+            raise RunError(f"{path}: {name!r:.60} is not a note on a trial. Restore it, or start a new sweep.")
 
 
 def _check(

@@ -18,12 +18,12 @@ from ganlab.interfaces import Choices
 from ganlab.runs.naming import short
 from ganlab.sweeps.space import Space
 
-# As long as a folder's name may be to be read in a list.
+# The longest folder name that is readable in a list.
 _LONGEST = 80
 _DIGITS = 8
 _REFERENCE = re.compile(r"@((?:\w+/)*)(?:\w+\.)*(\w+)(?:\(\s*\))?")
 
-# More combinations than this are not all read before a search begins: some seconds' worth.
+# Up to this many combinations are all read before a search begins, which takes some seconds.
 _CHECKED = 256
 
 
@@ -32,7 +32,7 @@ class Configuration:
     """One experiment of a sweep, which is trained once for each seed.
 
     Attributes:
-        name: What differs, in few words that are good for a folder's name.
+        name: The settings that differ, in a short form that can name a folder.
         settings: The value of each setting that has an effect in it.
         text: The whole experiment, as `ganlab.config.render` writes it.
     """
@@ -45,23 +45,23 @@ class Configuration:
 class Configurations:
     """Makes the configurations of one sweep, each once.
 
-    A setting of a part that an experiment does not have, such as the weight of another constraint's penalty, is left
-    out of it; settings that then come to the same experiment are one configuration.
+    A setting of a part that an experiment does not have is left out of it, for example the weight of another
+    constraint's penalty. Settings that then give the same experiment are one configuration.
 
     Attributes:
-        unused: Of all configurations so far: what had an effect in none of them, with what is wrong with that.
+        unused: Settings that had no effect in any configuration so far, each with the reason.
     """
 
     def __init__(
         self, sources: Sequence[str | Path], params: Sequence[str], names: Sequence[str], known: Iterable[Configuration]
     ) -> None:
-        """Takes what all configurations share.
+        """Takes the parts that all configurations share.
 
         Args:
             sources: Experiment files.
-            params: Overrides of these.
-            names: Of the settings that vary.
-            known: Configurations that the sweep has already.
+            params: Overrides of the experiment files.
+            names: Names of the settings that vary.
+            known: Configurations that the sweep already has.
         """
         self._sources, self._params = sources, params
         self._short = _shortened(names)
@@ -74,13 +74,13 @@ class Configurations:
         return list(self._made.values())
 
     def of(self, settings: Mapping[str, str]) -> Configuration:
-        """The configuration that settings come to.
+        """The configuration that settings give.
 
         Args:
             settings: A value for each name, as an experiment file has it.
 
         Raises:
-            GanlabError: The experiment cannot be so.
+            GanlabError: The experiment is invalid.
         """
         variant = config.load_variant(self._sources, self._params, settings)
         before = variant.unused if self.unused is None else self.unused
@@ -93,7 +93,7 @@ class Configurations:
     def _name(self, settings: Mapping[str, str]) -> str:
         said = [f"{self._short[name]}={_word(value)}" for name, value in settings.items()]
         name = ",".join(said) or "base"
-        taken = {other.name.casefold() for other in self._made.values()}  # some file systems do not tell case apart
+        taken = {other.name.casefold() for other in self._made.values()}  # some file systems ignore case
         if len(name) <= _LONGEST and name.casefold() not in taken:
             return name
         digest = hashlib.sha256(json.dumps(sorted(settings.items())).encode()).hexdigest()
@@ -101,12 +101,12 @@ class Configurations:
 
 
 def check(configurations: Configurations, space: Space) -> None:
-    """Reads the experiments of a space before any is trained: all, or some hundreds where there are more.
+    """Reads the experiments of a space before any is trained: all of them, or some hundreds if there are more.
 
-    Of a range the two ends are tried.
+    Of a range, the two ends are tried.
 
     Raises:
-        GanlabError: One cannot be, or something that was asked for has no effect in any of them.
+        GanlabError: An experiment is invalid, or a setting has no effect in any of them.
     """
     for settings in _combinations(space):
         configurations.of(settings)
@@ -117,7 +117,7 @@ def check_used(configurations: Configurations) -> None:
     """Refuses a line that had no effect in any configuration.
 
     Raises:
-        ConfigError: There is one; the message says what is wrong with it.
+        ConfigError: There is such a line; the message has the reason.
     """
     for reason in (configurations.unused or {}).values():
         raise ConfigError(f"In every configuration of the sweep, {reason}")
@@ -133,7 +133,7 @@ def _combinations(space: Space) -> Iterator[dict[str, str]]:
     if math.prod(map(len, values)) <= _CHECKED:
         drawn: Iterable[tuple[str, ...]] = itertools.product(*values)
     else:
-        # Each value of each setting at least once, beside others at random; the same ones every time.
+        # Each value of each setting at least once, combined at random; the same combinations every time.
         generator = random.Random(0)
         rounds = max(_CHECKED, max(map(len, values)))
         drawn = zip(*(_shuffled(axis, rounds, generator) for axis in values), strict=True)

@@ -1,4 +1,4 @@
-"""Sees to it that trials end that were asked to: by their launcher's grace, then by force, then without them."""
+"""Ends trials that were asked to stop: within their launcher's grace period, then by force, then by giving them up."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ganlab.plugins.blame import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.sweeps.trial import INTERRUPTED, Trial
 
-# How much longer than its grace a launcher may take to kill a job, and a sweep to be rid of one that it killed.
+# How long beyond its grace period a launcher may take to kill a job, and how long a killed job may take to end.
 _SLACK_SECONDS = 30.0
 KILLED = 137
 
@@ -18,7 +18,7 @@ class Ending:
     """Ends trials of one launcher."""
 
     def __init__(self, launcher: Launcher, clock: Callable[[], float]) -> None:
-        """Takes the launcher, and what tells the time in seconds."""
+        """Takes the launcher, and a clock in seconds."""
         self._launcher, self._clock = launcher, clock
         self._killed: set[str] = set()
 
@@ -35,7 +35,7 @@ class Ending:
         """Kills a trial that has not ended in time after it was asked to.
 
         Returns:
-            Whether the sweep is to proceed without it, since that had no effect either.
+            Whether the kill had no effect either, so that the sweep must proceed without the trial.
         """
         if trial.job is None or trial.stopped_at is None:
             return False
@@ -54,8 +54,8 @@ class Ending:
             f"{selector_of(self._launcher)} could not kill it: look for its process, by lock.json in {trial.run}"
         )
 
-    def said(self, exit_status: int) -> str:
-        """What to say of the end of a trial that was asked to end; empty where it did so by itself."""
+    def reason(self, exit_status: int) -> str:
+        """Describes how a trial ended that was asked to; empty if it ended by itself."""
         if exit_status != KILLED:
             return ""
-        return f"it heeded no SIGTERM for {self._launcher.grace_seconds:g} s and was killed"
+        return f"it ignored SIGTERM for {self._launcher.grace_seconds:g} s and was killed"

@@ -1,4 +1,4 @@
-"""Runs a sweep: starts trials as there is room for them, watches them, and goes on until none is left."""
+"""Runs a sweep: starts trials as slots become free and watches them until none is left."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ from ganlab.sweeps.trial import (
 )
 
 _POLL_SECONDS = 0.3
-# How long whoever holds the run of a trial may write nothing there while the trial waits for it.
+# How long a process that holds the run of a waiting trial may write nothing there.
 _STILL_SECONDS = 300.0
 
 
 class Screen(Protocol):
-    """What people look at while a sweep runs."""
+    """Interface for displays of a sweep in progress."""
 
     def show(self, trials: Sequence[Trial]) -> None:
         """Takes all trials as they are now; called often."""
 
 
 class Engine:
-    """One process's work on a sweep."""
+    """Runs the trials of a sweep in this process."""
 
     def __init__(
         self,
@@ -63,10 +63,10 @@ class Engine:
             sweep: The sweep, which this process holds.
             trials: From `take_up`.
             asking: The search, started.
-            launcher: What starts trials.
-            screen: What is shown.
-            stopped: Whether to stop: trials save then, and the sweep can be gone on with.
-            clock: Seconds, for tests.
+            launcher: Starts the trials.
+            screen: Displays them.
+            stopped: Whether to stop: trials then save, and the sweep can be resumed.
+            clock: The time in seconds, for tests.
             sleep: Waits for some seconds, for tests.
         """
         self._sweep, self._asking, self._launcher, self._screen = sweep, asking, launcher, screen
@@ -78,14 +78,14 @@ class Engine:
         self.trials = list(trials)
 
     def run(self) -> None:
-        """Trains everything that is left to train, or as much as there is time for.
+        """Trains all that is left to train, or as much as there is time for.
 
         Raises:
             GanlabError: The launcher or the search failed; trials under way were asked to save.
         """
         try:
-            for trial in self.trials:  # an earlier process may have died before it could tell
-                self._told(trial)
+            for trial in self.trials:  # an earlier process may have died before it could report
+                self._report_end(trial)
             while self._turn():
                 self._sleep(_POLL_SECONDS)
         except Exception:
@@ -96,7 +96,7 @@ class Engine:
                 self._launcher.close()
 
     def _turn(self) -> bool:
-        """One look at everything; whether there is more to come."""
+        """Looks at every trial once; returns whether there is more to do."""
         for trial in self.trials:
             if trial.status == RUNNING:
                 self._watch(trial)
@@ -122,12 +122,12 @@ class Engine:
             self.trials += trials_of(self._sweep, configuration.name)
 
     def _start(self, trial: Trial) -> None:
-        if who := trial.held():  # a process of a sweep that was killed, which saves and ends soon
+        if who := trial.held():  # left by a sweep that was killed; it saves and ends soon
             trial.wait(who, self._clock())
             return
         if self._out_of_time(trial):
             trial.status = TIMED_OUT
-            self._told(trial)
+            self._report_end(trial)
             return
         log_begins = trial.log.stat().st_size if trial.log.exists() else 0
         with plugin_code(selector_of(self._launcher), "start"):
@@ -138,7 +138,7 @@ class Engine:
 
     def _watch(self, trial: Trial) -> None:
         assert trial.job is not None
-        # Asked before its files are read: once it has ended, they are as it left them.
+        # Poll before reading its files: once the process has ended, they no longer change.
         with plugin_code(selector_of(self._launcher), "poll"):
             exit_status = trial.job.poll()
         trial.follow(self._clock())
@@ -156,9 +156,9 @@ class Engine:
         self._ended(trial, exit_status)
 
     def _ended(self, trial: Trial, exit_status: int | None) -> None:
-        """Takes the end of a trial's process, or None where it was given up without one."""
+        """Records the end of a trial's process; the exit status is None if the process was given up."""
         noted = self._sweep.notes.get(trial.name, {})
-        killed = self._ending.said(exit_status) if exit_status is not None and trial.stopped_at is not None else ""
+        killed = self._ending.reason(exit_status) if exit_status is not None and trial.stopped_at is not None else ""
         if noted.get("status") in (PRUNED, TIMED_OUT) and trial.status != COMPLETED:
             reasons = [noted["error"], trial.error if exit_status is None else killed]
             trial.status, trial.error = noted["status"], "; ".join(filter(None, reasons))
@@ -166,10 +166,10 @@ class Engine:
             trial.error = killed
         elif trial.status == FAILED and not trial.run.exists():
             self._write(trial, FAILED)
-        self._told(trial)
+        self._report_end(trial)
 
     def _out_of_time(self, trial: Trial) -> bool:
-        """Whether a trial has trained for as long as it may, which is written down."""
+        """Whether a trial has reached the time limit, which is recorded."""
         if self._timeout is None or trial.seconds < self._timeout:
             return False
         trial.error = f"it has trained for {trial.seconds:.0f} s; the limit is {self._timeout:g} s"
@@ -177,7 +177,7 @@ class Engine:
         return True
 
     def _wait(self, trial: Trial) -> None:
-        """Looks whether an earlier process has let go of a trial, which is then taken up again."""
+        """Queues a trial again after the earlier process that holds its run has released it."""
         if who := trial.held():
             still = trial.wait(who, self._clock())
             if still >= _STILL_SECONDS:
@@ -188,24 +188,24 @@ class Engine:
         trial.error = ""
         if trial.status == INTERRUPTED:
             trial.status = QUEUED
-        self._told(trial)
+        self._report_end(trial)
 
-    def _told(self, trial: Trial) -> None:
+    def _report_end(self, trial: Trial) -> None:
         if trial.status in ENDED:
             self._asking.ended(self._with(trial))
 
     def _give_up(self, trial: Trial) -> None:
-        """Ends a configuration that the search has given up."""
+        """Ends the trials of a configuration that the search has given up."""
         for other in self._with(trial):
             if other.status not in ENDED:
                 self._write(other, PRUNED)
             if other.status in (QUEUED, WAITING, INTERRUPTED):
                 other.status = PRUNED
         self._ending.stop(self._with(trial))
-        self._told(trial)
+        self._report_end(trial)
 
     def _abandon(self) -> None:
-        """Asks all trials to save and gives them time for it; nothing else may go wrong now."""
+        """Asks all trials to save and gives them time for it; nothing else may fail here."""
         self._ending.stop(self.trials)
         while any(trial.job for trial in self.trials):
             self._sleep(_POLL_SECONDS)

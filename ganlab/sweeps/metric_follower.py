@@ -1,4 +1,4 @@
-"""One metric of a run while the run is written, and when it has ended."""
+"""Reads one metric of a run, while the run is being written and after it has ended."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from ganlab.runs.directory import METRICS, RunDirectory
 from ganlab.support.paths import open_inside
 
 _STEP = re.compile(rb'\{"step": (\d{1,18}),')
-# Bytes of a line: those of thousands of replicas are a hundredth of it.
+# The longest line that is read, in bytes. The lines of thousands of replicas are a hundredth of it.
 _LONGEST = 1 << 26
-# What run.json keeps apart from the metrics of training, under names without this beginning.
+# Sections that run.json keeps apart from the metrics of training, under names without this prefix.
 _APART = ("evaluation", "diagnostics")
 
 
 class Trail:
-    """Follows a metric through metrics.jsonl, reading what is new of it each time.
+    """Follows a metric through metrics.jsonl, reading only the new lines each time.
 
     Attributes:
-        values: By step, in order.
-        step: The last step of which there is a line.
+        values: Values by step, in order.
+        step: The step of the last line.
     """
 
     def __init__(self, run: Path, tag: str) -> None:
-        """Takes the run's directory, which need not be there yet, and the metric's name."""
+        """Takes the run's directory, which need not exist yet, and the metric's name."""
         self._path, self._tag = run / METRICS, tag
         self._mark = json.dumps(tag).encode()
         self._inode, self._end = 0, 0
@@ -37,7 +37,7 @@ class Trail:
         self.step = 0
 
     def follow(self) -> None:
-        """Takes the lines that are new. A resumed run may have cut the file: then it is read from the start."""
+        """Reads the new lines. If a resumed run has truncated the file, reads it from the start."""
         try:
             file = open_inside(self._path.parent, self._path.name)
         except (OSError, RunError):
@@ -62,18 +62,18 @@ class Trail:
         if self._mark in row:
             try:
                 self.values[self.step] = float(json.loads(row)["metrics"][self._tag]["reduced"])
-            # A line that something else wrote: others will complain.
+            # Not a line of ganlab's; whoever reads the run next reports it.
             except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
                 return
 
 
 def last_value(run: Path, tag: str, trail: Trail | None = None) -> float | None:
-    """The last value of a metric, as a run has it that ended or was stopped; None where it has none.
+    """The last value of a metric in a run that has ended or was stopped; None if it has none.
 
     Args:
         run: The run's directory.
-        tag: The metric's name in metrics.jsonl, such as `evaluation/mode_coverage/modes`.
-        trail: Of this metric, where one was followed.
+        tag: The metric's name in metrics.jsonl, for example `evaluation/mode_coverage/modes`.
+        trail: The trail of this metric, if it was followed.
     """
     try:
         figures = known_values(RunDirectory(run).info)

@@ -1,4 +1,4 @@
-"""What people see of a sweep: a live table at a terminal, a line for each change elsewhere, and a table at the end."""
+"""Displays a sweep: a live table at a terminal, a line for each change elsewhere, and a table at the end."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.table import Table
 
-# Where there is no terminal to ask.
+# The width without a terminal.
 _WIDTH = 120
 _STYLES = {
     RUNNING: "cyan",
@@ -40,7 +40,7 @@ _STYLES = {
     TIMED_OUT: "red",
     QUEUED: "dim",
 }
-# What is worth a place in a live table that is higher than the screen, first to last.
+# Which trials a live table shows if it is higher than the screen: statuses in order of priority.
 _WORTH = (RUNNING, WAITING, FAILED, DIVERGED, TIMED_OUT, INTERRUPTED, COMPLETED, PRUNED, QUEUED)
 
 
@@ -48,10 +48,10 @@ class LiveTable:
     """Shows a sweep on standard error while it runs; used as a context."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
-        """Takes where to; standard error by default."""
+        """Takes the stream to write to; standard error by default."""
         self._stream = stream or sys.stderr
         self._live: Live | None = None
-        self._shown: dict[str, str] = {}
+        self._printed: dict[str, str] = {}
 
     def __enter__(self) -> LiveTable:
         if self._stream.isatty():
@@ -67,7 +67,7 @@ class LiveTable:
             self._live.stop()
 
     def show(self, trials: Sequence[Trial]) -> None:
-        """Takes all trials as they are now."""
+        """Displays all trials as they are now."""
         if self._live:
             from rich.console import Group
             from rich.text import Text
@@ -77,9 +77,9 @@ class LiveTable:
             self._live.update(Group(table(_worth_seeing(trials, room)), below), refresh=True)
             return
         for trial in trials:
-            if self._shown.get(trial.name, QUEUED) != trial.status:
+            if self._printed.get(trial.name, QUEUED) != trial.status:
                 print(line(_line(trial)), file=self._stream, flush=True)
-            self._shown[trial.name] = trial.status
+            self._printed[trial.name] = trial.status
 
 
 def table(trials: Sequence[Trial]) -> Table:
@@ -116,7 +116,7 @@ def table(trials: Sequence[Trial]) -> Table:
 
 
 def print_table(made: Table) -> None:
-    """Prints a table on standard output, as wide as the terminal, or wide enough where there is none."""
+    """Prints a table on standard output, as wide as the terminal, or 120 columns wide without one."""
     from rich.console import Console
 
     console = Console(highlight=False)
@@ -126,7 +126,7 @@ def print_table(made: Table) -> None:
 
 
 def summary(trials: Sequence[Trial]) -> str:
-    """How many trials there are of each status: `2 completed, 1 running, 3 queued of 6 trials`."""
+    """Counts the trials by status: `2 completed, 1 running, 3 queued of 6 trials`."""
     total = f"{len(trials)} trial{'' if len(trials) == 1 else 's'}"
     sick = sum(bool(trial.health) for trial in trials)
     ill = f", {sick} ill" if sick else ""
@@ -189,7 +189,7 @@ def _value(trial: Trial) -> str:
 
 
 def _worth_seeing(trials: Sequence[Trial], room: int) -> list[Trial]:
-    """As many trials as there is room for, in their order: those at work, those with trouble, those that ended."""
+    """As many trials as there is room for, in order: those at work first, then those with errors, then the ended."""
     if len(trials) <= room:
         return list(trials)
     chosen = sorted(range(len(trials)), key=lambda number: _WORTH.index(trials[number].status))[:room]

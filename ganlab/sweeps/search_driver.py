@@ -1,4 +1,4 @@
-"""What passes between a sweep and its search: proposals one way, results the other."""
+"""Passes proposals from a search to its sweep, and results back."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from ganlab.sweeps.space import Space
 from ganlab.sweeps.store import Sweep
 from ganlab.sweeps.trial import COMPLETED, ENDED, PRUNED, Trial
 
-# Proposals one after another that come to configurations that are there: such a search has nothing more to say.
+# After this many proposals in a row for configurations that already exist, a search counts as exhausted.
 _REPEATS = 100
-# A search that needs no objective and has no budget must come to an end by itself.
+# The limit for a search without an objective and without a budget, which must end by itself.
 _MOST = 10_000
 
 
 class Asking:
-    """Asks a search for configurations while a sweep goes on, and tells it how they fare.
+    """Asks a search for configurations during a sweep, and reports their results to it.
 
-    Every proposal is written down in sweep.json, with the name of its configuration; several may share one.
+    Every proposal is recorded in sweep.json with the name of its configuration; several may share one.
     """
 
     def __init__(
@@ -36,16 +36,16 @@ class Asking:
         space: Space | None = None,
         configurations: Configurations | None = None,
     ) -> None:
-        """Starts the search, with what it proposed in earlier processes of the sweep.
+        """Starts the search, with its proposals from earlier processes of the sweep.
 
         Args:
             sweep: The sweep.
-            search: The search; None where all proposals are known, and nobody is asked or told.
-            space: What a search may set.
-            configurations: Makes its proposals into configurations.
+            search: The search; None if all proposals are known, and nothing is asked or reported.
+            space: The settings that a search may vary.
+            configurations: Turns its proposals into configurations.
 
         Raises:
-            GanlabError: It cannot search this space so.
+            GanlabError: The search does not accept this space or these options.
         """
         self._sweep, self._search, self._configurations = sweep, search, configurations
         self._proposals: list[dict[str, Any]] = sweep.info["proposals"]
@@ -55,7 +55,7 @@ class Asking:
             start(search, space, sweep.asked, [self._known(proposal) for proposal in self._proposals])
 
     def next(self) -> Configuration | None:
-        """One more configuration that the sweep does not have yet; None where there is none to come.
+        """The next configuration that the sweep does not have yet; None if there are no more.
 
         Raises:
             GanlabError: The search failed.
@@ -71,7 +71,7 @@ class Asking:
         return None
 
     def _new(self, settings: Mapping[str, str]) -> Configuration | None:
-        """Takes a proposal; gives its configuration where that is new, and can be."""
+        """Records a proposal; returns its configuration if that is new and valid."""
         assert self._configurations is not None
         proposal: dict[str, Any] = {"settings": settings, "configuration": None, "value": None, "ended": False}
         number, twins = len(self._proposals), []
@@ -94,13 +94,13 @@ class Asking:
         return None
 
     def report(self, trials: Sequence[Trial]) -> bool:
-        """Tells the search what is new of a configuration under way.
+        """Reports new values of a configuration in progress to the search.
 
         Args:
-            trials: All of the configuration's.
+            trials: All trials of the configuration.
 
         Returns:
-            Whether it gives the configuration up.
+            Whether the search gives the configuration up.
         """
         begun = [trial.trail for trial in trials if trial.trail.values]
         if self._search is None or not begun or any(trial.job and not trial.trail.values for trial in trials):
@@ -111,19 +111,19 @@ class Asking:
             if step <= last:
                 continue
             self._reported[name] = (step, value)
-            told = [self._told(number, step, value) for number in self._of(name)]
-            if any(told):
+            given_up = [self._gives_up(number, step, value) for number in self._of(name)]
+            if any(given_up):
                 return True
         return False
 
     def ended(self, trials: Sequence[Trial]) -> None:
-        """Tells the search of a configuration that may have ended.
+        """Reports to the search that a configuration has ended, if all of its trials have.
 
         Args:
-            trials: All of the configuration's.
+            trials: All trials of the configuration.
 
         Raises:
-            RunError: It is completed and has no such objective.
+            RunError: The configuration is completed and lacks the objective.
         """
         name, value = trials[0].configuration, None
         numbers = self._of(name)
@@ -144,7 +144,7 @@ class Asking:
             return None
         return propose(self._search)
 
-    def _told(self, number: int, step: int, value: float) -> bool:
+    def _gives_up(self, number: int, step: int, value: float) -> bool:
         assert self._search is not None
         with plugin_code(selector_of(self._search), "report"):
             return bool(self._search.report(number, step, value))
@@ -200,12 +200,12 @@ def start(search: Search, space: Space, asked: Mapping[str, Any], history: Seque
 
     Args:
         search: The search.
-        space: What it may set.
-        asked: What the command line said.
-        history: What it proposed before.
+        space: The settings that it may vary.
+        asked: The arguments of the command line.
+        history: Its earlier proposals.
 
     Raises:
-        GanlabError: It cannot search this space so.
+        GanlabError: The search does not accept this space or these options.
     """
     with plugin_code(selector_of(search), "start"):
         search.start(
@@ -226,10 +226,10 @@ def plan(
     """All proposals of a search that needs no objective, each with its configuration.
 
     Returns:
-        The proposals as sweep.json has them; a configuration is in `configurations` then.
+        The proposals as sweep.json has them; their configurations are then in `configurations`.
 
     Raises:
-        GanlabError: The search cannot search this space so, or an experiment cannot be.
+        GanlabError: The search does not accept this space or these options, or an experiment is invalid.
     """
     start(search, space, asked, ())
     proposals: list[dict[str, Any]] = []
@@ -245,7 +245,7 @@ def plan(
 
 
 def means(trails: Sequence[Trail]) -> list[tuple[int, float]]:
-    """The steps that all of some trails have, each with the mean of the values there, in order."""
+    """The steps that all the trails have, in order, each with the mean of the values there."""
     if not trails:
         return []
     steps = sorted(set.intersection(*(set(trail.values) for trail in trails)))

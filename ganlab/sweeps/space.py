@@ -1,4 +1,4 @@
-"""What a sweep varies, as people type it: lists of values, ranges and seeds."""
+"""Parses what a sweep varies, as typed on the command line: lists of values, ranges and seeds."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def parse_space(grids: Sequence[str], ranges: Sequence[str]) -> dict[str, Choice
     Args:
         grids: `'NAME=[VALUE, VALUE]'`, each value as an experiment file has it. Of a setting that is a list of parts, a
             single part stands for a list of one.
-        ranges: `'NAME=LOW..HIGH'` or `'NAME=LOW..HIGH:log'`; whole numbers alone where the setting takes no others.
+        ranges: `'NAME=LOW..HIGH'` or `'NAME=LOW..HIGH:log'`; whole numbers only, if the setting takes no others.
 
     Returns:
-        What each name may be set to, in the order given.
+        The possible values of each name, in the order given.
 
     Raises:
-        ConfigError: One of them has another form, a name comes twice, or there is no such component.
+        ConfigError: An option has another form, a name appears twice, or a component is unknown.
     """
     space: dict[str, Choices | Range] = {}
     for option, texts, parse in (("--grid", grids, _choices), ("--range", ranges, _range)):
@@ -43,22 +43,22 @@ def parse_space(grids: Sequence[str], ranges: Sequence[str]) -> dict[str, Choice
             if name in space:
                 raise ConfigError(f"{where}: {name} is varied twice. Give all of its values at once.")
             if name == _SEED:
-                raise ConfigError(f"{where}: seeds are no setting to choose between. Give them with --seeds.")
+                raise ConfigError(f"{where}: seeds are not varied as a setting. Give them with --seeds.")
             space[name] = parse(name, value, where)
     return space
 
 
 def parse_seeds(text: str) -> list[int]:
-    """Seeds: `'0..4'` is 0, 1, 2, 3 and 4, `'0,3,7'` those three, and the two may be mixed.
+    """Parses seeds: `'0..4'` is 0, 1, 2, 3 and 4, `'0,3,7'` those three, and the two may be mixed.
 
     Raises:
-        ConfigError: It has another form, a seed comes twice, or one is out of range.
+        ConfigError: The text has another form, a seed appears twice, or one is out of range.
     """
     seeds: list[int] = []
     for part in text.split(","):
         ends = re.fullmatch(r"\s*(\d+)\s*(?:\.\.\s*(\d+)\s*)?", part)
         if not ends:
-            raise ConfigError(f"--seeds {text!r}: must be whole numbers, such as 0..4 or 0,3,7.")
+            raise ConfigError(f"--seeds {text!r}: must be whole numbers, for example 0..4 or 0,3,7.")
         low, high = int(ends[1]), int(ends[2] or ends[1])
         if high < low:
             raise ConfigError(f"--seeds {text!r}: {part.strip()} is empty. Write {high}..{low}.")
@@ -66,7 +66,7 @@ def parse_seeds(text: str) -> list[int]:
             raise ConfigError(f"--seeds {text!r}: a seed must be below 2147483648.")
         seeds += range(low, high + 1)
     if len(set(seeds)) < len(seeds):
-        raise ConfigError(f"--seeds {text!r}: a seed comes twice, and would be the same run.")
+        raise ConfigError(f"--seeds {text!r}: a seed appears twice, and would give the same run.")
     return seeds
 
 
@@ -76,13 +76,13 @@ def _choices(name: str, value: str, where: str) -> Choices:
         values = [text if text[0] in "[(%" else f"[{text}]" for text in values]
     again = {text for text in values if values.count(text) > 1}
     if again:
-        raise ConfigError(f"{where}: {min(again)} comes twice.")
+        raise ConfigError(f"{where}: {min(again)} appears twice.")
     return Choices(tuple(values))
 
 
 def _items(text: str, where: str) -> list[str]:
-    """The texts of a list's items; what an item means is left to whoever reads experiments."""
-    wrong = ConfigError(f"{where}: must be a list of values, such as [0.1, 1, 10].")
+    """The texts of a list's items; their meaning is left to the reader of experiments."""
+    wrong = ConfigError(f"{where}: must be a list of values, for example [0.1, 1, 10].")
     if not (text.startswith("[") and text.endswith("]")):
         raise wrong
     inner = " ".join(text[1:-1].splitlines()).strip().removesuffix(",")
@@ -118,6 +118,6 @@ def _range(name: str, value: str, where: str) -> Range:
     fractions = config.takes_fractions(name)
     whole = low.is_integer() and high.is_integer()
     if fractions is False and not whole:
-        raise ConfigError(f"{where}: {name} takes whole numbers alone.")
+        raise ConfigError(f"{where}: {name} takes only whole numbers.")
     written_whole = all(re.fullmatch(r"[+-]?\d+", found[end]) for end in ("low", "high"))
     return Range(low, high, log=bool(found["log"]), integer=written_whole if fractions is None else not fractions)

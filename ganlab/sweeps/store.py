@@ -22,7 +22,7 @@ from ganlab.sweeps.configurations import Configuration
 from ganlab.telemetry.jsonl import to_json
 
 INFO, TRIALS = "sweep.json", "trials"
-# Bytes of a file that is read: a sweep of ten thousand configurations has some of them.
+# The largest file that is read, in bytes. A sweep of ten thousand configurations needs a fraction of it.
 _LARGEST = 1 << 26
 
 
@@ -31,7 +31,7 @@ class Sweep:
 
     Attributes:
         path: Its folder.
-        info: What sweep.json says; `save` writes it.
+        info: The content of sweep.json; `save` writes it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -45,15 +45,15 @@ class Sweep:
 
     @staticmethod
     def create(path: Path, info: Mapping[str, Any], configurations: Iterable[Configuration]) -> Sweep:
-        """Makes the folder whole, or not at all.
+        """Creates the folder completely, or not at all.
 
         Args:
-            path: The folder, which is not there yet.
-            info: What sweep.json is to say; the configurations are added.
-            configurations: Those that are known.
+            path: The folder, which must not exist yet.
+            info: The content of sweep.json; the configurations are added.
+            configurations: The configurations that are known.
 
         Raises:
-            RunError: It is there already, or cannot be made.
+            RunError: The folder already exists, or cannot be created.
         """
         Sweep.check_free(path)
         part = None
@@ -79,14 +79,14 @@ class Sweep:
 
     @staticmethod
     def check_free(path: Path) -> None:
-        """Makes sure that nothing is in the way of a new sweep.
+        """Checks that nothing exists where a new sweep is to go.
 
         Raises:
-            RunError: Something is.
+            RunError: Something does.
         """
         if os.path.lexists(path):
-            again = f", or go on with it: ganlab sweep --resume {line(path)}" if (path / INFO).is_file() else "."
-            raise RunError(f"{line(path)} is there already. Choose another --name{again}")
+            again = f", or resume it: ganlab sweep --resume {line(path)}" if (path / INFO).is_file() else "."
+            raise RunError(f"{line(path)} already exists. Choose another --name{again}")
 
     def _read(self) -> dict[str, Any]:
         path = line(self.path / INFO)
@@ -94,7 +94,7 @@ class Sweep:
             info: dict[str, Any] = parse_json(read_inside(self.path, INFO, most=_LARGEST))
         except OSError:
             raise RunError(
-                f"There is no sweep {line(self.path)}: no {path}. Give the folder that 'ganlab sweep' made."
+                f"No sweep at {line(self.path)}: {path} is missing. Give the folder that 'ganlab sweep' made."
             ) from None
         except ValueError as error:
             raise RunError(f"{path} is not JSON ({error}). Restore it, or start a new sweep.") from None
@@ -103,13 +103,13 @@ class Sweep:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """What the command line said."""
+        """The arguments of the command line."""
         asked: dict[str, Any] = self.info["asked"]
         return asked
 
     @property
     def notes(self) -> dict[str, dict[str, str]]:
-        """What no run directory says, by trial: `pruned`, or `failed` before there was one, with the error."""
+        """Status and error, by trial, that no run directory has: `pruned`, or `failed` before there was a directory."""
         notes: dict[str, dict[str, str]] = self.info["trials"]
         return notes
 
@@ -118,7 +118,7 @@ class Sweep:
         return self.path / TRIALS / f"{configuration}.gin"
 
     def log(self, configuration: str, seed: int) -> Path:
-        """The file with all that a trial's processes said."""
+        """The file with everything that a trial's processes printed."""
         return self.path / TRIALS / f"{configuration}-s{seed}.log"
 
     def run(self, configuration: str, seed: int) -> Path:
@@ -126,10 +126,10 @@ class Sweep:
         return self.path / configuration / f"s{seed}"
 
     def configurations(self) -> list[Configuration]:
-        """Those that are known, in order.
+        """The configurations that are known, in order.
 
         Raises:
-            RunError: An experiment file is gone, or cannot be read.
+            RunError: An experiment file is missing or cannot be read.
         """
         found = []
         for name, fields in self.info["configurations"].items():
@@ -143,7 +143,7 @@ class Sweep:
         return found
 
     def add(self, configuration: Configuration) -> None:
-        """Takes a new configuration; `save` makes it known."""
+        """Adds a new configuration and writes its experiment file; `save` records it in sweep.json."""
         write_atomically(self.gin(configuration.name), configuration.text)
         self.info["configurations"][configuration.name] = {"settings": dict(configuration.settings)}
 
@@ -153,9 +153,9 @@ class Sweep:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Holds the sweep until the end of the block, or of the process, however it dies.
+        """Locks the sweep until the end of the block, or of the process, however it dies.
 
-        What another process wrote before is read again, all but what was asked.
+        Rereads what another process wrote before, except for `asked`.
 
         Raises:
             RunError: Another process holds it.
@@ -163,7 +163,7 @@ class Sweep:
         descriptor = os.open(self.path, os.O_RDONLY)
         try:
             if not _flock(descriptor):
-                raise RunError(f"Another process is at work on the sweep {self.path}. Wait for it, or stop it first.")
+                raise RunError(f"Another process is working on the sweep {self.path}. Wait for it, or stop it first.")
             self.info = {**self._read(), "asked": self.asked}
             yield
         finally:

@@ -1,4 +1,4 @@
-"""One run of a sweep: its process, and what is known of it from its directory."""
+"""One run of a sweep: its process, and its state as read from its directory."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from ganlab.sweeps.store import Sweep
 QUEUED, WAITING, RUNNING = "queued", "waiting", "running"
 COMPLETED, INTERRUPTED, PRUNED = "completed", "interrupted", "pruned"
 FAILED, DIVERGED, TIMED_OUT = "failed", "diverged", "timed out"
-# What a sweep has no more work with, unless it is to try what failed again.
+# Statuses that leave a sweep nothing to do, unless failed trials are to be retried.
 ENDED = (COMPLETED, FAILED, DIVERGED, TIMED_OUT, PRUNED)
 
-# What a run's own file says of one that is not running.
+# Statuses that run.json has of a run that is not running.
 _OF_RUNS = (COMPLETED, INTERRUPTED, FAILED, DIVERGED)
 
-# What is shown of a trial where the sweep has no objective.
+# The metric that is shown if the sweep has no objective.
 _WORTH_A_GLANCE = "critic/loss"
 _LOG_BYTES = 1 << 16
-# As the command line begins every one.
+# The prefix of every error that the command line prints.
 _ERROR = "Error: "
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -49,15 +49,15 @@ class Trial:
         status: `queued`, `waiting` (an earlier process still holds the run), `running`, `completed`, `failed`,
             `diverged`, `interrupted`, `timed out`, or `pruned` where the search gave it up.
         step: Generator updates done, as far as that is known.
-        steps: Of the whole run; None while that is not known.
-        seconds: That it trained, in all of its processes.
+        steps: Generator updates of the whole run; None while that is not known.
+        seconds: Training time, in all of its processes.
         value: The last value of the metric.
-        error: Why it failed, or whom it waits for.
-        health: What was wrong at its run's last look; None while nobody has looked.
-        changes: What of its run was changed midway, by hand.
-        warnings: What its run has warned of.
+        error: Why it failed, or which process it waits for.
+        health: Complaints of its run's last health check; None before the first check.
+        changes: Changes that were made to its run midway, by hand.
+        warnings: Warnings of its run.
         job: Its process.
-        stopped_at: When that was asked to end; None where it was not.
+        stopped_at: When the process was asked to end; None if it was not.
     """
 
     sweep: Sweep
@@ -84,32 +84,32 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """Where it is in the sweep's folder: `gradient_penalty.weight=10/s0`."""
+        """Its path in the sweep's folder: `gradient_penalty.weight=10/s0`."""
         return f"{self.configuration}/s{self.seed}"
 
     @property
     def run(self) -> Path:
-        """Its run directory, there or not."""
+        """Its run directory, which need not exist."""
         return self.sweep.run(self.configuration, self.seed)
 
     @property
     def log(self) -> Path:
-        """What its processes said."""
+        """The file with what its processes printed."""
         return self.sweep.log(self.configuration, self.seed)
 
     def held(self) -> str | None:
-        """Who trains it, perhaps a process that an earlier process of the sweep started; None for nobody."""
+        """The process that trains it, perhaps started by an earlier process of the sweep; None if there is none."""
         return holder(self.run) if self.run.exists() else None
 
     def wait(self, who: str, now: float) -> float:
-        """Notes that it waits for whoever trains it.
+        """Records that it waits for another process that trains it.
 
         Args:
             who: The process, in words.
             now: The time in seconds.
 
         Returns:
-            For how long that process has written nothing.
+            For how many seconds that process has written nothing.
         """
         written = tuple(_written(self.run / name) for name in (INFO, METRICS))
         if self.status != WAITING or written != self._written:
@@ -118,18 +118,18 @@ class Trial:
         return now - self._written_at
 
     def begin(self, job: Job, now: float, log_begins: int) -> None:
-        """Notes that a process of it was started.
+        """Records that a process was started for it.
 
         Args:
             job: The process.
             now: The time in seconds.
-            log_begins: The size that the log had before.
+            log_begins: The size of the log before.
         """
         self.job, self.status, self.error, self.stopped_at = job, RUNNING, "", None
         self._began, self._before, self._log_begins = now, self.seconds, log_begins
 
     def follow(self, now: float) -> None:
-        """Brings step, value and time of a running trial up to date.
+        """Updates step, value and time of a running trial.
 
         Args:
             now: The time in seconds.
@@ -143,22 +143,22 @@ class Trial:
             self.steps = self._info().get("steps")
 
     def end(self, exit_status: int) -> None:
-        """Takes the end of its process, and what the run directory says of it.
+        """Records the end of its process, and reads the state of the run directory.
 
         Args:
-            exit_status: The process's, 128 and the signal's number where one ended it.
+            exit_status: The exit status of the process; 128 plus the signal's number if a signal ended it.
         """
         self.job = None
         self.look()
         if self.status == QUEUED:  # it left no run
             self.status = INTERRUPTED if exit_status > 128 else FAILED
-        elif self.status == INTERRUPTED and exit_status in (0, 2):  # 2: it would not go on with the run
+        elif self.status == INTERRUPTED and exit_status in (0, 2):  # 2: it refused to resume the run
             self.status = FAILED
         if self.status != COMPLETED:
             self.error = self.last_error() or f"its process ended with exit status {exit_status}"
 
     def look(self) -> None:
-        """Takes status, step, time and value from the run directory, where there is one."""
+        """Reads status, step, time and value from the run directory, if there is one."""
         info = self._info()
         if not info:
             self.status = QUEUED
@@ -180,7 +180,7 @@ class Trial:
         return info
 
     def last_error(self) -> str:
-        """The last error that its last process told, without the word; empty where it told none."""
+        """The last error that its last process printed, without the prefix; empty if it printed none."""
         try:
             with open_inside(self.sweep.path, self.log.relative_to(self.sweep.path)) as file:
                 size = file.seek(0, 2)
@@ -190,7 +190,7 @@ class Trial:
             return ""
         lines = [line.strip() for line in said.splitlines() if line.strip()]
         errors = [line.removeprefix(_ERROR) for line in lines if line.startswith(_ERROR)]
-        # What died without such a line says most in its last one, such as that of a traceback.
+        # Without such a line the last one says most, for example that of a traceback.
         return errors[-1] if errors else lines[-1] if lines and self.status == FAILED else ""
 
 
@@ -202,17 +202,17 @@ def _written(path: Path) -> int:
 
 
 def trials_of(sweep: Sweep, configuration: str) -> list[Trial]:
-    """A configuration's trials, one for each seed, with nothing known of them."""
+    """A configuration's trials, one for each seed, before their run directories are read."""
     tag = sweep.asked["objective"] or _WORTH_A_GLANCE
     return [Trial(sweep, configuration, seed, tag) for seed in sweep.asked["seeds"]]
 
 
 def take_up(sweep: Sweep, *, retry_failed: bool = False) -> list[Trial]:
-    """All trials of a sweep as earlier processes left them; what is to be trained, on or again, is queued.
+    """All trials of a sweep as earlier processes left them; those to be resumed or retried are queued.
 
     Args:
-        sweep: The sweep. A proposal whose trials are to go on has no longer ended.
-        retry_failed: Whether trials that failed, diverged or timed out are to be tried again.
+        sweep: The sweep. The proposal of a queued trial is marked as not ended.
+        retry_failed: Whether to retry trials that failed, diverged or timed out.
     """
     again = (INTERRUPTED, FAILED, DIVERGED, TIMED_OUT) if retry_failed else (INTERRUPTED,)
     trials = [trial for configuration in sweep.info["configurations"] for trial in trials_of(sweep, configuration)]
@@ -233,9 +233,9 @@ def take_up(sweep: Sweep, *, retry_failed: bool = False) -> list[Trial]:
 
 
 def command(trial: Trial) -> list[str]:
-    """The command line that trains a trial: from its start, or from where an earlier process left it."""
+    """The command line that trains a trial, or resumes it if its run directory exists."""
     asked = trial.sweep.asked
-    words = [sys.executable, "-P", "-m", "ganlab", "run"]  # -P: the working directory is no place for modules
+    words = [sys.executable, "-P", "-m", "ganlab", "run"]  # -P: import no modules from the working directory
     if trial.run.exists():
         words += ["--resume", str(trial.run)]
     else:
@@ -249,12 +249,12 @@ def command(trial: Trial) -> list[str]:
 
 
 def environment(threads: int) -> dict[str, str]:
-    """What lets trials live side by side: bounded threads, and of a GPU's memory no more than each needs.
+    """Environment variables for trials side by side: limited threads, and no more GPU memory than each needs.
 
-    How a sum is split over threads decides its last bits: with one number everywhere, trials repeat theirs.
+    How a sum is split over threads decides its last bits: with one number everywhere, trials are reproducible.
 
     Args:
-        threads: That TensorFlow uses inside an operation, and between operations.
+        threads: Threads that TensorFlow uses inside an operation, and between operations.
     """
     names = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS")
     return {**dict.fromkeys(names, str(threads)), "TF_FORCE_GPU_ALLOW_GROWTH": "true"}

@@ -259,7 +259,7 @@ def test_the_seed_is_the_experiments_own_where_none_is_given(sweep):
         ((), "Say what to run: --gin FILE, such as --gin quickstart, or --resume SWEEP."),
         (
             ("--gin", "b.gin", "--grid", f"{WEIGHT}=1"),
-            f"--grid '{WEIGHT}=1': must be a list of values, such as [0.1, 1, 10].",
+            f"--grid '{WEIGHT}=1': must be a list of values, for example [0.1, 1, 10].",
         ),
         (
             ("--gin", "b.gin", "--grid", f"{WEIGHT}=[1, x]"),
@@ -293,7 +293,7 @@ def test_the_seed_is_the_experiments_own_where_none_is_given(sweep):
         (("--gin", "b.gin", "--retry-failed"), "--retry-failed is for --resume SWEEP; a new sweep has nothing to try "),
         (("--resume", "s", "--gin", "b.gin"), "--resume goes on with a sweep as it is: leave out --gin. --jobs, "),
         (("--resume", "s", "--seeds", "1"), "--resume goes on with a sweep as it is: leave out --seeds. --jobs, "),
-        (("--resume", "s"), "There is no sweep "),
+        (("--resume", "s"), "No sweep at "),
     ],
 )
 def test_a_mistake_is_one_message_and_leaves_nothing(mistake, arguments, message):
@@ -305,7 +305,7 @@ def test_a_name_that_is_taken_is_that_of_a_sweep_to_go_on_with(sweep, tmp_path):
     again = sweep("--seeds", "3")
     assert again.exit_code == 2
     assert again.stderr == (
-        f"Error: {tmp_path / 'runs' / 's'} is there already. Choose another --name, or go on with it: "
+        f"Error: {tmp_path / 'runs' / 's'} already exists. Choose another --name, or resume it: "
         f"ganlab sweep --resume {tmp_path / 'runs' / 's'}\n"
     )
 

@@ -92,7 +92,7 @@ def test_a_copy_that_draws_other_samples_is_not_kept(points, tmp_path, monkeypat
 
 
 def test_an_unknown_format_is_told(points, tmp_path):
-    with pytest.raises(ConfigError, match=r"There is no format 'saved-model'.* Did you mean 'saved_model'\?"):
+    with pytest.raises(ConfigError, match=r"Unknown format 'saved-model'.* Did you mean 'saved_model'\?"):
         export(lab.Run(points), tmp_path / "out", format="saved-model")
 
 

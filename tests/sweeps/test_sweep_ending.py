@@ -33,7 +33,7 @@ def test_a_trial_that_heeds_no_signal_is_killed_and_the_sweep_ends(one):
     assert world.run() == {"a/s0": "interrupted"}
     assert 60 <= world.now <= 120, "after its launcher's grace"
     (trial,) = world.engine.trials
-    assert trial.error == "it heeded no SIGTERM for 60 s and was killed"
+    assert trial.error == "it ignored SIGTERM for 60 s and was killed"
 
 
 def test_a_launchers_grace_is_heeded(one):

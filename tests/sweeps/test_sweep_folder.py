@@ -22,8 +22,7 @@ def test_one_that_is_there_is_not_made_again(tmp_path):
     with pytest.raises(RunError) as raised:
         Sweep.create(tmp_path / "s", INFO, TWO)
     assert str(raised.value) == (
-        f"{tmp_path / 's'} is there already. Choose another --name, or go on with it: ganlab sweep --resume "
-        f"{tmp_path / 's'}"
+        f"{tmp_path / 's'} already exists. Choose another --name, or resume it: ganlab sweep --resume {tmp_path / 's'}"
     )
     assert Sweep(tmp_path / "s").configurations() == []
 
@@ -42,7 +41,7 @@ def test_one_process_at_a_time_and_it_knows_what_the_one_before_wrote(tmp_path):
     second = Sweep(tmp_path / "s")
     second.asked["seeds"] = [7]
     with first.locked():
-        with pytest.raises(RunError, match="Another process is at work on the sweep"), second.locked():
+        with pytest.raises(RunError, match="Another process is working on the sweep"), second.locked():
             pass
         first.add(TWO[0])
         first.save()
@@ -52,7 +51,7 @@ def test_one_process_at_a_time_and_it_knows_what_the_one_before_wrote(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [(None, "There is no sweep"), ("{", "is not JSON"), ("{}", "is no sweep of this ganlab")]
+    ("text", "message"), [(None, "No sweep at"), ("{", "is not JSON"), ("{}", "is not a sweep of this ganlab")]
 )
 def test_what_is_no_sweep(tmp_path, text, message):
     if text is not None:
