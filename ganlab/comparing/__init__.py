@@ -1,4 +1,4 @@
-"""Comparing runs: configurations side by side, with what the seeds say of the noise. Never imports TensorFlow."""
+"""Compares runs: configurations side by side, with the noise estimated from seeds. Never imports TensorFlow."""
 
 from ganlab.comparing.comparison import Comparison, compare
 from ganlab.comparing.configurations import Configuration

@@ -1,4 +1,4 @@
-"""Scales of charts: which range an axis has, linear or logarithmic, and where its ticks are."""
+"""Scales of charts: the range of an axis, linear or logarithmic, and its ticks."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import numpy.typing as npt
 # Positive values that span this many decades are drawn on a logarithmic axis.
 _DECADES = 2.0
 _MARGIN = 0.04
-# Twice of what is larger would be infinite; no metric is.
+# Larger values could overflow when doubled; no metric is so large.
 _BEYOND = 1e300
 
 
 @dataclass(frozen=True)
 class Scale:
-    """A range of numbers laid on an interval of a drawing.
+    """A range of numbers mapped to an interval of a drawing.
 
     Attributes:
         low: The smallest number.
         high: The largest, above `low`.
-        start: Where the smallest is drawn.
-        end: Where the largest is drawn.
+        start: The position of the smallest.
+        end: The position of the largest.
         logarithmic: Whether equal factors are drawn as equal lengths; then `low` is positive.
     """
 
@@ -35,13 +35,13 @@ class Scale:
     logarithmic: bool = False
 
     def place(self, values: npt.ArrayLike) -> np.ndarray:
-        """Where numbers are drawn, float64 of the same shape; those beyond the range at its ends, NaN as NaN."""
+        """The positions of numbers, float64 of the same shape; those beyond the range are at its ends, NaN is NaN."""
         low, high = self._moved(self.low), self._moved(self.high)
         part = (self._moved(np.asarray(values, np.float64)) - low) / (high - low)
         return self.start + (self.end - self.start) * np.clip(part, 0.0, 1.0)
 
     def ticks(self, most: int = 5) -> list[tuple[float, str]]:
-        """Round numbers within the range with their texts, at most about `most`."""
+        """Round numbers within the range with their texts, about `most` at most."""
         if not self.logarithmic:
             return _linear_ticks(self.low, self.high, most)
         first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
@@ -52,7 +52,7 @@ class Scale:
         values = np.asarray(values, np.float64)
         if not self.logarithmic:
             return values
-        # What has no logarithm lies below every range.
+        # Numbers without a logarithm lie below every range.
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(values <= 0, -1e9, np.log10(values))
 
@@ -60,17 +60,17 @@ class Scale:
 def scale_of(
     values: npt.ArrayLike, start: float, end: float, *, bands: npt.ArrayLike = (), tight: bool = False
 ) -> Scale:
-    """The scale for what is to be drawn.
+    """The scale for the values to be drawn.
 
     Args:
         values: The values of lines; those that are not finite do not count.
-        start: Where the smallest is drawn.
-        end: Where the largest is drawn.
+        start: The position of the smallest.
+        end: The position of the largest.
         bands: The edges of bands around the lines. They widen the range, but do not decide whether it is logarithmic.
         tight: Without a margin, and never logarithmic.
 
     Returns:
-        A logarithmic scale where all values are positive and span at least two decades, else a linear one.
+        A logarithmic scale if all values are positive and span at least two decades, else a linear one.
     """
     lines, edges = _drawable(values), _drawable(bands)
     if not len(lines):

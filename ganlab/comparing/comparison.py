@@ -1,4 +1,4 @@
-"""Comparing runs: one row a configuration."""
+"""Compares runs: one row per configuration."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Comparison:
         configurations: The rows.
         differing: The settings in which they differ, by full name: the columns.
         common: The settings that are the same wherever they apply.
-        metrics: What is compared.
-        estimates: The mean of the last values by (label, tag); no entry where no run has a finite one.
+        metrics: The metrics that are compared.
+        estimates: The mean of the last values by (label, tag); no entry if no run has a finite one.
         best: The mean of the best values by (label, tag); only for metrics with a direction.
         improvement: Over the metric's reference configuration by (label, tag); only for metrics with a direction.
-        leading: The configuration that is better than every other beyond chance, by tag; no entry where none is.
-        verdicts: What may be concluded from these runs, in sentences, by tag; only for metrics with a direction.
-        problems: What a reader has to know, in sentences: runs left out, unfinished, diverged or pooled.
+        leading: The configuration that is better than every other beyond chance, by tag; no entry if none is.
+        verdicts: The conclusions that these runs permit, in sentences, by tag; only for metrics with a direction.
+        problems: Caveats, in sentences: runs left out, unfinished, diverged or pooled.
     """
 
     configurations: tuple[Configuration, ...]
@@ -56,21 +56,21 @@ class Comparison:
 def compare(
     paths: Sequence[str | Path], *, by: Sequence[str] = (), metrics: Sequence[str] = (), against: str | None = None
 ) -> Comparison:
-    """Compares runs, those in progress too. TensorFlow is not imported, and nothing of a run is executed.
+    """Compares runs, including those in progress. TensorFlow is not imported, and nothing in a run is executed.
 
     Args:
-        paths: Run directories, folders of them such as a sweep's, or patterns such as `runs/*/baseline-*`.
-        by: Settings that alone tell configurations apart, in full or in short (`weight`); none for all of them.
-        metrics: Tags or their ends (`modes`), each perhaps with `:max` or `:min` behind it, which says what is better;
+        paths: Run directories, folders of them (for example a sweep's), or patterns, for example `runs/*/baseline-*`.
+        by: The settings to group by, in full or in short (`weight`); none for all of them.
+        metrics: Tags or their ends (`modes`), each optionally followed by `:max` or `:min` for the better direction;
             none for the evaluators' figures and the critic's Wasserstein estimate.
-        against: The configuration that improvement is over, by its label or words of it; None for each metric's best.
+        against: The reference for improvement, by its label or words of it; None for each metric's best.
 
     Returns:
-        The comparison. What could not be read is said in its problems.
+        The comparison. Its problems list the runs that could not be read.
 
     Raises:
-        RunError: A path is not there, or there is no run to compare.
-        ConfigError: No run has such a setting or metric, or there is no such configuration.
+        RunError: A path does not exist, or there is nothing to compare.
+        ConfigError: A setting, metric or configuration is unknown.
     """
     runs, problems = read_runs(paths)
     runs, reruns = without_reruns(runs)
@@ -140,7 +140,7 @@ def _improvements(
         if against is None:
             continue
         values = _last_values(found, tag)
-        # Whoever is chosen for its mean was compared with all: every pair of rows is a difference looked at.
+        # A reference that was chosen for its mean was compared with all: every pair of rows is a difference looked at.
         comparisons = len(values) - 1 if wanted else math.comb(len(values), 2)
         for label, mine in values.items():
             other = values.get(against, [])
@@ -167,13 +167,13 @@ def _leading(
 
 
 def _last_values(found: Sequence[Configuration], tag: str) -> dict[str, list[float]]:
-    """By label, of those configurations that have any."""
+    """Last values by label, for configurations that have any."""
     values = {one.label: _known(last_value(run, tag) for run in one.runs) for one in found}
     return {label: some for label, some in values.items() if some}
 
 
 def _best(found: Sequence[Configuration], tag: str, way: str, estimates: dict[tuple[str, str], Estimate]) -> str | None:
-    """The configuration with the best mean. One that lost runs has a mean of survivors, and is it only if all have."""
+    """The configuration with the best mean; one with diverged runs (a mean of survivors) only if all have some."""
     known = [one for one in found if (one.label, tag) in estimates]
     whole = [one for one in known if not diverged(one)]
     means = {one.label: estimates[one.label, tag].mean for one in whole or known}

@@ -12,19 +12,19 @@ from ganlab.comparing.loaded_runs import RunSummary
 from ganlab.errors import ConfigError, nearest
 from ganlab.runs.naming import SEED, Scalar, described, differing, setting
 
-# Of a label, which legends and rows begin with.
+# The longest label, with which legends and rows begin.
 _LONGEST = 80
 
-# At the end of one that would be longer.
+# The end of a label that was cut.
 CUT = "…"
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """Runs of equal settings, one a seed.
+    """Runs of equal settings, one per seed.
 
     Attributes:
-        label: What sets it apart, in few words; unique in a comparison.
+        label: The settings that distinguish it, in short; unique in a comparison.
         settings: The settings that differ between configurations, by full name; those it does not have are absent.
         runs: Its runs, by seed.
     """
@@ -47,11 +47,11 @@ class Configuration:
 def configurations(
     runs: Sequence[RunSummary], by: Sequence[str] = ()
 ) -> tuple[tuple[Configuration, ...], tuple[str, ...]]:
-    """Puts runs that differ in nothing but the seed together.
+    """Groups runs that differ only in the seed.
 
     Args:
-        runs: What is compared.
-        by: Settings that alone tell configurations apart, in full or in short; none for all of them.
+        runs: The runs to compare.
+        by: The settings to group by, in full or in short; none for all of them.
 
     Returns:
         The configurations, sorted by their settings, and the names of these in full.
@@ -63,9 +63,9 @@ def configurations(
     columns = [resolve(name, known, "setting") for name in by] or differing(run.settings for run in runs)
     groups: dict[Any, list[RunSummary]] = {}
     for run in runs:
-        # Without names to go by, settings that are no column tell runs apart too: nothing is pooled unasked.
-        told = _values(run, columns) if by else {name: run.settings[name] for name in run.settings if name != SEED}
-        groups.setdefault(frozenset(told.items()), []).append(run)
+        # Without names to group by, settings that are not columns separate runs too: nothing is pooled unasked.
+        grouping = _values(run, columns) if by else {name: run.settings[name] for name in run.settings if name != SEED}
+        groups.setdefault(frozenset(grouping.items()), []).append(run)
     ordered = sorted(groups.values(), key=lambda group: [_order(setting(group[0].settings, c)) for c in columns])
     labels = _labels([_values(group[0], columns) for group in ordered], columns)
     found = tuple(
@@ -76,7 +76,7 @@ def configurations(
 
 
 def common_settings(runs: Sequence[RunSummary], columns: Sequence[str]) -> dict[str, Scalar]:
-    """The settings that have one value wherever they apply, but for the columns and the seed."""
+    """The settings that have one value wherever they apply, except the columns and the seed."""
     values: dict[str, set[Scalar]] = {}
     for run in runs:
         for name, value in run.settings.items():
@@ -86,13 +86,13 @@ def common_settings(runs: Sequence[RunSummary], columns: Sequence[str]) -> dict[
 
 
 def pooled(found: Sequence[Configuration]) -> list[str]:
-    """The settings in which runs of one configuration differ, but for the seed."""
+    """The settings in which runs of one configuration differ, except the seed."""
     names = [name for one in found for name in differing(run.settings for run in one.runs)]
     return list(dict.fromkeys(names))
 
 
 def pooled_sentence(names: Sequence[str]) -> str:
-    """What to say of settings that are pooled."""
+    """The note on settings that are pooled."""
     return f"Rows pool runs that differ in {listed(names, 6)}: means and intervals are over these too, not seeds alone."
 
 
@@ -104,7 +104,7 @@ def reference(text: str, found: Sequence[Configuration]) -> str:
         found: The configurations.
 
     Raises:
-        ConfigError: It means none, or more than one.
+        ConfigError: It matches none, or more than one.
     """
     labels = [one.label for one in found]
     if text in labels:
@@ -113,9 +113,9 @@ def reference(text: str, found: Sequence[Configuration]) -> str:
     if len(having) == 1:
         return having[0]
     if having:
-        raise ConfigError(f"The reference {text!r} may be {' or '.join(map(repr, having))}: say more of it.")
+        raise ConfigError(f"The reference {text!r} may be {' or '.join(map(repr, having))}: be more specific.")
     near = nearest(text, labels) or f" There are: {listed([repr(label) for label in labels], 12)}."
-    raise ConfigError(f"There is no configuration {text!r} to compare with.{near}")
+    raise ConfigError(f"No configuration matches {text!r}.{near}")
 
 
 def _says(label: str, word: str) -> bool:

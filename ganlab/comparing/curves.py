@@ -12,7 +12,7 @@ from ganlab.comparing.configurations import Configuration
 from ganlab.comparing.metric_rows import read_series
 from ganlab.runs.directory import METRICS
 
-# About as many as a chart has pixels to tell apart.
+# About as many as a chart can resolve.
 _POINTS = 300
 
 
@@ -23,10 +23,10 @@ class Curve:
     Attributes:
         label: The configuration's.
         steps: Generator updates done.
-        mean: Over the runs, a value a step.
-        low: The smallest of a run.
-        high: The largest of a run.
-        n: How many runs each step has.
+        mean: The mean over the runs, one value per step.
+        low: The smallest value of a run.
+        high: The largest value of a run.
+        n: The number of runs at each step.
     """
 
     label: str
@@ -38,18 +38,18 @@ class Curve:
 
 
 def curves(comparison: Comparison, tag: str, *, replicas: bool = False) -> tuple[Curve, ...]:
-    """The curves of a metric, one a configuration that has it.
+    """The curves of a metric, one for each configuration that has it.
 
-    A step is drawn where every run that came so far logged it: nothing is interpolated, and the number of runs falls
-    only where one ends, or has a value that is not finite. Of long runs about 300 steps are taken, evenly.
+    A step is drawn if every run that reached it logged it: nothing is interpolated, and the number of runs falls
+    only when one ends, or has a value that is not finite. Long runs are thinned evenly to about 300 steps.
 
     Args:
-        comparison: Whose runs.
+        comparison: The comparison whose runs are drawn.
         tag: The metric.
-        replicas: Of how far the replicas of a run are apart, the largest value less the smallest, instead.
+        replicas: Whether to draw the spread of a run's replicas instead, the largest value less the smallest.
 
     Raises:
-        RunError: A file cannot be read any more.
+        RunError: A file can no longer be read.
     """
     made = (_curve(one, tag, replicas) for one in comparison.configurations)
     return tuple(curve for curve in made if curve is not None)
@@ -61,7 +61,7 @@ def _curve(one: Configuration, tag: str, replicas: bool) -> Curve | None:
     values = np.full((len(rows), len(steps)), np.nan)
     for line, (own, found) in zip(values, rows, strict=True):
         here = np.isin(steps, own)
-        # Of a step that is there twice the later row counts.
+        # If a step appears twice, the later row counts.
         line[here] = found[np.searchsorted(own, steps[here], side="right") - 1]
     n = np.isfinite(values).sum(axis=0)
     values, steps, n = values[:, n > 0], steps[n > 0], n[n > 0]
@@ -91,12 +91,12 @@ def _rows(one: Configuration, tag: str, replicas: bool) -> Iterator[tuple[np.nda
 
 
 def _shared(steps: list[np.ndarray]) -> np.ndarray:
-    """The steps that every run has that came so far, evenly thinned."""
+    """The steps that every run has that reached them, evenly thinned."""
     if not steps:
         return np.zeros(0, np.int64)
     reached = np.sort([own[-1] for own in steps])
     found, counts = np.unique(np.concatenate([np.unique(own) for own in steps]), return_counts=True)
-    # As many runs came so far as have their last row here or later.
+    # The runs that reached a step are those with their last row there or later.
     shared = found[counts == len(steps) - np.searchsorted(reached, found)]
     if len(shared) <= _POINTS:
         return shared

@@ -1,4 +1,4 @@
-"""Names in full and in short: `constraints.gradient_penalty.weight` is `weight` where nothing else is called so."""
+"""Names in full and in short: `constraints.gradient_penalty.weight` is `weight` if no other name ends so."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _SEPARATOR = re.compile(r"[./]")
 
 
 def shortened(names: Sequence[str]) -> dict[str, str]:
-    """The shortest endings of names that tell them apart.
+    """The shortest endings of names that are unique among them.
 
     Args:
-        names: In full, such as `constraints.gradient_penalty.weight` or `critic/loss`.
+        names: In full, for example `constraints.gradient_penalty.weight` or `critic/loss`.
 
     Returns:
         The short ones by the full ones: whole parts, as few as it takes.

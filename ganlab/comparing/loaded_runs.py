@@ -1,4 +1,4 @@
-"""Runs read for comparing: what each was, how it ended, what it reached. Data alone: nothing of a run is executed."""
+"""Reads runs for comparing: settings, status and metrics. Data only: nothing in a run is executed."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ from ganlab.runs.health import complaints_of, warnings_of
 from ganlab.runs.naming import SEED, Scalar
 from ganlab.support.terminal import line
 
-# What run.json has the last values of, and what their tags begin with in metrics.jsonl.
+# The tables of last values in run.json, and the prefixes of their tags in metrics.jsonl.
 _MEASURED = {"metrics": "", "evaluation": "evaluation/", "diagnostics": "diagnostics/"}
 
-# How far the clocks of machines may be apart.
+# The largest difference that is expected between the clocks of machines.
 _CLOCKS_DIFFER = timedelta(days=1)
 
-# Seconds, some thousand years: more is no time that a run took.
+# Seconds, some thousand years: no run took longer.
 _ETERNITY = 1e11
 
-# How a run can have come to its end.
+# The statuses of runs that came to their end.
 ENDED = ("completed", "diverged")
 
 
 @dataclass(frozen=True)
 class RunSummary:
-    """One run, as far as comparing needs it.
+    """One run, with the fields that comparing needs.
 
     Attributes:
         path: The run's directory.
-        name: The last two parts of the path, which name a run among others.
+        name: The last two parts of the path, which identify a run among others.
         settings: Every setting by its full name, defaults included, the seed too.
-        seed: The experiment's seed; None where run.json does not tell.
+        seed: The experiment's seed; None if run.json lacks it.
         status: As in run.json: `running`, `completed`, `interrupted`, `failed` or `diverged`.
         step: Generator updates done.
-        steps: Generator updates that were asked for.
-        wall_seconds: How long it trained, resumed parts included; None where run.json does not tell.
+        steps: Generator updates that were requested.
+        wall_seconds: How long it trained, resumed parts included; None if run.json lacks it.
         last: The last value of each metric by its tag, as in metrics.jsonl. May hold values that are not finite.
         best: The best finite value of each compared metric that has a direction, over all logged rows.
-        started: When it began, as run.json has it: UTC, ISO 8601; empty where it does not tell.
-        health: What was wrong at its last look, each `<name>: <sentence>`; None where nobody has looked.
-        warnings: What it has warned of.
-        changes: What was changed midway, by `--resume --allow-changes`.
+        started: When it began, as in run.json: UTC, ISO 8601; empty if run.json lacks it.
+        health: Complaints of its last health check, each `<name>: <sentence>`; None if there was no check.
+        warnings: Its warnings.
+        changes: Changes midway, by `--resume --allow-changes`.
         best_steps: The steps of the best values that metrics.jsonl has.
     """
 
@@ -72,7 +72,7 @@ class RunSummary:
 
     @property
     def steps_per_second(self) -> float | None:
-        """Generator updates a second of training; None where nothing is known."""
+        """Generator updates per second of training; None if unknown."""
         return self.step / self.wall_seconds if self.wall_seconds and self.step else None
 
 
@@ -80,13 +80,13 @@ def read_runs(paths: Sequence[str | Path]) -> tuple[list[RunSummary], list[str]]
     """Reads runs.
 
     Args:
-        paths: Run directories, folders of them, or patterns such as `runs/*/baseline-*`.
+        paths: Run directories, folders of them, or patterns, for example `runs/*/baseline-*`.
 
     Returns:
         The runs, each once, and a sentence for each that cannot be read.
 
     Raises:
-        RunError: A path is not there, or none leads to a run that can be read.
+        RunError: A path does not exist, or none leads to a run that can be read.
     """
     runs, problems = [], []
     for path in _found(paths):
@@ -95,23 +95,23 @@ def read_runs(paths: Sequence[str | Path]) -> tuple[list[RunSummary], list[str]]
         except GanlabError as error:
             problems.append(f"Left out: {' '.join(str(error).split())}")
     if not runs:
-        told = "".join(f"\n{problem}" for problem in problems)
+        reasons = "".join(f"\n{problem}" for problem in problems)
         where = ", ".join(map(str, paths)) or "nothing"
         raise RunError(
-            f"There is no run to compare in {where}. Give runs, or folders that 'ganlab run' or 'ganlab sweep' wrote "
-            f"to.{told}"
+            f"No run to compare in {where}. Give runs, or folders that 'ganlab run' or 'ganlab sweep' wrote to."
+            f"{reasons}"
         )
     return runs, problems
 
 
 def read_run(path: Path) -> RunSummary:
-    """Reads what run.json has of a run.
+    """Reads a run from its run.json.
 
     Args:
-        path: Its directory.
+        path: The run's directory.
 
     Raises:
-        GanlabError: It cannot be read, or does not say what its settings are.
+        GanlabError: It cannot be read, or its settings are unknown.
     """
     run = RunDirectory(path)
     info = run.info
@@ -141,14 +141,14 @@ def read_run(path: Path) -> RunSummary:
 
 
 def with_rows(run: RunSummary, directions: dict[str, str | None]) -> RunSummary:
-    """Adds what metrics.jsonl has: best values, and last ones that run.json does not have.
+    """Adds values from metrics.jsonl: best values, and last ones that run.json lacks.
 
-    The file is read only where one of these is wanted. run.json is some seconds behind a run in progress, and for ever
-    behind one that was killed, so there the file has the last values too.
+    The file is read only if one of these is needed. run.json is some seconds behind a run in progress, and permanently
+    behind one that was killed, so for these runs the last values come from the file too.
 
     Args:
-        run: As read.
-        directions: Of the metrics compared, `max`, `min` or None by tag.
+        run: The run, as read from run.json.
+        directions: The directions of the metrics compared, `max`, `min` or None, by tag.
 
     Raises:
         RunError: The file cannot be read.
@@ -163,7 +163,7 @@ def with_rows(run: RunSummary, directions: dict[str, str | None]) -> RunSummary:
         step = max(step, int(rows.steps[-1])) if running else step
     best, steps = {}, {}
     for tag, way in directions.items():
-        # Figures of `ganlab evaluate --save` are in run.json alone.
+        # Figures of `ganlab evaluate --save` are only in run.json.
         values = [*(series[tag].values.tolist() if tag in series else ()), *([last[tag]] if tag in last else ())]
         finite = [value for value in values if math.isfinite(value)]
         if way and finite:
@@ -174,17 +174,17 @@ def with_rows(run: RunSummary, directions: dict[str, str | None]) -> RunSummary:
 
 
 def without_reruns(runs: Iterable[RunSummary]) -> tuple[list[RunSummary], list[str]]:
-    """Keeps one run of each settings and seed: the newest that came to its end, else the newest.
+    """Keeps one run for each combination of settings and seed: the newest that came to its end, else the newest.
 
-    One that was changed midway is not what its settings say, and stays only where all are such.
+    A run that was changed midway does not match its settings, and is kept only if all of them were changed.
 
     A rerun is the same draw again, not another one: counted twice it would make intervals too narrow.
 
     Args:
-        runs: As read.
+        runs: The runs as read.
 
     Returns:
-        Those kept, in order, and a sentence on the others if there are any.
+        The runs that are kept, in order, and a sentence on the others if there are any.
     """
     groups: dict[Any, list[RunSummary]] = {}
     for run in runs:
@@ -198,7 +198,7 @@ def without_reruns(runs: Iterable[RunSummary]) -> tuple[list[RunSummary], list[s
     runs_are = "runs have" if dropped > 1 else "run has"
     return kept, [
         f"{dropped} {runs_are} the settings and the seed of another and {'are' if dropped > 1 else 'is'} left out: a "
-        "rerun is no further seed. Of each, the newest that came to its end is kept."
+        "rerun is not another seed. Of each, the newest that came to its end is kept."
     ]
 
 
@@ -216,7 +216,7 @@ def _expanded(path: str | Path) -> list[Path]:
         return [Path(path)]
     matching = sorted(glob.glob(str(path), recursive=True))
     if not matching:
-        RunDirectory(path)  # which says what is there instead
+        RunDirectory(path)  # its error describes what is there instead
     return [Path(match) for match in matching]
 
 
@@ -229,11 +229,10 @@ def _settings(run: RunDirectory, info: dict[str, Any]) -> dict[str, Scalar]:
             return dict(config.flatten(run.recipe()))
         except GanlabError as error:
             raise RunError(
-                f"{line(run.path / INFO)} has no settings, as those of older versions, and its file cannot be used: "
-                f"{error}"
+                f"{line(run.path / INFO)}, from an older version, has no settings, and its file cannot be used: {error}"
             ) from None
     if not isinstance(settings, dict) or not all(isinstance(value, Scalar) for value in settings.values()):
-        raise RunError(f"The settings in {line(run.path / INFO)} are no table of numbers and texts.")
+        raise RunError(f"The settings in {line(run.path / INFO)} are not a table of numbers and texts.")
     return settings
 
 
@@ -250,7 +249,7 @@ def _whole(value: Any, default: int | None = None) -> int | None:
 
 
 def _time(value: Any) -> str:
-    """A time in UTC, as texts in their order are; empty where it is none, or to come: a rerun is not newer for that."""
+    """A time in UTC, as a text that sorts by time; empty if invalid or in the future, which must not count as newer."""
     try:
         time = datetime.fromisoformat(value).astimezone(UTC)
     except (TypeError, ValueError, OverflowError):

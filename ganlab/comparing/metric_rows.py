@@ -1,4 +1,4 @@
-"""A few metrics out of metrics.jsonl, quickly: what is not asked for is skipped, not parsed."""
+"""Reads a few metrics from metrics.jsonl quickly: the others are skipped, not parsed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ganlab.support.paths import open_inside
 from ganlab.support.terminal import line
 from ganlab.telemetry.jsonl import read_metrics
 
-# Bytes of a file that is held in memory, and of a first line that may be ganlab's. What is larger is read by lines.
+# The largest file that is held in memory and the longest first line, in bytes. Larger files are read by lines.
 _MOST, _LONGEST = 1 << 30, 1 << 26
 _NEWLINE = ord("\n")
 _TAG = re.compile(rb'"((?:[^"\\]|\\.)*)": ?\{"reduced"')
@@ -30,8 +30,8 @@ class Series:
     Attributes:
         steps: `(rows,)` int64, generator updates done at the rows that have the metric.
         values: `(rows,)` float64, the reduced values.
-        spreads: `(rows,)` float64, the largest less the smallest value of a replica; NaN in rows that have not two
-            replicas at least.
+        spreads: `(rows,)` float64, the largest less the smallest value of a replica; NaN in rows with fewer than two
+            replicas.
     """
 
     steps: np.ndarray
@@ -40,17 +40,17 @@ class Series:
 
 
 def read_series(path: Path, tags: Sequence[str]) -> dict[str, Series]:
-    """Reads metrics of a run, five to ten times as fast as parsing where ganlab wrote the file.
+    """Reads metrics of a run, five to ten times as fast as parsing if ganlab wrote the file.
 
     Args:
-        path: Its metrics.jsonl; where there is none, there are no rows.
-        tags: Which metrics.
+        path: Its metrics.jsonl; without one, there are no rows.
+        tags: The metrics to read.
 
     Returns:
-        The series by tag, of those that the file has. A last line that is not finished is left out.
+        The series by tag, for the tags that the file has. An unfinished last line is left out.
 
     Raises:
-        RunError: The file cannot be read or has a line that is no metrics line.
+        RunError: The file cannot be read or has an invalid line.
     """
     try:
         data = _whole(path)
@@ -65,7 +65,7 @@ def read_series(path: Path, tags: Sequence[str]) -> dict[str, Series]:
     try:
         steps = _steps(data, ends)
         found = {} if steps is None else {tag: _scan(data, ends, steps, tag) for tag in tags}
-    except (ValueError, OverflowError):  # laid out otherwise, or something that is no number: parsing tells where
+    except (ValueError, OverflowError):  # another layout, or not a number: parsing reports where
         steps = None
     if steps is None:
         return _parse(path, tags)
@@ -73,7 +73,7 @@ def read_series(path: Path, tags: Sequence[str]) -> dict[str, Series]:
 
 
 def logged_tags(path: Path) -> set[str]:
-    """The tags that a metrics.jsonl has; none where there is no such file."""
+    """The tags in a metrics.jsonl; none if the file is missing."""
     try:
         data = _whole(path)
         if data is None:
@@ -85,7 +85,7 @@ def logged_tags(path: Path) -> set[str]:
 
 
 def _whole(path: Path) -> bytes | None:
-    """All of a metrics.jsonl; None where it begins as none of ganlab's does or is too large, and must be parsed."""
+    """The bytes of a metrics.jsonl; None if ganlab did not write it or it is too large, so that it must be parsed."""
     with open_inside(path.parent, path.name) as file:
         if not _is_ours(file.readline(_LONGEST).removesuffix(b"\n")) or os.fstat(file.fileno()).st_size > _MOST:
             return None
@@ -96,12 +96,12 @@ def _whole(path: Path) -> bytes | None:
 def _text(tag: bytes) -> str | None:
     try:
         return str(json.loads(b'"' + tag + b'"'))
-    except ValueError:  # part of a line that is none
+    except ValueError:  # part of an invalid line
         return None
 
 
 def _steps(data: bytes, ends: np.ndarray) -> np.ndarray | None:
-    """The step of every line; None where the file is not laid out as ganlab does it, and must be parsed."""
+    """The step of every line; None if the layout is not ganlab's, so that the file must be parsed."""
     if not _is_ours(data[: ends[0]] if len(ends) else b""):
         return None
     steps, start = [], 0
@@ -126,7 +126,7 @@ def _is_ours(row: bytes) -> bool:
 
 def _scan(data: bytes, ends: np.ndarray, steps: np.ndarray, tag: str) -> Series:
     name = re.escape(json.dumps(tag).encode())
-    # The pattern begins with plain text, which is searched for many times faster than parsing goes. A backslash before
+    # The pattern begins with plain text, and searching for that is many times faster than parsing. A backslash before
     # it would mean that it is the end of a longer name with a quotation mark in it.
     pattern = re.compile(name + rb': \{"reduced": ([^,}]+)(?:, "replicas": \[([^\]]*)\])?\}')
     hits = list(pattern.finditer(data))

@@ -1,4 +1,4 @@
-"""Which metrics are compared, and which of their values are better."""
+"""Selects the metrics to compare, and which of their values are better."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ganlab.runs.directory import METRICS
 
 Direction = Literal["max", "min"]
 
-# Figures of evaluators by the last part of their tag. What is not here has no better or worse that ganlab knows of: a
+# Figures of evaluators by the last part of their tag. Of other metrics ganlab does not know the better direction: a
 # loss, or critic/wasserstein, which depends on the critic that estimates it as much as on the generator.
 _BETTER: dict[str, Direction] = {
     "distance": "min",
@@ -31,12 +31,12 @@ _BETTER: dict[str, Direction] = {
 _EVALUATION = "evaluation/"
 _ESTIMATE = "critic/wasserstein"
 
-# What real examples score, beside what the generator does: `real_against_real`.
+# The prefix of scores of real examples, beside those of the generator: `real_against_real`.
 _COMPANION = "real_"
 
 _COLUMNS = 6
 
-# Settings of evaluators, and of what they see examples through; with a scope before the kind, too.
+# Settings of evaluators and of their features; also with a scope before the kind.
 _MEASURING = re.compile(r"(^|/)(evaluators|features)[./]")
 
 
@@ -46,7 +46,7 @@ class Metric:
 
     Attributes:
         tag: Its name, as in metrics.jsonl.
-        direction: Which values are better; None where that is not known: then it has no best and no improvement.
+        direction: Which values are better; None if that is unknown: then it has no best and no improvement.
     """
 
     tag: str
@@ -57,10 +57,10 @@ def default_metrics(runs: Iterable[RunSummary]) -> tuple[tuple[Metric, ...], tup
     """The evaluators' figures and the critic's estimate, six at most.
 
     Args:
-        runs: What is compared.
+        runs: The runs to compare.
 
     Returns:
-        The metrics, and the tags of figures that six have no room for.
+        The metrics, and the tags of figures beyond six.
     """
     tags = dict.fromkeys(tag for run in runs for tag in run.last)
     figures = [tag for tag in tags if tag.startswith(_EVALUATION) and not _last_part(tag).startswith(_COMPANION)]
@@ -71,14 +71,14 @@ def default_metrics(runs: Iterable[RunSummary]) -> tuple[tuple[Metric, ...], tup
 
 
 def named_metrics(asked: Sequence[str], runs: Sequence[RunSummary]) -> tuple[Metric, ...]:
-    """The metrics that were asked for.
+    """The metrics that were requested.
 
     Args:
-        asked: Tags or endings of them, each perhaps with `:max` or `:min` behind it.
-        runs: What is compared.
+        asked: Tags or endings of them, each optionally followed by `:max` or `:min`.
+        runs: The runs to compare.
 
     Raises:
-        ConfigError: No run has such a metric, or an ending means several.
+        ConfigError: No run has such a metric, or an ending matches several.
     """
     found: dict[str, Metric] = {}
     for text in asked:
@@ -90,7 +90,7 @@ def named_metrics(asked: Sequence[str], runs: Sequence[RunSummary]) -> tuple[Met
 
 
 def direction(tag: str) -> Direction | None:
-    """Which values of a metric are better, as far as its name tells: of evaluators' figures alone."""
+    """Which values of a metric are better, judged by its name; known only for evaluators' figures."""
     return _BETTER.get(_last_part(tag)) if tag.startswith(_EVALUATION) else None
 
 
@@ -98,26 +98,26 @@ def _find(name: str, runs: Sequence[RunSummary]) -> str:
     try:
         return resolve(name, {tag for run in runs for tag in run.last}, "metric")
     except ConfigError:
-        # Some, such as bounds, are in metrics.jsonl alone, which takes longer to read.
+        # Some, for example bounds, are only in metrics.jsonl, which takes longer to read.
         return resolve(name, {tag for run in runs for tag in (*run.last, *logged_tags(run.path / METRICS))}, "metric")
 
 
 def left_out(tags: Sequence[str]) -> str:
-    """A sentence on figures that the table has no room for."""
+    """The note on figures that the table has no room for."""
     plural = "figures are" if len(tags) > 1 else "figure is"
     return f"{len(tags)} more {plural} not shown: {listed(tags, 8)}. Choose with --metric."
 
 
 def measured_apart(settings: Iterable[str]) -> Iterator[str]:
-    """A sentence where configurations differ in how they are measured: figures of theirs are of different kinds.
+    """The note if configurations differ in how they are measured, so that figures are not comparable.
 
     Args:
-        settings: Those in which the configurations differ.
+        settings: The settings in which the configurations differ.
     """
     apart = [name for name in settings if _MEASURING.search(name)]
     if apart:
         yield (
-            f"Configurations differ in {listed(apart)}, by which evaluators measure: their figures are not comparable "
+            f"Configurations differ in {listed(apart)}, which evaluators measure by: their figures are not comparable "
             "between such rows. Measure all alike with ganlab evaluate RUN --save."
         )
 

@@ -1,4 +1,4 @@
-"""Where compared runs come from: versions, commit and devices, once for all runs that share them."""
+"""The provenance of compared runs: versions, commit and devices, once for all runs that share them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ganlab.runs import RunDirectory
 
 @dataclass(frozen=True)
 class Origin:
-    """What some runs share.
+    """The provenance that some runs share.
 
     Attributes:
-        fields: Texts by what they say.
+        fields: Texts by the names of fields.
         runs: The runs' names.
     """
 
@@ -28,7 +28,7 @@ def origins(runs: Iterable[RunSummary]) -> list[Origin]:
     """The origins of runs, those of most runs first.
 
     Args:
-        runs: The runs. Whose run.json is gone or says nothing of its origin has no fields.
+        runs: The runs. A run whose run.json is missing or has no provenance has no fields.
     """
     groups: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for run in runs:

@@ -1,7 +1,7 @@
-"""Whether a difference between two groups of runs may be chance, and how many runs would tell.
+"""Tests whether a difference between two groups of runs may be chance, and how many runs would settle it.
 
-The test is that of Mann and Whitney, exact: over all ways to deal the runs to two groups of these sizes, ties counted
-as they are. It assumes nothing of how values are distributed, and says in advance what few runs can show at most: of
+The test is that of Mann and Whitney, exact: over all ways to assign the runs to two groups of these sizes, with ties
+as they are. It assumes nothing about how values are distributed, and shows in advance how much few runs can prove: for
 two against two, complete separation happens by chance once in three times.
 """
 
@@ -13,13 +13,13 @@ from statistics import NormalDist
 
 import numpy as np
 
-# A difference is called real where chance alone gives one as large at most this often.
+# A difference is called real if chance alone gives one as large at most this often.
 LEVEL = 0.05
 
 # How often a true difference of the size seen would be found with the number of runs that is advised.
 POWER = 0.8
 
-# With more runs in all than these the normal approximation is as good, and counting takes seconds.
+# With more runs than this in total the normal approximation is as good, and counting takes seconds.
 _COUNTED = 100
 
 # More seeds than anybody will train.
@@ -34,7 +34,7 @@ def exact_p(mine: Sequence[float], theirs: Sequence[float]) -> float:
         theirs: Values of the other group, at least one.
 
     Returns:
-        Twice the smaller tail, 1 at most: exact up to 100 values in all, above that by the normal approximation with
+        Twice the smaller tail, 1 at most: exact up to 100 values in total, above that by the normal approximation with
         corrections for ties and continuity.
     """
     few, many = sorted((list(mine), list(theirs)), key=len)
@@ -53,10 +53,10 @@ def smallest_p(m: int, n: int) -> float:
 
 
 def least_runs(comparisons: int = 1) -> int:
-    """How many runs on either side it takes for complete separation to be called real.
+    """The number of runs on either side that complete separation needs to be called real.
 
     Args:
-        comparisons: As how many differences are looked at; p-values are multiplied by them.
+        comparisons: The number of differences looked at, by which p-values are multiplied.
     """
     n = 1
     while comparisons * smallest_p(n, n) > LEVEL:
@@ -65,17 +65,17 @@ def least_runs(comparisons: int = 1) -> int:
 
 
 def runs_to_settle(probability: float, comparisons: int = 1) -> int | None:
-    """How many runs on either side would settle a difference of the size seen, four times in five.
+    """The number of runs on either side that would settle a difference of the size seen, four times in five.
 
     Noether 1987, "Sample size determination for some common nonparametric tests", for groups of one size:
-    `n = (z_a + z_b)^2 / (6 (p - 1/2)^2)`. Of complete separation it is `least_runs`, if it stays complete.
+    `n = (z_a + z_b)^2 / (6 (p - 1/2)^2)`. For complete separation it is `least_runs`, if it stays complete.
 
     Args:
-        probability: That a run of one group is better than one of the other, as seen.
-        comparisons: As how many differences are looked at.
+        probability: The observed probability that a run of one group is better than one of the other.
+        comparisons: The number of differences looked at.
 
     Returns:
-        The number, `MOST_SEEDS` at most; None where no difference is seen.
+        The number, `MOST_SEEDS` at most; None if no difference is seen.
     """
     apart, least = abs(probability - 0.5), least_runs(comparisons)
     if apart == 0.0:
@@ -95,7 +95,7 @@ def _doubled_ranks(values: np.ndarray) -> np.ndarray:
 
 
 def _ways(doubled: np.ndarray, count: int) -> np.ndarray:
-    """In how many ways `count` of the ranks have each sum, float64 by that sum: as the product of polynomials."""
+    """The number of ways in which `count` of the ranks have each sum, float64 by that sum: a product of polynomials."""
     highest = int(np.sort(doubled)[len(doubled) - count :].sum())
     ways = np.zeros((count + 1, highest + 1))
     ways[0, 0] = 1.0

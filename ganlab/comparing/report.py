@@ -1,4 +1,4 @@
-"""A comparison as one HTML file: it asks nothing of any server, runs no script, and can be read offline and printed."""
+"""Writes a comparison as one HTML file, without requests to servers or scripts, to be read offline or printed."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from ganlab.comparing.provenances import origins
 from ganlab.comparing.verdicts import RULE
 
 _NO_DIRECTION = (
-    "Of none of these metrics it is known which values are better. Say so to see which configuration is better and "
-    "how surely: --metric 'TAG:min' or --metric 'TAG:max'."
+    "The better direction of these metrics is unknown. Give it to see which configuration is better and how surely: "
+    "--metric 'TAG:min' or --metric 'TAG:max'."
 )
 
 
 def report(comparison: Comparison) -> str:
-    """A comparison's report, the text of an HTML file.
+    """The report on a comparison, as the text of an HTML file.
 
-    All that comes from runs is text or a picture in it: a policy of the page itself forbids scripts, and everything
-    that is not in the file.
+    Everything that comes from runs is text or a picture in it: a policy of the page itself forbids scripts, and
+    everything that is not in the file.
 
     Args:
-        comparison: What is reported.
+        comparison: The comparison to report.
 
     Raises:
         RunError: A run's metrics cannot be read.
@@ -56,13 +56,13 @@ def report(comparison: Comparison) -> str:
 
 
 def _policy(style: str) -> str:
-    """Pictures that are in the file and this one style sheet; nothing else."""
+    """The policy that allows pictures in the file and this one style sheet, and nothing else."""
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
 
 
 def _sections(comparison: Comparison) -> Iterator[tuple[str, str, ET.Element]]:
-    """Each section's name, its heading and itself, in order; those that would be empty are left out."""
+    """The name, heading and element of each section, in order; empty ones are left out."""
     yield _section("compared", "What is compared", *_compared(comparison), page=False)
     yield _section("results", "Results", report_tables.results(comparison), page=False)
     if len(comparison.configurations) > 1:
@@ -90,7 +90,7 @@ def _sections(comparison: Comparison) -> Iterator[tuple[str, str, ET.Element]]:
 
 
 def _section(name: str, heading: str, *inside: Child, page: bool = True) -> tuple[str, str, ET.Element]:
-    """A section; `page` says that it begins a new one when printed."""
+    """A section; with `page` it begins a new page when printed."""
     section = element("section", element("h2", heading), *inside, id=name, class_="page" if page else None)
     return name, heading, section
 
@@ -117,7 +117,7 @@ def _problems(comparison: Comparison) -> ET.Element:
 
 
 def _verdicts(comparison: Comparison) -> Iterator[ET.Element]:
-    """What may be concluded of each metric, and by which rule."""
+    """The verdicts on each metric, and the rule behind them."""
     if not comparison.verdicts:
         return
     items = [element("li", element("strong", breakable(tag)), ": ", text) for tag, text in comparison.verdicts.items()]
@@ -130,7 +130,7 @@ def _no_problems(comparison: Comparison) -> str:
     runs = [run for row in comparison.configurations for run in row.runs]
     unseen = sum(run.health is None for run in runs)
     if unseen:
-        return f"None found: every run was read, and has finished. Of {unseen} the health is not known."
+        return f"None found: every run was read, and has finished. The health of {unseen} is unknown."
     return "None found: every run was read, has finished, and was healthy and without a warning."
 
 

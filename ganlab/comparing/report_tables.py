@@ -73,7 +73,7 @@ def named(number: int, label: str) -> ET.Element:
 
 
 def _head(number: int, row: Configuration) -> ET.Element:
-    """A configuration's label, marked where runs of it were changed midway."""
+    """A configuration's label, marked if runs of it were changed midway."""
     head = named(number, row.label)
     if runs := changed(row):
         head.append(element("strong", f" {MARK}", title=f"changed midway: {', '.join(run.name for run in runs)}"))
@@ -81,7 +81,7 @@ def _head(number: int, row: Configuration) -> ET.Element:
 
 
 def configurations(comparison: Comparison) -> ET.Element:
-    """Which settings each configuration has, of those that differ, and which runs."""
+    """The settings of each configuration, among those that differ, and its runs."""
     columns = [Column(title) for title in ("Configuration", "Settings that differ", "Seeds", "Status")]
     rows: list[tuple[Child, list[list[Child]]]] = []
     for number, row in enumerate(comparison.configurations):
@@ -97,7 +97,7 @@ def configurations(comparison: Comparison) -> ET.Element:
         rows.append((_head(number, row), [[element("ul", *parts, class_="settings")], [seeds], [_statuses(row)]]))
     about = "A configuration is what its runs share: all settings but the seed."
     if any(map(changed, comparison.configurations)):
-        about += f" {MARK} Runs of it were changed midway: from then on they have these settings, before it others."
+        about += f" {MARK} Runs of it were changed midway: before that they had other settings."
     return table(about, columns, rows)
 
 
@@ -108,7 +108,7 @@ def settings(common: dict[str, Scalar]) -> ET.Element:
 
 
 def results(comparison: Comparison) -> ET.Element:
-    """A row a configuration: of each metric the mean of the last values with its interval, and the best ones."""
+    """One row per configuration: for each metric the mean of the last values with its interval, and the best ones."""
     columns = [Column("Configuration"), Column("Runs"), Column("Health"), Column("Warnings")]
     columns += [Column(metric.tag, _remark(comparison, metric)) for metric in comparison.metrics]
     columns += [Column("Time", "mean"), Column("Steps/s", "mean")]
@@ -142,7 +142,7 @@ def results(comparison: Comparison) -> ET.Element:
 
 
 def improvements(comparison: Comparison) -> ET.Element | None:
-    """How probably a run of each configuration is better than one of the reference; None where nothing is known."""
+    """The probability that a run of each configuration beats one of the reference; None if nothing is known."""
     known = [metric for metric in comparison.metrics if any(tag == metric.tag for _, tag in comparison.improvement)]
     if not known:
         return None
@@ -164,7 +164,7 @@ def improvements(comparison: Comparison) -> ET.Element | None:
 
 
 def runs(comparison: Comparison) -> ET.Element:
-    """Every run: its seed, how it ended, its health and warnings, how far it came."""
+    """Every run: its seed, how it ended, its health and warnings, and its last step."""
     columns = [
         Column(title) for title in ("Run", "Configuration", "Seed", "Status", "Health", "Warnings", "Step", "Time")
     ]
@@ -187,7 +187,7 @@ def runs(comparison: Comparison) -> ET.Element:
 
 
 def _metric_cells(comparison: Comparison, metric: Metric) -> list[list[Child]]:
-    """A column of cells: they share the scale of their bars."""
+    """A column of cells, whose bars share a scale."""
     found = [comparison.estimates.get((row.label, metric.tag)) for row in comparison.configurations]
     there = [estimate for estimate in found if estimate]
     scale, _ = _scale(comparison, metric)
@@ -224,7 +224,7 @@ def _scale(comparison: Comparison, metric: Metric) -> tuple[Scale, bool]:
 
 
 def _remark(comparison: Comparison, metric: Metric) -> str | None:
-    """Which values are better, and how the bars are to be read where that is not at their length."""
+    """The better direction, and a note on reading the bars if their scale is not linear."""
     said = [_direction(metric)]
     scale, cut = _scale(comparison, metric)
     if scale.logarithmic:
@@ -235,7 +235,7 @@ def _remark(comparison: Comparison, metric: Metric) -> str | None:
 
 
 def _details(estimate: Estimate, row: Configuration, which: str, tag: str) -> list[Child]:
-    """An estimate's interval, and its number of runs where that is not all of them."""
+    """An estimate's interval, and its number of runs if that is not all of them."""
     found = _bounds(estimate.low, estimate.high, row, f"{which}.", tag)
     if estimate.n != len(row.runs):
         found += [" n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}", _figure(estimate.n, row, f"{which}.n", tag)]
@@ -243,7 +243,7 @@ def _details(estimate: Estimate, row: Configuration, which: str, tag: str) -> li
 
 
 def _middle(estimate: Estimate, row: Configuration, tag: str) -> ET.Element | None:
-    """The interquartile mean with its interval; None where there are too few runs for one."""
+    """The interquartile mean with its interval; None if there are too few runs for one."""
     if estimate.iqm is None:
         return None
     bounds = _bounds(estimate.iqm_low, estimate.iqm_high, row, "last.iqm_", tag)

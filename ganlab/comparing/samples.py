@@ -1,4 +1,4 @@
-"""Pictures of samples for a page of one file: the newest of each run, small enough to be in it."""
+"""Pictures of samples for a page of one file: the newest of each run, small enough to be embedded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ganlab.support.paths import is_name, read_inside
 
 # Bytes of one picture at most, and of all pictures of a page together, before they are written as text, a third more.
 _MOST, _TOTAL = 225_000, 1_800_000
-# A run's directory is data, perhaps a stranger's: what is larger is no grid of samples.
+# A run's directory is data, perhaps from a stranger: a larger file is not a grid of samples.
 _READABLE = 50_000_000
 _PNG = b"\x89PNG\r\n\x1a\n"
 _QUALITY = 82
@@ -26,7 +26,7 @@ def newest(run: Path) -> Path | None:
 
 
 def step_of(picture: Path) -> int | None:
-    """The step that a picture's name says."""
+    """The step in a picture's name."""
     digits = picture.stem.removeprefix("step-")
     return int(digits) if digits.isascii() and digits.isdigit() else None
 
@@ -40,7 +40,7 @@ def embedded(picture: Path, *, of: int = 1) -> str | None:
             made smaller.
 
     Returns:
-        The address, or None where the file is no picture that can be read.
+        The address, or None if the file is not a readable picture.
     """
     room = min(_MOST, _TOTAL // of)
     try:
@@ -56,8 +56,8 @@ def embedded(picture: Path, *, of: int = 1) -> str | None:
 
 
 def _smaller(data: bytes, room: int) -> bytes | None:
-    """The picture as a JPEG, halved until it has at most so many bytes or is as small as can be looked at."""
-    from PIL import Image  # Matplotlib brings it
+    """The picture as a JPEG, halved until it has at most so many bytes or could not be recognized if smaller."""
+    from PIL import Image  # a dependency of Matplotlib
 
     try:
         with warnings.catch_warnings():

@@ -1,6 +1,6 @@
-"""What a few runs say of a configuration: means with intervals, and how often one configuration is better.
+"""Statistics of a few runs: means with intervals, and how often one configuration is better than another.
 
-Intervals cover 95%. Which kind is taken when was decided by how often each really covers; docs/comparing.md has the
+Intervals cover 95%. The kind of interval was chosen by how often each really covers; docs/comparing.md has the
 figures, `tools/interval_coverage.py` measures them.
 """
 
@@ -16,10 +16,10 @@ import numpy as np
 
 from ganlab.comparing.ranking import LEVEL, exact_p, runs_to_settle, smallest_p
 
-# From this many runs on a mean's interval is the bootstrap's. With fewer it is too narrow, and Student's is taken.
+# From this many runs on, a mean's interval is the bootstrap's. With fewer that is too narrow, and Student's is used.
 BOOTSTRAP_FROM = 20
 
-# From this many runs on there is an interquartile mean: a quarter of them is two runs at least.
+# From this many runs on there is an interquartile mean: a quarter of them is at least two runs.
 IQM_FROM = 8
 
 RESAMPLES = 10_000
@@ -41,14 +41,14 @@ class Estimate:
     """A mean over runs with its 95% interval.
 
     Attributes:
-        mean: Over the runs with a finite value.
+        mean: The mean over the runs with a finite value.
         low: The interval's lower end; None for one run.
         high: The interval's upper end; None for one run.
-        n: How many runs it is of.
+        n: The number of runs.
         iqm: Their interquartile mean; None for fewer than `IQM_FROM`.
         iqm_low: The lower end of its own interval, the bootstrap's.
         iqm_high: The upper end.
-        method: How the mean's interval was made; None where there is none.
+        method: The method of the mean's interval; None if there is none.
     """
 
     mean: float
@@ -63,7 +63,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Improvement:
-    """How probable it is that a run of one configuration is better than a run of another.
+    """The probability that a run of one configuration is better than a run of another.
 
     Attributes:
         probability: P(better) + P(equal) / 2 over all pairs of runs.
@@ -71,11 +71,11 @@ class Improvement:
         high: The interval's upper end.
         against: The other configuration's label.
         p: How often chance alone gives a difference as large, by the exact test of Mann and Whitney.
-        comparisons: Of how many differences this is one: p times their number is what counts.
+        comparisons: The number of differences looked at, by which p is multiplied.
         smallest: The smallest p that so few runs can have.
-        verdict: `better` or `worse` where p times the comparisons is 0.05 at most, else `open`.
-        seeds: How many runs on either side would settle a difference of this size; None where it is settled, or where
-            none is seen.
+        verdict: `better` or `worse` if p times the comparisons is 0.05 at most, else `open`.
+        seeds: The number of runs on either side that would settle a difference of this size; None if it is settled, or
+            if none is seen.
     """
 
     probability: float
@@ -93,16 +93,16 @@ def estimate(values: Sequence[float]) -> Estimate | None:
     """The mean of some runs.
 
     Args:
-        values: One a run; those that are not finite do not count.
+        values: One per run; those that are not finite do not count.
 
     Returns:
-        The estimate; None where no value is finite.
+        The estimate; None if no value is finite.
     """
     finite = np.array([value for value in values if math.isfinite(value)], np.float64)
     n = len(finite)
     with np.errstate(over="ignore"):
         mean = float(finite.mean()) if n else math.nan
-    if not math.isfinite(mean):  # none, or numbers whose sum is beyond float64
+    if not math.isfinite(mean):  # no values, or a sum beyond float64
         return None
     if n == 1:
         return Estimate(mean, None, None, 1, None)
@@ -145,7 +145,7 @@ def bootstrap_intervals(values: np.ndarray) -> tuple[tuple[float, float], tuple[
         values: `(n,)`.
     """
     n, cut = len(values), len(values) // 4
-    # Of sorted values and sorted numbers, every resample comes out sorted, and only the numbers had to be.
+    # Sorted values indexed by sorted numbers give sorted resamples, so only the numbers have to be sorted.
     resampled = np.sort(values)[_resamples(n)]
     means, middles = resampled.mean(axis=1), resampled[:, cut : n - cut].mean(axis=1)
     return _percentiles(means), _percentiles(middles)
@@ -154,20 +154,20 @@ def bootstrap_intervals(values: np.ndarray) -> tuple[tuple[float, float], tuple[
 def improvement(
     mine: Sequence[float], theirs: Sequence[float], direction: str, against: str, comparisons: int = 1
 ) -> Improvement | None:
-    """How probable it is that a run is better than one of another configuration.
+    """The probability that a run is better than one of another configuration.
 
-    Values that are not finite are worse than all that are, and equal among themselves.
+    Values that are not finite are worse than all finite ones, and equal among themselves.
 
     Args:
-        mine: One value a run.
-        theirs: The same of the other configuration.
+        mine: One value per run.
+        theirs: One value per run of the other configuration.
         direction: `max` or `min`: which values are better.
         against: The other configuration's label.
-        comparisons: Of how many differences this is one.
+        comparisons: The number of differences looked at.
 
     Returns:
-        The probability, the statistic of Mann and Whitney over the number of pairs, with Newcombe's interval; None
-        where a side has fewer than two runs, of which it could only be 0, 1/2 or 1.
+        The probability, which is the statistic of Mann and Whitney divided by the number of pairs, with Newcombe's
+        interval; None if a side has fewer than two runs, with which it could only be 0, 1/2 or 1.
     """
     if min(len(mine), len(theirs)) < 2:
         return None
@@ -191,7 +191,7 @@ def improvement(
 
 
 def newcombe_interval(probability: float, m: int, n: int) -> tuple[float, float]:
-    """An interval of P(X > Y) that holds for few values, also where all of one side are above all of the other.
+    """An interval of P(X > Y) that is valid for few values, even if all of one side are above all of the other.
 
     Newcombe 2006, "Confidence intervals for an effect size measure based on the Mann-Whitney statistic. Part 2",
     method 5: all p with `|probability - p| <= z sqrt(v(p))`, where `v(p) = p (1 - p) / (m n) *
@@ -220,7 +220,7 @@ def newcombe_interval(probability: float, m: int, n: int) -> tuple[float, float]
 
 
 def _seeds(probability: float, m: int, n: int, comparisons: int) -> int | None:
-    """What would settle the difference: more runs than there are, since those have not."""
+    """The number of runs that would settle the difference: more than there are, because those have not."""
     needed = runs_to_settle(probability, comparisons)
     return None if needed is None else max(needed, min(m, n) + 1)
 
@@ -233,7 +233,7 @@ def _rank(value: float, direction: str) -> float:
 
 @functools.lru_cache(maxsize=8)
 def _resamples(n: int) -> np.ndarray:
-    """`(RESAMPLES, n)` numbers of values, each row sorted: the same for whatever values, so that tables repeat."""
+    """`(RESAMPLES, n)` indices of values, each row sorted: the same for any values, so that tables are reproducible."""
     return np.sort(np.random.default_rng(_SEED).integers(n, size=(RESAMPLES, n)), axis=1)
 
 

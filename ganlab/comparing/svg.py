@@ -1,7 +1,7 @@
 """Charts as SVG elements: lines with bands, their keys, and the bar of an interval.
 
-Colours, fonts and dashes are a style sheet's: a drawing says which series an element belongs to, and is crisp at any
-width. Colours alone tell nothing: each series has a dash and a marker too.
+Colours, fonts and dashes are left to a style sheet: a drawing only marks which series an element belongs to, and is
+crisp at any width. Series never differ by colour alone: each has a dash and a marker too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from ganlab.comparing.axes import Scale, scale_of
 from ganlab.comparing.html import element
 
-# How many of each the style sheet has. Dash and marker make 20 series distinct without any colour.
+# The numbers of colours and dashes in the style sheet. Dash and marker make 20 series distinct without any colour.
 COLOURS, DASHES = 6, 4
 _MARKERS = (
     "M-3,0a3,3 0 1,0 6,0a3,3 0 1,0 -6,0",
@@ -25,7 +25,7 @@ _MARKERS = (
     "M0,3.6L3.4,-2.5H-3.4z",
 )
 
-# In units of the drawing. There is room for text of 12.5, which it is on phones; on wider screens it is smaller.
+# In units of the drawing. There is room for text of size 12.5, as on phones; on wider screens it is smaller.
 _WIDTH, _HEIGHT = 400, 250
 _TOP, _RIGHT, _BOTTOM = 26, 18, 42
 _CHARACTER = 7.0
@@ -37,10 +37,10 @@ class Line:
     """One series of a chart.
 
     Attributes:
-        number: Which series; decides colour, dash and marker.
+        number: The number of the series; decides colour, dash and marker.
         x: `(n,)`, rising.
-        y: `(n,)`; where it is not finite the line has a gap.
-        low: The lower edge of the band, `(n,)`; where an edge is not finite there is no band.
+        y: `(n,)`; the line has a gap where it is not finite.
+        low: The lower edge of the band, `(n,)`; the band has a gap where an edge is not finite.
         high: The upper edge, `(n,)`.
     """
 
@@ -52,7 +52,7 @@ class Line:
 
 
 def series_class(number: int) -> str:
-    """The classes of what belongs to a series: `c<number>`, its colour's and its dash's."""
+    """The classes of a series' elements: `c<number>`, and those of its colour and dash."""
     return f"c{number} k{number % COLOURS} d{number % DASHES}"
 
 
@@ -62,16 +62,16 @@ def chart(
     """Lines over a common axis.
 
     Args:
-        lines: What to draw; at least one.
-        name: Unique on the page, a word.
-        title: What the chart shows, for those who cannot see it.
-        description: What can be seen in it, likewise.
+        lines: The lines to draw; at least one.
+        name: A word that is unique on the page.
+        title: The subject of the chart, for screen readers.
+        description: A description of the curves, for screen readers.
         across: The horizontal axis' label, with its unit.
         up: The vertical axis' label, with its unit.
-        bands: Whether bands are drawn; without them there are many lines, and they are thinner.
+        bands: Whether to draw bands; without them there are many lines, and they are thinner.
 
     Returns:
-        The `svg`. The vertical axis is logarithmic, and says so, where positive values span decades.
+        The `svg`. The vertical axis is logarithmic, and labelled so, if positive values span decades.
     """
     edges = [edge for line in lines for edge in (line.low, line.high)] if bands else []
     vertical = scale_of(
@@ -115,7 +115,7 @@ def key(number: int) -> ET.Element:
 
 
 def interval(mean: float, low: float, high: float, scale: Scale) -> ET.Element:
-    """An interval as a bar with a dot, on a scale that the rows of a column share; where there is none, the dot.
+    """An interval as a bar with a dot, on a scale that the rows of a column share; only the dot if there is none.
 
     An end beyond the scale has an arrow.
     """
@@ -154,7 +154,7 @@ def _band(line: Line, horizontal: Scale, vertical: Scale) -> ET.Element:
 def _line(line: Line, horizontal: Scale, vertical: Scale, place: int, of: int) -> ET.Element:
     x, y = horizontal.place(line.x), vertical.place(np.where(np.isfinite(line.y), line.y, np.nan))
     path = "".join(_path(x[piece], y[piece]) for piece in _pieces(np.isfinite(y)))
-    # Markers of different lines stand at different steps, so that lines on top of each other are seen to be several.
+    # Markers of different lines stand at different steps, so that lines on top of each other can be distinguished.
     there = np.flatnonzero(np.isfinite(y))
     where = (np.arange(_MARKED) + (place + 0.5) / of) / _MARKED * len(there)
     marked = np.unique(there[where.astype(int)]) if len(there) else there

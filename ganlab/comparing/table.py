@@ -1,4 +1,4 @@
-"""A comparison on a screen: tables as wide as there is room for, and what there is to know in sentences below."""
+"""Prints a comparison: tables as wide as the screen, with verdicts and problems in sentences below."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ganlab.support.terminal import line
 # Between columns, as rich draws them.
 _GAP = 3
 
-# The part of the width that the settings may take; where they need more, one column tells them all.
+# The share of the width that the settings may take; if they need more, one column has them all.
 _SETTINGS = 0.45
 
 
@@ -45,7 +45,7 @@ def print_tables(comparison: Comparison, console: Console) -> None:
 
     Args:
         comparison: What to print.
-        console: Where; its width decides how many columns stand side by side.
+        console: The console to print to; its width decides how many columns stand side by side.
     """
     leading = _leading(comparison, console.width)
     for number, columns in enumerate(_side_by_side(leading, list(_columns(comparison)), console.width)):
@@ -62,7 +62,7 @@ def print_tables(comparison: Comparison, console: Console) -> None:
 
 
 def text_of(value: Scalar | None) -> str:
-    """A setting's value as tables and labels show it; a dash where there is none."""
+    """A setting's value as tables and labels show it; a dash if there is none."""
     if value is None:
         return "-"
     return f"{value:.6g}" if isinstance(value, float) else line(value)
@@ -85,7 +85,7 @@ def number(value: float) -> str:
 
 
 def _leading(comparison: Comparison, width: int) -> list[_Column]:
-    """The columns that tell configurations apart, which every table begins with."""
+    """The columns that identify configurations, with which every table begins."""
     rows, short = comparison.configurations, shortened(comparison.differing)
     columns = [
         _Column(
@@ -101,7 +101,7 @@ def _leading(comparison: Comparison, width: int) -> list[_Column]:
 
 
 def _marked(cell: str) -> str:
-    """A cell that says that runs were changed midway, at the end of its first line."""
+    """A cell with the mark for runs that were changed midway, at the end of its first line."""
     first, end, rest = cell.partition("\n")
     return f"{first} {MARK}{end}{rest}"
 
@@ -165,7 +165,7 @@ def _side_by_side(leading: Sequence[_Column], columns: Sequence[_Column], width:
 def _table(columns: Sequence[_Column]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False)
     for column in columns:
-        # Figures stay whole; of the others the words may go to the next line.
+        # Figures are not wrapped; other cells may wrap between words.
         table.add_column(Text(column.heading), justify="right" if column.right else "left", no_wrap=column.right)
     for cells in zip(*(column.cells for column in columns), strict=True):
         table.add_row(*map(Text, cells))
@@ -197,13 +197,13 @@ def _estimate(found: Estimate | None, runs: int, *, leads: bool = False) -> str:
 
 
 def _reading(comparison: Comparison) -> Iterator[str]:
-    """How the tables are to be read."""
+    """Notes on how to read the tables."""
     found = comparison.estimates.values()
     if any(one.n > 1 for one in found):
         middle = ", interquartile mean" if any(one.iqm is not None for one in found) else ""
-        yield f"Figures: mean over runs, [95% interval]{middle}. docs/comparing.md says how they are made."
+        yield f"Figures: mean over runs, [95% interval]{middle}. docs/comparing.md describes them."
     elif found:
-        yield "One run each: nothing tells how much of a difference is chance. Train more seeds: ganlab run --seed N."
+        yield "One run each: how much of a difference is chance is unknown. Train more seeds: ganlab run --seed N."
     if any(changed(one) for one in comparison.configurations):
         yield f"{MARK} has runs that were changed midway; a best value so marked is from before the change."
     if any(one.label.endswith(CUT) for one in comparison.configurations):
@@ -211,7 +211,7 @@ def _reading(comparison: Comparison) -> Iterator[str]:
 
 
 def _verdicts(comparison: Comparison) -> Iterator[str]:
-    """What may be concluded, a sentence or two a metric, and the rule for it."""
+    """The verdicts, a sentence or two per metric, and the rule behind them."""
     for tag, text in comparison.verdicts.items():
         yield f"{tag.removeprefix('evaluation/')}: {text}"
     if any(tag in comparison.verdicts for _, tag in comparison.improvement):

@@ -1,4 +1,4 @@
-"""What may be concluded from a comparison, in words: what is real, what may be chance, how many runs would tell."""
+"""The verdicts of a comparison, in words: what is real, what may be chance, how many runs would settle it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ganlab.comparing.ranking import LEVEL, MOST_SEEDS, POWER, least_runs
 from ganlab.comparing.statistics import Improvement
 
 RULE = (
-    f"The rule: a difference is called real where chance gives one as large at most once in {1 / LEVEL:.0f} times "
+    f"The rule: a difference is called real if chance gives one as large at most once in {1 / LEVEL:.0f} times "
     f"(p <= {LEVEL:g}), by the exact two-sided test of Mann and Whitney, with p multiplied by the number of "
     "differences looked at: all pairs of rows, or with --against all other rows. * marks the best mean where every "
     "other row is worse by this rule. Seeds to settle: those that find a difference of the size seen in about "
@@ -24,7 +24,7 @@ def verdicts(
     improvements: Mapping[tuple[str, str], Improvement],
     leading: Mapping[str, str],
 ) -> dict[str, str]:
-    """What may be concluded of each metric.
+    """The conclusions that runs permit on each metric.
 
     Args:
         found: The configurations.
@@ -33,7 +33,7 @@ def verdicts(
         leading: The configurations that are better than all others beyond chance, by tag.
 
     Returns:
-        A text of a few sentences by tag; none of a metric that fewer than two configurations have.
+        A text of a few sentences by tag; none for a metric that fewer than two configurations have.
     """
     if len(found) < 2:
         return {}
@@ -58,7 +58,7 @@ def _sentences(own: Mapping[str, Improvement], runs: Mapping[str, int], leader: 
     if not own:
         least = least_runs(len(runs) * (len(runs) - 1) // 2)
         yield (
-            "Nothing can be concluded: fewer than two runs on a side tell nothing of chance. Train at least "
+            "Nothing can be concluded: with fewer than two runs on a side, chance is unknown. Train at least "
             f"{least} seeds of each: with fewer even complete separation may be chance."
         )
         return
@@ -76,20 +76,20 @@ def _sentences(own: Mapping[str, Improvement], runs: Mapping[str, int], leader: 
         times = f", times {one.comparisons} differences looked at" if one.comparisons > 1 else ""
         differ = "differs" if len(hopeless) == 1 else "differ"
         yield (
-            f"Whether {listed(hopeless)} {differ} from {against} cannot be told from chance: with {runs[hopeless[0]]} "
-            f"and {runs[against]} runs even complete separation has p = {one.smallest:.2g}{times}. It takes "
-            f"{least_runs(one.comparisons)} seeds of each at least."
+            f"Whether {listed(hopeless)} {differ} from {against} may be chance: with {runs[hopeless[0]]} "
+            f"and {runs[against]} runs even complete separation has p = {one.smallest:.2g}{times}. At least "
+            f"{least_runs(one.comparisons)} seeds of each are needed."
         )
     chance = [label for label, one in unsettled.items() if one.seeds and label not in hopeless]
     if chance:
         yield f"May be chance: the difference of {listed(chance)} from {against}."
     wanted = {label: one.seeds for label, one in unsettled.items() if one.seeds}
     if wanted:
-        told = listed([f"{_number(seeds)} of {label}" for label, seeds in wanted.items()])
-        yield f"Seeds of each that would settle what is seen: {told}, and as many of {against}."
+        numbers = listed([f"{_number(seeds)} of {label}" for label, seeds in wanted.items()])
+        yield f"Seeds of each that would settle what is seen: {numbers}, and as many of {against}."
     single = [label for label in runs if label not in own and label != against]
     if single:
-        yield f"Nothing can be concluded of {listed(single)}: fewer than two runs tell nothing of chance."
+        yield f"Nothing can be concluded of {listed(single)}: with fewer than two runs, chance is unknown."
     alike = [label for label, one in unsettled.items() if one.seeds is None]
     if alike:
         yield f"No difference from {against} is seen: {listed(alike)}."

@@ -1,4 +1,4 @@
-"""What to say of runs that have not ended, ended badly, or lack a value: they are counted and named, never dropped."""
+"""Notes on runs that have not ended, ended badly, or lack a value: they are counted and listed, never dropped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ganlab.runs.health import UNNAMED, name_of
 
 
 def last_value(run: RunSummary, tag: str) -> float | None:
-    """A run's last value as it counts: NaN for every metric of a run that diverged, whose end is worth nothing."""
+    """A run's last value as it counts: NaN for every metric of a run that diverged, whose end means nothing."""
     return math.nan if run.status == "diverged" else run.last.get(tag)
 
 
@@ -28,34 +28,34 @@ def unfinished(one: Configuration) -> list[RunSummary]:
 
 
 def ill(one: Configuration) -> list[RunSummary]:
-    """Its runs of which something was wrong when they were last looked at."""
+    """Its runs that failed their last health check."""
     return [run for run in one.runs if run.health]
 
 
 def health_of(one: Configuration) -> str:
-    """`ok`, `2 ill`, or a dash where nobody has looked at any of its runs."""
+    """`ok`, `2 ill`, or a dash if none of its runs was checked."""
     if sick := ill(one):
         return f"{len(sick)} ill"
     return "ok" if any(run.health is not None for run in one.runs) else "-"
 
 
 def warnings_in(one: Configuration) -> int:
-    """How many warnings its runs have given, together."""
+    """The number of warnings of all its runs."""
     return sum(len(run.warnings) for run in one.runs)
 
 
 def changed(one: Configuration) -> list[RunSummary]:
-    """Its runs that were changed midway: they are not what the settings say from their first step on."""
+    """Its runs that were changed midway: the settings do not hold from their first step on."""
     return [run for run in one.runs if run.changes]
 
 
 def best_before(one: Configuration, tag: str) -> list[RunSummary]:
-    """Its runs whose best value of a metric is from before their last change: of other settings, data or code."""
+    """Its runs whose best value of a metric is from before their last change, with other settings, data or code."""
     return [run for run in changed(one) if run.best_steps.get(tag, run.step) <= run.changes[-1].step]
 
 
 def states(found: Sequence[Configuration], tags: Sequence[str]) -> Iterator[str]:
-    """What a reader has to know of configurations, in sentences.
+    """The caveats on configurations, in sentences.
 
     Args:
         found: The configurations.
@@ -64,12 +64,12 @@ def states(found: Sequence[Configuration], tags: Sequence[str]) -> Iterator[str]
     for one in found:
         who = f" of {one.label}" if len(found) > 1 else ""
         if short := unfinished(one):
-            told = listed([f"{run.name} {run.status} at step {run.step} of {run.steps}" for run in short])
-            yield f"{_count(short, one)}{who} unfinished: {told}. What they have so far counts."
+            names = listed([f"{run.name} {run.status} at step {run.step} of {run.steps}" for run in short])
+            yield f"{_count(short, one)}{who} unfinished: {names}. What they have so far counts."
         if bad := diverged(one):
-            told = listed([f"{run.name} at step {run.step}" for run in bad])
+            names = listed([f"{run.name} at step {run.step}" for run in bad])
             yield (
-                f"{_count(bad, one)}{who} diverged: {told}. Means are of the others; as to which is better, any other "
+                f"{_count(bad, one)}{who} diverged: {names}. Means are of the others; as to which is better, any other "
                 "run is better than one that diverged."
             )
         yield from _changes(one, who, tags)
@@ -81,25 +81,25 @@ def states(found: Sequence[Configuration], tags: Sequence[str]) -> Iterator[str]
 def _changes(one: Configuration, who: str, tags: Sequence[str]) -> Iterator[str]:
     if not (runs := changed(one)):
         return
-    told = listed([f"{run.name} {in_words(run.changes)}" for run in runs])
+    names = listed([f"{run.name} {in_words(run.changes)}" for run in runs])
     yield (
-        f"{_count(runs, one)}{who} changed midway: {told}. The settings shown are the last ones; up to there "
+        f"{_count(runs, one)}{who} changed midway: {names}. The settings shown are the last ones; up to there "
         f"{'they' if len(runs) > 1 else 'it'} had the others."
     )
     for tag in tags:
         if before := [run for run in best_before(one, tag) if tag in run.best]:
-            told = listed([f"{run.name} at step {run.best_steps[tag]}" for run in before if tag in run.best_steps])
-            yield f"{_count(before, one)}{who} with a best {tag} from before the change: {told}."
+            names = listed([f"{run.name} at step {run.best_steps[tag]}" for run in before if tag in run.best_steps])
+            yield f"{_count(before, one)}{who} with a best {tag} from before the change: {names}."
 
 
 def _health(one: Configuration, who: str) -> Iterator[str]:
-    """What is wrong with its runs, and what else they have warned of, by the name of what says so."""
+    """The complaints of its runs, and their other warnings, by the name of the check."""
     wrong = [(run, sentence) for run in one.runs for sentence in run.health or ()]
     yield from _named(one, who, wrong, "ill")
-    # A warning of what is still wrong would say it twice.
-    told = {(run.path, name_of(sentence)) for run, sentence in wrong}
+    # A warning of what is still wrong would repeat it.
+    listed_already = {(run.path, name_of(sentence)) for run, sentence in wrong}
     past = [(run, sentence) for run in one.runs for sentence in run.warnings]
-    past = [(run, sentence) for run, sentence in past if (run.path, name_of(sentence)) not in told]
+    past = [(run, sentence) for run, sentence in past if (run.path, name_of(sentence)) not in listed_already]
     yield from _named(one, who, past, "warned")
 
 
@@ -122,8 +122,8 @@ def _values(one: Configuration, who: str, tag: str) -> Iterator[str]:
     if missing and len(missing) < len(good):
         yield f"{_count(missing, one)}{who} without {tag}: {listed([run.name for run in missing])}."
     if infinite:
-        told = listed([f"{run.name} has {run.last[tag]}" for run in infinite])
-        yield f"{_count(infinite, one)}{who} with a {tag} that is not finite: {told}. The mean is of the others."
+        names = listed([f"{run.name} has {run.last[tag]}" for run in infinite])
+        yield f"{_count(infinite, one)}{who} with a {tag} that is not finite: {names}. The mean is of the others."
 
 
 def _count(some: Sequence[RunSummary], one: Configuration) -> str:

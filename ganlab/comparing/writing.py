@@ -15,7 +15,7 @@ from ganlab.telemetry.jsonl import to_json
 
 
 def as_data(comparison: Comparison) -> dict[str, Any]:
-    """Everything, as plain values for `json.dumps`: what is not finite is a string, as in metrics.jsonl."""
+    """Everything, as plain values for `json.dumps`: numbers that are not finite are strings, as in metrics.jsonl."""
     data: dict[str, Any] = to_json(
         {
             "differing": comparison.differing,
@@ -31,13 +31,12 @@ def as_data(comparison: Comparison) -> dict[str, Any]:
 
 
 def to_csv(comparison: Comparison) -> str:
-    """A line a configuration, plain numbers; what is not known is empty.
+    """One line per configuration, with plain numbers; unknown values are empty.
 
     Returns:
-        The label, the settings that differ, the counts of runs, of warnings and of
-        runs that were changed midway, time and speed, and for each metric
-        `<tag> last` with its interval, number of runs and interquartile mean, `<tag> best` with its interval, and
-        `<tag> improvement` with its interval.
+        The label, the settings that differ, the counts of runs, of warnings and of runs that were changed midway, time
+        and speed, and for each metric `<tag> last` with its interval, number of runs and interquartile mean,
+        `<tag> best` with its interval, and `<tag> improvement` with its interval.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

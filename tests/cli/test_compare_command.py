@@ -169,7 +169,7 @@ def test_by_metric_and_against(runs):
 
 def test_single_runs_are_said_to_be_single(tmp_path):
     write_run(tmp_path / "a")
-    assert "One run each: nothing tells how much of a difference is chance." in ganlab(tmp_path)
+    assert "One run each: how much of a difference is chance is unknown." in ganlab(tmp_path)
 
 
 def test_text_of_a_run_cannot_steer_the_terminal(tmp_path):
@@ -187,7 +187,7 @@ def test_text_of_a_run_cannot_steer_the_terminal(tmp_path):
         (["nowhere"], "There is no run nowhere: no such directory."),
         (["{runs}", "--by", "wieght"], "The runs have no setting 'wieght'. Did you mean 'weight'?"),
         (["{runs}", "--metric", "mode"], "The runs have no metric 'mode'. Did you mean 'modes'?"),
-        (["{runs}", "--against", "weight=7"], "There is no configuration 'weight=7' to compare with."),
+        (["{runs}", "--against", "weight=7"], "No configuration matches 'weight=7'."),
         (["{runs}", "--csv", "/nowhere/a.csv"], "/nowhere/a.csv cannot be written: No such file or directory."),
     ],
 )

@@ -119,8 +119,8 @@ def test_grouping_by_a_setting_pools_the_others_and_says_so(tmp_path):
         ({"by": ["depth"]}, "The setting 'depth' may be architectures.a.depth or architectures.b.depth: give one"),
         ({"metrics": ["wassertein"]}, "The runs have no metric 'wassertein'. Did you mean 'critic/wasserstein'?"),
         ({"metrics": ["critic/wasserstein:up"]}, "Did you mean 'critic/wasserstein'?"),
-        ({"against": "weight=3"}, "There is no configuration 'weight=3' to compare with. There are: 'gradient_pen"),
-        ({"against": "weight=1 digits"}, "There is no configuration 'weight=1 digits'"),
+        ({"against": "weight=3"}, "No configuration matches 'weight=3'. There are: 'gradient_pen"),
+        ({"against": "weight=1 digits"}, "No configuration matches 'weight=1 digits'"),
     ],
 )
 def test_names_that_mean_nothing_or_too_much(tmp_path, arguments, message):
@@ -284,7 +284,7 @@ def test_a_rerun_is_no_further_seed(tmp_path):
     assert [run.path.name for run in found.configurations[0].runs] == ["second", "newer"]
     assert found.estimates["all runs", "critic/wasserstein"].mean == 11.0
     assert found.problems[0] == (
-        "3 runs have the settings and the seed of another and are left out: a rerun is no further seed. Of each, the "
+        "3 runs have the settings and the seed of another and are left out: a rerun is not another seed. Of each, the "
         "newest that came to its end is kept."
     )
 
@@ -307,9 +307,9 @@ def test_paths_are_runs_folders_and_patterns_and_each_run_counts_once(tmp_path, 
         (lambda run: (run / "run.json").write_text("{"), "run.json is not JSON"),
         (lambda run: (run / "run.json").write_text("[1]"), "run.json holds a list; it must hold an object"),
         (lambda run: (run / "run.json").write_bytes(b"\xff\xfe"), "run.json"),
-        (lambda run: replace(run, settings=[1]), "are no table of numbers and texts"),
-        (lambda run: replace(run, settings={"a": {"b": 1}}), "are no table of numbers and texts"),
-        (lambda run: replace(run, settings=None), "has no settings, as those of older versions"),
+        (lambda run: replace(run, settings=[1]), "are not a table of numbers and texts"),
+        (lambda run: replace(run, settings={"a": {"b": 1}}), "are not a table of numbers and texts"),
+        (lambda run: replace(run, settings=None), "from an older version, has no settings"),
         (lambda run: (run / "metrics.jsonl").write_text("hello\n"), "line 1: 'hello' is not a line of metrics"),
     ],
 )
@@ -355,7 +355,7 @@ def test_a_run_from_before_settings_were_written_is_read_by_its_file(tmp_path):
 
 
 def test_nothing_to_compare(tmp_path):
-    with pytest.raises(RunError, match=r"There is no run to compare in .*\. Give runs, or folders"):
+    with pytest.raises(RunError, match=r"No run to compare in .*\. Give runs, or folders"):
         compare([tmp_path])
     with pytest.raises(RunError, match=r"There is no run .*nowhere: no such directory"):
         compare([tmp_path / "nowhere"])
