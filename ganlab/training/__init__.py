@@ -2,7 +2,7 @@
 
 from ganlab.lazy import require
 
-# The first module that needs them says which extra to install, or that Keras is set to another backend.
+# Fails here, with the name of the extra to install, if they are missing or Keras is set to another backend.
 require("tensorflow")
 require("keras")
 

@@ -1,4 +1,4 @@
-"""Checkpoints: everything training changes, in one folder that is there whole or not at all."""
+"""Checkpoints: everything that training changes, in one folder that exists complete or not at all."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from ganlab.training.graph.replica import Metric
 
 KEEP = 3
 _VARIABLES, _PENDING, _MANIFEST = "variables", "pending.npy", "manifest.json"
-# Bytes of a manifest: one of a million variables has as many.
+# The largest manifest, in bytes: that of a million variables.
 _LARGEST = 1 << 28
-# What resuming finds damaged is moved to this name, so that it is neither used nor counted again.
+# A checkpoint that resuming finds damaged gets this prefix, so that it is neither used nor counted again.
 _DAMAGED = "damaged-"
 # How TensorFlow ends the names of variables' values in a checkpoint.
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -49,12 +49,12 @@ class Checkpoint:
 
     @property
     def prefix(self) -> str:
-        """What `tf.train` calls the checkpoint's path."""
+        """The checkpoint's path as `tf.train` expects it."""
         return str(self.path / _VARIABLES)
 
     @property
     def owed(self) -> list[Record] | None:
-        """The row of this step where it is still to be written, with the evaluation that may be due; else None."""
+        """The row of this step if a resumed run must still write it, with the evaluation that may be due; else None."""
         owed = self._manifest().get("owed")
         if owed is None:
             return None
@@ -66,7 +66,7 @@ class Checkpoint:
 
     @property
     def watch(self) -> dict[str, Any]:
-        """What watched over the run had seen by then; empty where the checkpoint does not say."""
+        """The state of the run's warnings, diagnostics and evaluators; empty if the checkpoint does not record it."""
         watch = self._manifest().get("watch") or {}
         if not isinstance(watch, dict):
             raise self._damaged(_MANIFEST, f"watch is {watch!r:.60}")
@@ -74,24 +74,24 @@ class Checkpoint:
 
     @property
     def warned(self) -> dict[str, int] | None:
-        """What the run had warned of by then, each with its step; None where the checkpoint does not say."""
+        """The run's warnings up to this step, each with its step; None if the checkpoint does not record them."""
         warned = self.watch.get("warned")
         with self.using("watch.warned"):
             return None if warned is None else {str(said): int(step) for said, step in warned.items()}
 
     @property
     def rows(self) -> int | None:
-        """How many rows had been written of the steps before those that are owed; None where nobody counted them."""
+        """How many rows had been written, without one that is owed; None if the checkpoint does not record it."""
         rows = self.watch.get("rows")
         with self.using("watch.rows"):
             return None if rows is None else int(rows) - bool(self.owed)
 
     @contextlib.contextmanager
     def using(self, what: str) -> Iterator[None]:
-        """Inside, a part of the manifest is used: what cannot be understood of it is a checkpoint that is damaged.
+        """Context manager: reports errors in the use of a part of the manifest as a damaged checkpoint.
 
         Raises:
-            RunError: That is so.
+            RunError: The part is invalid.
         """
         try:
             yield
@@ -101,7 +101,7 @@ class Checkpoint:
             ) from error
 
     def check_fits(self, metrics: Sequence[Metric], replicas: int) -> None:
-        """Checks that a run may go on from here.
+        """Checks that a run may resume from here.
 
         Raises:
             RunError: It was written with other metrics or another number of replicas.
@@ -114,13 +114,13 @@ class Checkpoint:
             if before != now:
                 raise RunError(
                     f"The checkpoint {self.path} was written with the {what} {before}, and now there are {now}: "
-                    "plugins or devices have changed. Go on as it was, say --allow-changes, or start a new run."
+                    "plugins or devices have changed. Restore them, pass --allow-changes, or start a new run."
                 )
 
     def damage(self) -> str | None:
-        """What is wrong with its files, or None: each must be there with the size and the SHA-256 it was written with.
+        """Describes damage to its files, or returns None: each must have the size and SHA-256 it was written with.
 
-        Reads all of it.
+        Reads every file completely.
         """
         try:
             manifest = self._parsed()
@@ -184,14 +184,14 @@ class Checkpoint:
             with open_inside(self.path, _PENDING) as file:
                 values = np.load(file, allow_pickle=False)
             if not isinstance(values, np.ndarray) or values.dtype != np.float32:
-                raise ValueError("it holds no float32 numbers")
+                raise ValueError("it does not hold float32 numbers")
             return values
         except Exception as error:  # a torn file leads to errors of tokenize, zipfile, or of memory, among others
             raise self._damaged(_PENDING, error) from error
 
     def _damaged(self, file: str, reason: object) -> RunError:
         return RunError(
-            f"The checkpoint {self.path} is damaged: {file}: {reason}. Remove its folder to go on from an earlier one."
+            f"The checkpoint {self.path} is damaged: {file}: {reason}. Remove its folder to resume from an earlier one."
         )
 
 
@@ -202,7 +202,7 @@ class Checkpoints:
         self._folder = folder
 
     def all(self) -> list[Checkpoint]:
-        """Those that are complete."""
+        """The complete checkpoints."""
         found = [path for path in self._folder.glob("step-*") if _NAME.fullmatch(path.name)]
         found = [path for path in found if (path / _MANIFEST).is_file()]
         checkpoints = [Checkpoint(path, int(path.name.removeprefix("step-"))) for path in found]
@@ -214,11 +214,11 @@ class Checkpoints:
         return found[-1] if found else None
 
     def latest_sound(self, say: Callable[[str], None], *, mend: bool = True) -> Checkpoint | None:
-        """The newest whose files are as they were written and whose variables are finite, or None.
+        """The newest checkpoint whose files are as they were written and whose variables are finite, or None.
 
         Args:
-            say: Told of each that is damaged, in a sentence.
-            mend: Whether to put those aside.
+            say: Called with a sentence for each damaged checkpoint.
+            mend: Whether to put the damaged ones aside.
         """
         for checkpoint in reversed(self.all()):
             damage = checkpoint.damage()
@@ -229,7 +229,7 @@ class Checkpoints:
             say(f"The checkpoint {checkpoint.path} is damaged: {damage}. It is not used.")
             if mend:
                 aside = checkpoint.path.with_name(f"{_DAMAGED}{checkpoint.path.name}")
-                with contextlib.suppress(OSError):  # a folder that cannot be written to is no worse for it
+                with contextlib.suppress(OSError):  # nothing is lost if the folder cannot be written to
                     shutil.rmtree(aside, ignore_errors=True)
                     checkpoint.path.rename(aside)
         return None
@@ -251,10 +251,10 @@ class Checkpoints:
             step: Generator updates done.
             variables: By stable names.
             pending: Metrics of the iterations since the last row.
-            metrics: What is logged, in the order of `pending`.
+            metrics: The logged metrics, in the order of `pending`.
             replicas: How many there are.
-            owed: The row of this step, where whoever resumes must write it and evaluate: the run stops before that.
-            watch: What watches over the run has seen, as plain values.
+            owed: The row of this step if the run stops before it is written: the resumed run writes it and evaluates.
+            watch: The state of the run's warnings, diagnostics and evaluators, as plain values.
 
         Raises:
             OSError: It cannot be written.
@@ -278,7 +278,7 @@ class Checkpoints:
             aside.mkdir()
             try:
                 _write(aside, manifest, variables, pending)
-                if target.exists():  # a resumed run is at a step that it had saved already: the same numbers
+                if target.exists():  # a resumed run is at a step that it had already saved: the same numbers
                     shutil.rmtree(target)
                 aside.rename(target)
                 sync(self._folder)
@@ -301,15 +301,15 @@ def restore(checkpoint: Checkpoint, variables: Mapping[str, tf.Variable], *, par
     """Gives every variable its value from a checkpoint.
 
     Args:
-        checkpoint: Where from.
+        checkpoint: The checkpoint to read.
         variables: By the names that they were saved under.
         partial: Whether the checkpoint may hold more than these.
 
     Raises:
-        RunError: A variable is not in the checkpoint, has another shape there, or the checkpoint holds more.
+        RunError: A variable is missing in the checkpoint, its shape differs, or the checkpoint holds more.
     """
     try:
-        status = _trackable(variables).read(checkpoint.prefix)  # what `write` below wrote, without a save counter
+        status = _trackable(variables).read(checkpoint.prefix)  # reads what `write` below wrote, no save counter
         status.assert_existing_objects_matched()
         if partial:
             status.expect_partial()  # or TensorFlow warns of every variable that was left
@@ -321,7 +321,7 @@ def restore(checkpoint: Checkpoint, variables: Mapping[str, tf.Variable], *, par
     except (IndexError, RuntimeError, tf.errors.OpError) as error:  # a file that is short, corrupt or gone
         reason = str(error).strip().split("\n")[0]
         raise RunError(
-            f"The checkpoint {checkpoint.path} is damaged: {reason}. Remove its folder to go on from an earlier one."
+            f"The checkpoint {checkpoint.path} is damaged: {reason}. Remove its folder to resume from an earlier one."
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""What is looked at now and then: pictures of samples, the evaluators' figures, certified bounds."""
+"""Periodic evaluation: pictures of samples, the evaluators' figures, certified bounds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _IMAGES, _POINTS = 64, 1000
 
 @dataclass(frozen=True)
 class Evaluated:
-    """The outcome at one step.
+    """The results of an evaluation at one step.
 
     Attributes:
         figures: The evaluators' figures by `<evaluator>/<figure>`.
@@ -41,7 +41,7 @@ class Evaluated:
 
 
 class Evaluation:
-    """Looks at one state; pictures show the same latent vectors each time."""
+    """Evaluates one state; pictures show the same latent vectors each time."""
 
     def __init__(self, experiment: Experiment, state: TrainingState) -> None:
         self._experiment = experiment
@@ -54,15 +54,15 @@ class Evaluation:
 
     @property
     def complaints(self) -> list[str]:
-        """What the evaluators say is wrong, each after its last figures."""
+        """The problems that evaluators report, each after its last figures."""
         return [f"{name}: {said}" for name, said in self._complaints.items() if said]
 
     def state(self) -> dict[str, str | None]:
-        """What each evaluator said last: part of a checkpoint, so that a resumed run's health is the same."""
+        """The last report of each evaluator: part of a checkpoint, so that a resumed run's health is the same."""
         return dict(self._complaints)
 
-    def go_on(self, state: Mapping[str, str | None]) -> None:
-        """Takes what the evaluators said, of those that are still there."""
+    def resume(self, state: Mapping[str, str | None]) -> None:
+        """Restores the reports of those evaluators that the experiment still has."""
         self._complaints |= {name: said and str(said) for name, said in state.items() if name in self._names}
 
     def __call__(self, step: int, run: RunDirectory | None) -> Evaluated:
@@ -73,12 +73,12 @@ class Evaluation:
             run: The run that is trained, or None before there is one.
 
         Raises:
-            ContractError: What an evaluator or a bound gives is not what it must be.
+            ContractError: An evaluator or a bound returns something invalid.
         """
         experiment = self._experiment
         with _scope(experiment.strategy):
             figures = measured(self._names, experiment.evaluators, self._sample, experiment.dataset, run)
-            if run is not None:  # else it is a trial before training, which says nothing
+            if run is not None:  # without one this is a trial before training, whose reports do not count
                 self._complaints = diagnosed(self._names, experiment.evaluators, figures)
             return self._evaluated(step, figures)
 
@@ -106,7 +106,7 @@ def measured(
     """The figures of evaluators, by `<evaluator>/<figure>`.
 
     Raises:
-        ContractError: What one of them gives is not a dict of numbers.
+        ContractError: One of them does not return a dict of numbers.
         PluginError: One of them fails.
     """
     figures: dict[str, float] = {}
@@ -120,12 +120,12 @@ def measured(
 def diagnosed(
     names: Sequence[str], evaluators: Sequence[Evaluator], figures: Mapping[str, float]
 ) -> dict[str, str | None]:
-    """What evaluators say is wrong, by their names; None of those that say nothing.
+    """The problems that evaluators report, by evaluator name; None where one reports nothing.
 
     Args:
-        names: Of the evaluators.
-        evaluators: Which have just evaluated.
-        figures: As `measured` gave them.
+        names: The names of the evaluators.
+        evaluators: The evaluators, after their evaluation.
+        figures: The figures that `measured` returned.
     """
     complaints: dict[str, str | None] = {}
     for name, evaluator in zip(names, evaluators, strict=True):
@@ -133,7 +133,7 @@ def diagnosed(
         own = {tag.removeprefix(prefix): value for tag, value in figures.items() if tag.startswith(prefix)}
         bad = [key for key, value in own.items() if not math.isfinite(value)]
         if bad:
-            complaints[name] = f"{', '.join(bad)}: not finite. Samples or their features are not, or nothing is left."
+            complaints[name] = f"{', '.join(bad)}: not finite. The samples or features are not finite, or none is left."
             continue
         with plugin_code(f"evaluators.{name}", "diagnose"):
             complaints[name] = evaluator.diagnose(own)
@@ -141,8 +141,8 @@ def diagnosed(
 
 
 def _scope(strategy: tf.distribute.Strategy) -> contextlib.AbstractContextManager[Any]:
-    """Where evaluators run: under the strategy, so that what they train is spread over its replicas."""
-    # Of several workers the chief alone evaluates, and a variable made in scope would wait for the others.
+    """The scope that evaluators run in: the strategy's, so that what they train is spread over its replicas."""
+    # With several workers only the chief evaluates, and a variable made in scope would wait for the others.
     return contextlib.nullcontext() if of_several(strategy) else strategy.scope()
 
 

@@ -1,4 +1,4 @@
-"""Being asked to stop: SIGINT, SIGTERM and SIGHUP end a run in good order."""
+"""Signals that stop a run: SIGINT, SIGTERM and SIGHUP let it save and end in good order."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ganlab.support.signals import STOPPING, handling
 
 
 class StoppedError(Interruption):
-    """A signal came where what is being done may be left."""
+    """A signal arrived during work that may be abandoned."""
 
 
 class Received:
-    """The signals that came."""
+    """The signals that arrived."""
 
     def __init__(self, woken: int | None = None) -> None:
         """Takes the file descriptor that signals are written to before Python's handlers see them, or None."""
@@ -30,11 +30,11 @@ class Received:
 
     @property
     def first(self) -> signal.Signals | None:
-        """The one that the run stops for, or None."""
+        """The signal that the run stops for, or None."""
         return self._received[0] if self._received else None
 
     def asked(self) -> signal.Signals | None:
-        """The one that the run is to stop for, even before the main thread has come to handle it; for any thread."""
+        """The signal that the run is to stop for, even before the main thread handles it; any thread may call this."""
         if self.first is None and self._woken is not None:
             with contextlib.suppress(BlockingIOError):
                 self._seen += os.read(self._woken, 4096)
@@ -45,27 +45,27 @@ class Received:
 
     @property
     def interrupted(self) -> bool:
-        """Whether SIGINT came a second time, for which Python's KeyboardInterrupt is raised."""
+        """Whether SIGINT arrived a second time, for which Python's KeyboardInterrupt is raised."""
         return len(self._received) > 1
 
     def interrupt(self, error: Interruption) -> None:
-        """Raises an error in the main thread, from another one, and so ends what that waits for."""
+        """Raises an error in the main thread from another thread, and so ends whatever it waits for."""
         self._overdue, self._pokes = error, self._pokes + 1
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     def let_be(self) -> None:
-        """Takes an `interrupt` back that has not come yet."""
+        """Cancels an `interrupt` that has not arrived yet."""
         self._overdue = None
 
     @contextlib.contextmanager
     def leaving(self, allowed: bool) -> Iterator[None]:
-        """Inside, a signal does not wait: what is being done is left where it is.
+        """Context manager: a signal abandons the work inside at once.
 
         Args:
-            allowed: Whether that is so.
+            allowed: Whether the work may be abandoned; if not, signals wait.
 
         Raises:
-            StoppedError: A signal comes, or has come before.
+            StoppedError: A signal arrives, or has arrived before.
         """
         self._leaving = allowed
         try:
@@ -93,11 +93,11 @@ class Received:
 
 @contextlib.contextmanager
 def signals() -> Iterator[Received]:
-    """Collects SIGINT, SIGTERM and SIGHUP instead of dying of the first; a second SIGINT interrupts at once."""
+    """Context manager: collects SIGINT, SIGTERM and SIGHUP instead of exiting; a second SIGINT interrupts at once."""
     if threading.current_thread() is not threading.main_thread():
         yield Received()
         return
-    # Python's handlers run between two steps of the main thread, which a plugin may never come to.
+    # Python's handlers run between two steps of the main thread, and a plugin may never reach the next step.
     reading, writing = os.pipe()
     for descriptor in (reading, writing):
         os.set_blocking(descriptor, False)

@@ -1,4 +1,4 @@
-"""A trained generator from a run's directory, without its strategy and without training."""
+"""Loads a trained generator from a run's directory, without the run's strategy and without training."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from ganlab.training.graph.sampling import Sampler
 
 @dataclass(frozen=True)
 class Trained:
-    """A generator from a checkpoint, as samples are drawn from it: its average where the run keeps one.
+    """A generator from a checkpoint, with the weights that samples are drawn with: its average if the run keeps one.
 
     Attributes:
-        network: It, with these weights.
-        sample: Draws from it.
-        sample_shape: Of one sample.
+        network: The generator with these weights.
+        sample: Draws samples from it.
+        sample_shape: The shape of one sample.
         latent_dim: The length of its input.
         step: Generator updates done.
-        seed: The run's own.
-        precision: What its layers compute in, "float32" or "mixed_bfloat16".
-        trained_in: What they computed in while it was trained.
+        seed: The run's seed.
+        precision: The precision that its layers compute in, "float32" or "mixed_bfloat16".
+        trained_in: The precision that it was trained in.
         averaged: Whether the weights are an average over training.
     """
 
@@ -49,16 +49,16 @@ class Trained:
 
 
 def load_generator(run: RunDirectory) -> keras.Model:
-    """The generator as samples are drawn from it: `(n, latent_dim) -> (n, *sample_shape)`.
+    """The generator with the weights that samples are drawn with: `(n, latent_dim) -> (n, *sample_shape)`.
 
     Args:
         run: A run with a checkpoint, finished or not.
 
     Returns:
-        A Keras model with the averaged weights where the run keeps an average, the trained ones elsewhere.
+        A Keras model, with the averaged weights if the run keeps an average, otherwise the trained ones.
 
     Raises:
-        RunError: There is no checkpoint yet, or it does not fit the experiment as written down.
+        RunError: There is no checkpoint yet, or it does not fit the recorded experiment.
     """
     return load_trained(run).network.model
 
@@ -69,10 +69,10 @@ def load_trained(run: RunDirectory, *, checkpoint: int | None = None, precision:
     Args:
         run: A run with a checkpoint, finished or not.
         checkpoint: A step that has a checkpoint; None for the newest.
-        precision: What its layers are to compute in; None for what the run trained in.
+        precision: The precision that its layers are to compute in; None for the one the run trained in.
 
     Raises:
-        RunError: There is no such checkpoint, or it does not fit the experiment as written down.
+        RunError: There is no such checkpoint, or it does not fit the recorded experiment.
     """
     return _trained(run, run.recipe().arguments, find_checkpoint(run, checkpoint), precision)
 
@@ -80,11 +80,11 @@ def load_trained(run: RunDirectory, *, checkpoint: int | None = None, precision:
 def evaluate(
     run: RunDirectory, evaluators: str | Evaluator | Sequence[str | Evaluator] = (), *, checkpoint: int | None = None
 ) -> dict[str, float]:
-    """Measures the generator of a checkpoint with the very samples that training would have measured.
+    """Measures the generator of a checkpoint on the same samples as training would have.
 
     Args:
         run: A run with a checkpoint, finished or not.
-        evaluators: What to measure by: evaluators, or names such as `kid`, made as the run's file sets them; none for
+        evaluators: Evaluators, or names such as `kid`, which are made with the settings of the run's file; none for
             the experiment's own.
         checkpoint: The step of a checkpoint; None for the newest.
 
@@ -92,15 +92,15 @@ def evaluate(
         The figures by `<evaluator>/<figure>`.
 
     Raises:
-        RunError: There is no such checkpoint, or it does not fit the experiment as written down.
-        ConfigError: The experiment has no evaluators and none are given; or what is given is no evaluator.
+        RunError: There is no such checkpoint, or it does not fit the recorded experiment.
+        ConfigError: The experiment has no evaluators and none are given, or something given is not an evaluator.
     """
     arguments = run.recipe().arguments
     chosen = _evaluators(run, evaluators) or make(arguments.get("evaluators", ()))
     if not chosen:
         raise ConfigError(
-            f"The experiment of {run.path} has no evaluators. Name some, such as 'frechet_distance'; 'ganlab plugins' "
-            "lists them."
+            f"The experiment of {run.path} has no evaluators. Name some, for example 'frechet_distance'; 'ganlab "
+            "plugins' lists them."
         )
     trained = _trained(run, arguments, find_checkpoint(run, checkpoint))
     keep_precision(trained)
@@ -108,10 +108,10 @@ def evaluate(
 
 
 def _evaluators(run: RunDirectory, given: Any) -> list[Evaluator]:
-    """Evaluators as they are, and those that are named made as the run's file sets them.
+    """The given evaluators; those given by name are made with the settings of the run's file.
 
     Raises:
-        ConfigError: One is neither, or a name is nothing's.
+        ConfigError: An item is neither an evaluator nor a name, or the name is unknown.
     """
     items = [given] if isinstance(given, (str, Evaluator)) else given
     if not isinstance(items, Iterable):
@@ -134,7 +134,7 @@ def _evaluator(run: RunDirectory, item: Any) -> Evaluator:
 
 
 def keep_precision(trained: Trained) -> None:
-    """Has this process compute as training did: in float32 means without TensorFloat-32."""
+    """Makes this process compute as training did: float32 means without TensorFloat-32."""
     tf.config.experimental.enable_tensor_float_32_execution(trained.precision != "float32")
 
 
@@ -142,7 +142,7 @@ def find_checkpoint(run: RunDirectory, step: int | None = None) -> Checkpoint:
     """The checkpoint of a step, or the newest.
 
     Raises:
-        RunError: There is none, or the run's folder is not what ganlab wrote.
+        RunError: There is none, or the run's folder is not as ganlab wrote it.
     """
     run.check()
     found = Checkpoints(run.path / "checkpoints").all()
@@ -160,7 +160,7 @@ def find_checkpoint(run: RunDirectory, step: int | None = None) -> Checkpoint:
 def _trained(
     run: RunDirectory, arguments: Mapping[str, Any], checkpoint: Checkpoint, precision: str | None = None
 ) -> Trained:
-    # Written down since the data may be elsewhere, or large.
+    # Recorded in the run, because the data may be elsewhere, or large.
     shape = tuple(run.info.get("sample_shape") or make(arguments["dataset"]).sample_shape)
     trained_in = str(arguments.get("precision", "float32"))
     precision = precision or trained_in

@@ -1,4 +1,4 @@
-"""From the metrics of every iteration and replica to the rows that people read."""
+"""Turns the metrics of every iteration and replica into the rows that people read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Rows:
 
     Attributes:
         pending: Iterations since the last row, `(iterations, replicas, metrics)`: part of a checkpoint, so that a
-            resumed run writes the row that an uninterrupted one would.
+            resumed run writes the same row as an uninterrupted one.
     """
 
     def __init__(self, metrics: Sequence[Metric], log_every: int, replicas: int, critic_steps: int = 1) -> None:
@@ -39,13 +39,13 @@ class Rows:
             values, start = values[end - start :], end
         self.pending = values
 
-    def go_on(self, pending: np.ndarray) -> None:
-        """Takes what a checkpoint had pending; where that has other replicas or metrics, there is nothing to add to."""
+    def resume(self, pending: np.ndarray) -> None:
+        """Restores what a checkpoint had pending; drops it if replicas or metrics have changed."""
         if pending.shape[1:] == self.pending.shape[1:]:
             self.pending = pending
 
     def rest(self, step: int) -> list[Record]:
-        """The row of what is pending at the end of a run, empty where nothing is."""
+        """The row of the pending iterations at the end of a run, empty if there are none."""
         if not len(self.pending):
             return []
         row = self._row(step, self.pending)
@@ -53,9 +53,9 @@ class Rows:
         return row
 
     def breaking(self, first: int, values: np.ndarray) -> Iterator[list[Record]]:
-        """Takes iterations of which the last broke the run, and yields rows that show what grew.
+        """Takes iterations the last of which broke the run, and yields rows that show what grew.
 
-        The breaking iteration has a row of its own. Averaged with those before it, all that was finite would be lost.
+        The breaking iteration has a row of its own: averaged with it, the finite values before it would be lost.
 
         Args:
             first: Generator updates done before the first of these iterations.

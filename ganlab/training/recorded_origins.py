@@ -1,4 +1,4 @@
-"""What this process trains with, and what of it is new to a run that it resumes."""
+"""The data, code and environment of this process, compared with those that a resumed run has recorded."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Origins:
         """Looks at the data and the code.
 
         Raises:
-            GanlabError: The dataset cannot say what it reads.
+            GanlabError: The dataset's fingerprint cannot be computed.
         """
         self.found: dict[str, Any] = {DATA: data_of(experiment.dataset), CODE: of_parts(experiment.recipe)}
 
@@ -33,37 +33,37 @@ class Origins:
         """Looks at the environment, and makes sure that all workers have the same data and code.
 
         Raises:
-            RunError: They have not.
+            RunError: They differ between workers.
         """
         self.found[ENVIRONMENT] = environment(plugins.current().rows, trainer.compiled)
         mine = essence(self.found[DATA], self.found[CODE])
         both = [*mine, *(-value for value in mine)]
         if trainer.agree(both) != both:
             raise RunError(
-                f"The workers have not all the same data and code: the dataset {self.found[DATA]['of']}, or a module "
-                "of a plugin, differs between them. Give all of them the same files, and start all of them again."
+                f"The workers do not all have the same data and code: the dataset {self.found[DATA]['of']}, or a "
+                "module of a plugin, differs between them. Give all of them the same files and start them all again."
             )
 
     def news(self, info: Mapping[str, Any], say: Callable[[str], None]) -> dict[str, Any]:
-        """What run.json does not say yet.
+        """The fields that run.json needs because data, code or environment are unrecorded or differ.
 
         Args:
-            info: What it says.
-            say: Told, in a sentence each, of an environment that differs, and of data and code that nobody knows.
+            info: The contents of run.json.
+            say: Called with one sentence each for a different environment and for data or code not recorded before.
 
         Returns:
-            Those of data, code and environment that differ from what it said last, and `environment_changes`.
+            Data, code and environment, each if it differs from the last record, and `environment_changes`.
         """
         missing = unknown(info)
         if missing:
             say(
-                f"The run does not say what its {' and '.join(missing)} were, as runs of an older ganlab do not: "
-                "whether they have changed since is not known. They are written down from now on."
+                f"The run does not record its {' and '.join(missing)}, because an older ganlab started it: whether "
+                "they have changed since is not known. They are recorded from now on."
             )
         changes = environment_changes(recorded(info, ENVIRONMENT), self.found[ENVIRONMENT])
         if changes:
             say(
-                f"The run is resumed where not all is as it was ({'; '.join(changes)}). It may differ from a run that "
+                f"The run is resumed in a different environment ({'; '.join(changes)}). It may differ from a run that "
                 "was never stopped, by rounding at least."
             )
         news = {name: value for name, value in self.found.items() if recorded(info, name) != value}

@@ -1,4 +1,4 @@
-"""Going back to where a run was."""
+"""Restores a run's newest sound checkpoint."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ def go_back(
 
     Args:
         run: The run.
-        experiment: What it goes on with.
-        trainer: Whose state.
-        say: Told of checkpoints that are damaged.
-        allow_changes: Whether other metrics or replicas than the checkpoint's will do.
+        experiment: The experiment to resume with.
+        trainer: The trainer whose state is restored.
+        say: Called with a sentence for each damaged checkpoint.
+        allow_changes: Whether to accept other metrics or replicas than the checkpoint's.
         mend: Whether to put damaged checkpoints aside.
 
     Returns:
-        The checkpoint, or None where there is none and the run starts again.
+        The checkpoint, or None if there is none and the run starts again.
 
     Raises:
-        RunError: It does not fit the experiment, or the workers of several do not find the same one.
+        RunError: It does not fit the experiment, or several workers do not find the same one.
     """
     checkpoint = Checkpoints(run.path / "checkpoints").latest_sound(say, mend=mend)
     step = checkpoint.step if checkpoint else 0
     if trainer.agree([float(step), -float(step)]) != [step, -step]:
         raise RunError(
             f"The workers do not find the same newest checkpoint of {run.path}; this one finds that of step {step}. "
-            "They must all see the chief's folder of runs: use a folder that all of them share."
+            "All of them must see the chief's folder of runs: use a shared folder."
         )
     if checkpoint is not None:
         if not allow_changes:

@@ -1,4 +1,4 @@
-"""What a run writes down while it trains: metrics, pictures, warnings, run.json; and whom it tells."""
+"""The records of a run in training: metrics, pictures, warnings and run.json; also calls the trackers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ganlab.telemetry.tensorboard_writer import LAYOUT_TAG, OF_THE_RUN, START_TA
 from ganlab.training.diagnostics.schedule import Looked
 from ganlab.training.trackers import Trackers
 
-# A run's hyperparameter that says that it was not trained with the others from its first step on.
+# The hyperparameter of a run whose settings changed after its first step.
 _CHANGED = "changed midway"
 
 # The tag of the settings that a run is trained with.
@@ -46,16 +46,16 @@ class Journal:
         """Opens the run's files.
 
         Args:
-            experiment: What is trained.
-            drawn: Gives the tags of what it logs on every replica, and of what evaluations find of the run as a whole;
-                called where the charts are not written yet.
-            run: Its directory.
-            screen: What the user looks at.
-            keep: The last step of an earlier `train` of this run whose rows stay, since later ones are written again;
-                -1 where none stay, None for a new run.
-            warned: What the run has warned of until it goes on, each with its step; None for what run.json has.
-            rows: How many rows there must be up to `keep`; None where nobody counted them.
-            stopping: Whether the run is to stop, so that trackers are not waited for long.
+            experiment: The experiment to train.
+            drawn: Returns the tags of the metrics that every replica logs, and of the figures of the run as a whole;
+                called if the charts are not written yet.
+            run: The run's directory.
+            screen: The console that the user sees.
+            keep: The last step of an earlier `train` of this run whose rows stay, because later ones are written
+                again; -1 if none stay, None for a new run.
+            warned: The warnings of the run before it resumes, each with its step; None to read them from run.json.
+            rows: How many rows there must be up to `keep`; None if nobody counted them.
+            stopping: Whether the run is to stop, so that it does not wait long for trackers.
 
         Raises:
             OSError: A file cannot be read or written.
@@ -78,16 +78,16 @@ class Journal:
         changes = [] if keep is None or not self._chief else to_write(info, keep)
         if self._chief:
             if keep is not None:
-                # Of a run that is changed, the settings and the charts are others than those written.
+                # If the run has changed, its settings and charts differ from those written.
                 left = event_cutting.cut(run.path, after=keep, without=OF_THE_RUN if changes else ())
-            # The files are cut; a TensorBoard that is open has read them, and must forget too.
+            # The files are cut, but a TensorBoard that is open has already read them, and must forget those steps too.
             self._tensorboard = TensorBoardWriter(run.path, purge_step=None if keep is None else keep + 1)
             self._lines = JsonLinesWriter(run.path / "metrics.jsonl", truncate_after=keep, expected=rows)
             writers = [self._tensorboard, self._lines]
             left.complaints += filter(None, [self._lines.complaint])
         self._writers = MultiWriter([*writers, screen])
         if self._tensorboard:
-            # What a kill, a loss of power or a bad disk took of the settings is missing, so it is written again.
+            # Write the settings again if a kill, a loss of power or a bad disk has destroyed them.
             if LAYOUT_TAG not in left.tags:
                 self._tensorboard.layout(*drawn())
             if START_TAG not in left.tags:
@@ -100,7 +100,7 @@ class Journal:
             said = "\n".join(f"- {line}" for line in change.what)
             assert self._tensorboard is not None
             self._tensorboard.text(change.step, "changes", f"Changed midway, from step {change.step} on:\n\n{said}")
-        if changes:  # no later resumption writes these
+        if changes:  # no later resume writes these
             self._writers.flush()
         for warning, step in self._warned.items():
             if keep is not None and step > keep:  # it was cut with its step
@@ -112,7 +112,7 @@ class Journal:
 
     @property
     def warned(self) -> dict[str, int]:
-        """What the run has warned of, each with its step."""
+        """The run's warnings, each with its step."""
         return self._warned
 
     @property
@@ -121,14 +121,14 @@ class Journal:
         return self._lines.rows if self._lines else 0
 
     def open(self, steps: int, done: int) -> None:
-        """Says that training begins.
+        """Reports that training begins.
 
         Args:
             steps: Generator updates of the whole run.
-            done: How many of them are done already.
+            done: How many of them are already done.
         """
         self._run.update(status="running", signal=None, error=None)
-        self._tell("ganlab_run_start", run=self._run)
+        self._call_trackers("ganlab_run_start", run=self._run)
         self._screen.start(steps, done)
 
     def row(self, records: Sequence[Record]) -> None:
@@ -138,7 +138,7 @@ class Journal:
         self._writers.scalars(records)
         trained = [record for record in records if record.replicas and not record.tag.startswith("diagnostics/")]
         self._reached |= {record.tag: record.reduced for record in trained}
-        self._tell("ganlab_metrics", run=self._run, records=list(records))
+        self._call_trackers("ganlab_metrics", run=self._run, records=list(records))
 
     def picture(self, step: int, png: bytes) -> None:
         """Writes a picture of samples."""
@@ -146,12 +146,12 @@ class Journal:
         self._put("samples", step, png)
 
     def findings(self, step: int, looked: Looked, health: Sequence[str]) -> None:
-        """Writes what diagnostics found, all but the figures, which are part of the step's row.
+        """Writes the findings of diagnostics, except the figures, which are part of the step's row.
 
         Args:
             step: Generator updates done.
-            looked: What they found.
-            health: What constraints and diagnostics say is wrong at present.
+            looked: The findings.
+            health: The problems that constraints and diagnostics report at present.
         """
         for tag, values in looked.histograms.items():
             self._writers.histogram(step, tag, values)
@@ -163,11 +163,11 @@ class Journal:
         self._run.update(diagnostics=self._found, health=list(health))
 
     def say(self, warning: str) -> None:
-        """Shows a warning that is none of the run's own; any thread may."""
+        """Shows a warning without recording it in the run; any thread may call this."""
         self._screen.warning(warning)
 
     def warn(self, step: int, warning: str) -> None:
-        """Shows a warning and writes it down."""
+        """Shows a warning and records it in the run."""
         if warning not in self._warned:
             self._warned[warning] = step
             self._screen.warning(warning)
@@ -175,7 +175,7 @@ class Journal:
             self._run.update(warnings=list(self._warned))
 
     def flush(self) -> None:
-        """Makes everything written so far safe, should the power go too."""
+        """Makes everything written so far safe, even against a loss of power."""
         self._writers.flush()
         for folder in {self._run.path, *self._unsynced}:
             sync(folder)
@@ -188,25 +188,25 @@ class Journal:
         self._run.update(step=step, metrics=self._reached, wall_seconds=seconds, **fields)
 
     def note_now_and_then(self, step: int) -> None:
-        """Brings run.json and the files up to date if that was some seconds ago."""
+        """Brings run.json and the files up to date if that was last done some seconds ago."""
         if time.monotonic() - self._noted > _NOTE_SECONDS:
             self.flush()
             self.note(step)
 
     def close(self, step: int, status: str, **fields: Any) -> None:
-        """Says how training ended. Each part is tried even if another fails, such as files on a disk that is full."""
+        """Records how training ended. Each part is tried even if another fails, for example on a full disk."""
         failures = []
         for end in (lambda: self._end_session(status), self._writers.close):
             try:
                 end()
             except OSError as error:
                 failures.append(error)
-        # Last, since nobody goes on with a run that says that it is completed.
+        # Last, because nobody resumes a run that is recorded as completed.
         status = "failed" if failures and status == "completed" else status
         with contextlib.ExitStack() as stack:
             if self._trackers is not None:
                 stack.callback(self._trackers.close)
-            stack.callback(self._tell, "ganlab_run_end", run=self._run, status=status)
+            stack.callback(self._call_trackers, "ganlab_run_end", run=self._run, status=status)
             stack.callback(self.note, step, status=status, **fields)
         if failures:
             raise failures[0]
@@ -224,6 +224,6 @@ class Journal:
         sync(path)
         self._unsynced |= {self._run.path / part for part in (Path(kind), *Path(kind).parents)}
 
-    def _tell(self, hook: str, **arguments: Any) -> None:
+    def _call_trackers(self, hook: str, **arguments: Any) -> None:
         if self._trackers is not None:
-            self._trackers.tell(hook, **arguments)
+            self._trackers.call(hook, **arguments)

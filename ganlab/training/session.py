@@ -1,4 +1,4 @@
-"""The outer loop over a run that exists: chunks of iterations, and what is due between them."""
+"""The outer loop of a run: chunks of iterations, and the work that is due between them."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from ganlab.training.pending_rows import Rows
 from ganlab.training.run_log import Journal
 from ganlab.training.watchdog import OverdueError, Watch
 
-# Long enough that what the host does between chunks is lost in it, short enough that Ctrl-C and the bar answer.
+# Long enough to hide the host's work between chunks, short enough for Ctrl-C and the progress bar to respond.
 _CHUNK_SECONDS = 1.0
 
 
 class Session:
-    """One `train` call over a run that exists."""
+    """One `train` call on a run whose directory exists."""
 
     def __init__(
         self,
@@ -55,19 +55,19 @@ class Session:
         self._saved_at = -1
 
     def train(self, checkpoint: Checkpoint | None) -> None:
-        """Trains until the end, a signal or a failure, which run.json tells in every case.
+        """Trains until the end, a signal or a failure, and records in run.json which of these it was.
 
         Args:
-            checkpoint: What the trainer's state was restored from, or None.
+            checkpoint: The checkpoint that the trainer's state was restored from, or None.
 
         Raises:
-            TrainingFailedError: Training could not go on.
+            TrainingFailedError: Training could not continue.
         """
         try:
             with written(self._run):
                 self._train(checkpoint)
         except (GanlabError, TrainingFailedError) as error:
-            with contextlib.suppress(OSError):  # a full disk is what it may be about
+            with contextlib.suppress(OSError):  # the error may be that the disk is full
                 self._run.update(error=str(error))
             raise
 
@@ -77,7 +77,7 @@ class Session:
         try:
             self._journal.open(self._experiment.steps, self._trainer.state.step)
             if checkpoint is not None:
-                self._go_on(checkpoint)
+                self._resume(checkpoint)
             status = self._iterate()
             if status == "interrupted":
                 fields["signal"] = self._signal
@@ -105,7 +105,7 @@ class Session:
         except RunError:
             raise  # a checkpoint that cannot be used
         except GanlabError as error:
-            # Of a plugin or a file, but after training began: it ends a run, and is no mistake on the command line.
+            # The error of a plugin or a file, but after training began: a failed run, not a usage error.
             raise self._failed(str(error)) from error
         finally:
             if self._warnings.seen or "health" in fields:
@@ -115,20 +115,20 @@ class Session:
     def _failed(self, reason: str) -> TrainingFailedError:
         return TrainingFailedError(f"Training failed after step {self._trainer.state.step}: {reason}")
 
-    def _go_on(self, checkpoint: Checkpoint) -> None:
-        """Takes what the checkpoint remembers beside the state, and does what it says is owed."""
-        self._rows.go_on(checkpoint.pending())
+    def _resume(self, checkpoint: Checkpoint) -> None:
+        """Restores what the checkpoint holds besides the state, and does the work that it records as owed."""
+        self._rows.resume(checkpoint.pending())
         with checkpoint.using("watch"):
             watch = checkpoint.watch
             if watch:
-                self._warnings.go_on(watch["warnings"])
-                self._looks.go_on(watch["diagnostics"])
-                self._evaluation.go_on(watch.get("evaluators", {}))
+                self._warnings.resume(watch["warnings"])
+                self._looks.resume(watch["diagnostics"])
+                self._evaluation.resume(watch.get("evaluators", {}))
         owed = checkpoint.owed
         if owed is None:
             self._saved_at = checkpoint.step
         else:
-            # Where a checkpoint is due it is written again: this one would owe the row for ever.
+            # If a checkpoint is due at this step it is written again: this one would owe the row forever.
             self._do_what_is_due(owed)
 
     def _iterate(self) -> str:
@@ -140,22 +140,22 @@ class Session:
             begun = time.monotonic()
             values = trainer.train(length)
             row = self._take(step, values)
-            # Every process must take the same turns, so the slowest one's time and anybody's signal count for all.
+            # All processes must take the same decisions, so the slowest one's time and any one's signal count for all.
             seconds, stop = trainer.agree([time.monotonic() - begun, float(self._received.first or 0)])
             length = max(1, min(2 * length, int(length * _CHUNK_SECONDS / max(seconds, 1e-6))))
             if stop and trainer.state.step < experiment.steps:
                 self._signal = signal.Signals(int(stop)).name
-                # An evaluation may take longer than whoever stops the run will wait: the resumed run does it.
+                # An evaluation may take longer than the user or scheduler will wait: the resumed run does it.
                 self._leave(row)
                 return "interrupted"
             self._do_what_is_due(row)
         return "completed"
 
     def _take(self, step: int, values: np.ndarray) -> list[Record]:
-        """Writes the rows that these iterations complete, all but the present step's, which is returned."""
+        """Writes the rows that these iterations complete, except the present step's, which is returned."""
         good, bad = check_finite(values), self._trainer.not_finite()
         row: list[Record] = []
-        # The first bad iteration is written too: it shows which metrics went with it.
+        # The first bad iteration is written too: it shows which metrics are not finite.
         rows = self._rows.add(step, values) if good is None else self._rows.breaking(step, values[: good + 1])
         for records in rows:
             self._journal.row(row)
@@ -178,7 +178,7 @@ class Session:
         return row
 
     def _do_what_is_due(self, row: list[Record]) -> None:
-        """Writes the present step's row, with an evaluation and before a checkpoint where those are due."""
+        """Writes the present step's row, with an evaluation if one is due, and then a checkpoint if one is due."""
         experiment, step = self._experiment, self._trainer.state.step
         last = step == experiment.steps
         rest = self._rows.rest(step) if last else []
@@ -188,7 +188,7 @@ class Session:
         found: list[Record] = []
         if self._chief:
             try:
-                # The others of several workers would wait for this one, so they all hear of a signal after a chunk.
+                # With several workers the others would wait for this one, so a signal takes effect after a chunk.
                 alone = not of_several(self._experiment.strategy)
                 watch = Watch(self._received, self._journal.say, alone=alone)
                 with watch.over(functools.partial(self._abandon, row)), self._received.leaving(alone):
@@ -203,7 +203,7 @@ class Session:
         self._journal.note_now_and_then(step)
 
     def _look(self, step: int, last: bool) -> list[Record]:
-        """Evaluates and diagnoses as far as that is due; gives the figures of both."""
+        """Evaluates and diagnoses if due; returns the figures of both."""
         records: list[Record] = []
         evaluating = last or _due(step, self._experiment.evaluate_every)
         if evaluating:
@@ -224,16 +224,16 @@ class Session:
             self._journal.warn(row[0].step, warning)
 
     def _health(self) -> list[str]:
-        """What is wrong at present, in sentences that begin with the name of what says so."""
+        """The present problems, in sentences that begin with the name of the component that reports them."""
         return [*self._warnings.complaints, *self._looks.complaints, *self._evaluation.complaints]
 
     def _leave(self, row: list[Record]) -> None:
-        """Writes the present step's row and a checkpoint from which a resumed run does what is due at this step."""
+        """Writes the present step's row and a checkpoint; a run resumed from it does the work due at this step."""
         self._journal.row(row)
         self._save(owed=row)
 
     def _abandon(self, row: list[Record], status: str, sent: str | None) -> None:
-        """Saves and closes the run where the thread that trains it does not answer."""
+        """Saves and closes the run when the thread that trains it does not respond."""
         self._leave(row)
         self._journal.close(self._trainer.state.step, status, signal=sent)
         (self._run.path / LOCK).unlink(missing_ok=True)
@@ -242,7 +242,7 @@ class Session:
         state = self._trainer.state
         if state.step == self._saved_at or not self._chief:
             return
-        # A checkpoint must not be ahead of what is written of the steps that lead to it: nobody writes that again.
+        # The rows up to a checkpoint must be on disk before it, because a resumed run does not write them again.
         self._journal.note(state.step)
         self._journal.flush()
         self._checkpoints.save(
@@ -265,7 +265,7 @@ class Session:
 
 @contextlib.contextmanager
 def written(run: RunDirectory) -> Iterator[None]:
-    """Inside, a run's files are written: what the disk does not take is said in a sentence."""
+    """Context manager: turns an OSError while writing the run into a TrainingFailedError."""
     try:
         yield
     except OSError as error:
@@ -274,7 +274,7 @@ def written(run: RunDirectory) -> Iterator[None]:
 
 def _unwritable(run: RunDirectory, error: OSError) -> TrainingFailedError:
     return TrainingFailedError(
-        f"{run.path} cannot be written: {error}. Mend that and go on from the newest checkpoint: "
+        f"{run.path} cannot be written: {error}. Fix that and resume from the newest checkpoint: "
         f"ganlab run --resume {shlex.quote(str(run.path))}"
     )
 

@@ -1,4 +1,4 @@
-"""Trains an experiment into a run directory: from its first step, or on from its last checkpoint."""
+"""Trains an experiment into a run directory: from its first step, or resumed from its last checkpoint."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ def train(
     console: bool = False,
     as_run: Callable[..., RunDirectory],
 ) -> RunDirectory:
-    """Trains an experiment, as `ganlab.train` does, which has the documentation.
+    """Trains an experiment; `ganlab.train` has the documentation.
 
     Args:
-        experiment: What to train.
+        experiment: The experiment to train.
         run_dir: The run's directory.
         resume: Whether to resume from the newest sound checkpoint of `run_dir`.
         allow_changes: Whether to resume with changed settings, too.
         console: Whether to show progress on the terminal.
-        as_run: Makes the run that is returned, and that plugins are handed, of a directory.
+        as_run: Makes a run from a directory: the run that is returned, and that plugins are given.
     """
     time_limits.check()
     run_dir, chief, screen = Path(run_dir), is_chief(experiment), Console(quiet=not console)
@@ -71,10 +71,10 @@ def train(
         if before is not None:
             checkpoint = go_back(before, experiment, trainer, screen.warning, allow_changes=allow_changes, mend=chief)
         if checkpoint is None and chief:
-            # What cannot be evaluated or looked at is known before anything is written.
+            # Evaluates and diagnoses once before anything is written, so that what cannot work fails now.
             drawn = _drawn(trainer, evaluation, looks)
         if not chief:
-            # The other workers go through the same motions in a folder of their own, which goes with the run.
+            # The other workers do the same in a folder of their own, which is removed with the run.
             scratch = tempfile.TemporaryDirectory(prefix="ganlab-worker-")
             run = as_run(_create(experiment, trainer, origins, Path(scratch.name) / "run").path, keeps=scratch)
         elif before is not None:
@@ -90,8 +90,8 @@ def train(
             with written(run):
                 held.enter_context(locked(run))
         received = held.enter_context(signals())
-        keep = _kept(checkpoint) if before is not None and chief else None
-        warned = _warned(checkpoint) if before is not None and chief else None
+        keep = _last_step_to_keep(checkpoint) if before is not None and chief else None
+        warned = _earlier_warnings(checkpoint) if before is not None and chief else None
         rows = checkpoint.rows if checkpoint is not None and chief else None
         try:
             with written(run):
@@ -114,19 +114,19 @@ def train(
 
 
 def _drawn(trainer: Trainer, evaluation: Evaluation, looks: Looks) -> tuple[list[str], list[str]]:
-    """Tags of what is logged on every replica, and of figures of the run as a whole."""
+    """The tags of the metrics that every replica logs, and of the figures of the run as a whole."""
     figures = [record.tag for record in evaluation(0, None).records]
     found = [record.tag for record in looks.check().records if record.replicas]
     return [*(metric.tag for metric in trainer.metrics), *found], figures
 
 
-def _kept(checkpoint: Checkpoint | None) -> int:
-    """The last step whose rows stay when a run goes on."""
+def _last_step_to_keep(checkpoint: Checkpoint | None) -> int:
+    """The last step whose rows stay when a run is resumed."""
     return -1 if checkpoint is None else checkpoint.step - (checkpoint.owed is not None)
 
 
-def _warned(checkpoint: Checkpoint | None) -> dict[str, int] | None:
-    """What a run has warned of when it goes on; None where the checkpoint does not say."""
+def _earlier_warnings(checkpoint: Checkpoint | None) -> dict[str, int] | None:
+    """The warnings of a run before it is resumed; None if the checkpoint does not record them."""
     return {} if checkpoint is None else checkpoint.warned
 
 

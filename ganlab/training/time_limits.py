@@ -1,4 +1,4 @@
-"""How long training waits for code that is not its own."""
+"""Time limits for plugins: how long training waits for their code."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import os
 
 from ganlab.errors import ConfigError
 
-# Seconds without an answer after which whoever is waited for is named; then after twice as many, and so on.
+# Seconds without an answer after which a notice names the plugin; the next comes after twice as many, and so on.
 NOTICE_SECONDS = 10.0
-# What is left to them once the run is to stop.
+# Seconds that a plugin has left once the run is to stop.
 STOPPING_SECONDS = 5.0
 
 _DEFAULTS = {"GANLAB_TRACKER_SECONDS": 60.0, "GANLAB_EVALUATOR_SECONDS": 4 * 3600.0}
@@ -23,7 +23,7 @@ def limit(name: str) -> float:
             evaluator or a diagnostic.
 
     Raises:
-        ConfigError: The environment has something else than a number above 0.
+        ConfigError: The value in the environment is not a number above 0.
     """
     given = os.environ.get(name, "")
     if not given:
@@ -38,6 +38,6 @@ def limit(name: str) -> float:
 
 
 def check() -> None:
-    """Raises ConfigError where a limit in the environment is not one."""
+    """Raises ConfigError if a limit in the environment is invalid."""
     for name in _DEFAULTS:
         limit(name)

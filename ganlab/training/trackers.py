@@ -1,4 +1,4 @@
-"""Trackers are told of a run, each on a thread of its own: one that fails, exits or hangs stops nothing."""
+"""Calls trackers with a run's events, each on a thread of its own: one that fails, exits or hangs stops nothing."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Trackers:
         """Takes the plugins.
 
         Args:
-            plugins: All that are loaded.
-            say: Told in a sentence of what fails, exits or does not answer; of the same failure once.
-            stopping: Whether the run is to stop, so that nobody is waited for long.
+            plugins: The loaded plugins.
+            say: Called with a sentence about a plugin that fails, exits or does not answer; once for the same failure.
+            stopping: Whether the run is to stop, so that it does not wait long for any plugin.
 
         Raises:
-            ConfigError: The limit in the environment is not one.
+            ConfigError: The limit in the environment is invalid.
         """
         self._plugins, self._say, self._stopping = plugins, say, stopping
         self._limit, self._here = limit(_LIMIT), _here()
@@ -41,8 +41,8 @@ class Trackers:
         self._dropped: set[str] = set()
         self._said: set[str] = set()
 
-    def tell(self, hook: str, **arguments: Any) -> None:
-        """Calls a hook of every plugin and waits for each, up to a limit; one that exceeds it is called no more."""
+    def call(self, hook: str, **arguments: Any) -> None:
+        """Calls a hook of every plugin and waits for each, up to a limit; one that exceeds it is not called again."""
         for name, call in self._plugins.calls(hook):
             if name in self._dropped:
                 continue
@@ -55,7 +55,7 @@ class Trackers:
             self._return(name, hook)
 
     def close(self) -> None:
-        """Lets the threads end; those of trackers that hang end with the process."""
+        """Ends the threads; those of trackers that hang end with the process."""
         for thread in self._threads.values():
             thread.end()
 
@@ -70,8 +70,8 @@ class Trackers:
             leaving = stopping_since is not None and now - stopping_since >= STOPPING_SECONDS
             if waited >= self._limit or leaving:
                 self._say(
-                    f"Plugin {name!r} has not answered for {waited:.0f} s in {hook}: it is called no more, and the run "
-                    f"{'stops' if leaving else 'proceeds'} without it. The limit is {_LIMIT}={self._limit:g}"
+                    f"Plugin {name!r} has not answered for {waited:.0f} s in {hook}: it is not called again, and the "
+                    f"run {'stops' if leaving else 'continues'} without it. The limit is {_LIMIT}={self._limit:g}"
                     f"{f', {STOPPING_SECONDS:g} s for a run that is to stop' if leaving else ''}."
                 )
                 return False
@@ -84,11 +84,11 @@ class Trackers:
         return True
 
     def _return(self, name: str, hook: str) -> None:
-        """Goes back to the working directory, by which a run's path may go, where a tracker has left it."""
+        """Restores the working directory if a tracker has changed it, because a run's path may be relative to it."""
         with contextlib.suppress(OSError):
             if self._here and _here() != self._here:
                 os.chdir(self._here)
-                self._once(f"Plugin {name!r} changed the working directory in {hook}: it is {self._here} again.")
+                self._once(f"Plugin {name!r} changed the working directory in {hook}: it is reset to {self._here}.")
 
     def _once(self, failure: str) -> None:
         if failure not in self._said:  # else a tracker that is down fills the screen, row by row
@@ -104,12 +104,12 @@ def _here() -> str:
 
 
 def _own(value: Any) -> Any:
-    """A list of its own for each tracker: what one does to it is no business of the others."""
+    """Copies a list, so that each tracker has its own and may change it."""
     return list(value) if isinstance(value, list) else value
 
 
 class _Thread:
-    """Where one plugin's hooks run, all of them: what it opens in one it uses in the next, and may not pass on."""
+    """The thread that runs all hooks of one plugin: what a hook opens may be usable only in the same thread."""
 
     def __init__(self, name: str) -> None:
         self.error: BaseException | None = None
@@ -133,6 +133,6 @@ class _Thread:
             self.error = None
             try:
                 call(**arguments)
-            except BaseException as error:  # sys.exit would end this thread without a word
+            except BaseException as error:  # sys.exit would end this thread silently
                 self.error = error
             done.set()

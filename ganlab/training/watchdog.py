@@ -1,4 +1,4 @@
-"""Watches over evaluators and diagnostics while they run: what hangs is named, has a limit, and holds no signal."""
+"""Watches evaluators and diagnostics while they run: one that hangs is named, times out, and blocks no signal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ganlab.training.interruption import Received
 from ganlab.training.time_limits import STOPPING_SECONDS, limit
 
 LIMIT = "GANLAB_EVALUATOR_SECONDS"
-# Evaluators may well take minutes. What takes longer is named, again after twice the time, and so on.
+# Evaluators may well take minutes. One that takes longer is named, again after twice the time, and so on.
 _NOTICE_SECONDS = 600.0
 _LOOK_SECONDS = 0.2
 
@@ -26,26 +26,26 @@ class OverdueError(Interruption):
 
 
 class Watch:
-    """Watches over the thread that trains, while it runs what may hang.
+    """Watches the training thread while it runs code that may hang.
 
-    A signal raises an error there at once, and the limit as well. Where a plugin swallows that, or waits in compiled
-    code, this thread does what is left to do: it saves, and ends the process.
+    A signal raises an error in that thread at once, and so does exceeding the limit. If a plugin swallows the error, or
+    waits in compiled code, the watching thread saves the run and ends the process.
     """
 
     def __init__(self, received: Received, say: Callable[[str], None], *, alone: bool) -> None:
-        """Takes what it watches by.
+        """Takes the signals and the callback for notices.
 
         Args:
-            received: The signals that came.
-            say: Told in a sentence of what has not answered for long.
-            alone: Whether a signal ends what runs; other processes that train with this one would wait for it.
+            received: The signals that arrived.
+            say: Called with a sentence about a plugin that has not answered for long.
+            alone: Whether a signal ends the running code; other processes that train with this one would wait for it.
         """
         self._received, self._say, self._alone = received, say, alone
         self._limit = limit(LIMIT)
 
     @contextlib.contextmanager
     def over(self, leave: Callable[[str, str | None], None]) -> Iterator[None]:
-        """Inside, the present thread is watched.
+        """Context manager: watches the current thread.
 
         Args:
             leave: Saves the run from another thread, given a status and the name of the signal or None.
@@ -65,22 +65,22 @@ class Watch:
             self._received.let_be()
 
     def _watch(self, watched: _Watched, thread: int, leave: Callable[[str, str | None], None]) -> None:
-        notice, asked_at, told_at = _NOTICE_SECONDS, None, None
+        notice, asked_at, raised_at = _NOTICE_SECONDS, None, None
         while not watched.left.wait(_LOOK_SECONDS):
             now, code = time.monotonic(), blame.running(thread)
             asked = self._received.asked() if self._alone else None
             asked_at = asked_at or (now if asked else None)
-            if code is None:  # ganlab's own, such as writing a picture
-                told_at = None
+            if code is None:  # ganlab's own code, for example to write a picture
+                raised_at = None
                 continue
             seconds = now - code.since
             hangs = f"{code.part} has not answered for {seconds:.0f} s in {code.method}"
             if asked and asked_at is not None and now - asked_at >= STOPPING_SECONDS and watched.claim():
-                self._end(f"{hangs}, and heeds no {asked.name}", 128 + asked, leave, "interrupted", asked.name)
-            elif told_at is not None and now - told_at >= STOPPING_SECONDS and watched.claim():
-                self._end(f"{hangs}, and heeds no error", 1, leave, "failed", None)
-            elif told_at is None and seconds >= self._limit and thread == threading.main_thread().ident:
-                told_at = now
+                self._end(f"{hangs} and ignores {asked.name}", 128 + asked, leave, "interrupted", asked.name)
+            elif raised_at is not None and now - raised_at >= STOPPING_SECONDS and watched.claim():
+                self._end(f"{hangs} and ignores the error", 1, leave, "failed", None)
+            elif raised_at is None and seconds >= self._limit and thread == threading.main_thread().ident:
+                raised_at = now
                 self._received.interrupt(OverdueError(f"{hangs}; the limit is {LIMIT}={self._limit:g}"))
             elif seconds >= notice:
                 notice *= 2
@@ -90,7 +90,7 @@ class Watch:
         self, what: str, code: int, leave: Callable[[str, str | None], None], status: str, name: str | None
     ) -> NoReturn:
         try:
-            self._say(f"{what}: saving and leaving without it.")
+            self._say(f"{what}: saving the run and exiting without it.")
             leave(status, name)
         except BaseException as error:
             code = 1
@@ -104,7 +104,7 @@ class Watch:
 
 
 class _Watched:
-    """Which of two threads has the word: the one that is watched and has left, or the one that gave it up."""
+    """Decides which of two threads acts: the watched one, if it has left in time, or the watching one."""
 
     def __init__(self) -> None:
         self.left = threading.Event()

@@ -93,7 +93,7 @@ def test_what_is_remembered_goes_on():
     before, after = made(), made()
     steep = list(rows("constraints/gradient_penalty/slope", [2.5] * 12))
     assert not [said for row in steep[:7] for said in before.row(row)]
-    after.go_on(json.loads(json.dumps(before.state())))
+    after.resume(json.loads(json.dumps(before.state())))
     assert after.complaints == before.complaints != []
     assert [bool(list(after.row(row))) for row in steep[7:]] == [False, False, True, False, False]
 
@@ -165,11 +165,11 @@ def test_sizes_are_remembered_by_checkpoints_also_of_earlier_versions():
     before, after = made(), made()
     alike = rows("critic/wasserstein", [1e-5] * 12)
     assert not [said for row in alike[:7] for said in before.row(row)]
-    after.go_on(json.loads(json.dumps(before.state())))
+    after.resume(json.loads(json.dumps(before.state())))
     assert after.complaints == before.complaints != []
     assert [bool(list(after.row(row))) for row in alike[7:]] == [False, False, True, False, False]
     old = made()
-    old.go_on({"ill": {}, "said": [], "complaints": {}, "rows": 20, "largest": 2.0})
+    old.resume({"ill": {}, "said": [], "complaints": {}, "rows": 20, "largest": 2.0})
     (row,) = rows("critic/loss", [2100.0])
     assert ["1050 times" in said for said in old.row(row)] == [True]
 

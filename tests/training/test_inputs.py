@@ -134,7 +134,7 @@ def test_an_example_that_is_not_finite_is_named_before_anything_is_written():
     with pytest.raises(ganlab.ContractError) as error:
         Trainer(with_a_broken_example(first)).trace()
     assert str(error.value) == (
-        f"Points gives values that are not finite (NaN or infinity), in example {first}. Mend the data, or leave such "
+        f"Points gives values that are not finite (NaN or infinity), in example {first}. Fix the data, or leave such "
         "examples out."
     )
 

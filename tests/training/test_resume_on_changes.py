@@ -173,7 +173,7 @@ def test_workers_compare_their_data_and_code(plugin, points, theirs):
     if theirs(1.0) == 1.0:
         origins.of_trainer(Two())
     else:
-        with pytest.raises(ganlab.RunError, match="The workers have not all the same data and code"):
+        with pytest.raises(ganlab.RunError, match="The workers do not all have the same data and code"):
             origins.of_trainer(Two())
 
 
@@ -211,7 +211,7 @@ def test_a_run_without_fingerprints_is_resumed_with_a_note(run, points, capsys, 
     said = capsys.readouterr().err
     assert "\x1b[2J" not in said
     if "data" not in forged or not isinstance(forged["data"], dict):
-        assert "The run does not say what its data and code were" in said
+        assert "The run does not record its data and code" in said
     assert json.dumps(run.info["resumed"][-1]["data"])
     other = points.copy()
     other[3] = 0

@@ -58,7 +58,7 @@ def test_what_a_tracker_raises_is_a_warning_and_the_others_are_called(error):
 
     found = Trackers(Loaded(failing=failing, sound=lambda **arguments: heard.append(arguments)), said.append)
     for step in (1, 2):
-        found.tell("ganlab_metrics", run=None, records=[step])
+        found.call("ganlab_metrics", run=None, records=[step])
     assert [arguments["records"] for arguments in heard] == [[1], [2]]
     assert said == [f"Plugin 'failing' failed in ganlab_metrics: {error!r}"]
     found.close()
@@ -74,7 +74,7 @@ def test_sys_exit_and_threads_that_die():
         thread.join()
         sys.exit("bye")
 
-    Trackers(Loaded(exits=exits), said.append).tell("ganlab_run_end", run=None, status="completed")
+    Trackers(Loaded(exits=exits), said.append).call("ganlab_run_end", run=None, status="completed")
     assert said == ["Plugin 'exits' failed in ganlab_run_end: SystemExit('bye')"]
 
 
@@ -83,33 +83,33 @@ def test_a_tracker_that_goes_elsewhere_takes_nobody_along(tmp_path, monkeypatch)
     said, heard = [], []
     found = Trackers(Loaded(away=lambda **_: os.chdir("/"), next=lambda **_: heard.append(os.getcwd())), said.append)
     for _ in range(2):
-        found.tell("ganlab_metrics", records=[])
+        found.call("ganlab_metrics", records=[])
     assert heard == [str(tmp_path)] * 2
     assert os.getcwd() == str(tmp_path)
-    assert said == [f"Plugin 'away' changed the working directory in ganlab_metrics: it is {tmp_path} again."]
+    assert said == [f"Plugin 'away' changed the working directory in ganlab_metrics: it is reset to {tmp_path}."]
 
 
 def test_a_tracker_that_hangs_is_named_and_then_called_no_more(impatient):
     heard, said = [], []
     found = Trackers(Loaded(stuck=forever, sound=lambda **arguments: heard.append(arguments)), said.append)
     begun = time.monotonic()
-    found.tell("ganlab_metrics", records=[1])
+    found.call("ganlab_metrics", records=[1])
     assert 0.8 <= time.monotonic() - begun < 5
-    found.tell("ganlab_metrics", records=[2])
-    found.tell("ganlab_run_end", status="completed")
+    found.call("ganlab_metrics", records=[2])
+    found.call("ganlab_run_end", status="completed")
     assert len(heard) == 3
     assert (
         "Plugin 'stuck' has not answered for 0 s in ganlab_metrics: training waits for it, for at most 0.8 s" in said[0]
     )
-    assert "it is called no more, and the run proceeds without it. The limit is GANLAB_TRACKER_SECONDS=0.8" in said[-1]
-    assert len([line for line in said if "no more" in line]) == 1
+    assert "is not called again, and the run continues without it. The limit is GANLAB_TRACKER_SECONDS=0.8" in said[-1]
+    assert len([line for line in said if "not called again" in line]) == 1
 
 
 def test_a_tracker_that_hangs_holds_no_signal(impatient, monkeypatch):
     monkeypatch.setenv("GANLAB_TRACKER_SECONDS", "1000")
     said = []
     begun = time.monotonic()
-    Trackers(Loaded(stuck=forever), said.append, lambda: time.monotonic() - begun > 0.3).tell("ganlab_metrics")
+    Trackers(Loaded(stuck=forever), said.append, lambda: time.monotonic() - begun > 0.3).call("ganlab_metrics")
     assert time.monotonic() - begun < 5
     assert "the run stops without it" in said[-1]
 
@@ -118,7 +118,7 @@ def test_all_of_a_trackers_hooks_run_on_one_thread():
     threads = []
     found = Trackers(Loaded(one=lambda **arguments: threads.append(threading.current_thread())), print)
     for hook in ("ganlab_run_start", "ganlab_metrics", "ganlab_run_end"):
-        found.tell(hook)
+        found.call(hook)
     assert len(set(threads)) == 1
     assert threads[0].daemon, "the process does not wait for it"
     found.close()

@@ -127,7 +127,7 @@ def test_a_signal_that_a_plugin_swallows_ends_the_process_from_outside(ended):
                 deaf(2)
     assert (ended, left) == ([143], [("interrupted", "SIGTERM")])
     assert "evaluators.deaf has not answered for " in said[0]
-    assert "heeds no SIGTERM: saving and leaving without it" in said[0]
+    assert "and ignores SIGTERM: saving the run and exiting without it" in said[0]
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")

@@ -78,7 +78,7 @@ def _watched(checkpoint: Checkpoint) -> None:
 
     with checkpoint.using("watch"):
         if checkpoint.watch:
-            Warnings(SimpleNamespace(names=["gp"], constraints=[]), []).go_on(checkpoint.watch["warnings"])
+            Warnings(SimpleNamespace(names=["gp"], constraints=[]), []).resume(checkpoint.watch["warnings"])
 
 
 def _refused(read: Callable[[], Any]) -> Any:

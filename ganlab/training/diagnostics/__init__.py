@@ -1,1 +1,1 @@
-"""Diagnostics while training: when each looks, and the view of the critic that it is given."""
+"""Diagnostics during training: when each looks, and the view of the critic that it receives."""

@@ -1,4 +1,4 @@
-"""What flows between the layers of a critic, for any Keras model: a graph of layers or a class of its own."""
+"""The activations between the layers of a critic, for any Keras model: a graph of layers or a class of its own."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Intermediates:
         """The layers in the order in which they were called.
 
         Args:
-            called: What `recorded` gave for a call of the model.
+            called: The mapping that `recorded` filled during a call of the model.
         """
         return tuple(
             CriticLayer(
@@ -53,14 +53,14 @@ class Intermediates:
 
     @contextlib.contextmanager
     def recorded(self) -> Iterator[Tensors]:
-        """Inside, the first output of each layer is noted in the mapping, in the order of the calls.
+        """Context manager: records the first output of each layer in the mapping, in the order of the calls.
 
-        Those are the tensors that flow on, so that what comes out at the end can be differentiated by them.
+        These are the very tensors that the next layers take, so that the model's output can be differentiated by them.
         """
         outputs: Tensors = {}
         try:
             for name, layer in self._layers.items():
-                # Past Keras' bookkeeping of a layer's attributes: this one goes again.
+                # Bypasses Keras' bookkeeping of a layer's attributes, because this one is removed again.
                 object.__setattr__(layer, "call", _noting(layer.call, name, outputs))
             yield outputs
         finally:

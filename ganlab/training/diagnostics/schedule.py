@@ -1,4 +1,4 @@
-"""The diagnostics of a run: when each looks, and what they found as records, histograms and pictures."""
+"""The diagnostics of a run: when each looks, and their findings as records, histograms and pictures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ganlab.training.graph.state import TrainingState
 
 @dataclass(frozen=True)
 class Looked:
-    """What was found at one step, by the tags that it is written under.
+    """The findings at one step, by the tags that they are written under.
 
     Attributes:
         records: The figures.
@@ -40,11 +40,11 @@ class Looks:
         """Takes the diagnostics.
 
         Args:
-            experiment: Whose they are.
-            state: What they look at.
+            experiment: The experiment with the diagnostics.
+            state: The state that they look at.
 
         Raises:
-            ContractError: One does not say how often it looks.
+            ContractError: The `every` of one is invalid.
         """
         self._experiment, self._state = experiment, state
         names = experiment.component_names("diagnostics")
@@ -63,24 +63,24 @@ class Looks:
 
     @property
     def complaints(self) -> list[str]:
-        """What the diagnostics say is wrong, each after its last look."""
+        """The problems that diagnostics report, each after its last look."""
         return [f"{name}: {said}" for name, said in self._complaints.items() if said]
 
     def state(self) -> dict[str, str | None]:
-        """What each diagnostic said last: part of a checkpoint, so that a resumed run's health is the same."""
+        """The last report of each diagnostic: part of a checkpoint, so that a resumed run's health is the same."""
         return dict(self._complaints)
 
-    def go_on(self, state: Mapping[str, str | None]) -> None:
-        """Takes what the diagnostics said, of those that are still there."""
+    def resume(self, state: Mapping[str, str | None]) -> None:
+        """Restores the reports of those diagnostics that the experiment still has."""
         self._complaints |= {name: said and str(said) for name, said in state.items() if name in self._diagnostics}
 
     def check(self) -> Looked:
-        """Lets all look once before training, so that what can never work is known; what they say is not kept."""
+        """Lets all look once before training, so that what can never work fails now; their reports do not count."""
         looked, _ = self._look(0, self._diagnostics)
         return looked
 
     def __call__(self, step: int, *, evaluating: bool, last: bool) -> Looked | None:
-        """Lets those look that are due.
+        """Lets the diagnostics that are due look.
 
         Args:
             step: Generator updates done.
@@ -88,11 +88,11 @@ class Looks:
             last: Whether training ends here.
 
         Returns:
-            What they found, or None where nothing is due, no evaluation either.
+            Their findings, or None if neither a diagnostic nor an evaluation is due.
 
         Raises:
             PluginError: A diagnostic fails; the message names it.
-            ContractError: It returns something else than it must.
+            ContractError: It returns something invalid.
         """
         due = {
             name: diagnostic
@@ -125,7 +125,7 @@ class Looks:
 
 
 def _checked(name: str, findings: Any, count: int) -> tuple[dict[str, float], dict[str, tuple[float, ...]]]:
-    """Figures and replicas' figures as plain numbers."""
+    """The figures, and the replicas' values of them, as plain numbers."""
     if not isinstance(findings, Findings):
         raise ContractError(f"Diagnostic {name} returned {findings!r} from look; it must return a ganlab.Findings.")
     try:
@@ -140,6 +140,6 @@ def _checked(name: str, findings: Any, count: int) -> tuple[dict[str, float], di
         if key not in figures or len(values) != count:
             raise ContractError(
                 f"Diagnostic {name} found {len(values)} replicas' values of {key!r}; it must give {count}, one for "
-                "each, of a name that is also in figures."
+                "each replica, under a name that is also in figures."
             )
     return figures, replicas

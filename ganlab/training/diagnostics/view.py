@@ -1,4 +1,4 @@
-"""A critic at one step, as diagnostics see it: on one device, a replica's share at a time, when it is asked for."""
+"""A critic at one step, as diagnostics see it: on one device, a replica's share at a time, computed on demand."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from ganlab.training.graph.inputs import Inputs
 from ganlab.training.graph.networks import Tensors
 from ganlab.training.graph.sampling import Scorer, real_examples
 from ganlab.training.graph.state import TrainingState, read
-from ganlab.training.graph.tf_errors import said_plainly
+from ganlab.training.graph.tf_errors import translated_errors
 
-# Many points are taken so many at a time, or fewer where each is large: this many numbers of input.
+# Many points are computed in pieces of this many, or of fewer if each is large: at most this many input numbers.
 _POINTS, _NUMBERS = 1024, 2**20
 
 
 class CriticFunctions:
-    """What is computed of a critic, each a function that is traced once or twice and reads the variables as they are.
+    """The functions that are computed of a critic; each is traced once or twice and reads the current variables.
 
-    Batches have one of two sizes: a replica's share, and as many points as are taken at a time of many.
+    Batches have one of two sizes: a replica's share, and the size of the pieces that many points are computed in.
 
     Attributes:
-        many: That second size.
+        many: The second of these sizes.
         layers: The critic's layers in the order of their calls; empty until `outputs` or `gradients` is traced.
     """
 
@@ -61,7 +61,7 @@ class CriticFunctions:
 
     def _slopes(self, x: tf.Tensor, effective: Tensors) -> tf.Tensor:
         gradient = tf.reshape(input_gradient(self._scorer.critic(effective), x)[0], [x.shape[0], -1])
-        # Squares of what is left after many layers that shrink it would be zero in float32.
+        # After many layers that shrink it, the gradient's squares would be zero in float32.
         largest = tf.reduce_max(tf.abs(gradient), axis=1)
         return largest * tf.norm(tf.math.divide_no_nan(gradient, largest[:, None]), axis=1)
 
@@ -72,7 +72,7 @@ class CriticFunctions:
         return {name: tf.cast(y, tf.float32) for name, y in outputs.items()}
 
     def _gradients(self, real: tf.Tensor, fake: tf.Tensor) -> tuple[Tensors, Tensors]:
-        """Of the share's mean loss by the raw weights, and of each example's own by the outputs of the layers."""
+        """Gradients of the share's mean loss by the raw weights, and of each example's loss by the layers' outputs."""
         x, weights = tf.concat([real, fake], axis=0), read(self._state.critic.weights)
         local, loss = self._experiment.local_batch, self._experiment.loss
         with tf.GradientTape() as tape:
@@ -94,7 +94,7 @@ class CriticFunctions:
         return self._inputs.examples(step, replica)[0]
 
     def _latent(self, step: tf.Tensor, replica: tf.Tensor) -> tf.Tensor:
-        """What this replica's generator is given in the first critic update of the iteration."""
+        """The latent vectors of this replica in the first critic update of the iteration."""
         shape = (self._experiment.local_batch, int(self._experiment.architecture.latent_dim))
         spec, update = noise.Draw("normal", shape, noise.FAKE_LATENT, 0), step * self._experiment.critic_steps
         return noise.draw(spec, seed=self._experiment.seed, step=update, replica=replica)
@@ -105,7 +105,7 @@ class CriticFunctions:
 
 
 class View:
-    """The `ganlab.CriticView` of one step; it remembers what was asked for."""
+    """The `ganlab.CriticView` of one step; it caches what it has computed."""
 
     def __init__(self, experiment: Experiment, state: TrainingState, functions: CriticFunctions, step: int) -> None:
         self.step, self.replicas, self.dataset = step, experiment.replicas, experiment.dataset
@@ -124,24 +124,24 @@ class View:
     @cached_property
     def real(self) -> np.ndarray:
         """The real examples of the critic update that comes next, `(batch_size, *sample_shape)`."""
-        with said_plainly(self._experiment, self.step):
+        with translated_errors(self._experiment, self.step):
             return self._by_replica(self._functions.real)
 
     @cached_property
     def fake(self) -> np.ndarray:
-        """The generated ones."""
+        """The generated examples of that update."""
         latent = self._by_replica(self._functions.latent)
-        return _kept(self._in_pieces(self._functions.generated, latent))
+        return _read_only(self._in_pieces(self._functions.generated, latent))
 
     @cached_property
     def weights(self) -> Mapping[str, np.ndarray]:
         """The critic's trainable weights by name."""
-        return {name: _kept(v.numpy()) for name, v in read(self._state.critic.weights).items()}
+        return {name: _read_only(v.numpy()) for name, v in read(self._state.critic.weights).items()}
 
     @cached_property
     def effective(self) -> Mapping[str, np.ndarray]:
         """The weights that the critic computes with."""
-        return {name: _kept(self._effective[name].numpy()) for name in self._state.critic.weights}
+        return {name: _read_only(self._effective[name].numpy()) for name in self._state.critic.weights}
 
     @cached_property
     def bounds(self) -> Mapping[str, float]:
@@ -154,13 +154,13 @@ class View:
         return slice(replica * local, (replica + 1) * local)
 
     def more(self, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """At most n real examples and n generated ones, alike at every step."""
+        """At most n real examples and n generated ones, the same choice at every step."""
         shape = (n, int(self._experiment.architecture.latent_dim))
         latent = noise.whole("normal", shape, seed=self._experiment.seed, stream=noise.LATENT).numpy()
         return real_examples(self._experiment, n), self._in_pieces(self._functions.generated, latent)
 
     def random(self) -> np.random.Generator:
-        """Random numbers decided by seed and step, from the first on."""
+        """A new random generator, seeded by seed and step."""
         return np.random.default_rng([self._experiment.seed, self.step])
 
     def scores(self, x: np.ndarray) -> np.ndarray:
@@ -180,7 +180,7 @@ class View:
         if replica not in self._gradients:
             share = self.share(replica)
             found = self._functions.gradients(tf.constant(self.real[share]), tf.constant(self.fake[share]))
-            by_weights, by_outputs = tf.nest.map_structure(lambda g: _kept(g.numpy()), found)
+            by_weights, by_outputs = tf.nest.map_structure(lambda g: _read_only(g.numpy()), found)
             self._gradients[replica] = LossGradients(by_weights, by_outputs)
         return self._gradients[replica]
 
@@ -190,7 +190,7 @@ class View:
 
     def _by_replica(self, function: Callable[[tf.Tensor, tf.Tensor], tf.Tensor]) -> np.ndarray:
         step = tf.constant(self.step, tf.int64)
-        return _kept(np.concatenate([function(step, tf.constant(i)).numpy() for i in range(self.replicas)]))
+        return _read_only(np.concatenate([function(step, tf.constant(i)).numpy() for i in range(self.replicas)]))
 
     def _checked(self, x: Any) -> np.ndarray:
         x, shape = np.asarray(x, np.float32), tuple(self._experiment.dataset.sample_shape)
@@ -211,7 +211,7 @@ class View:
         return tf.nest.map_structure(lambda *ys: np.concatenate(ys)[: len(x)], *done)
 
 
-def _kept(array: np.ndarray) -> np.ndarray:
-    """An array that is handed out more than once: none to whom it is may change it."""
+def _read_only(array: np.ndarray) -> np.ndarray:
+    """Makes an array read-only, because it is handed out more than once."""
     array.flags.writeable = False
     return array

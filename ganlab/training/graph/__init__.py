@@ -1,1 +1,1 @@
-"""What TensorFlow traces: inputs, networks, penalties, the step and the loop of steps."""
+"""The code that TensorFlow traces: inputs, networks, penalties, the step and the loop of steps."""

@@ -1,7 +1,7 @@
-"""Operations that TensorFlow differentiates wrongly or not at all, found in the step's graph before it runs.
+"""Finds operations that TensorFlow differentiates wrongly or not at all, in the step's graph before it runs.
 
-A penalty on slopes differentiates a gradient. Some operations have no second derivative, which TensorFlow says where it
-is asked for it; of others it takes the second derivative to be zero, or leaves a part of it out, without a word.
+A penalty on slopes differentiates a gradient. For some operations TensorFlow has no second derivative and raises an
+error. For others it silently takes the second derivative to be zero, or leaves a part of it out.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ganlab.training.graph import networks, op_source
 from ganlab.training.graph.networks import Network
 from ganlab.training.graph.refusals import layers_of, named
 
-# Without a derivative because it is zero, or because it was asked to be.
+# Without a derivative because it is zero, or because the user stopped it.
 _ZERO = frozenset({"OnesLike", "StopGradient", "ZerosLike"})
-# TensorFlow keeps its accounts of loops with these; the numbers themselves pass by.
+# TensorFlow's bookkeeping of loops uses these; the values themselves take other paths.
 _ACCOUNTS = ("TensorArray", "StackPush", "Assign", "Scatter")
 _PYTHON = ("PyFunc", "PyFuncStateless")
 _INSTEAD = {
@@ -38,7 +38,7 @@ _INSTEAD = {
 
 
 def explaining(part: Callable[..., Any], *used: Network) -> Callable[..., Any]:
-    """A part of the step whose operations without a gradient are one error with their layer and line.
+    """Wraps a part of the step: an operation without a gradient becomes one error with its layer and line.
 
     Args:
         part: The function.
@@ -72,11 +72,11 @@ def _explained(used: Sequence[Network]) -> Iterator[None]:
 
 
 def check(total: tf.Tensor, trained: Sequence[tf.Tensor], *used: Network) -> None:
-    """Looks for operations between what is trained and a loss where TensorFlow cuts the gradient off silently.
+    """Looks for operations between the trained tensors and a loss where TensorFlow cuts the gradient off silently.
 
     Args:
-        total: The loss; looked at in a graph alone.
-        trained: What it is differentiated by.
+        total: The loss; checked only in a graph.
+        trained: The tensors that it is differentiated by.
         *used: The networks that it was computed with.
 
     Raises:
@@ -85,14 +85,14 @@ def check(total: tf.Tensor, trained: Sequence[tf.Tensor], *used: Network) -> Non
     if not tf.is_symbolic_tensor(total):
         return
     for path in _cuts([total], {id(tensor) for tensor in trained}):
-        # Of a constraint's author's own Python code nobody expects a derivative: it may count or print.
+        # Nobody expects a derivative of Python code in a constraint: it may count or print.
         if path[0].type in _PYTHON and not any(_layer(op, used) for op in path):
             continue
         raise IncompatibleError(_refusal(path[0].type, _place(path, used), silent=True))
 
 
 def _missing(error: BaseException) -> LookupError | None:
-    """TensorFlow's refusal, also where a plugin's error was made of it."""
+    """TensorFlow's error for a missing gradient, also if a plugin's error wraps it."""
     for candidate in (error, error.__cause__):
         if isinstance(candidate, LookupError) and op_source.NO_GRADIENT.search(str(candidate)):
             return candidate
@@ -100,9 +100,9 @@ def _missing(error: BaseException) -> LookupError | None:
 
 
 def _begun(traceback: TracebackType | None) -> Iterator[tf.Operation]:
-    """The operations of every graph that was being built where an error was raised, the outermost first.
+    """The operations of every graph that was being built when an error was raised, the outermost graph first.
 
-    A branch or a loop is known to the graph around it once it is complete; before, only its builder has it.
+    The graph around a branch or a loop knows it only once it is complete; until then only its builder holds it.
     """
     seen: set[int] = set()
     graphs = [tf.compat.v1.get_default_graph()]
@@ -129,7 +129,7 @@ def _refusal(kind: str, where: str, *, silent: bool) -> str:
     else:
         why = f"uses {forward}, which TensorFlow cannot differentiate{' twice' if twice else ''}"
     instead = next((text for start, text in _INSTEAD.items() if kind.startswith(start)), "")
-    remedy = f"Use {instead}" if instead else "Write it with other operations, such as sums, products and powers"
+    remedy = f"Use {instead}" if instead else "Write it with other operations, for example sums, products and powers"
     other = (
         "a constraint on weights, which takes no gradient by examples"
         if twice
@@ -139,9 +139,9 @@ def _refusal(kind: str, where: str, *, silent: bool) -> str:
 
 
 def _place(path: Sequence[tf.Operation], used: Sequence[Network]) -> str:
-    """The layer and line of an operation; path: it and the calls of the functions that it is in, innermost first."""
+    """The layer and line of an operation; `path` is the operation and the function calls around it, innermost first."""
     op = op_source.differentiated(path[0])
-    if op is path[0]:  # of a function that was differentiated as a whole, whose operations are in another graph
+    if op is path[0]:  # in a function that was differentiated as a whole; its operations are in another graph
         name, kind = op_source.forward_name(op.name), op.type.partition("Grad")[0]
         same = (o for o in op_source.operations(path[-1].graph) if o.type == kind and name.startswith(f"{o.name}/"))
         op = next(same, op)
@@ -156,11 +156,11 @@ def _at(what: str, line: op_source.Line | None) -> str:
 
 
 def _layer(op: tf.Operation, used: Sequence[Network]) -> str:
-    """The innermost layer that an operation belongs to, as messages name it; empty where it is no layer's."""
+    """The innermost layer that an operation belongs to, as messages name it; empty if it belongs to none."""
     scopes = op_source.layer_scopes(op)
     for network in used:
         layers = {layer.name: layer for layer in layers_of(network.model)}
-        # A scope that is entered again gets a number after it, and so do some layers' names.
+        # A scope that is entered again gets a number as suffix, and so do some layers' names.
         model = [scope for scope in scopes if _is_scope_of(scope, network.model.name)]
         for scope in scopes if model else ():
             for name, layer in layers.items():
@@ -184,9 +184,9 @@ def _line(op: tf.Operation) -> op_source.Line | None:
 
 
 def _cuts(targets: Sequence[tf.Tensor], sources: set[int]) -> Iterator[list[tf.Operation]]:
-    """The operations behind `targets` that a source reaches and that pass no gradient on, though they should.
+    """Yields operations behind `targets` that a source reaches and that pass no gradient on, though they should.
 
-    Each with the calls of the functions that it is in, innermost first.
+    Each comes with the function calls around it, innermost first.
     """
     reached: set[int] = set()
     for op in _inputs_first([target.op for target in targets]):
@@ -205,7 +205,7 @@ def _cuts(targets: Sequence[tf.Tensor], sources: set[int]) -> Iterator[list[tf.O
 
 
 def _inputs_first(ends: Sequence[tf.Operation]) -> Iterator[tf.Operation]:
-    """The operations that a gradient may flow back through, each after those that it takes its inputs from."""
+    """The operations that a gradient may flow back through, each after those that make its inputs."""
     waiting: list[tuple[tf.Operation, bool]] = [(op, False) for op in ends]
     seen: set[int] = set()
     while waiting:
@@ -228,7 +228,7 @@ def _followed(op: tf.Operation) -> list[tf.Tensor]:
 
 
 def _arguments(tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-    """Of the results and arguments of a tf.custom_gradient the arguments: nothing flows back through its results."""
+    """The arguments among the tensors of a tf.custom_gradient: nothing flows back through its results."""
     behind: set[int] = set()
     own = {id(tensor.op) for tensor in tensors}
     for tensor in tensors:
@@ -248,7 +248,7 @@ def _within(op: tf.Operation, inputs: Sequence[tf.Tensor]) -> Iterator[list[tf.O
     for body in _bodies(op):
         offset = len(op.inputs) - len(body.inputs)
         given = {id(tensor) for tensor in inputs}
-        if "While" in op.type:  # what one turn leaves is what the next begins with
+        if "While" in op.type:  # the outputs of one turn are the inputs of the next
             sources = {id(x) for x in body.inputs}
         else:
             sources = {id(x) for i, x in enumerate(body.inputs) if id(op.inputs[i + offset]) in given}
@@ -274,15 +274,15 @@ def _attribute(op: tf.Operation, name: str) -> Any:
 
 
 def _is_cut(op: tf.Operation) -> bool:
-    """Whether TensorFlow was told that an operation has no derivative."""
+    """Whether an operation is registered with TensorFlow as one without a derivative."""
     try:
         return ops.get_gradient_function(op) is None and not _bodies(op)
     except LookupError:
-        return False  # it says so itself, where a gradient gets there
+        return False  # TensorFlow raises its own error if a gradient reaches it
 
 
 def _variance(op: tf.Operation) -> tf.Operation | None:
-    """The variance of tf.nn.moments that this is the gradient of: deviations whose mean is held fixed; else None."""
+    """The variance of tf.nn.moments whose gradient this is: deviations with the mean held fixed; else None."""
     if op.type != "Sub":
         return None
     x, stopped = op.inputs

@@ -1,4 +1,4 @@
-"""Examples that cannot be trained on, by their numbers."""
+"""Refuses examples that cannot be trained on, and names their numbers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _LISTED = 5
 
 
 def check_finite_examples(dataset: Dataset, numbers: np.ndarray, examples: np.ndarray) -> None:
-    """Looks at some examples.
+    """Checks that some examples are finite.
 
     Args:
-        dataset: Whose they are.
+        dataset: The dataset that they come from.
         numbers: Their numbers, int64 `(n,)`.
         examples: `(n, ...)`.
 
@@ -26,6 +26,6 @@ def check_finite_examples(dataset: Dataset, numbers: np.ndarray, examples: np.nd
     if not finite.all():
         listed = ", ".join(map(str, sorted(set(numbers[~finite].tolist()))[:_LISTED]))
         raise ContractError(
-            f"{selector_of(dataset)} gives values that are not finite (NaN or infinity), in example {listed}. Mend the "
+            f"{selector_of(dataset)} gives values that are not finite (NaN or infinity), in example {listed}. Fix the "
             "data, or leave such examples out."
         )

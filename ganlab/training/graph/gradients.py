@@ -17,11 +17,11 @@ from ganlab.training.graph.replica import Draws, Log, Metric
 class Gradients:
     """A part of the step without variables or communication, compiled by XLA where asked.
 
-    The random numbers of a compiled part are drawn outside and handed in: XLA's would be others.
+    The random numbers of a compiled part are drawn outside and passed in, because XLA's would differ.
 
     Attributes:
-        communicates: The constraint that talks to other replicas in this part; empty where none does, or before it is
-            traced.
+        communicates: The constraint that communicates with other replicas in this part; empty if there is none, or
+            before the part is traced.
     """
 
     def __init__(self, part: Callable[..., Any], experiment: Experiment, *, compiled: bool) -> None:
@@ -58,7 +58,7 @@ class Gradients:
         return gradients, buffers, tf.stack(log.values)
 
     def _prepare(self, arguments: Any) -> None:
-        """Traces once on a scratch graph to see what is drawn and whether replicas talk; then compiles or does not."""
+        """Traces on a scratch graph to record draws and communication between replicas; then decides on compiling."""
         seed, local = self._experiment.seed, self._experiment.local_batch
         seen: list[Draws] = []
 
@@ -83,41 +83,41 @@ class Gradients:
 
 
 def may_compile(experiment: Experiment, communicates: str) -> bool:
-    """Whether a part can be compiled, given what in it talks to other replicas, empty for nothing.
+    """Whether a part can be compiled, given the name of what communicates with other replicas in it; empty for none.
 
     Raises:
-        IncompatibleError: It cannot, and was asked for.
+        IncompatibleError: It cannot be compiled, though experiment.jit asks for it.
     """
-    # One replica under a mirror communicates too, if with itself alone; without a mirror there is nothing to do.
+    # A single replica under a mirrored strategy communicates too, with itself; under one device there is nothing to do.
     if not communicates or isinstance(experiment.strategy, tf.distribute.OneDeviceStrategy):
         return True
     if experiment.jit == "on":
         raise IncompatibleError(
             f"{communicates} communicates between replicas, which cannot be compiled here, and experiment.jit is 'on'. "
-            "Set experiment.jit = 'auto', or do without: a constraint can communicate in advance, and a network can "
-            "normalize each example alone (ganlab.layers.LayerNormalization)."
+            "Set experiment.jit = 'auto', or avoid it: a constraint can communicate in its advance method, and a "
+            "network can normalize each example alone (ganlab.layers.LayerNormalization)."
         )
     return False
 
 
 def compiles(experiment: Experiment) -> bool:
-    """Whether XLA compiles the gradients: as asked, or where it is known to be quicker.
+    """Whether XLA compiles the gradients: as the experiment asks, or with "auto" if it is known to be faster.
 
     On a CPU it is not, as docs/performance.md shows: dense networks take between 3% less and half as long again, by
-    width and batch, since the kernels skip the same zeros, and convolutions seven times as long. A TPU compiles the
+    width and batch, because the kernels skip the same zeros, and convolutions seven times as long. A TPU compiles the
     whole step anyway.
     """
     if experiment.jit != "auto":
         return experiment.jit == "on"
-    # The strategy's devices, not the machine's: a run on the CPU of a machine with GPUs is one on a CPU.
+    # The strategy's devices, not the machine's: a machine with GPUs may run this experiment on its CPU.
     devices = experiment.strategy.extended.worker_devices
     return any(tf.DeviceSpec.from_string(device).device_type == "GPU" for device in devices)
 
 
 def set_products(experiment: Experiment) -> None:
-    """Decides how float32 numbers are multiplied: as float32 where the experiment's precision says so.
+    """Sets how float32 numbers are multiplied: as float32 if the experiment's precision is float32.
 
-    Recent GPUs and TPUs use the mantissa of TensorFloat-32 or bfloat16 unless told not to. It is one switch for the
-    process, which kernels look at as they run and a TPU's as they are traced, so it is set anew before either.
+    By default recent GPUs and TPUs use the mantissa of TensorFloat-32 or bfloat16. The switch is one for the whole
+    process; kernels read it as they run, a TPU's as they are traced, so it is set before either.
     """
     tf.config.experimental.enable_tensor_float_32_execution(experiment.precision != "float32")

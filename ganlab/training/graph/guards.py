@@ -1,4 +1,4 @@
-"""What watches over a run while it trains: replicas that drift apart, metrics that go wrong, constraints that fail."""
+"""Guards of a run in training: against replicas that drift apart, metrics that go wrong, constraints that fail."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ganlab.training.graph.magnitudes import MAGNITUDES, Magnitudes
 from ganlab.training.graph.replica import Metric
 from ganlab.training.graph.stack import ConstraintStack
 
-# Rows in a row that must show a constraint failing before it is said: the first iterations of any run look ill.
+# Consecutive rows that must show a constraint failing before it is reported: any run looks bad at first.
 _PATIENCE = 10
 
 
@@ -39,7 +39,7 @@ class DivergedError(TrainingFailedError):
     """A metric or a variable is no longer a finite number."""
 
 
-# Replicas on unlike hardware may round what each of them computes for itself differently; nothing rounds by this much.
+# Replicas on different hardware may round their own computations differently, but never by this much.
 _ROUNDING = 1e-4
 
 
@@ -57,18 +57,18 @@ def checksum(value: tf.Tensor) -> tf.Tensor:
 
 
 def check_replicas(names: Sequence[str], sums: Sums, step: int) -> str:
-    """Stops a run whose replicas no longer hold the same variables.
+    """Checks that the replicas still hold the same variables.
 
     Args:
-        names: Of the variables.
-        sums: Of the variables.
+        names: The names of the variables.
+        sums: The sums over them.
         step: Generator updates done, for the message.
 
     Returns:
-        A warning where replicas differ by rounding alone, which they may on unlike hardware; else an empty string.
+        A warning if replicas differ by rounding alone, as they may on different hardware; else an empty string.
 
     Raises:
-        TrainingFailedError: Names the variables.
+        TrainingFailedError: Replicas differ by more; the message names the variables.
     """
     unequal = (sums.bits != sums.bits[:1]).any(axis=0)
     spread = sums.magnitudes.max(axis=0) - sums.magnitudes.min(axis=0)
@@ -79,7 +79,7 @@ def check_replicas(names: Sequence[str], sums: Sums, step: int) -> str:
         raise TrainingFailedError(
             f"The replicas hold different values of {shown} at step {step}, so they no longer train one network. "
             "A plugin has changed a variable on one replica, or advances a state from one replica's own data: reduce "
-            "that with replica.mean, sum or max. Earlier checkpoints are kept."
+            "that data with replica.mean, sum or max. Earlier checkpoints are kept."
         )
     if unequal.any():
         return "The replicas' variables differ by rounding, as on unlike devices. A rerun will not give the same bits."
@@ -87,7 +87,7 @@ def check_replicas(names: Sequence[str], sums: Sums, step: int) -> str:
 
 
 def check_finite(values: np.ndarray) -> int | None:
-    """How many iterations come before the first with a metric that is not finite; None where all are finite.
+    """How many iterations come before the first with a metric that is not finite; None if all are finite.
 
     Args:
         values: `(iterations, replicas, metrics)`.
@@ -97,16 +97,16 @@ def check_finite(values: np.ndarray) -> int | None:
 
 
 def not_finite(variables: Mapping[str, tf.Variable], sums: Sums, infinite: Collection[str] = ()) -> list[str]:
-    """The variables that hold a value that is not finite: the critic's first, in which it begins as a rule.
+    """The variables with a value that is not finite: the critic's come first, because it usually begins there.
 
     Args:
         variables: By name, in the order of the sums.
-        sums: Of the variables.
-        infinite: Those that may hold infinity, though never NaN.
+        sums: The sums over the variables.
+        infinite: Names of variables that may hold infinity, though never NaN.
     """
     found = []
     for (name, variable), largest in zip(variables.items(), np.abs(sums.magnitudes).max(axis=0), strict=True):
-        # The sum of what is finite may be infinite. It is never NaN.
+        # The sum of finite values may be infinite, but it is never NaN.
         if np.isnan(largest) or (np.isinf(largest) and name not in infinite and not _is_finite(variable)):
             found.append(name)
     return sorted(found, key=lambda name: name.startswith("generator/"))
@@ -127,31 +127,31 @@ def diverged(
 
     Args:
         metrics: In the order of the values.
-        step: Generator updates done with that iteration.
-        values: Its metrics, `(replicas, metrics)`; None where all metrics are finite.
+        step: Generator updates done, that iteration included.
+        values: Its metrics, `(replicas, metrics)`; None if all metrics are finite.
         kept: The step of the newest checkpoint, or None.
         variables: The names of those that are not finite, at this step or at the end of its chunk.
     """
     saved = f"The checkpoint of step {kept} is kept." if kept is not None else "There is no earlier checkpoint."
     advice = (
-        f"{saved} Lower the learning rates; 'ganlab runs show RUN' has what grew, docs/divergence.md what to try first."
+        f"{saved} Lower the learning rates; 'ganlab runs show RUN' shows what grew, docs/divergence.md what to try."
     )
     if values is None:
         found = listed(variables).replace("the", "The", 1)
         return DivergedError(f"{found} not finite at step {step}, though every metric is: training diverged. {advice}")
     tag = metrics[int(np.argmin(np.isfinite(values).all(axis=0)))].tag
-    also = f" In its wake {listed(variables)} not finite." if variables else ""
+    also = f" As a result {listed(variables)} not finite." if variables else ""
     return DivergedError(f"{tag} is not finite from step {step} on: training diverged.{also} {advice}")
 
 
 def listed(variables: Sequence[str]) -> str:
-    """The first of some variables and how many more, with a verb: `the variable critic/weights/0 and 3 more are`."""
+    """Names the first variable and counts the others, with a verb: `the variable critic/weights/0 and 3 more are`."""
     more = len(variables) - 1
     return f"the variable {variables[0]} {f'and {more} more are' if more else 'is'}"
 
 
 class Warnings:
-    """Warns, once each, of constraints that report trouble, of losses that explode and of a critic that vanishes."""
+    """Warns once each of constraints that report problems, of losses that explode and of a critic that vanishes."""
 
     def __init__(self, stack: ConstraintStack, metrics: Sequence[Metric]) -> None:
         self._stack, self._tags = stack, [metric.tag for metric in metrics]
@@ -163,17 +163,17 @@ class Warnings:
 
     @property
     def seen(self) -> bool:
-        """Whether it has seen a row, of this process or, by a checkpoint, of an earlier one."""
+        """Whether it has seen a row, in this process or in an earlier one whose checkpoint it resumed."""
         return self._seen
 
     @property
     def complaints(self) -> list[str]:
-        """What is wrong, each in the last row that has its metrics."""
+        """The problems found, each in the last row that has its metrics."""
         found = {**self._complaints, **self._magnitudes.complaints}
         return [f"{name}: {said}" for name, said in found.items() if said]
 
     def state(self) -> dict[str, Any]:
-        """What it remembers, as plain values: part of a checkpoint, so that a resumed run warns of the same."""
+        """Its state as plain values: part of a checkpoint, so that a resumed run warns of the same things."""
         return {
             "ill": self._ill,
             "said": sorted(self._said),
@@ -181,13 +181,13 @@ class Warnings:
             **self._magnitudes.state(),
         }
 
-    def go_on(self, state: Mapping[str, Any]) -> None:
-        """Takes what a checkpoint remembered, of the constraints that are still there."""
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Restores the state from a checkpoint, for those constraints that the experiment still has."""
         names = (*self._stack.names, *MAGNITUDES)
         self._ill |= {name: int(count) for name, count in state["ill"].items() if name in names}
         self._complaints |= {name: said and str(said) for name, said in state["complaints"].items() if name in names}
         self._said |= set(map(str, state["said"]))
-        self._magnitudes.go_on(state)
+        self._magnitudes.resume(state)
         self._seen = int(state["rows"]) > 0
 
     def row(self, records: Sequence[Record]) -> Iterator[str]:
@@ -197,7 +197,7 @@ class Warnings:
         for name, constraint in zip(self._stack.names, self._stack.constraints, strict=True):
             prefix = f"constraints/{name}/"
             if any(tag.startswith(prefix) and tag not in reduced for tag in self._tags):
-                continue  # measured now and then, and not since the last row
+                continue  # not measured in every update, and not since the last row
             own = {tag.removeprefix(prefix): value for tag, value in reduced.items() if tag.startswith(prefix)}
             self._complaints[name] = complaint = _diagnosed(name, constraint, own)
             yield from self._patiently(name, complaint)
@@ -221,9 +221,9 @@ class Warnings:
 
 
 def _diagnosed(name: str, constraint: Constraint, metrics: Mapping[str, float]) -> str | None:
-    """What a constraint says of its metrics; of what is not finite it need not know."""
+    """The problem that a constraint reports from its metrics; metrics that are not finite are reported without it."""
     bad = [key for key, value in metrics.items() if not math.isfinite(value)]
     if bad:
-        return f"{', '.join(bad)}: not finite. docs/divergence.md says what to try first."
+        return f"{', '.join(bad)}: not finite. docs/divergence.md lists what to try."
     with plugin_code(f"constraints.{name}", "diagnose"):
         return constraint.diagnose(metrics)

@@ -19,12 +19,12 @@ from ganlab.training.graph.networks import static_shape
 class Inputs:
     """The examples of an experiment.
 
-    Update u of replica r sees examples `u * batch_size + r * local_batch` onward of an endless sequence: epoch after
-    epoch of a finite set, each in an order of its own; fresh numbers for ever of an endless one.
+    Update u of replica r sees examples `u * batch_size + r * local_batch` onward of an endless sequence. For a finite
+    set the sequence is one epoch after another, each in an order of its own; for an endless set numbers never repeat.
 
     Attributes:
-        on_host: Whether the examples need Python or files, so that they are prepared ahead by `tf.data`; others are
-            made inside the training loop, which costs less than handing them over.
+        on_host: Whether the examples need Python or files, so that `tf.data` prepares them ahead; others are made
+            inside the training loop, which costs less than handing them over.
     """
 
     def __init__(self, experiment: Experiment) -> None:
@@ -61,16 +61,16 @@ class Inputs:
         if static_shape(examples) != (count, *shape) or examples.dtype != tf.float32:
             raise ContractError(
                 f"Dataset {type(self._dataset).__name__} returned examples of shape {static_shape(examples)} and dtype "
-                f"{examples.dtype.name} for {count} numbers; they must be {(count, *shape)}, float32. What comes "
-                "through Python has an unknown shape until tf.ensure_shape says it."
+                f"{examples.dtype.name} for {count} numbers; they must be {(count, *shape)}, float32. Values from "
+                "Python have an unknown shape until tf.ensure_shape sets it."
             )
         return tf.reshape(examples, [self._updates, self._local, *shape])
 
     def check(self, step: int) -> None:
-        """Looks at this process's examples of one iteration.
+        """Checks this process's examples of one iteration.
 
         Raises:
-            ContractError: One of them has a value that is no finite number.
+            ContractError: One of them has a value that is not a finite number.
             PluginError: They cannot be read.
         """
         for replica in self._replicas:
@@ -81,14 +81,14 @@ class Inputs:
             check_finite_examples(self._dataset, self.numbers(at, replica).numpy(), examples)
 
     def first_not_finite(self, start: int, count: int) -> int | None:
-        """The first of some iterations in which this process has an example with a value that is not finite.
+        """Finds the first iteration in which this process has an example with a value that is not finite.
 
         Args:
-            start: Generator updates done before the first of them.
-            count: How many they are.
+            start: Generator updates done before the first iteration to check.
+            count: How many iterations to check.
 
         Returns:
-            Generator updates done before that one, or None where all are finite.
+            Generator updates done before the iteration found, or None if all are finite.
         """
         steps = tf.data.Dataset.range(start, start + count).map(self._are_finite, num_parallel_calls=tf.data.AUTOTUNE)
         return next((start + i for i, sound in enumerate(steps.as_numpy_iterator()) if not sound), None)
@@ -127,7 +127,7 @@ class Inputs:
 
 
 def _local_replicas(strategy: tf.distribute.Strategy) -> list[int]:
-    """Numbers, in the whole group, of the replicas that this process runs."""
+    """The replicas that this process runs, by their numbers in the whole group."""
     own = strategy.experimental_distribute_values_from_function(
         lambda context: tf.constant(context.replica_id_in_sync_group)
     )

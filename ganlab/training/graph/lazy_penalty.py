@@ -1,4 +1,4 @@
-"""A penalty computed in every so many critic updates, and not at all in those between."""
+"""Lazy penalties: computed once in a number of critic updates, and not at all in those between."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ganlab.training.graph.replica import Log
 def lazily(penalty: Callable[[Log], tf.Tensor | None], every: int, batch: Batch, log: Log) -> tf.Tensor:
     """Lazy regularization (Karras et al., "Analyzing and improving the image quality of StyleGAN", 2020, appendix B).
 
-    The penalty is multiplied by `every`, so that over a cycle of updates it counts as much as if it were always there.
+    The penalty is multiplied by `every`, so that over a cycle of updates it counts as much as one in every update.
 
     Args:
-        penalty: Gives `(local_batch,)` float32 or None, and logs.
-        every: How many critic updates one cycle has; the first of each has the penalty.
-        batch: The update's, whose `step` says which it is.
-        log: Takes the metrics, 0 in updates without.
+        penalty: Returns `(local_batch,)` float32 or None, and logs.
+        every: How many critic updates one cycle has; the first of each cycle has the penalty.
+        batch: The batch of the update; its `step` is the update's number.
+        log: Takes the metrics, 0 in updates without the penalty.
 
     Returns:
-        The penalty of this update, `(local_batch,)` float32, zero in most.
+        The penalty of this update, `(local_batch,)` float32, zero in most updates.
     """
     inner = Log()
 
@@ -33,7 +33,7 @@ def lazily(penalty: Callable[[Log], tf.Tensor | None], every: int, batch: Batch,
     zeros = tf.zeros([batch.real.shape[0]])
     due = tf.equal(batch.step % every, 0)
     if tf.executing_eagerly():
-        # Metrics are known only once the penalty has run, so without a graph it always does.
+        # Metrics are known only once the penalty has run, so without a graph it always runs.
         value, values = computed()
         value, values = tf.where(due, value, zeros), [tf.where(due, v, 0.0) for v in values]
     else:

@@ -1,4 +1,4 @@
-"""Sizes that say that a run is ill whatever its constraints are: losses that explode, a critic that has vanished."""
+"""Signs that a run is failing whatever its constraints are: losses that explode, a critic that has vanished."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ MAGNITUDES = (*_LOSSES, _ESTIMATE)
 # A loss this many times larger than in the run's first rows has exploded.
 _FIRST_ROWS, _EXPLODED = 10, 1_000.0
 
-# A run whose first rows are such already has no sound ones to compare with. Float32 rounds scores of this size to
-# sixteenths: the differences between examples, which the critic is for, are lost.
+# An absolute limit, because a run that explodes in its first rows has no sound ones to compare with. Float32 rounds
+# scores of this size to sixteenths: the differences between examples, which the critic is for, are lost.
 _ENORMOUS = 1e6
 
-# Real and generated examples whose mean scores differ by less are scored alike. Scores are of the size of distances
-# between examples, which are about one; float32 rounds such to 1e-7, and means over a row to less.
+# Real and generated examples whose mean scores differ by less are scored alike. Scores have the size of distances
+# between examples, which are about one; float32 rounds those to 1e-7, and means over a row to less.
 _ALIKE = 1e-4
 _ALIKE_ROWS = 3
 
@@ -28,7 +28,7 @@ class Magnitudes:
     """Watches the losses and the critic's estimate over the rows of a run.
 
     Attributes:
-        complaints: What was wrong in the last row, by tag; None for what was not.
+        complaints: The problem in the last row by tag; None for a tag without one.
     """
 
     def __init__(self, *, constrained: bool) -> None:
@@ -47,11 +47,11 @@ class Magnitudes:
         self.complaints: dict[str, str | None] = {}
 
     def state(self) -> dict[str, Any]:
-        """What it remembers, as plain values."""
+        """Its state as plain values."""
         return {"rows": self._rows, "alike": self._alike, "largest": self._largest, "sizes": self.complaints}
 
-    def go_on(self, state: Mapping[str, Any]) -> None:
-        """Takes what a checkpoint remembered, one of an earlier version too."""
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Restores the state from a checkpoint, which an earlier version may have written."""
         largest = state["largest"]
         known = largest if isinstance(largest, dict) else {"critic/loss": largest}
         self._largest = {str(tag): float(value) for tag, value in known.items()}
@@ -62,12 +62,12 @@ class Magnitudes:
         """Takes one logged row.
 
         Args:
-            step: Of the row.
+            step: The step of the row.
             reduced: Its values by tag.
 
         Yields:
-            Tag and complaint of what is wrong, and whether that is to be said at once: a loss that explodes is, an
-            estimate that may come back is not.
+            For each problem the tag, the complaint, and whether to report it at once: a loss that explodes is
+            reported at once, an estimate that may recover is not.
         """
         self._rows += 1
         for tag, whose in _LOSSES.items():
@@ -93,7 +93,7 @@ class Magnitudes:
         if loss > _ENORMOUS:
             return (
                 f"The {whose} loss is {loss:.3g} at step {step}: scores beyond {_ENORMOUS:.0e} are rounded by more "
-                f"than what tells examples apart. {self._remedy}"
+                f"than examples differ. {self._remedy}"
             )
         return None
 

@@ -1,4 +1,4 @@
-"""Generator and critic as functions of their weights, refused where they could not be right under replicas."""
+"""Generator and critic as functions of their weights; refuses models that would be wrong under replicas."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ Tensors = dict[str, tf.Tensor]
 
 
 class Network:
-    """A Keras model that computes with the weights it is given, and gives back what it would have assigned.
+    """A Keras model that computes with the weights it is given, and returns the values it would have assigned.
 
     Attributes:
         model: The Keras model, built.
         role: "generator" or "critic".
         weights: Its trainable variables by name.
-        buffers: Its other variables by name, such as moving statistics.
+        buffers: Its other variables by name, for example moving statistics.
     """
 
     def __init__(self, model: keras.Model, *, role: str, maker: str) -> None:
@@ -60,15 +60,15 @@ class Network:
             x: Its input.
             weights: Values for `self.weights`, under the same names.
             buffers: Values for `self.buffers`.
-            noise: Where `ganlab.layers` draw from.
+            noise: The source that `ganlab.layers` draw from.
             training: Whether layers behave as in training.
 
         Returns:
-            The output, float32, and the buffers as the model left them.
+            The output, float32, and the values of the buffers after the call.
 
         Raises:
             IncompatibleError: A layer adds a loss of its own.
-            PluginError: The model fails; the message says where.
+            PluginError: The model fails; the message names the place.
         """
         mapping = [(variable, weights[name]) for name, variable in self.weights.items()]
         mapping += [(variable, buffers[name]) for name, variable in self.buffers.items()]
@@ -85,7 +85,7 @@ class Network:
 
     @property
     def synchronizes(self) -> str:
-        """A layer that talks to other replicas when it is called, as messages name it; empty where none does."""
+        """A layer that communicates with other replicas when called, as messages name it; empty if there is none."""
         return next((named(self.role, layer) for layer in layers_of(self.model) if _synchronized(layer)), "")
 
 
@@ -119,7 +119,7 @@ def build_generator(architecture: Architecture, sample_shape: tuple[int, ...], p
 
 
 def _reset_names() -> None:
-    # Automatic layer names take part in how graphs are ordered: with other names, other rounding.
+    # Automatic layer names influence the order of operations in graphs: other names, other rounding.
     policy = keras.config.dtype_policy()  # the user's own, which clear_session resets
     keras.utils.clear_session(free_memory=False)  # collecting garbage takes long in a large process
     keras.config.set_dtype_policy(policy)
@@ -139,7 +139,7 @@ def _critic(architecture: Architecture, shape: tuple[int, ...]) -> keras.Model:
 
 @contextlib.contextmanager
 def _seeded(seed: int) -> Iterator[None]:
-    """Inside, initial weights follow the seed; Python's and numpy's own generators are the user's again afterwards."""
+    """Context manager: initial weights follow the seed; afterwards restores Python's and numpy's own generators."""
     python, arrays = random.getstate(), np.random.get_state()
     keras.utils.set_random_seed(seed)
     try:
@@ -166,7 +166,7 @@ def _built(
     input_shape: tuple[int, ...],
     allowed: list[tuple[int | None, ...]],
 ) -> keras.Model:
-    """Builds a model of any kind, a subclass of keras.Model too, by calling it on a symbolic input."""
+    """Builds a model of any kind, subclasses of keras.Model included, by calling it on a symbolic input."""
     if not isinstance(model, keras.Model):
         raise ContractError(
             f"{selector_of(architecture)} returned {model!r} as its {role}; it must return a keras.Model."
@@ -190,7 +190,7 @@ def as_scores(y: tf.Tensor) -> tf.Tensor:
 
 
 def static_shape(x: tf.Tensor) -> tuple[int | None, ...] | str:
-    """A tensor's shape as far as it is known, for comparing and for messages; "unknown" where not even the rank is."""
+    """A tensor's static shape, for comparing and for messages; "unknown" if not even the rank is known."""
     shape = tf.convert_to_tensor(x).shape
     return "unknown" if shape.rank is None else tuple(shape)
 

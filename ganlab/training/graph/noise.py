@@ -1,8 +1,8 @@
 """Numbers that are a pure function of (seed, step, stream, example), drawn a replica's slice at a time.
 
 Philox (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011) is a counter-based generator: four numbers
-for each value of its counter. A replica that starts its counter where its rows begin draws exactly its rows of the
-draw that one device would make for the global batch, and no others.
+for each value of its counter. A replica that starts its counter where its rows begin draws exactly its own rows of the
+draw that one device would make for the global batch.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ PHILOX = 1
 _BLOCK = 4  # numbers to a counter value
 _STREAM_BITS, _DRAW_BITS = 8, 12
 
-# Streams: what a draw is for. Each constraint takes two, from CONSTRAINTS on: of its advance and of its penalty.
+# Streams separate draws by purpose. Each constraint takes two, from CONSTRAINTS on: for its advance and its penalty.
 FAKE_LATENT, FAKE_LAYERS, CRITIC_LAYERS, LATENT, LAYERS, CONSTRAINTS = 0, 1, 2, 3, 4, 8
 
 
 @dataclass(frozen=True)
 class Draw:
-    """One draw, as written down when a function is first traced: enough to make it again elsewhere."""
+    """One draw, as recorded when a function is first traced: enough to make it again elsewhere."""
 
     kind: Kind
     shape: tuple[int, ...]
@@ -38,7 +38,7 @@ def draw(spec: Draw, *, seed: int, step: tf.Tensor, replica: tf.Tensor) -> tf.Te
     """This replica's rows of a draw.
 
     Args:
-        spec: Kind, local shape `(local_batch, ...)`, stream, and which draw of the stream it is.
+        spec: Kind, local shape `(local_batch, ...)`, stream, and the draw's number within the stream.
         seed: The experiment's seed.
         step: The update's number, an integer scalar.
         replica: The replica's number, an integer scalar.
@@ -50,7 +50,7 @@ def draw(spec: Draw, *, seed: int, step: tf.Tensor, replica: tf.Tensor) -> tf.Te
     label = tf.cast(step, tf.int64) * 2 ** (_STREAM_BITS + _DRAW_BITS) + (spec.stream * 2**_DRAW_BITS + spec.number)
     start = tf.cast(replica, tf.int64) * count
     aligned = count % _BLOCK == 0
-    # Rows that do not begin on a counter value: draw one block more and cut.
+    # Rows that do not begin at a block of the counter: draw one block more and cut.
     total = count if aligned else -(-count // _BLOCK) * _BLOCK + _BLOCK
     flat = _philox(spec.kind, total, tf.stack([tf.constant(seed, tf.int64), label]), start // _BLOCK)
     if not aligned:
@@ -59,11 +59,11 @@ def draw(spec: Draw, *, seed: int, step: tf.Tensor, replica: tf.Tensor) -> tf.Te
 
 
 def latents(n: tf.Tensor, length: int, seed: tf.Tensor) -> tf.Tensor:
-    """The latent vectors that `whole` draws, where the number and the seed are known only when a graph runs.
+    """The latent vectors that `whole` draws, for a number and a seed that are known only when a graph runs.
 
     Args:
         n: How many, an integer scalar.
-        length: Of each.
+        length: The length of each.
         seed: An integer scalar.
 
     Returns:
@@ -86,6 +86,6 @@ def _philox(kind: Kind, count: int | tf.Tensor, seed: tf.Tensor, offset: tf.Tens
 
 
 def whole(kind: Kind, shape: Sequence[int], *, seed: int, stream: int, step: int = 0, number: int = 0) -> tf.Tensor:
-    """A draw that belongs to no replica: one device's, whole."""
+    """A draw without replicas, made whole on one device."""
     spec = Draw(kind, tuple(int(n) for n in shape), stream, number)
     return draw(spec, seed=seed, step=tf.constant(step, tf.int64), replica=tf.constant(0, tf.int64))

@@ -1,4 +1,4 @@
-"""Where in a user's code an operation of a graph comes from."""
+"""Finds the line of a user's code that an operation of a graph comes from."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _GRADIENTS = "gradient_tape/"
 
 @dataclass(frozen=True)
 class Line:
-    """A line of somebody's code.
+    """A line of a user's or a plugin's code.
 
     Attributes:
-        file: Its path, relative to the working directory where it lies inside.
+        file: Its path, relative to the working directory if it lies inside.
         number: Its number.
         function: The function that it is in.
-        code: What it says; empty where the file cannot be read.
+        code: Its text; empty if the file cannot be read.
     """
 
     file: str
@@ -57,9 +57,9 @@ def operations(graph: tf.Graph) -> Iterator[tf.Operation]:
 
 
 def line_of(op: tf.Operation) -> Line | None:
-    """The line that made an operation, or the nearest one behind what it takes in.
+    """The line that made an operation, or else the nearest line that made one of its inputs.
 
-    For the gradient of an operation it is that operation's: the user wrote the one and asked for the other elsewhere.
+    For a gradient it is the line of the forward operation, because the gradient is asked for elsewhere.
     """
     waiting, seen = deque([differentiated(op)]), {op.name}
     while waiting:
@@ -75,7 +75,7 @@ def line_of(op: tf.Operation) -> Line | None:
 
 
 def differentiated(op: tf.Operation) -> tf.Operation:
-    """The operation that this one belongs to the gradient of, as far as its name tells; else itself."""
+    """The forward operation if this one, by its name, belongs to a gradient; else itself."""
     scope, slash, _ = forward_name(op.name).rpartition("/")
     kind = op.type.partition("Grad")[0]
     for name in (f"{scope}{slash}{kind}", scope):
@@ -86,25 +86,25 @@ def differentiated(op: tf.Operation) -> tf.Operation:
 
 
 def forward_name(name: str) -> str:
-    """The name under which something was differentiated: of `gradient_tape/a/b_grad/c` it is `a/b/c`."""
+    """The name of the forward operation: `a/b/c` for `gradient_tape/a/b_grad/c`."""
     while name.startswith(_GRADIENTS):
         name = name.removeprefix(_GRADIENTS)
     return re.sub(r"_grad(?=/)", "", re.sub(r"^gradients(_\d+)?/", "", name))
 
 
 def layer_scopes(op: tf.Operation) -> list[str]:
-    """The name scopes that an operation, or that which it is the gradient of, was made in; innermost first."""
+    """The name scopes that an operation, or its forward operation, was made in; innermost first."""
     return forward_name(op.name).split("/")[-2::-1]
 
 
 def lines(graph: tf.Graph) -> dict[str, Line]:
-    """The user's line for the name of every operation that has one."""
+    """The user's lines by the names of the operations that have one."""
     placed = ((op.name, own_line(op)) for op in operations(graph))
     return {name: line for name, line in placed if line is not None}
 
 
 def own_line(op: tf.Operation) -> Line | None:
-    """The user's line that made an operation; None where none did."""
+    """The user's line that made an operation, or None."""
     frames = [(frame.filename, frame.lineno, frame.name) for frame in op.traceback or ()]
     return innermost(frames)
 
@@ -127,7 +127,7 @@ def innermost(frames: Sequence[tuple[str, int, str]]) -> Line | None:
     """
     for file, number, function in reversed(frames):
         if _is_users(file):
-            return Line(_shown(file), int(number), function, linecache.getline(file, number).strip())
+            return Line(_short_path(file), int(number), function, linecache.getline(file, number).strip())
     return None
 
 
@@ -142,7 +142,7 @@ def _is_users(file: str) -> bool:
     return not path.is_relative_to(_STDLIB) or any(path.is_relative_to(root) for root in _PACKAGES)
 
 
-def _shown(file: str) -> str:
+def _short_path(file: str) -> str:
     here = Path.cwd()
     return str(Path(file).relative_to(here)) if Path(file).is_relative_to(here) else os.path.normpath(file)
 

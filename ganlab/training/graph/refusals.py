@@ -1,4 +1,4 @@
-"""Layers that would go wrong silently, refused by name."""
+"""Refuses layers that would go wrong silently, by name."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def check_layers(
     Args:
         role: "generator" or "critic", for the message.
         model: The built model.
-        input_shape: Of one example of its input.
-        constraints: Those of the critic.
+        input_shape: The shape of one example of its input.
+        constraints: The critic's constraints.
 
     Raises:
-        IncompatibleError: Names the layer and what to use instead.
+        IncompatibleError: There is such a layer; the message names it and what to use instead.
     """
     layers = [model, *layers_of(model)]
     for layer in layers:
@@ -41,7 +41,7 @@ def check_layers(
 
 
 def differentiates(constraint: Constraint) -> bool:
-    """Whether a constraint takes the critic's gradient by its examples, as it says or as what it overrides suggests."""
+    """Whether a constraint takes the critic's gradient by its examples, as declared or inferred from its methods."""
     if constraint.differentiates is not None:
         return bool(constraint.differentiates)
     return _takes_examples(constraint)
@@ -66,7 +66,7 @@ def own_loss(what: str) -> IncompatibleError:
 
 
 def seed_generators(model: keras.Model) -> list[tuple[keras.layers.Layer, keras.random.SeedGenerator]]:
-    """The layers of a model that keep a seed of their own, each with it."""
+    """The layers of a model that keep a seed of their own, each with its seed generator."""
     return [
         (layer, value)
         for layer in [model, *layers_of(model)]
@@ -85,17 +85,17 @@ def _check_statistics(role: str, layer: keras.layers.Layer, constraints: Sequenc
     if isinstance(layer, keras.layers.SpectralNormalization):
         raise IncompatibleError(
             f"{named(role, layer)} divides its kernel anew in every call, so that real and fake examples of one update "
-            "meet different networks, and its gradient leaves the division out. Use constraints.spectral_norm, which "
-            "takes the critic as it is, and no such layer."
+            "meet different networks, and its gradient leaves the division out. Remove the layer and use "
+            "constraints.spectral_norm, which works on the critic as it is."
         )
     if not isinstance(layer, keras.layers.BatchNormalization):
         return
     per_example = [type(c).__name__ for c in constraints if _takes_examples(c)]
     if per_example:
         raise IncompatibleError(
-            f"{named(role, layer)} mixes the examples of a batch, so that {per_example[0]}, which takes each example "
-            "alone, would not be what it says. Use ganlab.layers.LayerNormalization, or no normalization, in the "
-            "critic."
+            f"{named(role, layer)} mixes the examples of a batch, so that {per_example[0]}, which is defined for each "
+            "example alone, would compute something else. Use ganlab.layers.LayerNormalization, or no normalization, "
+            "in the critic."
         )
     if not layer.synchronized:
         raise IncompatibleError(
@@ -117,7 +117,7 @@ def _check_seeds(role: str, model: keras.Model, input_shape: tuple[int, ...]) ->
             finally:
                 drawn.extend(seed for _, seed in kept if scope.get_current_value(seed.state) is not None)
 
-    # Recurrent layers keep a seed for a dropout that they may not have. What fails here fails in the step, and better.
+    # Recurrent layers keep a seed even without dropout. A failure here comes again in the step, with a better message.
     with contextlib.suppress(Exception):
         tf.function(call, autograph=False).get_concrete_function(tf.TensorSpec((2, *input_shape), tf.float32))
     for layer, seed in kept:
@@ -129,7 +129,7 @@ def _check_seeds(role: str, model: keras.Model, input_shape: tuple[int, ...]) ->
 
 
 def _check_derivatives(role: str, layer: keras.layers.Layer, constraint: str) -> None:
-    """Refuses Keras' layers that are right once and wrong, or not to be had, where they are differentiated twice."""
+    """Refuses Keras' layers that are right when differentiated once, but wrong or impossible when twice."""
     layers = keras.layers
     call = type(layer).call  # a class that inherits may compute something else
     if call is layers.LayerNormalization.call and not layer.rms_scaling:

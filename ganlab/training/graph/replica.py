@@ -1,4 +1,4 @@
-"""What a plugin's function sees of the replica it runs on: randomness, peers, metrics."""
+"""The replica as a plugin's function sees it: its randomness, its peers, its metrics."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Metric:
     Attributes:
         tag: Its name in TensorBoard.
         reduce: How replicas, and the updates of one iteration, become one value.
-        every: It is measured in every `every`-th critic update; between those its value is 0 and means nothing.
+        every: It is measured in every `every`-th critic update; between those its value is a meaningless 0.
     """
 
     tag: str
@@ -37,7 +37,7 @@ class Metric:
     every: int = 1
 
     def measured(self, iterations: np.ndarray, critic_steps: int) -> np.ndarray:
-        """Which of these iterations, by number, have an update that measures it."""
+        """A mask of the given iterations that have an update which measures it."""
         return -iterations * critic_steps % self.every < critic_steps
 
 
@@ -56,11 +56,11 @@ class Log:
 
 @dataclass
 class Draws:
-    """Where a function's random numbers come from, and what became known of it while it was traced.
+    """The source of a function's random numbers, and what its trace revealed.
 
-    A compiled function gets its numbers from outside, because XLA's generator and the kernels' give different ones for
-    one seed. So the function is first traced on a scratch graph that records which draws it makes; then they are made
-    outside and handed in.
+    A compiled function gets its numbers from outside, because XLA's generator and the kernels' give different numbers
+    for one seed. So the function is first traced on a scratch graph that records its draws; then the draws are made
+    outside and passed in.
 
     Attributes:
         seed: The experiment's seed.
@@ -68,8 +68,8 @@ class Draws:
         step: The update's number, an integer scalar tensor.
         replica: This replica's number, an integer scalar tensor.
         recorded: The draws so far, in order.
-        given: The numbers to hand out instead of drawing, or None.
-        scratch: Whether this is the scratch trace: collectives are noticed and not made.
+        given: The numbers to return instead of drawing, or None.
+        scratch: Whether this is the scratch trace: collectives are recorded and not made.
         collective: The plugin that made a collective, once one has.
     """
 
@@ -134,7 +134,7 @@ class ReplicaView:
         if graph is not self._graph:
             raise ContractError(
                 f"{self._name} logged {name!r} inside tf.cond, a loop or a nested tf.function: a value cannot leave it "
-                "that way. Return the value from there and log it outside."
+                "that way. Return the value and log it outside."
             )
         if self._log is not None:
             value = LOCAL_REDUCTIONS[reduce](tf.cast(tf.convert_to_tensor(values), tf.float32))
@@ -145,7 +145,7 @@ class ReplicaView:
         if len(shape) == 0 or shape[0] != rows:
             raise ContractError(
                 f"{self._name} draws random numbers of shape {tuple(shape)}; the first axis must be the local batch, "
-                f"{rows}, because numbers belong to examples. Others would change with the number of replicas."
+                f"{rows}, because numbers belong to examples. Other numbers would change with the number of replicas."
             )
         return self._draws.take(kind, shape, self._stream)
 
@@ -153,7 +153,7 @@ class ReplicaView:
         if self._every > 1:
             raise IncompatibleError(
                 f"The penalty of constraint {self._name} communicates between replicas, which it cannot do when it is "
-                f"computed only once in {self._every} updates. Set its every = 1, or communicate in advance."
+                f"computed only once in {self._every} updates. Set its every = 1, or communicate in its advance method."
             )
         self._draws.collective = self._draws.collective or self._name
         if self._draws.scratch:

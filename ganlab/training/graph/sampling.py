@@ -1,4 +1,4 @@
-"""Samples of a generator and scores of a critic outside the training loop, on one device."""
+"""Draws samples from a generator and computes scores of a critic, outside the training loop, on one device."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Sampler:
         return self.from_latents(self.latents(n, seed))
 
     def latents(self, n: int, seed: int) -> tf.Tensor:
-        """What those samples are made of: standard normal, `(n, latent_dim)` float32."""
+        """The latent vectors of those samples: standard normal, `(n, latent_dim)` float32."""
         return noise.whole("normal", (n, self._latent_dim), seed=seed, stream=noise.LATENT)
 
     def from_latents(self, latents: tf.Tensor | np.ndarray) -> np.ndarray:
@@ -54,7 +54,7 @@ class Scorer:
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Scores of these points."""
-        # In parts: a picture has sixteen thousand, and memory for them all at once would be the most that a run holds.
+        # In parts: a picture has sixteen thousand points, which together would take more memory than the rest of a run.
         parts = [self._run(tf.convert_to_tensor(x[i : i + _BATCH], tf.float32)) for i in range(0, len(x), _BATCH)]
         return np.concatenate([part.numpy() for part in parts])
 
@@ -63,14 +63,14 @@ class Scorer:
         return self._state.stack.bounds(self.effective())
 
     def effective(self, weights: Tensors | None = None) -> Tensors:
-        """The weights that the critic computes with, differentiable: made of these, or of its own."""
+        """The weights that the critic computes with, made from these or from its own; differentiable."""
         state = self._state
         parameters = [read(group) for group in state.parameters]
         states = [read(group) for group in state.constraint_states]
         return state.stack.effective(read(state.critic.weights) if weights is None else weights, parameters, states)
 
     def critic(self, effective: Tensors) -> CriticFunction:
-        """The critic with these weights as a function of tensors, `(n, *sample_shape) -> (n,)`, wrapped as it is."""
+        """The critic with these weights as a wrapped function of tensors, `(n, *sample_shape) -> (n,)`."""
         buffers = read(self._state.critic.buffers)
         return self._state.stack.transform(
             lambda points: as_scores(self._state.critic(points, effective, buffers, training=False)[0])

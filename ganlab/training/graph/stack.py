@@ -1,4 +1,4 @@
-"""The constraints of a run as one: applied in order, held to their contract, named when they break it."""
+"""The constraints of a run as one: applies them in order, checks their contract, names the one that breaks it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from ganlab.training.graph.replica import Draws, Log, ReplicaView
 class ConstraintStack:
     """Constraints in order, each with the name that its metrics and errors carry.
 
-    `states` and `parameters` below hold one mapping a constraint. What a constraint is handed as its `state` is the two
-    together.
+    `states` and `parameters` below hold one mapping for each constraint. The `state` that a constraint receives is the
+    two together.
     """
 
     def __init__(self, constraints: Sequence[Constraint], names: Sequence[str]) -> None:
@@ -32,7 +32,7 @@ class ConstraintStack:
             if not (isinstance(constraint.every, int) and constraint.every >= 1):
                 raise ContractError(
                     f"Constraint {name} has every = {constraint.every!r}; it must be a whole number of at least 1: its "
-                    "penalty is computed in every so many critic updates."
+                    "penalty is computed once in that many critic updates."
                 )
 
     def prepare(self, critic: keras.Model) -> None:
@@ -42,7 +42,7 @@ class ConstraintStack:
                 constraint.prepare(critic)
 
     def initialize(self, weights: Tensors) -> tuple[list[Tensors], list[Tensors]]:
-        """Parameters and states to start from; a later constraint sees the weights as the earlier ones make them."""
+        """Initial parameters and states; each constraint sees the weights as the earlier ones make them."""
         parameters: list[Tensors] = []
         states: list[Tensors] = []
         for name, constraint in self._named():
@@ -67,7 +67,7 @@ class ConstraintStack:
         draws: Draws,
         log: Log,
     ) -> list[Tensors]:
-        """The states for this update: constants in its gradient, whatever they were computed from."""
+        """The states for this update: constants in its gradient, no matter what they were computed from."""
         advanced = []
         for i, (name, constraint) in enumerate(self._named()):
             view = ReplicaView(name, CONSTRAINTS + 2 * i, draws, log)
@@ -85,7 +85,7 @@ class ConstraintStack:
         return weights
 
     def transform(self, critic: CriticFunction) -> CriticFunction:
-        """The critic function as every constraint wraps it."""
+        """The critic function, wrapped by every constraint."""
         for name, constraint in self._named():
             with _code(name, "transform"):
                 critic = _blaming(name, constraint.transform(critic))
@@ -100,7 +100,7 @@ class ConstraintStack:
         draws: Draws,
         log: Log,
     ) -> tf.Tensor | None:
-        """The sum of the per-example penalties, `(local_batch,)` float32; None where there is none."""
+        """The sum of the per-example penalties, `(local_batch,)` float32; None if there are none."""
         total = None
         for i, (name, constraint) in enumerate(self._named()):
             given = {**states[i], **parameters[i]}
@@ -111,7 +111,7 @@ class ConstraintStack:
         return total
 
     def weight_penalty(self, effective: Tensors) -> tf.Tensor | None:
-        """The sum of the weight penalties, a float32 scalar; None where there is none."""
+        """The sum of the weight penalties, a float32 scalar; None if there are none."""
         total = None
         for name, constraint in self._named():
             with _code(name, "weight_penalty"):
@@ -138,7 +138,7 @@ class ConstraintStack:
     def bounds(self, effective: Tensors) -> dict[str, float]:
         """Certified Lipschitz bounds by constraint name, of those that give one.
 
-        Where another constraint wraps the critic function, what one says of the weights is not true of it: no bound.
+        If another constraint wraps the critic function, a bound from the weights does not hold for it: no bound.
         """
         bounds: dict[str, float] = {}
         wrapping = {
@@ -182,9 +182,9 @@ class ConstraintStack:
             if static_shape(after) != static_shape(before) or after.dtype != before.dtype:
                 raise ContractError(
                     f"Constraint {name} advanced {key!r} to shape {static_shape(after)}, {after.dtype.name}; it was "
-                    f"{static_shape(before)}, {before.dtype.name}, and a state keeps its shape and dtype."
+                    f"{static_shape(before)}, {before.dtype.name}, and a state must keep both."
                 )
-        # A graph's gradient reaches whatever was computed from the weights, also before the loss; a tape's does not.
+        # A graph's gradient reaches everything computed from the weights, even before the loss; a tape's does not.
         return {key: tf.stop_gradient(given[key]) for key in state}
 
 
@@ -217,7 +217,7 @@ def _code(name: str, method: str) -> AbstractContextManager[None]:
 
 
 def _blaming(name: str, critic: CriticFunction) -> CriticFunction:
-    """The critic function of a transform, its errors named as the rest of the plugin's are."""
+    """The critic function of a transform; its errors name the plugin like all others."""
 
     def transformed(x: tf.Tensor) -> tf.Tensor:
         with _code(name, "transform"):
@@ -253,6 +253,6 @@ def _same_weights(name: str, method: str, before: Tensors, after: Mapping[str, t
         if static_shape(given) != static_shape(weight) or given.dtype != weight.dtype:
             raise ContractError(
                 f"Constraint {name} gave {key!r} in {method} the shape {static_shape(given)}, {given.dtype.name}; it "
-                f"was {static_shape(weight)}, {weight.dtype.name}, and a weight keeps its shape and dtype."
+                f"was {static_shape(weight)}, {weight.dtype.name}, and a weight must keep both."
             )
     return {key: after[key] for key in before}

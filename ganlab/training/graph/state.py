@@ -1,4 +1,4 @@
-"""Everything that training changes: variables in the strategy's scope, under stable names."""
+"""The state of training: all variables that it changes, in the strategy's scope, under stable names."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class TrainingState:
 
     @property
     def critic_variables(self) -> list[keras.Variable]:
-        """What the critic's optimizer trains: its weights, then the constraints' parameters."""
+        """The variables that the critic's optimizer trains: its weights, then the constraints' parameters."""
         return [*self.critic.weights.values(), *(v for group in self.parameters for v in group.values())]
 
     def variables(self) -> dict[str, tf.Variable]:
@@ -77,7 +77,7 @@ class TrainingState:
         for i, name in enumerate(self.stack.names):
             named |= {f"constraints/{name}/parameters/{k}": v.value for k, v in self.parameters[i].items()}
             named |= {f"constraints/{name}/state/{k}": v for k, v in self.constraint_states[i].items()}
-        # In order, not by path: an optimizer's paths follow names that Keras makes up.
+        # By position, not by path: an optimizer's paths contain names that Keras generates.
         for role, optimizer in (("critic", self.critic_optimizer), ("generator", self.generator_optimizer)):
             named |= {f"{role}/optimizer/{i:04d}": v.value for i, v in enumerate(optimizer.variables)}
         return named
@@ -93,7 +93,7 @@ def read(variables: Mapping[str, Any]) -> Tensors:
 
 
 def assign(variables: Iterable[Any], values: Iterable[tf.Tensor]) -> None:
-    """Assigns values that are the same on every replica, each replica its own copy: no communication.
+    """Assigns values that are the same on every replica; each replica assigns its own copy, without communication.
 
     Called in a replica's context.
     """
@@ -117,11 +117,11 @@ def _variable(value: tf.Tensor) -> tf.Variable:
 
 
 def _optimizer(part: str, template: keras.optimizers.Optimizer, updates: int) -> keras.optimizers.Optimizer:
-    """An optimizer of this run's own, made in scope: one made elsewhere would let replicas drift apart, silently."""
+    """Makes this run's own optimizer in scope: one made elsewhere would silently let replicas drift apart."""
     if isinstance(template, keras.optimizers.LossScaleOptimizer):
         raise IncompatibleError(
             f"experiment.{part} is a LossScaleOptimizer, for float16, which ganlab does not train in: losses are not "
-            "scaled. Give the optimizer inside it."
+            "scaled. Pass the optimizer inside it."
         )
     with plugin_code(selector_of(template), "get_config"):
         config = template.get_config()
@@ -129,14 +129,14 @@ def _optimizer(part: str, template: keras.optimizers.Optimizer, updates: int) ->
         if config.get(setting):
             raise IncompatibleError(
                 f"experiment.{part} sets {setting} = {config[setting]!r}, which acts on each replica's own gradient "
-                "before they are summed, so that the result would depend on the number of replicas. Leave it out."
+                "before these are summed, so that the result would depend on the number of replicas. Leave it out."
             )
     if config.get("use_ema"):
         raise IncompatibleError(f"experiment.{part} sets use_ema. Use experiment.ema_decay, which ganlab samples from.")
     if config.get("loss_scale_factor"):
         raise IncompatibleError(
-            f"experiment.{part} sets loss_scale_factor = {config['loss_scale_factor']!r}, by which gradients would be "
-            "divided, and losses are not scaled. Leave it out."
+            f"experiment.{part} sets loss_scale_factor = {config['loss_scale_factor']!r}. Gradients would be divided "
+            "by it, but losses are not scaled. Leave it out."
         )
     schedule = config.get("learning_rate")
     if isinstance(schedule, dict) and schedule["config"].get("decay_steps", 0) is None:

@@ -1,8 +1,8 @@
 """One training iteration on one replica: the critic's updates, then the generator's.
 
-The one rule that all else hangs on: a per-example loss is summed over the local batch and divided by the *global* batch
-size, and the optimizer sums gradients over replicas. The losses that people see are means over the local batch; their
-mean over replicas is the mean over the global batch.
+Everything depends on one rule: a per-example loss is summed over the local batch and divided by the *global* batch
+size, and the optimizer sums gradients over replicas. The logged losses are means over the local batch; their mean over
+replicas is the mean over the global batch.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class TrainingStep:
     """The iteration of one experiment over one state.
 
     Attributes:
-        metrics: What `iteration` returns, in order; known once it has been traced.
+        metrics: The metrics that `iteration` returns, in order; known once it has been traced.
     """
 
     def __init__(self, experiment: Experiment, state: TrainingState, *, compiled: bool) -> None:
@@ -69,7 +69,7 @@ class TrainingStep:
 
     @property
     def compiled(self) -> list[str]:
-        """Whose gradients XLA compiles, of "critic" and "generator"; known once `iteration` has been traced."""
+        """The networks, "critic" and "generator", whose gradients XLA compiles; known once `iteration` is traced."""
         parts = {"critic": self._critic_gradients, "generator": self._generator_gradients}
         return [name for name, gradients in parts.items() if gradients.compiled]
 
@@ -130,7 +130,7 @@ class TrainingStep:
             model = _CriticCalls(self.state, effective, buffers, draws, noise.CRITIC_LAYERS)
             critic = stack.transform(model)
             real_scores, fake_scores = critic(real), critic(fake)
-            model.keeps_buffers = False  # what a penalty's calls would assign is dropped
+            model.keeps_buffers = False  # the buffers from a penalty's calls are dropped
             with plugin_code(self._loss, "critic"):
                 loss = tf.convert_to_tensor(self.experiment.loss.critic(real_scores, fake_scores))
             _check_loss(self.experiment, "critic", loss, self._local)
@@ -207,7 +207,7 @@ class TrainingStep:
 
 
 def _gradient(tape: tf.GradientTape, total: tf.Tensor, trained: list[tf.Tensor]) -> list[tf.Tensor]:
-    """The gradient of the critic's total: of the graph where there is one, since that passes by terms that are zero."""
+    """The gradient of the critic's total: from the graph if there is one, because that skips terms that are zero."""
     if tf.executing_eagerly():
         return tape.gradient(total, trained, unconnected_gradients="zero")
     return tf.gradients(total, trained, unconnected_gradients="zero")
@@ -234,7 +234,7 @@ def _assign_changed(variables: dict[str, Any], values: Tensors, before: Tensors 
 
 
 def _average_decay(decay: float, step: tf.Tensor) -> tf.Tensor:
-    # Early on the average follows quickly, or it would remember the initial weights for 1 / (1 - decay) steps.
+    # Early on the average follows quickly; otherwise it would remember the initial weights for 1 / (1 - decay) steps.
     done = tf.cast(step, tf.float32)
     return tf.minimum(tf.constant(decay, tf.float32), (1.0 + done) / (10.0 + done))
 
@@ -266,10 +266,10 @@ def _check_loss(experiment: Experiment, method: str, value: tf.Tensor, local: in
 
 
 def _no_variables(create: Any, **arguments: Any) -> Any:
-    # Named by whose code it is raised in. Left alone it would end as an error of TensorFlow's that names nobody.
+    # `plugin_code` adds whose code this is. Without this, TensorFlow raises an error that does not name the plugin.
     raise ValueError(
-        "a variable is created inside the training step, which TensorFlow runs many times. What is kept between "
-        "updates belongs in initial_state and advance, what is trained in parameters: the core makes the variables"
+        "a variable is created inside the training step, which TensorFlow runs many times. Values kept between "
+        "updates belong in initial_state and advance, trained ones in parameters: the core makes the variables"
     )
 
 

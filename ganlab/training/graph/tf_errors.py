@@ -1,4 +1,4 @@
-"""What stops training from inside TensorFlow, in a sentence: data that cannot be read, memory that is not there."""
+"""Turns TensorFlow's errors into one sentence each: unreadable data, too little memory, a lost worker."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from ganlab.errors import TrainingFailedError
 from ganlab.plugins.blame import sentence
 from ganlab.plugins.recipes import selector_of
 
-# The line that an operation was written in, as TensorFlow tells it, innermost last.
+# The line that an operation was written in, as TensorFlow prints it, innermost last.
 _LINE = re.compile(r'File "(.+?)", line (\d+), in (\w+)')
 
 
-# What the collectives of the remaining workers end with when the connection to one breaks, or its heartbeat stops.
+# Parts of the errors in the remaining workers' collectives when the connection to one breaks or its heartbeat stops.
 _LOST = ("Collective ops is aborted", "Connection reset", "Connection refused", "Socket closed", "heartbeat")
 
 
 class WorkerLostError(TrainingFailedError):
-    """Another worker of several is gone, and this one cannot go on alone."""
+    """Another of several workers is gone, and this one cannot continue alone."""
 
 
 @contextlib.contextmanager
-def said_plainly(experiment: Experiment, step: int) -> Iterator[None]:
-    """Inside, the errors of TensorFlow's operations become a `TrainingFailedError`.
+def translated_errors(experiment: Experiment, step: int) -> Iterator[None]:
+    """Context manager: turns the errors of TensorFlow's operations into a `TrainingFailedError`.
 
     Args:
-        experiment: What is trained.
+        experiment: The experiment in training.
         step: Generator updates done before.
 
     Raises:
-        TrainingFailedError: The message names the dataset where the data is at fault.
+        TrainingFailedError: An operation failed; the message names the dataset if the data is at fault.
         WorkerLostError: Another worker is gone.
     """
     try:
@@ -43,17 +43,17 @@ def said_plainly(experiment: Experiment, step: int) -> Iterator[None]:
     except tf.errors.ResourceExhaustedError as error:
         replicas = "" if experiment.replicas == 1 else f", {experiment.local_batch} examples on each replica"
         raise TrainingFailedError(
-            f"Training failed after step {step}: {_said(error)}. There is not enough memory for "
+            f"Training failed after step {step}: {_message(error)}. There is not enough memory for "
             f"experiment.batch_size = {experiment.batch_size}{replicas}: lower it, use smaller networks, or spread the "
             "batch over more devices."
         ) from error
     except tf.errors.OpError as error:
         if _worker_lost(experiment, error):
             raise WorkerLostError(
-                f"Training stopped after step {step}: another worker is gone ({_said(error)}). Start every worker "
-                "again with --resume RUN: they go on from the newest checkpoint."
+                f"Training stopped after step {step}: another worker is gone ({_message(error)}). Start every worker "
+                "again with --resume RUN: they resume from the newest checkpoint."
             ) from error
-        selector, said = selector_of(experiment.dataset), _said(error)
+        selector, said = selector_of(experiment.dataset), _message(error)
         whose = f"{selector}: " if _from_data(error) and not said.startswith(f"{selector}:") else ""
         raise TrainingFailedError(f"Training failed after step {step}: {whose}{said}{_where(error)}") from error
 
@@ -67,8 +67,8 @@ def _worker_lost(experiment: Experiment, error: tf.errors.OpError) -> bool:
     return of_several(experiment.strategy) and any(words in str(error) for words in _LOST)
 
 
-def _said(error: tf.errors.OpError) -> str:
-    # The kind of TensorFlow's error says nothing that the sentence does not.
+def _message(error: tf.errors.OpError) -> str:
+    # The type of TensorFlow's error adds nothing to the sentence.
     return sentence(error).removeprefix(f"{type(error).__name__}: ")
 
 

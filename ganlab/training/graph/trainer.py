@@ -16,15 +16,15 @@ from ganlab.training.graph.inputs import Inputs
 from ganlab.training.graph.replica import Metric
 from ganlab.training.graph.state import TrainingState, read
 from ganlab.training.graph.step import TrainingStep
-from ganlab.training.graph.tf_errors import said_plainly
+from ganlab.training.graph.tf_errors import translated_errors
 
 
 class Trainer:
     """Trains an experiment's state, a chunk of iterations at a time.
 
     Attributes:
-        state: What is trained.
-        sums: Over every variable on every replica after the last `train`, in the order of `state.variables()`.
+        state: The trained state.
+        sums: Sums over every variable on every replica after the last `train`, in the order of `state.variables()`.
     """
 
     def __init__(self, experiment: Experiment, state: TrainingState | None = None) -> None:
@@ -47,18 +47,18 @@ class Trainer:
 
     @property
     def metrics(self) -> list[Metric]:
-        """What `train` returns, in order; known after the first chunk."""
+        """The metrics that `train` returns, in order; known after the first chunk."""
         return self._step.metrics
 
     @property
     def compiled(self) -> list[str]:
-        """Whose gradients XLA compiles, of "critic" and "generator"; known after `trace` or the first chunk."""
+        """The networks, "critic" and "generator", whose gradients XLA compiles; known after `trace` or a chunk."""
         return self._step.compiled
 
     def trace(self) -> None:
-        """Builds the graph without running it, so that what cannot be trained is known before anything is written.
+        """Builds the graph without running it, so that an impossible experiment fails before anything is written.
 
-        The examples of the next iteration are looked at.
+        Also checks the examples of the next iteration.
 
         Raises:
             GanlabError: It cannot be trained, or the examples cannot be read or are not finite.
@@ -70,7 +70,7 @@ class Trainer:
 
     def agree(self, values: Sequence[float]) -> list[float]:
         """The largest of each value over all processes, so that they take the same decisions."""
-        with said_plainly(self.experiment, self.state.step):
+        with translated_errors(self.experiment, self.state.step):
             return [float(value) for value in self._gather.largest(values)]
 
     def train(self, count: int) -> np.ndarray:
@@ -80,11 +80,11 @@ class Trainer:
             The metrics of each, `(count, replicas, metrics)` float32.
 
         Raises:
-            TrainingFailedError: An operation failed: data that cannot be read, say, or memory that is not there.
+            TrainingFailedError: An operation failed, for example because data is unreadable or memory is short.
         """
         set_products(self.experiment)
         start, length = tf.constant(self.state.step, tf.int64), tf.constant(count, tf.int32)
-        with said_plainly(self.experiment, self.state.step):
+        with translated_errors(self.experiment, self.state.step):
             rows, bits, magnitudes = self._chunk(start, length, *self._iterators())
             self.sums = Sums(self._gather(bits[None])[0], self._gather(magnitudes[None])[0])
             gathered = self._gather(rows)
@@ -94,30 +94,30 @@ class Trainer:
         return gathered
 
     def not_finite(self) -> list[str]:
-        """The names of variables that are not finite after the last `train`, empty where all are."""
+        """The names of the variables that are not finite after the last `train`; empty if all are finite."""
         if np.isfinite(self.sums.magnitudes).all():
             return []
         return not_finite(self.state.variables(), self.sums, self._infinite)
 
     def _check_data(self, values: np.ndarray, count: int) -> None:
-        """Tells data that is broken from training that diverged, which looks the same in metrics and variables."""
+        """Raises an error if broken data caused values that are not finite; divergence looks the same in metrics."""
         good, variables = check_finite(values), self.not_finite()
         if good is None and not variables:
             return
-        # What was read in one iteration may show in the next: a rectifier in the critic makes NaN 0 in the scores.
+        # Bad data of one iteration may show only in the next: a rectifier in the critic turns NaN into 0 in the scores.
         fault = self._data_fault(self.state.step, count if good is None else good + 1)
         anywhere = self.agree([float(bool(fault))]) == [1.0]
         if not anywhere:
             return
-        told = fault or "The examples of another worker are not finite; its message names them."
+        reason = fault or "The examples of another worker are not finite; its message names them."
         since = f" After iteration {self.state.step + count} {listed(variables)} not finite." if variables else ""
-        raise TrainingFailedError(f"{told}{since} Earlier checkpoints are kept.")
+        raise TrainingFailedError(f"{reason}{since} Earlier checkpoints are kept.")
 
     def _data_fault(self, start: int, count: int) -> str:
-        """What is wrong with this process's examples of some iterations, in a sentence; empty where nothing is."""
+        """A sentence about bad examples of this process in some iterations; empty if there are none."""
         at = start
         try:
-            with said_plainly(self.experiment, start):
+            with translated_errors(self.experiment, start):
                 found = self._inputs.first_not_finite(start, count)
                 if found is not None:
                     at = found
@@ -127,7 +127,7 @@ class Trainer:
         return ""
 
     def _iterators(self) -> tuple[Iterator[Any], ...]:
-        """The input's iterator where the examples come from one, at the state's step."""
+        """The input's iterator at the state's step, if the examples come from an iterator."""
         if not self._inputs.on_host:
             return ()
         if self._iterator is None or self._iterator_at != self.state.step:
@@ -149,7 +149,7 @@ class Trainer:
 
         rows = tf.TensorArray(tf.float32, size=count)
         _, rows = tf.while_loop(lambda i, _: i < count, body, (tf.constant(0), rows))
-        # Once a chunk, so that replicas that drift apart are noticed: they would train on, each its own network.
+        # Once a chunk, to notice replicas that drift apart: each would continue to train a network of its own.
         bits, magnitudes = (strategy.experimental_local_results(sums) for sums in strategy.run(self._sums))
         return rows.stack(), tf.stack(bits), tf.stack(magnitudes)
 
@@ -164,7 +164,7 @@ def _is_infinite(variable: tf.Variable) -> tf.Tensor:
 
 
 class _Gather:
-    """Metrics of the replicas of other processes beside those of this one, once a chunk."""
+    """Gathers the metrics of all processes' replicas, once a chunk."""
 
     def __init__(self, strategy: tf.distribute.Strategy) -> None:
         self._strategy = strategy
