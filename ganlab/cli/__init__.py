@@ -1,4 +1,4 @@
-"""The command line: one file a command, each loaded when it is asked for."""
+"""The command line: one file per command, each loaded on demand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ganlab.cli.messages import say, take_any_name, told, told_line, warn_plainly
+from ganlab.cli.messages import message_of, one_line, say, take_any_name, warn_plainly
 from ganlab.cli.process import finish, open_streams
 from ganlab.errors import GanlabError, TrainingFailedError, nearest
 from ganlab.plugins.command_names import COMMAND_NAMES
@@ -27,14 +27,14 @@ USER_ERROR, FAILED, INTERRUPTED = 2, 1, 130
 
 
 class GanlabGroup(click.Group):
-    """The commands of ganlab and then those that plugins add; turns exceptions into messages and exit codes."""
+    """Lists ganlab's commands, then those that plugins add; turns exceptions into messages and exit codes."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of ganlab's own commands, and of those that somebody added to this group."""
+        """The names of ganlab's own commands, and of those added to this group."""
         return [*COMMANDS, *super().list_commands(ctx)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a name; plugins are asked only for one that is not ganlab's own."""
+        """The command with this name; plugins are consulted only if it is not one of ganlab's own."""
         if cmd_name in COMMANDS:
             command: click.Command = getattr(importlib.import_module(COMMANDS[cmd_name]), cmd_name)
             return command
@@ -43,7 +43,7 @@ class GanlabGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Finds the command that the arguments begin with; one that is not there is an error with a suggestion."""
+        """Finds the command that the arguments begin with; an unknown one is an error with a suggestion."""
         name = args[0]
         if self.get_command(ctx, name) is None:
             added = self._added(ctx)
@@ -53,17 +53,17 @@ class GanlabGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the commands, and then those of plugins, which are given half a second to name them."""
+        """Writes ganlab's commands, then those of plugins, which have half a second to list them."""
         super().format_commands(ctx, formatter)
         from ganlab.cli import plugin_help
 
         rows = plugin_help.rows(list(COMMANDS))
         if rows:
             with formatter.section("Commands of plugins"):
-                formatter.write_dl([(told_line(name), told_line(about)) for name, about in rows])
+                formatter.write_dl([(one_line(name), one_line(about)) for name, about in rows])
 
     def _added(self, ctx: click.Context) -> Added:
-        """The commands that plugins add, collected once; a plugin that fails to add its own is a warning."""
+        """The commands that plugins add, collected once; a plugin that fails to add its commands causes a warning."""
         from ganlab.cli import plugin_commands
 
         meta = ctx.find_root().meta
@@ -78,7 +78,7 @@ class GanlabGroup(click.Group):
         return [*self.list_commands(ctx), *self._added(ctx).commands]
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Runs the command. A mistake of the user's is one message and exit code 2, a failed run exit code 1."""
+        """Runs the command. A user's mistake gives one message and exit code 2; a failed run gives exit code 1."""
         try:
             return super().invoke(ctx)
         except GanlabError as error:
@@ -98,13 +98,13 @@ class GanlabGroup(click.Group):
 def _report(ctx: click.Context, error: Exception) -> None:
     if ctx.params.get("debug"):
         say("".join(traceback.format_exception(error)), err=True)
-    say(f"Error: {told(error)}", err=True)
+    say(f"Error: {message_of(error)}", err=True)
 
 
 @click.group(
     cls=GanlabGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Plugins may add commands of their own; 'ganlab plugins' lists what is installed.",
+    epilog="Plugins can add commands; 'ganlab plugins' lists what is installed.",
 )
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.version_option(__version__, prog_name="ganlab")
@@ -117,7 +117,7 @@ def main() -> None:
     open_streams()
     take_any_name()
     warn_plainly()
-    if "_GANLAB_COMPLETE" in os.environ:  # a shell asks what could come next
+    if "_GANLAB_COMPLETE" in os.environ:  # a shell asks for completions
         from ganlab.cli import completing, completion
 
         completing.install(cli)

@@ -1,4 +1,4 @@
-"""`ganlab compare`: runs side by side, with what the seeds say of the noise."""
+"""`ganlab compare`: runs side by side, with the noise between seeds."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from ganlab.support.terminal import line
     "metrics",
     metavar="TAG",
     multiple=True,
-    help="What to compare, such as critic/loss or modes; TAG:max or TAG:min says which values are better. By default "
-    "the evaluators' figures and critic/wasserstein. May be given several times.",
+    help="A metric to compare, for example critic/loss or modes; TAG:max or TAG:min sets which values are better. By "
+    "default the evaluators' figures and critic/wasserstein. May be given several times.",
 )
 @click.option(
     "--against",
     metavar="CONFIGURATION",
-    help="What improvement is measured over; by default each metric's best configuration.",
+    help="The baseline that improvement is measured against; by default each metric's best configuration.",
 )
-@click.option("--csv", "csv_file", metavar="FILE", type=click.Path(path_type=Path), help="Write a CSV file too.")
-@click.option("--html", "html_file", metavar="FILE", type=click.Path(path_type=Path), help="Write a report too.")
+@click.option("--csv", "csv_file", metavar="FILE", type=click.Path(path_type=Path), help="Also write a CSV file.")
+@click.option("--html", "html_file", metavar="FILE", type=click.Path(path_type=Path), help="Also write an HTML report.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON instead of tables.")
 def compare(
     runs: tuple[str, ...],
@@ -47,10 +47,10 @@ def compare(
     html_file: Path | None,
     as_json: bool,
 ) -> None:
-    """Compares runs: one row a configuration, that is, runs whose settings are equal but for the seed.
+    """Compares runs, one row per configuration: the runs whose settings differ only in the seed.
 
     Shows the settings that differ, each metric's mean over the seeds with its 95% interval, the best values, times,
-    and how probable it is that one configuration is better than another. Runs may be in progress.
+    and the probability that one configuration is better than another. Runs may be in progress.
 
     \b
     ganlab compare runs/my-sweep

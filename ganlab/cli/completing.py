@@ -1,4 +1,4 @@
-"""What the shell offers on TAB for the parameters of commands: files, runs, and names of all kinds."""
+"""Shell completion for the parameters of commands: files, runs, and names of all kinds."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ganlab.support.terminal import line
 
 Completer = Callable[[click.Context, str], Iterable[CompletionItem | str]]
 
-# People wait for an answer: no more folders than this are looked into, and none deeper.
+# Users wait for the answer: search at most this many folders, and none deeper.
 _FOLDERS, _DEPTH = 2000, 4
-# Nor more runs read, should the latest be none that can be.
+# Try at most this many runs, if the latest cannot be read.
 _TRIED = 5
 _RUN, _SWEEP = "run.json", "sweep.json"
 
@@ -41,12 +41,12 @@ def gin_files(ctx: click.Context, incomplete: str) -> Iterator[str]:
 
 
 def folders(ctx: click.Context, incomplete: str, *, marker: str = _RUN) -> Iterator[CompletionItem | str]:
-    """Paths of folders, and whole paths of the runs below what is typed; of those below `runs` where nothing is.
+    """Paths of folders, and whole paths of the runs below the typed text, or below `runs` if nothing is typed.
 
     Args:
         ctx: Not used.
-        incomplete: What is typed.
-        marker: The file that makes a folder one.
+        incomplete: The typed text.
+        marker: The file that marks a folder as a run.
     """
     yield CompletionItem(incomplete, type="dir")
     start = Path(incomplete or "runs/")
@@ -71,7 +71,7 @@ def checkpoints(ctx: click.Context, incomplete: str) -> Iterator[str]:
 
 
 def metrics(ctx: click.Context, incomplete: str) -> Iterator[str]:
-    """The metrics of a run among those that the command is about, or of the latest."""
+    """The metrics of one of the command's runs, or of the latest run."""
     info = _some_run(ctx)
     yield from _table(info, "metrics")
     for kind in ("evaluation", "diagnostics"):
@@ -79,7 +79,7 @@ def metrics(ctx: click.Context, incomplete: str) -> Iterator[str]:
 
 
 def run_settings(ctx: click.Context, incomplete: str) -> Iterator[str]:
-    """The settings of a run among those that the command is about."""
+    """The settings of one of the command's runs."""
     yield from _table(_some_run(ctx), "settings")
 
 
@@ -102,7 +102,7 @@ def settings(ctx: click.Context, incomplete: str) -> Iterator[str]:
 
 
 def components(ctx: click.Context, incomplete: str, *, kind: str | None = None) -> Iterator[CompletionItem]:
-    """Names of components: of one kind as they are, of all with their kinds."""
+    """Names of components: bare names for one kind, otherwise with their kinds."""
     for component in _installed().components.values():
         if kind is None:
             yield CompletionItem(f"{component.kind}.{component.name}", help=component.summary)
@@ -120,7 +120,7 @@ def explained(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem | 
 
 
 def plugins(ctx: click.Context, incomplete: str) -> Iterator[str]:
-    """Names of plugins that are installed; none is imported."""
+    """Names of the installed plugins, without importing them."""
     yield from sorted(point.name for point in importlib.metadata.entry_points(group=GROUP))
 
 
@@ -146,7 +146,7 @@ _COMPLETERS: dict[str, Completer] = {
 
 
 def completer(command: click.Command, parameter: click.Parameter) -> Completer | None:
-    """What completes a parameter of a command; None for what click knows by itself."""
+    """The completer of a command's parameter; None where click's own is enough."""
     metavar = (parameter.metavar or parameter.name or "").strip(".[]").upper()
     for name in (*parameter.opts, f"{command.name} {metavar}", *metavar.split("|")):
         if name in _COMPLETERS:
@@ -155,7 +155,7 @@ def completer(command: click.Command, parameter: click.Parameter) -> Completer |
 
 
 def install(group: click.Group) -> None:
-    """Makes the parameters of a group's commands complete, as those are loaded."""
+    """Adds completion to the parameters of a group's commands as the commands are loaded."""
     if not isinstance(group.get_command, functools.partial):
         group.get_command = functools.partial(_loaded, group.get_command)  # type: ignore[method-assign]
 
@@ -175,33 +175,33 @@ def _loaded(
 
 
 def _completed(complete: Completer, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    """What begins with what is typed. Nobody wants a traceback for TAB."""
+    """The items that begin with the typed text; an error gives none, because nobody wants a traceback on TAB."""
     try:
         items = [
             item if isinstance(item, CompletionItem) else CompletionItem(item) for item in complete(ctx, incomplete)
         ]
     except Exception:
         return []
-    # The shell takes what it is given by lines, and shows it: a stranger's name may hold line ends and escapes.
+    # The shell reads items line by line and shows them: an untrusted name may hold line ends and escapes.
     items = [item for item in items if line(item.value) == item.value]
     return [item for item in items if item.type != "plain" or item.value.startswith(incomplete)]
 
 
 def _installed() -> Any:
-    """The plugins that are installed; a file beside an experiment is not executed for TAB."""
+    """The installed plugins; a plugin file beside an experiment is not executed for TAB."""
     from ganlab.plugins.manager import discover
 
     return discover()
 
 
 def _given(ctx: click.Context) -> list[str]:
-    """The command's arguments; click leaves them unsorted behind an option whose value is not there yet."""
+    """The command's arguments; click leaves them unparsed after an option whose value is still missing."""
     sorted_out = ctx.params.get("run") or ctx.params.get("runs") or ()
     return [str(item) for item in (sorted_out if isinstance(sorted_out, tuple) else [sorted_out])] + ctx.args
 
 
 def _some_run(ctx: click.Context) -> dict[str, Any]:
-    """The run.json of a run that the command names, or of the latest run that can be read."""
+    """The run.json of a run that the command names, or of the latest readable run."""
     from ganlab.errors import GanlabError
     from ganlab.run import Run
 

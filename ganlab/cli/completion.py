@@ -1,4 +1,4 @@
-"""`ganlab completion`: the script by which a shell completes what is typed after `ganlab`."""
+"""`ganlab completion`: the script with which a shell completes `ganlab` commands."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from click.shell_completion import BashComplete, FishComplete, ShellComplete, Zs
 
 PROGRAM, VARIABLE = "ganlab", "_GANLAB_COMPLETE"
 
-# Bash cuts words at "=" and ":", which names of settings and of runs have, so the whole line is handed over, and of an
-# answer what Bash has cut off is left out again. What ends with "=", "." or "/" goes on: no space after it.
+# Bash splits words at "=" and ":", which occur in names of settings and runs. So the whole line is handed over, and the
+# part that Bash split off is removed from each answer. No space follows an item that ends with "=", "." or "/".
 _BASH = """\
 # ganlab on TAB, in Bash. In ~/.bashrc: eval "$(ganlab completion bash)"
 %(complete_func)s() {
@@ -71,12 +71,12 @@ fi
 
 
 class Bash(BashComplete):
-    """Bash, with words that may have `=` in them."""
+    """Bash completion for words that may contain `=`."""
 
     source_template: ClassVar[str] = _BASH
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """The words before the cursor but for the program's, and the one that it is in."""
+        """The words before the cursor without the program's name, and the word that the cursor is in."""
         line = os.environ["COMP_WORDS"]
         words = _words(line)
         incomplete = "" if not words or line[-1:].isspace() else words.pop()
@@ -84,7 +84,7 @@ class Bash(BashComplete):
 
 
 class Zsh(ZshComplete):
-    """Zsh, with words that go on."""
+    """Zsh completion for words that are completed in several parts."""
 
     source_template: ClassVar[str] = _ZSH
 
@@ -102,7 +102,7 @@ def register() -> None:
 @click.argument("shell", type=click.Choice(list(_SHELLS)))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Prints a script for the shell, which completes commands, options, runs and names on TAB.
+    """Prints a shell script that completes commands, options, runs and names on TAB.
 
     \b
     eval "$(ganlab completion bash)"      in ~/.bashrc
@@ -117,7 +117,7 @@ def completion(ctx: click.Context, shell: str) -> None:
 
 
 def _words(line: str) -> list[str]:
-    """The words of a line as shells cut it; a quote may be open at its end."""
+    """Splits a line into words as shells do; a quote may be open at its end."""
     for closing in ("", '"', "'"):
         try:
             return shlex.split(line + closing)

@@ -1,4 +1,4 @@
-"""`ganlab config`: shows what an experiment file comes to, and explains what can be set."""
+"""`ganlab config`: shows a resolved experiment, and explains settings and metrics."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def config() -> None:
 @config.command("show")
 @experiment_options
 @plugin_options(BESIDE_GIN)
-@click.option("--json", "as_json", is_flag=True, help="Print the settings as JSON, as a run's run.json has them.")
+@click.option("--json", "as_json", is_flag=True, help="Print the settings as JSON, as in a run's run.json.")
 def show(
     gin_files: tuple[str, ...],
     params: tuple[str, ...],
@@ -38,9 +38,9 @@ def show(
     plugin_file: Path | None,
     as_json: bool,
 ) -> None:
-    """Prints the whole resolved experiment, every default included, as a gin file."""
+    """Prints the whole resolved experiment as a gin file, including every default."""
     if not gin_files:
-        raise click.UsageError("Say what to show: --gin FILE, such as --gin quickstart.")
+        raise click.UsageError("Missing experiment: pass --gin FILE, for example --gin quickstart.")
     from ganlab.config import flatten, render
 
     use_plugins(no_plugin, plugin_file, gin_files[0])
@@ -58,8 +58,8 @@ def show(
 def explain(name: str, no_plugin: tuple[str, ...], plugin_file: Path | None, as_json: bool) -> None:
     """Explains NAME: a component with its parameters and documentation, or a metric.
 
-    NAME is `experiment`, a component such as `constraints.gradient_penalty`, or its last part where that is unique; or
-    a metric's tag as TensorBoard and metrics.jsonl have it, such as `critic/loss`.
+    NAME is `experiment`, a component such as `constraints.gradient_penalty` (or its last part if that is unique), or a
+    metric's tag as in TensorBoard and metrics.jsonl, for example `critic/loss`.
 
     \b
     ganlab config explain gradient_penalty
@@ -81,7 +81,7 @@ def explain(name: str, no_plugin: tuple[str, ...], plugin_file: Path | None, as_
     if as_json:
         settings = [_as_data(parameter) for parameter in names.parameters(selector).values()]
         data = {"name": selector, "origin": origin.strip(" ()"), "parameters": settings}
-        # A default may be anything; what JSON has no word for is said as Python says it.
+        # A default may be any object; one that JSON cannot represent is written as Python's repr.
         say(json.dumps({**to_json(data), "documentation": _documentation(make)}, indent=2, default=repr))
         return
     lines = [f"{selector}{origin}", ""]
@@ -96,7 +96,7 @@ def _component(name: str, names: Names) -> str:
         return names.component(name)
     except ConfigError as error:
         if metrics := ending(name, names):
-            raise ConfigError(f"{error} Metrics that end so: {', '.join(metrics)}.") from None
+            raise ConfigError(f"{error} Metrics that end in this name: {', '.join(metrics)}.") from None
         raise
 
 
@@ -142,7 +142,7 @@ def _hint(parameter: inspect.Parameter) -> str:
 
 def _documentation(make: Callable[..., Any]) -> str:
     texts = [inspect.getdoc(make) or "No documentation."]
-    # A class's parameters are often documented at its constructor. What it inherits says nothing of them.
+    # A class's parameters are often documented at its constructor. An inherited docstring does not describe them.
     constructor = vars(make).get("__init__") if isinstance(make, type) else None
     if constructor is not None and constructor.__doc__:
         texts.append(inspect.cleandoc(constructor.__doc__))

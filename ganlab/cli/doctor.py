@@ -1,4 +1,4 @@
-"""`ganlab doctor`: what is installed, what TensorFlow sees, which plugins are broken."""
+"""`ganlab doctor`: checks the installed packages, TensorFlow's devices and the plugins."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ganlab.lazy import INSTALL_TENSORFLOW, USE_TENSORFLOW
 
 _PROBE_SECONDS = 180
 
-# Run in a process of its own: TensorFlow takes the devices it looks at, and may crash on a broken driver.
+# Run in a separate process: TensorFlow claims the devices it lists, and may crash on a broken driver.
 _PROBE = """
 import json, os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -28,19 +28,19 @@ devices = [device.name.removeprefix("/physical_device:") for device in tf.config
 print(json.dumps({"devices": devices, "backend": keras.backend.backend()}))
 """
 
-# TensorFlow's builds share one package folder; each is a distribution of its own.
+# TensorFlow's builds share one package folder, but each is a separate distribution.
 _TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-tpu")
 _PACKAGES = ("keras", "tensorboard", "gin-config", "pluggy")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at.
+    """The result of one check.
 
     Attributes:
-        subject: What: a package, `devices`, a plugin.
+        subject: The thing checked: a package, `devices`, a plugin.
         state: `ok`, `note` (worth knowing) or `broken`.
-        detail: What was found, and what to do where it is not right.
+        detail: What was found, and what to do if it is not right.
     """
 
     subject: str
@@ -53,7 +53,7 @@ class Finding:
 def doctor(as_json: bool) -> None:
     """Checks this installation: packages, devices, plugins.
 
-    Exits with 1 when something is broken.
+    Exits with 1 if something is broken.
     """
     findings = examine()
     if as_json:
@@ -70,7 +70,7 @@ def doctor(as_json: bool) -> None:
 
 
 def examine() -> list[Finding]:
-    """Looks at everything."""
+    """Runs every check."""
     installed = _installed()
     ranges = supported(importlib.metadata.requires("ganlab") or [])
     findings = [*python_findings(), *package_findings(installed, ranges)]
@@ -80,7 +80,7 @@ def examine() -> list[Finding]:
 
 
 def supported(requirements: Sequence[str]) -> dict[str, str]:
-    """Version ranges by package, from a distribution's requirements, those of its extras too."""
+    """Version ranges by package, from a distribution's requirements, including those of its extras."""
     from packaging.requirements import Requirement
 
     parsed = map(Requirement, requirements)
@@ -90,18 +90,18 @@ def supported(requirements: Sequence[str]) -> dict[str, str]:
 
 
 def python_findings() -> Iterator[Finding]:
-    """Whether this Python and this ganlab belong together."""
+    """Reports whether this ganlab supports this Python."""
     yield Finding("ganlab", "ok", importlib.metadata.version("ganlab"))
     wanted = importlib.metadata.metadata("ganlab")["Requires-Python"]
     yield _version("python", platform.python_version(), wanted, f"Use Python {wanted}")
 
 
 def package_findings(installed: dict[str, str], ranges: dict[str, str]) -> Iterator[Finding]:
-    """Whether the packages are there, in versions that ganlab supports.
+    """Reports whether the packages are installed in versions that ganlab supports.
 
     Args:
         installed: Versions by package.
-        ranges: Supported versions by package, such as `>=2.20,<2.22`.
+        ranges: Supported versions by package, for example `>=2.20,<2.22`.
     """
     builds = [name for name in _TENSORFLOW if name in installed]
     if not builds:
@@ -125,10 +125,11 @@ def package_findings(installed: dict[str, str], ranges: dict[str, str]) -> Itera
 
 
 def device_findings(probe: Callable[[], dict[str, Any]]) -> Iterator[Finding]:
-    """What TensorFlow can train on.
+    """Lists the devices that TensorFlow can train on.
 
     Args:
-        probe: Gives `devices`, such as `["CPU:0"]`, and Keras' `backend`; raises RuntimeError where TensorFlow fails.
+        probe: Returns `devices`, for example `["CPU:0"]`, and Keras' `backend`; raises RuntimeError if TensorFlow
+            fails.
     """
     try:
         seen = probe()
@@ -138,7 +139,9 @@ def device_findings(probe: Callable[[], dict[str, Any]]) -> Iterator[Finding]:
     yield Finding("devices", "ok", ", ".join(seen["devices"]) or "none")
     if not any("GPU" in device for device in seen["devices"]) and shutil.which("nvidia-smi"):
         yield Finding(
-            "devices", "note", "this machine has an NVIDIA driver, and TensorFlow no GPU: pip install 'ganlab[gpu]'"
+            "devices",
+            "note",
+            "this machine has an NVIDIA driver, but TensorFlow sees no GPU: pip install 'ganlab[gpu]'",
         )
     if seen["backend"] != "tensorflow":
         yield Finding(
@@ -149,10 +152,10 @@ def device_findings(probe: Callable[[], dict[str, Any]]) -> Iterator[Finding]:
 
 
 def probe_devices() -> dict[str, Any]:
-    """Asks TensorFlow, in a process of its own.
+    """Asks TensorFlow for its devices, in a separate process.
 
     Raises:
-        RuntimeError: It fails; the message is the last line it said.
+        RuntimeError: The process fails; the message is the last line that it printed.
     """
     command = [sys.executable, "-c", _PROBE]
     try:
@@ -160,14 +163,14 @@ def probe_devices() -> dict[str, Any]:
     except subprocess.TimeoutExpired:
         raise RuntimeError(f"no answer within {_PROBE_SECONDS} s") from None
     if done.returncode:
-        said = done.stderr.strip().splitlines()
-        raise RuntimeError(said[-1] if said else f"exit status {done.returncode}")
+        printed = done.stderr.strip().splitlines()
+        raise RuntimeError(printed[-1] if printed else f"exit status {done.returncode}")
     seen: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return seen
 
 
 def plugin_findings() -> Iterator[Finding]:
-    """Which plugins load, and which do not get along."""
+    """Reports which plugins load, which are broken and which clash."""
     from ganlab.errors import PluginError
     from ganlab.plugins import manager as plugins
 
@@ -179,7 +182,7 @@ def plugin_findings() -> Iterator[Finding]:
     for row in current.rows:
         origin = f"{row.distribution} {row.version}".strip()
         if row.status in plugins.UNUSABLE:
-            advice = f"mend it, or leave it out: --no-plugin {row.name}"
+            advice = f"fix it, or leave it out: --no-plugin {row.name}"
             yield Finding(f"plugin {row.name}", "broken", f"{origin}: {row.reason}; {advice}")
         else:
             yield Finding(f"plugin {row.name}", "ok" if row.status == "loaded" else "note", f"{origin}, {row.status}")

@@ -1,4 +1,4 @@
-"""`ganlab evaluate`: measures the generator of a run that is there already."""
+"""`ganlab evaluate`: measures the generator of an existing run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ganlab.support.terminal import line
     "evaluators",
     metavar="NAME",
     multiple=True,
-    help="What to measure by, in place of the experiment's own: a name, or a reference such as "
+    help="An evaluator to use instead of the experiment's own: a name, or a reference such as "
     "'@small/evaluators.kid()'. May be given several times.",
 )
 @click.option(
@@ -34,7 +34,7 @@ from ganlab.support.terminal import line
     "params",
     metavar="NAME=VALUE",
     multiple=True,
-    help="Override a setting, such as 'evaluators.kid.samples=1000'. May be given several times.",
+    help="Override a setting, for example 'evaluators.kid.samples=1000'. May be given several times.",
 )
 @click.option(
     "--checkpoint", type=click.IntRange(0), metavar="STEP", help="The checkpoint of this step; by default the newest."
@@ -52,9 +52,9 @@ def evaluate(
     no_plugin: tuple[str, ...],
     plugin_file: Path | None,
 ) -> None:
-    """Measures the generator of a run, finished or not, from a checkpoint of it.
+    """Measures the generator of a run, finished or not, from one of its checkpoints.
 
-    On one device, whatever the run trained on, with the same samples as during training. Writes nothing into the run
+    Uses one device, whatever the run trained on, and the same samples as during training. Writes nothing into the run
     without --save.
 
     \b
@@ -74,10 +74,10 @@ def evaluate(
     wanted = recipe.arguments.get("evaluators", [])
     if not wanted:
         raise ConfigError(
-            f"The experiment of {run} has no evaluators. Name some: --evaluator frechet_distance, say; "
+            f"The experiment of {run} has no evaluators. Name one, for example --evaluator frechet_distance; "
             "'ganlab plugins' lists them."
         )
-    with printing_to_stderr() if as_json else contextlib.nullcontext():  # what parts print is no JSON
+    with printing_to_stderr() if as_json else contextlib.nullcontext():  # components may print text that is not JSON
         start_tensorflow()
         from ganlab.composition import make, unique_names
         from ganlab.training.evaluation import diagnosed
@@ -86,16 +86,16 @@ def evaluate(
         step = find_checkpoint(measured, checkpoint).step
         if save and step != find_checkpoint(measured).step:
             raise ConfigError(
-                f"--save is for the newest checkpoint, whose figures run.json has, and step {step} is not it. Leave "
-                "out --save or --checkpoint."
+                f"--save is only for the newest checkpoint, whose figures are in run.json; step {step} is an older "
+                "one. Leave out --save or --checkpoint."
             )
         with locked(measured) if save else contextlib.nullcontext():
             made = make(wanted)
             figures = measured.evaluate(made, checkpoint=step)
-            said = diagnosed(unique_names(made), made, figures)
-            wrong = [f"{name}: {sentence}" for name, sentence in said.items() if sentence]
+            sentences = diagnosed(unique_names(made), made, figures)
+            wrong = [f"{name}: {sentence}" for name, sentence in sentences.items() if sentence]
             if save:
-                others = [one for one in complaints_of(measured.info) or () if name_of(one) not in said]
+                others = [one for one in complaints_of(measured.info) or () if name_of(one) not in sentences]
                 figures_now = {**measured.info.get("evaluation", {}), **figures}
                 measured.update(evaluation=figures_now, health=[*others, *wrong])
     if as_json:

@@ -1,4 +1,4 @@
-"""`ganlab export`: the generator of a run, for those who have no ganlab."""
+"""`ganlab export`: writes the generator of a run for use without ganlab."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ganlab.runs.experiment_source import use_plugins
     metavar="DIR",
     type=click.Path(path_type=Path),
     required=True,
-    help="The folder to make; it must not be there yet, or be empty.",
+    help="The folder to create; it must be new or empty.",
 )
 @click.option(
     "--format",
@@ -42,11 +42,11 @@ def export(
     no_plugin: tuple[str, ...],
     plugin_file: Path | None,
 ) -> None:
-    """Writes the generator of a run for those who have no ganlab.
+    """Writes the generator of a run for use without ganlab.
 
-    From a checkpoint, and the averaged generator where the run keeps one; it draws the same samples. Beside the model:
-    README.md, which says how to load it, export.json with its settings and origin, and samples.npz to check it by. What
-    is written is read back and compared before DIR appears.
+    Exports from a checkpoint, and the averaged generator if the run keeps one; the export draws the same samples.
+    Beside the model are README.md, which explains how to load it, export.json with its settings and origin, and
+    samples.npz to check it against. The files are read back and compared before DIR appears.
 
     \b
     ganlab export runs/quickstart/20260801-120000-s0-1f2e -o generator
@@ -59,16 +59,16 @@ def export(
     check_free(output)
     exported = Run(run)
     use_plugins(no_plugin, plugin_file)
-    exported.recipe()  # a mistake in it is told at once
+    exported.recipe()  # reports a mistake in it before TensorFlow starts
     start_tensorflow()
     if format == "onnx":
         require("tf2onnx")
     from ganlab import exporting
 
-    told = exporting.export(exported, output, format=format, checkpoint=checkpoint)
-    say(f"Wrote {output}: the generator at step {told['step']}, as {told['model']}.")
-    if told["checked"]:
+    result = exporting.export(exported, output, format=format, checkpoint=checkpoint)
+    say(f"Wrote {output}: the generator at step {result['step']}, as {result['model']}.")
+    if result["checked"]:
         say("Read back, it draws the same samples.")
     else:
-        say("It was not read back, for want of a runtime: pip install onnxruntime, and see its README.md.")
+        say("It was not read back because no runtime is installed: pip install onnxruntime, and see its README.md.")
     say(f"How to load it: {output / 'README.md'}")

@@ -1,4 +1,4 @@
-"""What goes to the screen from files: never longer than one reads, never what a terminal would obey."""
+"""Messages on the screen: shortened, and without control characters that a terminal would obey."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import click
 
 from ganlab.support.terminal import line, lines
 
-# Letters of a line of a message, and of its end where it is longer: a value may be a file's whole content.
+# The most characters of a message's line, and how many of them are its end: a value may be a whole file.
 _LONGEST, _END = 1500, 300
 
 
-def told(error: Exception) -> str:
-    """An error's message with lines of a bearable length, and with control characters as escapes."""
+def message_of(error: Exception) -> str:
+    """An error's message with long lines shortened and control characters escaped."""
     return "\n".join(map(_shortened, lines(error).split("\n")))
 
 
 def say(text: object = "", *, err: bool = False, nl: bool = True) -> None:
-    """Prints text, with control characters as escapes.
+    """Prints text, with control characters escaped.
 
     Args:
-        text: Its line ends stay: what is a stranger's in it passes through `terminal.line` before.
-        err: On standard error.
-        nl: With a line end behind it.
+        text: Its line ends are kept: pass untrusted parts of it through `terminal.line` first.
+        err: Whether to print on standard error.
+        nl: Whether to end with a newline.
     """
     click.echo(lines(text), err=err, nl=nl)
 
@@ -35,13 +35,13 @@ def confirm(question: str) -> bool:
     return click.confirm(line(question))
 
 
-def told_line(text: str) -> str:
-    """A text as one line of a bearable length, with control characters as escapes."""
+def one_line(text: str) -> str:
+    """A text as one line, shortened where it is long, with control characters escaped."""
     return _shortened(line(text))
 
 
 def take_any_name() -> None:
-    """Lets names of files that are no text through standard output, as the bytes that they are."""
+    """Lets file names that are not text pass through standard output as raw bytes."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             is_utf8 = (stream.encoding or "").lower().replace("-", "") == "utf8"
@@ -49,13 +49,13 @@ def take_any_name() -> None:
 
 
 def warn_plainly() -> None:
-    """Has what components warn of shown as a sentence, without the line of code that it came from."""
+    """Shows warnings of components as a sentence, without the line of code that issued them."""
     usual = warnings.formatwarning
 
     def plain(message: Any, category: type[Warning], *where: Any, **more: Any) -> str:
         if category is not UserWarning:
             return usual(message, category, *where, **more)
-        return f"Warning: {told(message)}\n"
+        return f"Warning: {message_of(message)}\n"
 
     warnings.formatwarning = plain
 

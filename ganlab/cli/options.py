@@ -1,4 +1,4 @@
-"""Options that several commands share: which experiment, and which plugins."""
+"""Options that several commands share: the experiment and the plugins."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import click
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-# Which plugin file a command takes by itself, said in its help.
+# The plugin file that a command uses by default, for its help.
 BESIDE_GIN = "; by default the ganlab_plugins.py beside the first --gin file, unless that is a run's folder"
-HERE = "; by default the ganlab_plugins.py of this folder, unless it is a run's"
-OF_THE_RUN = ", such as the one that the run was trained with; by default none"
+HERE = "; by default the ganlab_plugins.py of this folder, unless it is a run's folder"
+OF_THE_RUN = ", for example the one that the run was trained with; by default none"
 
 
 def plugin_options(default: str) -> Callable[[Command], Command]:
     """Adds `--no-plugin` and `--plugin-file`, for `use_plugins`.
 
     Args:
-        default: Which plugin file is taken where none is given, for the help.
+        default: The default plugin file, as described in the help.
     """
 
     def add(command: Command) -> Command:
         command = click.option(
-            "--no-plugin", metavar="NAME", multiple=True, help="Leave a plugin out. May be given several times."
+            "--no-plugin", metavar="NAME", multiple=True, help="Disable a plugin. May be given several times."
         )(command)
         return click.option(
             "--plugin-file",
@@ -44,13 +44,13 @@ def experiment_options(command: Command) -> Command:
         "params",
         metavar="NAME=VALUE",
         multiple=True,
-        help="Override a setting, such as 'experiment.steps=100'. May be given several times.",
+        help="Override a setting, for example 'experiment.steps=100'. May be given several times.",
     )(command)
     return click.option(
         "--gin",
         "gin_files",
         metavar="FILE",
         multiple=True,
-        help="Experiment file, by path or by the name of a shipped one. May be given several times: "
+        help="Experiment file: a path, or the name of a shipped file. May be given several times: "
         "later files override earlier ones.",
     )(command)

@@ -1,4 +1,4 @@
-"""Commands that plugins add: which there are, who adds them, and what to call one whose name is taken."""
+"""Commands that plugins add: their names, their plugins, and qualified names for those whose name is taken."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Added:
     """The commands that plugins add.
 
     Attributes:
-        commands: By the name to call it by, those that can be called: the command and its plugin. One whose name is
-            taken is here as `PLUGIN.NAME` alone.
-        clashes: By each name that is taken, what to say of it.
-        failures: A line for each plugin that failed to add its own.
-        qualified: Every command by its qualified name, `PLUGIN.NAME`, which is always good.
+        commands: The command and its plugin, by the name to call it by. A command whose name is taken is listed only
+            as `PLUGIN.NAME`.
+        clashes: An error message for each name that is taken.
+        failures: A line for each plugin that failed to add its commands.
+        qualified: Every command by its qualified name, `PLUGIN.NAME`, which always works.
     """
 
     commands: dict[str, tuple[click.Command, Plugin]] = field(default_factory=dict)
@@ -34,12 +34,12 @@ class Added:
     qualified: dict[str, click.Command] = field(default_factory=dict)
 
     def find(self, name: str) -> click.Command | None:
-        """The command of a name, which may be qualified though it need not be; None where there is none."""
+        """The command with this name, qualified or not; None if there is none."""
         return self.commands[name][0] if name in self.commands else self.qualified.get(name)
 
 
 def in_use() -> plugins.Plugins:
-    """The plugins in use; where none are yet, those installed and the `ganlab_plugins.py` of this folder."""
+    """The plugins in use; if none are set yet, those installed and the `ganlab_plugins.py` of this folder."""
     if plugins._current is None:
         local = plugin_file_in(Path())
         plugins.use(plugins.discover(local=local.resolve() if local else None))
@@ -51,7 +51,7 @@ def added(found: plugins.Plugins, own: Iterable[str]) -> Added:
 
     Args:
         found: The plugins.
-        own: The names of ganlab's own commands, which nobody replaces.
+        own: The names of ganlab's own commands, which cannot be replaced.
     """
     result = Added()
     rows = {row.name: row for row in found.rows if row.status == "loaded"}
@@ -81,8 +81,8 @@ def _settle(result: Added, offered: Mapping[str, list[tuple[click.Command, Plugi
         what = f"a command {called!r}"
         if called in own:
             result.clashes[called] = (
-                f"The plugin{'s' if len(offers) > 1 else ''} {by} add{'' if len(offers) > 1 else 's'} {what}, and "
-                f"'ganlab {called}' stays ganlab's own. Call {instead}."
+                f"The plugin{'s' if len(offers) > 1 else ''} {by} add{'' if len(offers) > 1 else 's'} {what}, but "
+                f"'ganlab {called}' remains ganlab's own command. Call {instead}."
             )
         else:
             result.clashes[called] = f"Several plugins add {what}: {by}. Call {instead}."

@@ -1,7 +1,7 @@
-"""Plugins' commands for help, which must be quick whatever plugins do.
+"""Lists plugins' commands for the help text, which must be quick whatever plugins do.
 
-They are asked in a child of this process, with a limit of time and with TensorFlow left out: what they import, print or
-break is gone with the child.
+Plugins are loaded in a forked child, with a time limit and without TensorFlow: whatever they import, print or break
+ends with the child.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 _SECONDS = 0.5
-# What takes seconds to import, and what no command needs in order to say what it is called.
+# Packages that take seconds to import, and that no command needs in order to give its name.
 _HEAVY = ("tensorflow", "keras", "torch", "jax")
 
 
 def rows(own: Sequence[str]) -> list[tuple[str, str]]:
-    """The commands that plugins add, each with a line on it, and a line for a plugin that could not be asked in time.
+    """The commands that plugins add, each with a one-line summary, and a line for a plugin that was too slow.
 
     Args:
         own: The names of ganlab's own commands.
@@ -37,16 +37,16 @@ def rows(own: Sequence[str]) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for line in _lines_of_child(own):
         with contextlib.suppress(ValueError):
-            said = json.loads(line)
-            asking = [said["asking"]] if "asking" in said else []
-            found += [(name, about) for name, about in said.get("rows", [])]
+            message = json.loads(line)
+            asking = [message["asking"]] if "asking" in message else []
+            found += [(name, about) for name, about in message.get("rows", [])]
     return found + [(f"({name})", "This plugin is slow to import; 'ganlab plugins' waits for it.") for name in asking]
 
 
 def _lines_of_child(own: Sequence[str]) -> list[str]:
     reading, writing = os.pipe()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # other threads of a process that shows help are no matter
+        warnings.simplefilter("ignore", DeprecationWarning)  # other threads do not matter in a process that shows help
         child = os.fork()
     if child == 0:
         os.close(reading)
@@ -55,31 +55,31 @@ def _lines_of_child(own: Sequence[str]) -> list[str]:
         finally:
             os._exit(0)
     os.close(writing)
-    heard, until = b"", time.monotonic() + _SECONDS
+    received, until = b"", time.monotonic() + _SECONDS
     try:
         while select.select([reading], [], [], max(0.0, until - time.monotonic()))[0]:
             part = os.read(reading, 65536)
             if not part:
                 break
-            heard += part
+            received += part
     finally:
         os.close(reading)
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-    return heard.decode(errors="replace").splitlines()
+    return received.decode(errors="replace").splitlines()
 
 
 def _child(own: Sequence[str], writing: int) -> None:
-    """Writes JSON lines: `asking` names the plugin that is being asked, empty at the end; `rows` are the commands."""
+    """Writes JSON lines: `asking` names the plugin being loaded, empty once it is done; `rows` are the commands."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nowhere, number)
     sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (for the rest of this process)
     warnings.simplefilter("ignore")
 
-    def say(**what: Any) -> None:
-        os.write(writing, json.dumps(what).encode() + b"\n")
+    def send(**message: Any) -> None:
+        os.write(writing, json.dumps(message).encode() + b"\n")
 
     from ganlab.cli import plugin_commands
     from ganlab.plugins import manager as plugins
@@ -89,16 +89,16 @@ def _child(own: Sequence[str], writing: int) -> None:
         found = plugins.Plugins()
         with _left_out(_HEAVY):
             for place in _candidates():
-                say(asking=place.plugin.name)
+                send(asking=place.plugin.name)
                 found.add(place.plugin, place.load)
-                say()
+                send()
     added = plugin_commands.added(found, own)
     listed = [(name, plugin_commands.summary(command)) for name, (command, _) in sorted(added.commands.items())]
-    say(rows=listed)
+    send(rows=listed)
 
 
 def _candidates() -> Iterator[Any]:
-    """The places of plugins whose source has the hook's name, or is not known."""
+    """The places of plugins whose source contains the hook's name, or is unknown."""
     from pathlib import Path
 
     from ganlab.cli.plugin_commands import HOOK
@@ -120,7 +120,7 @@ def _candidates() -> Iterator[Any]:
 
 @contextlib.contextmanager
 def _left_out(names: Sequence[str]) -> Iterator[None]:
-    """Context manager: packages that are not imported yet are mocks, so that help does not wait for their import."""
+    """Context manager: replaces packages not yet imported with mocks, so that help does not wait for their import."""
     finder = _Absent(names)
     sys.meta_path.insert(0, finder)
     try:

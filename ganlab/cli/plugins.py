@@ -1,4 +1,4 @@
-"""`ganlab plugins`: every component that a file can name, and every plugin that could not be used; `new`, `check`."""
+"""`ganlab plugins`: lists all components and unusable plugins; also `new` and `check`."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class _Plugins(Subcommands):
 
 
 @click.group("plugins", cls=_Plugins, invoke_without_command=True)
-@click.option("--json", "as_json", is_flag=True, help="Print everything, tracebacks too, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, including tracebacks.")
 @plugin_options(HERE)
 @click.pass_context
 def plugins(ctx: click.Context, as_json: bool, no_plugin: tuple[str, ...], plugin_file: Path | None) -> None:
     """Lists the components that experiment files can name, and the plugins they come from.
 
-    Plugins that cannot be used are listed too; --debug (before the command) shows the tracebacks of broken ones.
+    Unusable plugins are listed too; --debug (before the command) shows the tracebacks of broken ones.
     """
     if ctx.invoked_subcommand is not None:
         if as_json or no_plugin or plugin_file:
-            raise click.UsageError(f"Options of 'ganlab plugins {ctx.invoked_subcommand}' go after its name.", ctx)
+            raise click.UsageError(f"Put options of 'ganlab plugins {ctx.invoked_subcommand}' after its name.", ctx)
         return
     found = use_plugins(no_plugin, plugin_file or plugin_file_in(Path()))
     added = _commands(found)

@@ -1,4 +1,4 @@
-"""`ganlab plugins check`: the conformance suite on components of plugins that are installed, or in one file."""
+"""`ganlab plugins check`: runs the conformance suite on components of installed plugins or of a plugin file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _shape(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
         sizes = ()
     if len(sizes) not in (1, 3) or not all(1 <= size <= 1024 for size in sizes):
         raise click.BadParameter(
-            f"{value!r} must be a length, such as 2, or height, width and channels, such as 16,16,3."
+            f"{value!r} must be a length, for example 2, or height, width and channels, for example 16,16,3."
         )
     return sizes
 
@@ -52,15 +52,15 @@ def _shape(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
     "params",
     metavar="NAME=VALUE",
     multiple=True,
-    help="Make a component with this setting, such as 'constraints.gradient_penalty.weight=1'. May be given several "
-    "times.",
+    help="Make a component with this setting, for example 'constraints.gradient_penalty.weight=1'. May be given "
+    "several times.",
 )
 @click.option(
     "--shape",
     callback=_shape,
     metavar="SHAPE",
-    help="The shape of an example for constraints, architectures and evaluators, such as 2 or 16,16,3; by default the "
-    "first of some that the component accepts.",
+    help="The shape of an example for constraints, architectures and evaluators, for example 2 or 16,16,3; by default "
+    "the first that the component accepts out of several.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @plugin_options(HERE)
@@ -74,11 +74,11 @@ def check(
     no_plugin: tuple[str, ...],
     plugin_file: Path | None,
 ) -> None:
-    """Holds components to the contract: pure, per example, the same on 1, 2 and 4 replicas, resumed, compiled.
+    """Tests components against their contract: pure, per example, the same on 1, 2 and 4 replicas, resumed, compiled.
 
-    NAME is a plugin, a distribution or one component, such as constraints.r1; left out, it is the plugin file. Each
-    component is made with its default parameters, or those of --param, and tested by its class in ganlab.testing,
-    which needs pytest; some seconds each. Exits with 0 if all that was checked passed, and with 1 otherwise, or if
+    NAME is a plugin, a distribution or one component such as constraints.r1; without it, the plugin file is checked.
+    Each component is made with its default parameters, or those of --param, and tested by its class in ganlab.testing,
+    which needs pytest and takes some seconds. Exits with 0 if everything checked passed, and with 1 otherwise or if
     nothing could be checked.
 
     \b
@@ -89,9 +89,11 @@ def check(
     local = plugin_file or plugin_file_in(Path())
     found = use_plugins(no_plugin, plugin_file=local)
     if name is None and local is None:
-        raise click.UsageError("Say what to check: NAME, such as constraints.gradient_penalty, or --plugin-file PATH.")
+        raise click.UsageError(
+            "Nothing to check: pass NAME, for example constraints.gradient_penalty, or --plugin-file PATH."
+        )
     components, rows = _asked_for(found, name or LOCAL_MODULE)
-    settings(components, params)  # that they can be
+    settings(components, params)  # raises if one is invalid
     if components:
         _check_packages()
     asked = {
@@ -100,11 +102,11 @@ def check(
         "params": list(params),
         "shape": shape,
     }
-    shown = _shown(components, rows, asked, as_json=as_json)
+    results = _print_as_checked(components, rows, asked, as_json=as_json)
     if as_json:
-        passed = _all_passed(shown)
-        say(json.dumps({"passed": passed, "components": [asdict(row) for row in shown]}, indent=2))
-    if not _all_passed(shown):
+        passed = _all_passed(results)
+        say(json.dumps({"passed": passed, "components": [asdict(row) for row in results]}, indent=2))
+    if not _all_passed(results):
         ctx.exit(_FAILED)
 
 
@@ -114,10 +116,10 @@ def _all_passed(rows: Sequence[Checked]) -> bool:
 
 
 def _asked_for(found: Plugins, name: str) -> tuple[list[Component], list[Checked]]:
-    """The components that a name stands for, and rows for what cannot even be loaded.
+    """The components that a name stands for, and rows for those that cannot even be loaded.
 
     Raises:
-        PluginError: The name stands for nothing.
+        PluginError: The name is unknown.
     """
     kind, dot, own = name.partition(".")
     if dot and kind in KINDS:
@@ -129,8 +131,8 @@ def _asked_for(found: Plugins, name: str) -> tuple[list[Component], list[Checked
         here = [f"{kind}.{other}" for kind, other in found.components if other == name]
         near = f" Did you mean {here[0]!r}?" if here else nearest(name, known)
         raise PluginError(
-            f"There is no plugin, distribution or component {name!r}.{near} 'ganlab plugins' lists them; a component "
-            "is named with its kind, such as constraints.gradient_penalty."
+            f"There is no plugin, distribution or component {name!r}.{near} 'ganlab plugins' lists them; write a "
+            "component with its kind, for example constraints.gradient_penalty."
         )
     rows = [
         Checked(f"plugin {row.name}", "failed", failures={"loading": f"It is {row.status}: {row.reason}"})
@@ -151,7 +153,8 @@ def _asked_for(found: Plugins, name: str) -> tuple[list[Component], list[Checked
     components = [
         component
         for key, component in found.components.items()
-        if component.plugin.name in names and key not in found.clashes  # of which each is there by its qualified name
+        if component.plugin.name in names
+        and key not in found.clashes  # clashing components are listed by their qualified names
     ]
     for row in plugins:
         rows += _of_hooks(found, row.name)
@@ -161,15 +164,15 @@ def _asked_for(found: Plugins, name: str) -> tuple[list[Component], list[Checked
 
 
 def _of_hooks(found: Plugins, name: str) -> list[Checked]:
-    """A row for the hooks of a plugin that offer no component: those of a tracker, and of commands."""
+    """A row for the hooks of a plugin that offer no component: trackers and commands."""
     from ganlab.testing import hooks
 
     with printing_to_stderr():
-        told = {test: check() for test, check in hooks.checks(hooks.calls_of(found, name)).items()}
-    failures = {test: problem for test, problem in told.items() if problem}
+        problems = {test: check() for test, check in hooks.checks(hooks.calls_of(found, name)).items()}
+    failures = {test: problem for test, problem in problems.items() if problem}
     status = "failed" if failures else "passed"
-    row = Checked(f"hooks of {name}", status, passed=len(told) - len(failures), failures=failures)
-    return [row] if told else []
+    row = Checked(f"hooks of {name}", status, passed=len(problems) - len(failures), failures=failures)
+    return [row] if problems else []
 
 
 def _check_packages() -> None:
@@ -181,17 +184,17 @@ def _check_packages() -> None:
             "pip install pytest"
         )
     if importlib.util.find_spec("tensorflow") is None:
-        require("tensorflow")  # which says what to install
+        require("tensorflow")  # raises, and names what to install
 
 
-def _shown(
+def _print_as_checked(
     components: Sequence[Component],
     rows: Sequence[Checked],
     asked: Mapping[str, Any],
     *,
     as_json: bool,
 ) -> list[Checked]:
-    """Waits for the rows and shows them on the way, unless they are wanted as JSON."""
+    """Waits for the rows and prints each as it comes, unless JSON is requested."""
     from rich.console import Console
 
     console, errors = table_console(), Console(stderr=True)
@@ -206,7 +209,7 @@ def _shown(
 
 
 def _checked(components: Sequence[Component], asked: Mapping[str, Any]) -> Iterator[Checked]:
-    """Checks components in another process; yields each as it is done."""
+    """Checks components in another process; yields each row when it is done."""
     if not components:
         return
     reading, writing = os.pipe()
@@ -215,12 +218,12 @@ def _checked(components: Sequence[Component], asked: Mapping[str, Any]) -> Itera
         **asked,
         "report": writing,
     }
-    # -P: the working directory is no place for modules, as under the command itself.
+    # -P: as under the command itself, modules are not imported from the working directory.
     command = [sys.executable, "-P", "-m", "ganlab.testing.check_process", json.dumps(specification)]
     environment = {"TF_CPP_MIN_LOG_LEVEL": "3", **os.environ, "CUDA_VISIBLE_DEVICES": "-1"}
     waiting = [f"{component.kind}.{component.name}" for component in components]
-    with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(command, stdout=said, stderr=said, pass_fds=[writing], env=environment)
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output, pass_fds=[writing], env=environment)
         os.close(writing)
         try:
             with os.fdopen(reading, encoding="utf-8") as lines:
@@ -232,12 +235,12 @@ def _checked(components: Sequence[Component], asked: Mapping[str, Any]) -> Itera
             if process.poll() is None and waiting:
                 process.terminate()
             process.wait()
-        said.seek(0)
-        last = said.read().decode(errors="replace").strip()[-2000:]
+        output.seek(0)
+        last = output.read().decode(errors="replace").strip()[-2000:]
     for number, selector in enumerate(waiting):
         died = f"The process of the check ended (exit status {process.returncode}) before this was done."
         if number == 0:
-            yield Checked(selector, "failed", failures={"the process": f"{died} It said last:\n{last}"})
+            yield Checked(selector, "failed", failures={"the process": f"{died} Its last output:\n{last}"})
         else:
             yield Checked(selector, "not checked", reason=died)
 
@@ -252,15 +255,15 @@ def _print_row(console: Console, row: Checked, width: int) -> None:
     table.add_column(width=min(width, 40), overflow="fold")
     table.add_column(width=len("not checked"), no_wrap=True)
     table.add_column(ratio=1)
-    table.add_row(cell(row.component), cell(row.status, style=style), cell(_told(row)))
+    table.add_row(cell(row.component), cell(row.status, style=style), cell(_outcome(row)))
     console.print(table)
     for test, message in row.failures.items():
         console.print(Padding(Text.assemble(cell(test, style="bold"), "\n", cell(message)), (0, 0, 0, 2)))
 
 
-def _told(row: Checked) -> str:
+def _outcome(row: Checked) -> str:
     if row.reason:
         return row.reason
     counts: list[Any] = [(row.passed, "passed"), (len(row.failures), "failed"), (len(row.skipped), "not applicable")]
-    told = ", ".join(f"{count} {what}" for count, what in counts if count)
-    return f"{told} ({row.seconds:.0f} s)" if row.seconds else told
+    text = ", ".join(f"{count} {what}" for count, what in counts if count)
+    return f"{text} ({row.seconds:.0f} s)" if row.seconds else text

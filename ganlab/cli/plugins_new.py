@@ -1,4 +1,4 @@
-"""`ganlab plugins new`: an installable package with a component that works, to be changed into one's own."""
+"""`ganlab plugins new`: creates an installable package with a working component to start from."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from ganlab.scaffold import OTHERS, TEMPLATES, new_plugin
     type=click.Choice([*TEMPLATES, *OTHERS]),
     default=next(iter(TEMPLATES)),
     show_default=True,
-    help="What the package offers.",
+    help="The kind of component in the package.",
 )
 @click.option(
     "--directory",
     type=click.Path(exists=True, file_okay=False, writable=True, path_type=Path),
     default=Path(),
-    help="Where the package's folder is made; by default here.",
+    help="Where to create the package's folder; by default here.",
 )
 def new(name: str, kind: str, directory: Path) -> None:
-    """Writes the package NAME: a component that works, its tests, an experiment with it, a README.
+    """Creates the package NAME: a working component, its tests, an experiment that uses it, and a README.
 
     \b
     ganlab plugins new soft-slope

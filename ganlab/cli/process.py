@@ -1,4 +1,4 @@
-"""The process of the command line: streams that are closed or full, memory and threads that the system refuses."""
+"""The command line's process: closed or full streams, and memory or threads that the system refuses."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ganlab.cli.messages import told
+from ganlab.cli.messages import message_of
 
 _FAILED = 1
 _NAMES = ("stdin", "stdout", "stderr")
-# Of TensorFlow, which a command that fails need not have imported.
+# TensorFlow's error, by name: a command that fails need not have imported TensorFlow.
 _EXHAUSTED = "ResourceExhaustedError"
 
 
 def open_streams() -> None:
-    """Makes standard input, output and error usable: a closed one is opened on nothing, and standard error never fails.
+    """Makes standard input, output and error usable: closed ones go to /dev/null, and standard error never fails.
 
-    Otherwise the first file that a run opens would become its standard error, and be written to as such.
+    Otherwise the first file that a run opens would become its standard error, and error messages would land in it.
     """
     for number, name in enumerate(_NAMES):
         try:
@@ -36,12 +36,13 @@ def open_streams() -> None:
 
 
 def finish(command: Callable[[], Any]) -> int:
-    """Runs a command to its end.
+    """Runs a command and returns its exit code.
 
-    What the system refuses (a full disk behind standard output, memory, threads) is one sentence on standard error.
+    A resource that the system refuses (disk space behind standard output, memory, threads) is reported in one
+    sentence on standard error.
 
     Args:
-        command: As click runs it: it raises `SystemExit`.
+        command: The command as click runs it, which raises `SystemExit`.
 
     Returns:
         The exit code.
@@ -52,18 +53,18 @@ def finish(command: Callable[[], Any]) -> int:
     except SystemExit as end:
         code = end.code
     except Exception as error:
-        said = refused(error)
-        if said is None:
+        message = refused(error)
+        if message is None:
             raise
         if "--debug" in sys.argv[1:]:
             traceback.print_exception(error)
-        code = _report(said)
+        code = _report(message)
     if isinstance(code, str):
         code = _report(code)
     try:
         sys.stdout.flush()
     except OSError as error:
-        # What could not be written stays in the buffer, and Python would try once more at its end.
+        # The unwritten output stays in the buffer, and Python would try to write it again on exit.
         _open_on_nothing(1)
         if not code:
             code = _FAILED if error.errno == errno.EPIPE else _report(_no_output(error))
@@ -72,7 +73,7 @@ def finish(command: Callable[[], Any]) -> int:
 
 @contextlib.contextmanager
 def unheard() -> Iterator[None]:
-    """Inside, output that cannot be written is given up: whoever closed a terminal still gets the exit code."""
+    """Context manager: drops output that cannot be written, so that a closed terminal does not change the exit code."""
     try:
         yield
     except OSError as error:
@@ -81,7 +82,7 @@ def unheard() -> Iterator[None]:
 
 
 def refused(error: BaseException) -> str | None:
-    """The sentence for an error of the system's making; None for any other."""
+    """The message for an error that the system caused; None for any other."""
     if isinstance(error, OSError) and _is_of_output(error):
         return _no_output(error)
     cause = _innermost(error)
@@ -105,7 +106,7 @@ def refused(error: BaseException) -> str | None:
 
 
 def _innermost(error: BaseException) -> BaseException:
-    """What an import failed of at last: TensorFlow wraps a traceback as text around it."""
+    """The root cause of a failed import, which TensorFlow wraps in a traceback as text."""
     seen = [error]
     while (before := seen[-1].__cause__ or seen[-1].__context__) is not None and before not in seen:
         if not isinstance(before, (OSError, MemoryError, ImportError, RuntimeError)):
@@ -125,7 +126,7 @@ def _limit(otherwise: str) -> str:
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     if soft == resource.RLIM_INFINITY:
         return f"{otherwise}."
-    return f"This process may use {soft >> 20} MiB of addresses (ulimit -v): raise that."
+    return f"This process may use {soft >> 20} MiB of address space (ulimit -v): raise that limit."
 
 
 def _sentence(error: BaseException) -> str:
@@ -142,8 +143,8 @@ def _is_of_output(error: OSError) -> bool:
     return error is getattr(raw, "failure", None)
 
 
-def _report(said: str) -> int:
-    print(f"Error: {told(RuntimeError(said))}", file=sys.stderr, flush=True)
+def _report(message: str) -> int:
+    print(f"Error: {message_of(RuntimeError(message))}", file=sys.stderr, flush=True)
     return _FAILED
 
 
@@ -156,7 +157,7 @@ def _open_on_nothing(number: int) -> None:
 
 
 class _Output(io.FileIO):
-    """Standard output, which remembers what it failed of: an `OSError` does not say of which file it is."""
+    """Standard output that remembers the error it failed with: an `OSError` does not name the file it came from."""
 
     failure: OSError | None = None
 
@@ -169,7 +170,7 @@ class _Output(io.FileIO):
 
 
 class _Unfailing(io.FileIO):
-    """A descriptor that takes what it cannot write: the terminal is gone, or the disk behind a log is full."""
+    """A descriptor that drops what it cannot write, for a closed terminal or a full disk behind a log."""
 
     def write(self, data: Any) -> int:
         with contextlib.suppress(OSError):
@@ -178,10 +179,10 @@ class _Unfailing(io.FileIO):
 
 
 def _over(stream: Any, kind: type[io.FileIO]) -> Any:
-    """A stream of text like this one, over another kind of file."""
+    """A text stream like this one, over another kind of file."""
     try:
         raw = kind(stream.fileno(), "w", closefd=False)
-    except (OSError, ValueError, AttributeError):  # a stream of somebody else's making
+    except (OSError, ValueError, AttributeError):  # a stream that is not a file
         return stream
     return io.TextIOWrapper(
         io.BufferedWriter(raw),

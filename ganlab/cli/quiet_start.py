@@ -1,4 +1,4 @@
-"""Keeps native libraries' greetings off the screen."""
+"""Starts TensorFlow without its startup messages."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from ganlab.plugins.import_guard import no_greetings, quiet_native_stderr
 
 __all__ = ["quiet_native_stderr", "start_tensorflow"]
 
-# With fewer addresses than this TensorFlow may abort the process, which no exception reports.
+# With less address space than this TensorFlow may abort the process without an exception.
 _ADDRESSES = 2 << 30
 
 
 def start_tensorflow() -> None:
-    """Imports TensorFlow and Keras without their greetings.
+    """Imports TensorFlow and Keras without their startup messages.
 
     Raises:
         MissingDependencyError: One is not installed, or Keras is set to another backend.
-        MemoryError: A limit (ulimit -v) leaves it too few addresses.
+        MemoryError: A limit (ulimit -v) leaves them too little address space.
     """
     if 0 <= resource.getrlimit(resource.RLIMIT_AS)[0] < _ADDRESSES:  # no limit is -1
-        raise MemoryError(f"TensorFlow needs more than {_ADDRESSES >> 20} MiB of addresses")
-    # Before the import, which greets with pages of notes on devices that are not there.
+        raise MemoryError(f"TensorFlow needs more than {_ADDRESSES >> 20} MiB of address space")
+    # Before the import, which prints pages of notes on missing devices.
     no_greetings()
     from ganlab.lazy import require
 

@@ -1,4 +1,4 @@
-"""`ganlab run`: trains what an experiment file describes."""
+"""`ganlab run`: trains an experiment."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("runs"),
     show_default=True,
-    help="Folder that the run's own folder goes into.",
+    help="Folder in which the run's folder is created.",
 )
-@click.option("--name", help="Name of the run's folder; by default its time, seed and four random hex digits.")
-@click.option("--resume", metavar="RUN", type=click.Path(path_type=Path), help="Go on with this run's folder.")
+@click.option("--name", help="Name of the run's folder; by default the time, the seed and four random hex digits.")
+@click.option("--resume", metavar="RUN", type=click.Path(path_type=Path), help="Resume the run in this folder.")
 @click.option(
     "--allow-changes",
     is_flag=True,
-    help="With --resume: go on although --gin, --param, --seed or the run's config.gin now say something else, or data "
-    "or the code of plugins have changed.",
+    help="With --resume: proceed although the settings (--gin, --param, --seed or the run's config.gin), the data or "
+    "the code of plugins have changed.",
 )
-@click.option("--dry-run", is_flag=True, help="Print the whole resolved experiment, and stop.")
+@click.option("--dry-run", is_flag=True, help="Print the whole resolved experiment and stop.")
 @plugin_options(BESIDE_GIN)
 @click.pass_context
 def run(
@@ -56,7 +56,7 @@ def run(
     no_plugin: tuple[str, ...],
     plugin_file: Path | None,
 ) -> None:
-    """Trains the experiment of a gin file.
+    """Trains the experiment in a gin file.
 
     \b
     ganlab run --gin quickstart
@@ -67,13 +67,15 @@ def run(
 
     if resume is not None:
         if name is not None:
-            raise click.UsageError("--resume goes on in the run's own folder: leave out --name.")
+            raise click.UsageError("--resume uses the run's own folder: leave out --name.")
         path, experiment = resume, _resumed(resume, gin_files, params, seed, no_plugin, plugin_file)
     else:
         if not gin_files:
-            raise click.UsageError("Say what to run: --gin FILE, such as --gin quickstart, or --resume RUN.")
+            raise click.UsageError(
+                "Missing experiment: pass --gin FILE, for example --gin quickstart, or --resume RUN."
+            )
         if allow_changes:
-            raise click.UsageError("--allow-changes is for --resume RUN; a new run has nothing to differ from.")
+            raise click.UsageError("--allow-changes works only with --resume RUN: leave it out for a new run.")
         experiment = _described(gin_files, params, seed, no_plugin, plugin_file)
         path = new_run_path(runs, Path(gin_files[0]).stem, experiment.arguments.get("seed", 0), name)
         check_place(path)  # before TensorFlow, which takes seconds
@@ -88,12 +90,12 @@ def run(
     with unheard() if interrupted else contextlib.nullcontext():
         say(last_screen(finished) if info.get("chief", True) else "Worker done; the run is where the chief's is.")
     if interrupted:
-        # It has stopped in good order; the exit code still says by what.
+        # The run was saved, but the exit code still names the signal.
         ctx.exit(exit_code(str(info.get("signal"))))
 
 
 def last_screen(finished: Run) -> str:
-    """What a run leaves on the screen: how it ended, what it reached, where it is, and the next command."""
+    """The summary printed after a run: how it ended, its last figures, its folder, and the next command."""
     info = finished.info
     status, step, steps = info.get("status"), info.get("step"), info.get("steps")
     lines = ["", f"{str(status).capitalize()} at step {step} of {steps} in {_duration(info.get('wall_seconds'))}."]
@@ -101,11 +103,11 @@ def last_screen(finished: Run) -> str:
         values = info.get(title) or {}
         width = max(map(len, values), default=0)
         if values:
-            shown = (f"  {line(name):<{width}}  {line(_number(value))}" for name, value in values.items())
-            lines += ["", f"Last {title}:", *shown]
+            rows = (f"  {line(name):<{width}}  {line(_number(value))}" for name, value in values.items())
+            lines += ["", f"Last {title}:", *rows]
     lines += ["", f"Run: {line(finished.path)}"]
     if status == "interrupted":
-        lines.append(f"Go on with it: ganlab run --resume {line(shlex.quote(str(finished.path)))}")
+        lines.append(f"Resume it: ganlab run --resume {line(shlex.quote(str(finished.path)))}")
     lines.append(f"See it: ganlab tensorboard {line(shlex.quote(str(finished.path.parent.parent)))}")
     return "\n".join(lines)
 
@@ -129,7 +131,7 @@ def _resumed(
     no_plugin: tuple[str, ...],
     plugin_file: Path | None,
 ) -> Recipe:
-    """The run's own experiment, or that of the files that are given; whether it may be another one is checked later."""
+    """The run's own experiment, or that of the given files; whether they may differ is checked later."""
     from ganlab.run import Run
 
     resumed = Run(path)

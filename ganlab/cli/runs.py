@@ -1,4 +1,4 @@
-"""`ganlab runs`: what runs there are, what one of them says, and where they go."""
+"""`ganlab runs`: lists, shows, removes and archives runs."""
 
 from __future__ import annotations
 

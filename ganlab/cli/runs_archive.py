@@ -1,4 +1,4 @@
-"""`ganlab runs archive` and `ganlab runs unarchive`: runs as one file, and back."""
+"""`ganlab runs archive` and `ganlab runs unarchive`: packs runs into one file and unpacks them."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _LIMITS = archiving.Limits()
     required=True,
     help="The archive to write, .tar.gz.",
 )
-@click.option("--no-checkpoints", is_flag=True, help="Leave the checkpoints out, which are most of a run.")
+@click.option("--no-checkpoints", is_flag=True, help="Leave out the checkpoints, which are most of a run's size.")
 def archive_command(runs: tuple[Path, ...], output: Path, no_checkpoints: bool) -> None:
-    """Packs runs into one file, the same bytes for the same runs.
+    """Packs runs into one file; the same runs give the same bytes.
 
     \b
     ganlab runs archive runs/ring/lazy -o lazy.tar.gz
@@ -46,7 +46,9 @@ def archive_command(runs: tuple[Path, ...], output: Path, no_checkpoints: bool) 
 def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
     size = None if value is None else from_bytes(value)
     if value is not None and not size:
-        raise click.BadParameter(f"{value!r} is no size. Write bytes, or a number with kB, MB, GB or TB, such as 20GB.")
+        raise click.BadParameter(
+            f"{value!r} is not a size. Write a number of bytes, or a number with kB, MB, GB or TB, for example 20GB."
+        )
     return size
 
 
@@ -59,7 +61,7 @@ def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int 
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("runs"),
     show_default=True,
-    help="The folder that the runs go into.",
+    help="The folder to unpack the runs into.",
 )
 @click.option(
     "--max-files",
@@ -67,20 +69,20 @@ def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int 
     type=click.IntRange(min=1),
     default=_LIMITS.files,
     show_default=True,
-    help="Refuse an archive of more files and folders.",
+    help="Refuse an archive with more files and folders than this.",
 )
 @click.option(
     "--max-size",
     metavar="SIZE",
     callback=_size,
-    help="Refuse an archive whose files are larger in all, such as 200GB. By default "
+    help="Refuse an archive whose files are larger in total than this, for example 200GB. By default "
     f"{_LIMITS.expansion} times the archive's own size, at least {in_bytes(_LIMITS.least)} and at most "
     f"{in_bytes(_LIMITS.bytes)}.",
 )
 def unarchive_command(archive: Path, output: Path, max_files: int, max_size: int | None) -> None:
-    """Unpacks an archive of runs, all of it or nothing.
+    """Unpacks an archive of runs, completely or not at all.
 
-    It may be a stranger's: nothing is written outside of DIR or into a run that is there, links are refused, and so is
+    The archive may be untrusted: nothing is written outside DIR or into an existing run. Links are refused, and so is
     an archive that holds more than its size suggests.
     """
     limits = dataclasses.replace(_LIMITS, files=max_files)

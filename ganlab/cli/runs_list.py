@@ -19,19 +19,19 @@ from ganlab.runs.listing import STATUSES, Listed, listed
 from ganlab.support.formatting import in_bytes, in_time
 from ganlab.support.terminal import line
 
-# Letters of a cell: longer is no name that a reader wants to see whole.
+# The most characters in a cell: nobody reads a longer name.
 _LONGEST = 300
 
 
 @click.command("list")
 @click.argument("folder", type=click.Path(path_type=Path), default=Path("runs"))
-@click.option("--status", type=click.Choice(STATUSES), help="Only those of this status.")
+@click.option("--status", type=click.Choice(STATUSES), help="List only runs with this status.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list instead.")
 def list_command(folder: Path, status: str | None, as_json: bool) -> None:
     """Lists the runs at or below FOLDER, by default runs/.
 
-    A run is "killed" where its run.json says "running" and no process trains it. Health is "ok", or names what
-    complained when the run was last evaluated; 'ganlab runs show RUN' has the sentences.
+    A run is "killed" if its run.json says "running" but no process trains it. Health is "ok", or lists what complained
+    when the run was last evaluated; 'ganlab runs show RUN' prints the complaints in full.
     """
     if not folder.is_dir():
         raise RunError(
@@ -44,7 +44,7 @@ def list_command(folder: Path, status: str | None, as_json: bool) -> None:
     elif rows:
         _print_table(rows)
     else:
-        say(f"No run at or below {line(folder)}" + (f" is {status}." if status else "."))
+        say(f"No run at or below {line(folder)}" + (f" has the status {status}." if status else "."))
 
 
 def _print_table(rows: Sequence[Listed]) -> None:
@@ -67,15 +67,15 @@ def _print_table(rows: Sequence[Listed]) -> None:
         age = "" if row.started is None else in_time((now - datetime.fromisoformat(row.started)).total_seconds())
         unreadable = row.problem if row.status == "unreadable" else None
         parts = [row.dataset or "", unreadable or row.constraints or ""]
-        said = [in_brief(row.health), len(row.warnings)]
-        cells = [f"{row.path}{mark}", row.status, done, age, in_bytes(row.bytes), *said, *parts]
+        problems = [in_brief(row.health), len(row.warnings)]
+        cells = [f"{row.path}{mark}", row.status, done, age, in_bytes(row.bytes), *problems, *parts]
         table.add_row(*(cell(_shortened(line(part))) for part in cells))
     console.print(table)
     for row in rows:
         if row.problem and row.status != "unreadable":
             say(f"Warning: {_shortened(line(row.problem))}", err=True)
     if any(row.changes for row in rows):
-        say(f"{MARK} Changed midway: its settings, data or code are others than it began with; see ganlab runs show.")
+        say(f"{MARK} Changed midway: settings, data or code differ from those at the start; see ganlab runs show.")
 
 
 def _shortened(text: str) -> str:

@@ -1,4 +1,4 @@
-"""`ganlab runs rm`: takes runs off the disk."""
+"""`ganlab runs rm`: removes runs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ganlab.support.terminal import line
 
 @click.command("rm")
 @click.argument("runs", metavar="RUN...", type=click.Path(path_type=Path), nargs=-1, required=True)
-@click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
-@click.option("--keep-metrics", is_flag=True, help="Remove checkpoints and sample pictures alone.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation; required without a terminal.")
+@click.option("--keep-metrics", is_flag=True, help="Remove only checkpoints and sample pictures.")
 def rm(runs: tuple[Path, ...], yes: bool, keep_metrics: bool) -> None:
-    """Removes runs, or what takes the room in them.
+    """Removes runs, or only their largest files.
 
-    All of them are looked at first: if one is no run, or is being trained, none is removed. Links are not followed.
+    All of them are checked first: if one is not a run, or is being trained, none is removed. Links are not followed.
 
     \b
     ganlab runs rm runs/quickstart/20260801-120000-s0-1f2e
@@ -31,7 +31,7 @@ def rm(runs: tuple[Path, ...], yes: bool, keep_metrics: bool) -> None:
         what = "the checkpoints and sample pictures of " if keep_metrics else ""
         if not yes:
             if not _on_a_terminal():
-                raise click.UsageError("There is no terminal to ask on: say --yes to remove without a question.")
+                raise click.UsageError("There is no terminal to ask on: pass --yes to remove without confirmation.")
             for run in found:
                 say(f"  {line(run.path)}")
             question = f"Remove {what}{'this run' if len(found) == 1 else f'these {len(found)} runs'}"

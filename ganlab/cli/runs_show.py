@@ -1,4 +1,4 @@
-"""`ganlab runs show`: what one run says of itself."""
+"""`ganlab runs show`: prints the state of one run."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from ganlab.runs.listing import checkpoint_steps, size_on_disk, started_at, stat
 from ganlab.support.formatting import counted, in_bytes, in_time
 from ganlab.support.terminal import line
 
-# More figures than a screen has are for --json.
+# More figures than fit on a screen are left to --json.
 _MOST = 30
 _MOST_GROWN = 5
 
 
 @click.command("show")
 @click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print all of run.json, and what else is known, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print all of run.json and the other known facts as JSON.")
 def show(run: Path, as_json: bool) -> None:
-    """Shows what one run says of itself.
+    """Shows the state of one run.
 
-    How far it is, its settings, its last figures, what is wrong, and where it comes from.
+    Prints its progress, settings, last figures, problems and origin.
     """
     shown = Run(run)
     info = shown.info
@@ -73,8 +73,8 @@ def _lines(run: Run, info: Mapping[str, Any], known: Mapping[str, Any]) -> Itera
         ("Last metrics", list(_figures(info.get("metrics")))),
         ("Last evaluation", list(_figures(info.get("evaluation")))),
         ("Last diagnostics", list(_figures(info.get("diagnostics")))),
-        ("Health", _said(info.get("health"), "nothing is wrong")),
-        ("Warnings", _said(info.get("warnings"))),
+        ("Health", _sentences(info.get("health"), "nothing is wrong")),
+        ("Warnings", _sentences(info.get("warnings"))),
         ("From", list(_origin(info.get("provenance")))),
     ):
         if lines:
@@ -82,27 +82,27 @@ def _lines(run: Run, info: Mapping[str, Any], known: Mapping[str, Any]) -> Itera
 
 
 def _reason(run: Run, info: Mapping[str, Any], status: str) -> Iterator[str]:
-    """Why a run failed or diverged, and what grew before it did."""
+    """Yields the reason why a run failed or diverged, and the metrics that grew before it did."""
     if status not in ("failed", "diverged"):
         return
     error = info.get("error")
     if isinstance(error, str) and error:
         yield from error.splitlines()
     else:
-        yield "run.json does not say."
+        yield "run.json does not record the reason."
     if status != "diverged":
         return
     grown = _grown(run)
     if grown is None:
-        yield "What grew is not known: metrics.jsonl cannot be read."
+        yield "It is unknown which metrics grew: metrics.jsonl cannot be read."
     elif grown and not any(math.isfinite(one.first) for one in grown):
         first = ", ".join(one.tag for one in grown[:_MOST_GROWN])
-        yield f"Not finite in the first row already, at step {grown[0].first_step}: {first}"
+        yield f"Already not finite in the first row, at step {grown[0].first_step}: {first}"
     elif grown:
-        yield "What grew most, of the rows that there are:"
+        yield "Metrics that grew most in the logged rows:"
         yield from (f"  {one}" for one in grown[:_MOST_GROWN])
     else:
-        yield "No row shows what grew: it was over before the first. Log more of them: --param experiment.log_every=1"
+        yield "No row shows what grew: the run ended before the first. Log more rows: --param experiment.log_every=1"
     yield "What to try first: docs/divergence.md"
 
 
@@ -125,7 +125,7 @@ def _changes(info: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _settings(run: Run) -> Iterator[str]:
-    """What the experiment sets; operative.gin has the defaults too."""
+    """The settings in config.gin; operative.gin also has the defaults."""
     try:
         yield from (text for text in run.config.splitlines() if text.strip())
     except RunError as error:
@@ -142,8 +142,8 @@ def _figures(figures: Any) -> Iterator[str]:
         yield f"and {len(figures) - _MOST} more: --json"
 
 
-def _said(sentences: Any, none: str = "") -> list[str]:
-    if not isinstance(sentences, list):  # nobody looked
+def _sentences(sentences: Any, none: str = "") -> list[str]:
+    if not isinstance(sentences, list):  # never checked
         return []
     return [str(sentence) for sentence in sentences] or ([none] if none else [])
 
@@ -169,7 +169,7 @@ def _origin(provenance: Any) -> Iterator[str]:
 
 
 def _versions(rows: Mapping[str, Any]) -> Iterator[str]:
-    """Packages with their versions; of plugins those that ganlab does not bring."""
+    """Packages with their versions, and the plugins that are not part of ganlab."""
     for name, row in rows.items():
         if not isinstance(row, dict):
             yield f"{name} {row}"

@@ -1,4 +1,4 @@
-"""`ganlab sample`: draws from the generator of a run that is there already."""
+"""`ganlab sample`: draws samples from the generator of an existing run."""
 
 from __future__ import annotations
 
@@ -17,35 +17,39 @@ if TYPE_CHECKING:
     from ganlab.exporting import Drawn
 
 _ENDINGS = (".png", ".npz")
-# As many as training's own pictures show.
+# As many images as the sample pictures of training show.
 _IMAGES, _POINTS = 64, 1000
 _ROWS = _COLUMNS = 8
 
 
 @click.command("sample")
 @click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
-@click.option("-n", "count", type=click.IntRange(1), help="How many; by default 64, or 1000 points in the plane.")
+@click.option(
+    "-n", "count", type=click.IntRange(1), help="Number of samples; by default 64, or 1000 points in the plane."
+)
 @click.option(
     "-o",
     "--output",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
     required=True,
-    help="Where to: a picture (.png) or numbers (.npz).",
+    help="File to write: a picture (.png) or numbers (.npz).",
 )
-@click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Which samples; by default those of the run's seed.")
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Seed of the samples; by default the run's seed.")
 @click.option(
     "--truncation",
     type=click.FloatRange(0.01),
     metavar="T",
-    help="Redraw every entry of a latent vector that is beyond T: less variety, more typical samples.",
+    help="Redraw every latent entry whose magnitude exceeds T: less variety, more typical samples.",
 )
 @click.option(
     "--checkpoint", type=click.IntRange(0), metavar="STEP", help="The checkpoint of this step; by default the newest."
 )
-@click.option("--interpolate", is_flag=True, help="In each row go from one latent vector to another, spherically.")
-@click.option("--rows", type=click.IntRange(1), help="Rows of the grid, or ways to interpolate (8).")
-@click.option("--columns", type=click.IntRange(1), help="Columns of the grid, or samples of a way, both ends too (8).")
+@click.option("--interpolate", is_flag=True, help="Interpolate spherically between two latent vectors in each row.")
+@click.option("--rows", type=click.IntRange(1), help="Rows of the grid, or number of interpolations (8).")
+@click.option(
+    "--columns", type=click.IntRange(1), help="Columns of the grid, or samples per interpolation, with both ends (8)."
+)
 @plugin_options(OF_THE_RUN)
 def sample(
     run: Path,
@@ -62,8 +66,8 @@ def sample(
 ) -> None:
     """Draws samples from the generator of a run, finished or not.
 
-    From a checkpoint of it, on one device, and the averaged generator where the run keeps one. Sample i of a seed is
-    the same however many are drawn, and the one that training drew. A .png is a grid of images, or points beside real
+    Uses one of its checkpoints, one device, and the averaged generator if the run keeps one. Sample i of a seed is the
+    same however many are drawn, and the same as during training. A .png is a grid of images, or points beside real
     ones; a .npz holds `samples` and `latents`.
 
     \b
@@ -81,9 +85,9 @@ def sample(
     if drawing and shape:
         check_picture(shape)
         if are_points(shape) and not interpolate and (rows or columns):
-            raise click.UsageError("--rows and --columns arrange images; points in the plane lie where they are.")
+            raise click.UsageError("--rows and --columns arrange images and do not apply to points: leave them out.")
     use_plugins(no_plugin, plugin_file)
-    drawn_from.recipe()  # a mistake in it is told at once
+    drawn_from.recipe()  # reports a mistake in it before TensorFlow starts
     start_tensorflow()
     from ganlab import exporting
 
@@ -109,11 +113,11 @@ def _check_options(
     if not output.parent.is_dir():
         raise click.UsageError(f"-o {output}: there is no folder {output.parent}. Make it first.")
     if interpolate and count:
-        raise click.UsageError("--interpolate draws rows x columns samples: say --rows and --columns, and no -n.")
+        raise click.UsageError("--interpolate draws rows x columns samples: pass --rows and --columns instead of -n.")
     if interpolate and columns == 1:
-        raise click.UsageError("--interpolate needs --columns 2 or more: a way has two ends.")
+        raise click.UsageError("--interpolate needs --columns 2 or more: an interpolation has two ends.")
     if not interpolate and not drawing and (rows or columns):
-        raise click.UsageError("--rows and --columns arrange a picture; say -n for how many samples to write.")
+        raise click.UsageError("--rows and --columns arrange a picture; pass -n for the number of samples to write.")
     if count and rows and columns and count > rows * columns:
         raise click.UsageError(f"-n {count} samples do not fit into {rows} rows of {columns}. Leave out one of them.")
 

@@ -1,4 +1,4 @@
-"""Groups of commands whose members are loaded when they are asked for."""
+"""Groups of commands whose members are loaded on demand."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ganlab.errors import nearest
 
 
 class Subcommands(click.Group):
-    """A group of commands in modules of their own.
+    """A group of commands, each in its own module.
 
     Attributes:
-        modules: By a command's name, the module that has a click command of that name.
+        modules: Command name to the module that has a click command of that name.
     """
 
     modules: ClassVar[dict[str, str]] = {}
@@ -24,7 +24,7 @@ class Subcommands(click.Group):
         return list(self.modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a name, which is imported now."""
+        """The command with this name, imported on demand."""
         if cmd_name not in self.modules:
             return None
         module = importlib.import_module(self.modules[cmd_name])
@@ -34,7 +34,7 @@ class Subcommands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Finds the command that the arguments begin with; one that is not there is an error with a suggestion."""
+        """Finds the command that the arguments begin with; an unknown one is an error with a suggestion."""
         if args[0] not in self.modules:
             raise click.UsageError(f"No such command {args[0]!r}.{nearest(args[0], self.modules)}", ctx)
         return super().resolve_command(ctx, args)

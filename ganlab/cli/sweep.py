@@ -1,4 +1,4 @@
-"""`ganlab sweep`: one experiment many times, with other settings and other seeds."""
+"""`ganlab sweep`: trains one experiment with many settings and seeds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ganlab.interfaces import Launcher, Search
     from ganlab.sweeps import Configuration, Sweep
 
-# What describes a sweep, and so cannot be said again when it goes on.
+# Parameters that describe a sweep, and so cannot be changed when it is resumed.
 _DESCRIBING = (
     "gin_files",
     "params",
@@ -54,29 +54,32 @@ _DESCRIBING = (
     "grids",
     metavar="NAME=[VALUE, ...]",
     multiple=True,
-    help="Values of a setting, as an experiment file writes them. May be given several times.",
+    help="Values of a setting, written as in an experiment file. May be given several times.",
 )
 @click.option(
     "--range",
     "ranges",
     metavar="NAME=LOW..HIGH[:log]",
     multiple=True,
-    help="A setting that takes any number between two, for --search random and the like; ':log' draws factors evenly.",
+    help="A range of numbers for a setting, for searches such as random; ':log' draws evenly on a log scale.",
 )
-@click.option("--seeds", metavar="SEEDS", help="Such as 0..4 or 0,3,7; by default the experiment's own.")
-@click.option("--jobs", type=click.IntRange(1), help="How many trials run at a time; by default one.")
+@click.option("--seeds", metavar="SEEDS", help="Seeds, for example 0..4 or 0,3,7; by default the experiment's own.")
+@click.option("--jobs", type=click.IntRange(1), help="Number of trials that run at a time; by default one.")
 @click.option(
     "--threads",
     type=click.IntRange(1),
-    help="Threads of each trial; by default this machine's cores divided by --jobs. They decide the last bits.",
+    help="Threads per trial; by default this machine's cores divided by --jobs. Results depend on it in the last bits.",
 )
 @click.option(
     "--timeout",
     type=Duration(),
     metavar="TIME",
-    help="How long a trial may train, such as 90s, 30m or 2h; then it saves and has 'timed out'. No limit by default.",
+    help="Time limit per trial, for example 90s, 30m or 2h; the trial then saves and is marked 'timed out'. No limit "
+    "by default.",
 )
-@click.option("--launcher", metavar="NAME", help="What starts trials; by default local, as processes here.")
+@click.option(
+    "--launcher", metavar="NAME", help="Launcher that starts trials; by default local: processes on this machine."
+)
 @click.option(
     "--launcher-option",
     "launcher_options",
@@ -84,7 +87,7 @@ _DESCRIBING = (
     multiple=True,
     help="A parameter of the launcher. May be given several times.",
 )
-@click.option("--search", metavar="NAME", help="What chooses settings; by default grid, every combination.")
+@click.option("--search", metavar="NAME", help="Search that chooses settings; by default grid: every combination.")
 @click.option(
     "--search-option",
     "search_options",
@@ -92,40 +95,38 @@ _DESCRIBING = (
     multiple=True,
     help="A parameter of the search. May be given several times.",
 )
-@click.option("--search-seed", type=click.IntRange(0), metavar="N", help="Of what the search draws; by default 0.")
-@click.option("--budget", type=click.IntRange(1), metavar="N", help="How many configurations a search may try.")
+@click.option("--search-seed", type=click.IntRange(0), metavar="N", help="Seed of the search; by default 0.")
+@click.option("--budget", type=click.IntRange(1), metavar="N", help="Number of configurations that a search may try.")
 @click.option(
     "--objective",
     metavar="METRIC",
-    help="The metric to make small, or with --maximize large, by its name in metrics.jsonl, such as "
-    "'evaluation/mode_coverage/reverse_kl'; of several seeds the mean.",
+    help="The metric to minimize (or maximize, with --maximize), by its name in metrics.jsonl, for example "
+    "'evaluation/mode_coverage/reverse_kl'; with several seeds, its mean.",
 )
-@click.option("--maximize", is_flag=True, help="Make the objective large.")
+@click.option("--maximize", is_flag=True, help="Maximize the objective.")
 @click.option(
     "--runs",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("runs"),
     show_default=True,
-    help="Folder that the sweep's own folder goes into.",
+    help="Folder in which the sweep's folder is created.",
 )
 @click.option("--name", help="Name of the sweep's folder; by default the experiment file's name and the time.")
 @click.option(
     "--resume",
     metavar="SWEEP",
     type=click.Path(path_type=Path),
-    help="Go on with this sweep's folder: what is finished stays, what was interrupted goes on.",
+    help="Resume the sweep in this folder: finished trials are kept, interrupted trials are resumed.",
 )
-@click.option(
-    "--retry-failed", is_flag=True, help="With --resume: try trials again that failed, diverged or timed out."
-)
-@click.option("--dry-run", is_flag=True, help="Print the trials, and stop.")
+@click.option("--retry-failed", is_flag=True, help="With --resume: retry trials that failed, diverged or timed out.")
+@click.option("--dry-run", is_flag=True, help="Print the trials and stop.")
 @click.option("--json", "as_json", is_flag=True, help="Print the trials as JSON at the end.")
 @plugin_options(BESIDE_GIN)
 @click.pass_context
 def sweep(ctx: click.Context, resume: Path | None, retry_failed: bool, dry_run: bool, as_json: bool, **_: Any) -> None:
-    """Trains an experiment with other settings and other seeds, each a run of its own.
+    """Trains an experiment with many settings and seeds, each as a separate run.
 
-    Every trial is a process with a run directory under the sweep's. Whatever ends the sweep, --resume goes on with it.
+    Every trial is a process with a run directory inside the sweep's. However the sweep ended, --resume continues it.
 
     \b
     ganlab sweep --gin quickstart --grid 'constraints.gradient_penalty.weight=[0.1, 1, 10]' --seeds 0..4 --jobs 2
@@ -135,12 +136,12 @@ def sweep(ctx: click.Context, resume: Path | None, retry_failed: bool, dry_run: 
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
     if resume is not None:
         if dry_run:
-            raise click.UsageError("--dry-run is for a new sweep; 'ganlab runs list' shows what one has done.")
-        _check_nothing_said_again(ctx)
-        found, launcher, search = _taken_up(resume, ctx.params)
+            raise click.UsageError("--dry-run works only for a new sweep; 'ganlab runs list' shows an existing one.")
+        _check_description_unchanged(ctx)
+        found, launcher, search = _reopened(resume, ctx.params)
     else:
         if retry_failed:
-            raise click.UsageError("--retry-failed is for --resume SWEEP; a new sweep has nothing to try again.")
+            raise click.UsageError("--retry-failed works only with --resume SWEEP: leave it out for a new sweep.")
         asked, launcher, search = _asked(ctx.params)
         path = _place(ctx.params, asked)
         proposals, configurations = _described(asked, search)
@@ -153,12 +154,12 @@ def sweep(ctx: click.Context, resume: Path | None, retry_failed: bool, dry_run: 
 
 
 def _asked(params: Mapping[str, Any]) -> tuple[dict[str, Any], Launcher, Search]:
-    """What the command line asks for, as sweep.json keeps it; the launcher and the search, made."""
+    """The sweep that the command line asks for, as sweep.json stores it, with the launcher and the search."""
     from ganlab.config.files import find_gin_file
     from ganlab.sweeps import parse_seeds
 
     if not params["gin_files"]:
-        raise click.UsageError("Say what to run: --gin FILE, such as --gin quickstart, or --resume SWEEP.")
+        raise click.UsageError("Missing experiment: pass --gin FILE, for example --gin quickstart, or --resume SWEEP.")
     use_plugins(params["no_plugin"], params["plugin_file"], params["gin_files"][0])
     asked = {
         "gin": [str(find_gin_file(name).resolve()) for name in params["gin_files"]],
@@ -182,15 +183,15 @@ def _asked(params: Mapping[str, Any]) -> tuple[dict[str, Any], Launcher, Search]
     launcher, search = _made("launcher", asked), _made("search", asked)
     if search.needs_objective and not asked["objective"]:
         raise ConfigError(
-            f"searches.{asked['search']} learns from an objective: name a metric, such as --objective critic/loss."
+            f"searches.{asked['search']} needs an objective: name a metric, for example --objective critic/loss."
         )
     if asked["direction"] == "maximize" and not asked["objective"]:
-        raise ConfigError("--maximize is of an objective: name a metric, such as --objective critic/loss.")
+        raise ConfigError("--maximize needs an objective: name a metric, for example --objective critic/loss.")
     return asked, launcher, search
 
 
 def _described(asked: dict[str, Any], search: Search) -> tuple[list[dict[str, Any]], list[Configuration]]:
-    """All proposals and configurations, or none where the search makes them as results come in; all is checked."""
+    """All proposals and configurations, checked; none if the search makes them as results come in."""
     from ganlab.config import load_variant
     from ganlab.sweeps import Configurations, check, check_used, parse_space, plan
     from ganlab.sweeps.search_driver import start
@@ -200,7 +201,7 @@ def _described(asked: dict[str, Any], search: Search) -> tuple[list[dict[str, An
         asked["seeds"] = [load_variant(asked["gin"], asked["params"], {}).recipe.arguments.get("seed", 0)]
     configurations = Configurations(asked["gin"], asked["params"], list(space), known=())
     if search.needs_objective:
-        start(search, space, asked, ())  # says what is wrong; it is started anew for the trials
+        start(search, space, asked, ())  # raises if something is wrong; it is started anew for the trials
         check(configurations, space)
         return [], []
     proposals = plan(search, space, asked, configurations)
@@ -209,7 +210,7 @@ def _described(asked: dict[str, Any], search: Search) -> tuple[list[dict[str, An
 
 
 def _place(params: Mapping[str, Any], asked: Mapping[str, Any]) -> Path:
-    """Where a new sweep goes, once it is known that it can."""
+    """The path of a new sweep, after checking that it can be created."""
     from ganlab.runs.fields import check_name, check_place
     from ganlab.support.paths import as_name
     from ganlab.sweeps import Sweep
@@ -247,18 +248,18 @@ def _created(
     return Sweep.create(path, info, configurations)
 
 
-def _check_nothing_said_again(ctx: click.Context) -> None:
+def _check_description_unchanged(ctx: click.Context) -> None:
     for parameter in ctx.command.params:
         given = ctx.get_parameter_source(parameter.name or "") is not click.core.ParameterSource.DEFAULT
         if parameter.name in _DESCRIBING and given:
             raise click.UsageError(
-                f"--resume goes on with a sweep as it is: leave out {parameter.opts[0]}. --jobs, --timeout, "
+                f"--resume continues a sweep unchanged: leave out {parameter.opts[0]}. Only --jobs, --timeout, "
                 "--launcher, --launcher-option and --retry-failed may differ."
             )
 
 
-def _taken_up(path: Path, params: Mapping[str, Any]) -> tuple[Sweep, Launcher, Search]:
-    """A sweep that is there, with what may differ this time."""
+def _reopened(path: Path, params: Mapping[str, Any]) -> tuple[Sweep, Launcher, Search]:
+    """An existing sweep, with the options that may change on resume."""
     from ganlab.sweeps import Sweep
 
     found = Sweep(path.resolve())
@@ -278,7 +279,7 @@ def _taken_up(path: Path, params: Mapping[str, Any]) -> tuple[Sweep, Launcher, S
 def _go(
     ctx: click.Context, found: Sweep, launcher: Launcher, search: Search | None, *, retry_failed: bool, as_json: bool
 ) -> None:
-    """Runs what is left of a sweep, and says how it ended."""
+    """Runs the remaining trials of a sweep and prints how it ended."""
     from ganlab.sweeps import Engine, take_up
     from ganlab.sweeps.screen import LiveTable, summary
 
@@ -311,7 +312,7 @@ def _asking(found: Sweep, search: Search | None) -> Any:
         if configurations.of(configuration.settings) is not configuration:
             raise ConfigError(
                 f"{', '.join(asked['gin'])}: the experiment has changed since the sweep began, and "
-                f"{configuration.name} would be another one now. Put the file back, or start a new sweep."
+                f"{configuration.name} would now be a different one. Restore the file, or start a new sweep."
             )
     return Asking(found, search, space, configurations)
 
@@ -325,7 +326,7 @@ def _made(role: str, asked: Mapping[str, Any]) -> Any:
 
 
 def _plugin_file() -> str | None:
-    """The plugin in one file that is in use, for trials, beside whose experiment files none lies."""
+    """The plugin file in use, for trials: their own experiment files have none beside them."""
     from ganlab.plugins.manager import LOCAL_MODULE, current
 
     return next((row.distribution for row in current().rows if row.name == LOCAL_MODULE), None)
@@ -337,14 +338,14 @@ def _cores() -> int:
 
 @contextlib.contextmanager
 def _signals() -> Iterator[list[signal.Signals]]:
-    """Collects SIGINT, SIGTERM and SIGHUP, so that trials can save; a second SIGINT interrupts at once."""
+    """Context manager: collects SIGINT, SIGTERM and SIGHUP so that trials can save; a second SIGINT stops at once."""
     received: list[signal.Signals] = []
 
     def receive(number: int, frame: Any) -> None:
         if received and number == signal.SIGINT:
             raise KeyboardInterrupt
         if not received:
-            say("Stopping: trials save. Once more to leave at once.", err=True)
+            say("Stopping: saving the trials. Interrupt again to leave at once.", err=True)
         received.append(signal.Signals(number))
 
     with handling(receive):

@@ -1,4 +1,4 @@
-"""What `ganlab sweep` prints: its plan, and how it ended."""
+"""Output of `ganlab sweep`: the plan before it and the results after it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def print_end(found: Sweep, trials: Sequence[Trial], *, interrupted: bool, as_json: bool) -> None:
-    """Prints the trials of a sweep whose process ends, what went wrong, and the next command."""
+    """Prints a sweep's trials, problems and the next command when its process ends."""
     from ganlab.runs.changes import MARK, in_words
     from ganlab.sweeps.screen import as_data, print_table, summary, table
     from ganlab.sweeps.trial import COMPLETED, DIVERGED, FAILED, PRUNED, TIMED_OUT
@@ -32,23 +32,23 @@ def print_end(found: Sweep, trials: Sequence[Trial], *, interrupted: bool, as_js
         say(f"\n{summary(trials)}. Sweep: {shown(found.path)}")
     for trial in trials:
         if trial.changes:
-            said = line(f"{MARK} {trial.name} changed midway, {in_words(trial.changes)}")
-            say(f"{said}: its settings are not what its configuration says.", err=True)
+            changed = line(f"{MARK} {trial.name} changed midway, {in_words(trial.changes)}")
+            say(f"{changed}: its settings differ from those of its configuration.", err=True)
     for complaint in _complaints(trials):
         say(complaint, err=True)
     for trial in trials:
         if trial.error:
             say(f"{line(trial.name)} {trial.status}: {line(trial.error)} (log: {shown(trial.log)})", err=True)
     if interrupted or any(trial.status not in (COMPLETED, PRUNED, FAILED, DIVERGED, TIMED_OUT) for trial in trials):
-        say(f"Go on with it: {again}", err=True)
+        say(f"Resume it: {again}", err=True)
     elif failed:
-        say(f"Try what failed again: {again} --retry-failed", err=True)
+        say(f"Retry failed trials: {again} --retry-failed", err=True)
     elif not as_json:
         say(f"Compare: ganlab compare {shlex.quote(shown(found.path))}")
 
 
 def _complaints(trials: Sequence[Trial]) -> Iterator[str]:
-    """A line for each name that complains at the end of trials: how many they are, and its words on the first."""
+    """A line for each component that complains at the end of trials: the number of trials, and its first complaint."""
     from ganlab.runs.health import name_of
     from ganlab.support.formatting import counted
 
@@ -58,8 +58,11 @@ def _complaints(trials: Sequence[Trial]) -> Iterator[str]:
             groups.setdefault(name_of(sentence), {}).setdefault(trial.name, sentence)
     for name, by_trial in groups.items():
         trial_name, sentence = next(iter(by_trial.items()))
-        said = line(sentence.removeprefix(f"{name}: "))
-        yield f"Health: {counted(len(by_trial), 'trial')} ill, by {line(name)}. Of {line(trial_name)}: {said}"
+        complaint = line(sentence.removeprefix(f"{name}: "))
+        yield (
+            f"Health: {line(name)} reports a problem in {counted(len(by_trial), 'trial')}. In {line(trial_name)}: "
+            f"{complaint}"
+        )
 
 
 def print_plan(
@@ -70,7 +73,7 @@ def print_plan(
     *,
     as_json: bool,
 ) -> None:
-    """Prints what a sweep would train."""
+    """Prints the trials that a sweep would train."""
     seeds = asked["seeds"]
     if as_json:
         plan = [
@@ -80,22 +83,22 @@ def print_plan(
         return
     for made in configurations:
         say(made.name)
-    said = ", ".join(map(str, seeds))
+    listed = ", ".join(map(str, seeds))
     if not configurations:
         what = f"up to {asked['budget']} configurations" if asked["budget"] else "configurations"
-        say(f"searches.{asked['search']} chooses {what} as results come in, seeds {said}.")
+        say(f"searches.{asked['search']} chooses {what} as results come in, seeds {listed}.")
         return
     merged = len(proposals) - len(configurations)
-    come = "combination comes" if merged == 1 else "combinations come"
-    same = f" ({merged} {come} to the same experiment as another)" if merged else ""
+    give = "combination gives" if merged == 1 else "combinations give"
+    same = f" ({merged} {give} the same experiment as another)" if merged else ""
     say(
-        f"\n{len(configurations) * len(seeds)} trials: {len(configurations)} configurations{same}, seeds {said}. "
+        f"\n{len(configurations) * len(seeds)} trials: {len(configurations)} configurations{same}, seeds {listed}. "
         f"{asked['jobs']} at a time, threads: {threads} each."
     )
 
 
 def shown(path: Path) -> str:
-    """The path, relative to the working directory where it lies below it."""
+    """The path, relative to the working directory if it lies below it."""
     from ganlab.config import files
 
     return line(files.shown(path))

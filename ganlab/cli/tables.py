@@ -1,4 +1,4 @@
-"""Where commands print their tables: lazily, since rich is a tenth of a second of their start."""
+"""Tables of commands. rich is imported lazily, because it adds a tenth of a second to their start."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def table_console(width: int = 100) -> Console:
-    """Standard output for tables.
+    """A console on standard output for tables.
 
     Args:
-        width: In columns, where neither a terminal nor COLUMNS says how wide it is: a pipe has room for every column.
+        width: Columns to use if neither a terminal nor COLUMNS sets the width: a pipe has room for every column.
     """
     from rich.console import Console
 
@@ -27,11 +27,11 @@ def table_console(width: int = 100) -> Console:
 
 
 def cell(value: object, *, style: str = "") -> Text:
-    """Text for a table, which is no markup and has nothing in it that a terminal would obey.
+    """Text for a table, without markup or control characters.
 
     Args:
-        value: What to show; its line ends stay.
-        style: How, as rich calls it.
+        value: The value to show; its line ends are kept.
+        style: A rich style.
     """
     from rich.text import Text
 

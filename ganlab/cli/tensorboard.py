@@ -1,4 +1,4 @@
-"""`ganlab tensorboard`: TensorBoard on runs."""
+"""`ganlab tensorboard`: shows runs in TensorBoard."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ganlab.support.terminal import line
 if TYPE_CHECKING:
     from ganlab.tensorboard.logfolder import LogFolder
 
-# TensorBoard keeps 10 pictures a tag by default; the pictures of a whole run are worth having.
+# TensorBoard keeps 10 pictures per tag by default; keep the pictures of a whole run.
 _IMAGES = 200
 
 # As often as TensorBoard looks for more data.
@@ -33,15 +33,15 @@ _LOOK_SECONDS = 3.0
 
 @click.command("tensorboard")
 @click.argument("runs", nargs=-1, metavar="[RUN|FOLDER|GLOB]...")
-@click.option("--port", type=click.IntRange(0, 65535), help="Port; by default 6006 or the next that is free.")
-@click.option("--host", help="Address to serve on; by default this machine alone can look.")
-@click.option("--open/--no-open", "open_browser", default=False, help="Open a browser on it.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port; by default 6006 or the next free one.")
+@click.option("--host", help="Address to serve on; by default localhost, reachable from this machine only.")
+@click.option("--open/--no-open", "open_browser", default=False, help="Open it in a browser.")
 def tensorboard(runs: tuple[str, ...], port: int | None, host: str | None, open_browser: bool) -> None:
     """Shows runs in TensorBoard, until Ctrl-C.
 
-    Give runs, sweeps, other folders of runs, or quoted patterns such as 'runs/*/lazy-*'; by default the folder runs.
-    Runs are called by what differs between them. HParams compares their settings and results. A run that starts
-    later appears within seconds.
+    Give runs, sweeps, other folders of runs, or quoted patterns such as 'runs/*/lazy-*'; the default is the folder
+    runs. Runs are labelled by the settings in which they differ. HParams compares their settings and results. A run
+    that starts later appears within seconds.
     """
     from ganlab.tensorboard.logfolder import LogFolder
 
@@ -67,7 +67,7 @@ def found_runs(arguments: Sequence[str]) -> Iterator[Path]:
     from ganlab.runs import find_runs
 
     for argument in arguments:
-        # What is there is meant as it is, whatever brackets its name has.
+        # An existing path is taken literally, even if its name contains brackets.
         folders = [argument] if Path(argument).exists() else sorted(glob.glob(argument, recursive=True))
         for folder in folders:
             yield from find_runs(folder)
@@ -83,32 +83,32 @@ def check_runs(arguments: Sequence[str]) -> None:
         if next(found_runs([argument]), None) is not None:
             continue
         if glob.has_magic(argument):
-            raise RunError(f"No run matches {argument!r}. See which there are: ganlab runs list")
+            raise RunError(f"No run matches {argument!r}. List the existing runs: ganlab runs list")
         if not Path(argument).is_dir():
             raise RunError(
                 f"There is no folder {argument} of runs here. Give the folder that 'ganlab run --runs' wrote to, "
                 "or make a first run: ganlab run --gin quickstart.gin"
             )
-        raise RunError(f"{argument} holds no run: no run.json at or below it. Give the folder 'ganlab run' wrote to.")
+        raise RunError(f"{argument} has no run: no run.json at or below it. Give the folder 'ganlab run' wrote to.")
 
 
 def launch(folder: Path, port: int | None, host: str | None, *, title: str) -> str:
     """Starts a TensorBoard server in a thread of this process.
 
     Args:
-        folder: What to show.
-        port: 0 for any; None for 6006 or the next that is free.
-        host: None for this machine alone.
-        title: What the browser's tab says.
+        folder: The log folder to show.
+        port: 0 for any; None for 6006 or the next free one.
+        host: None for this machine only.
+        title: The title of the browser's tab.
 
     Returns:
         Its address.
 
     Raises:
-        RunError: It cannot serve there.
+        RunError: TensorBoard cannot serve at this address.
     """
-    # TensorBoard would import TensorFlow, for seconds, to read files that it can read without: a module of this name
-    # tells it not to.
+    # TensorBoard would spend seconds importing TensorFlow to read files that it can read without it. A module of this
+    # name prevents that.
     sys.modules.setdefault("tensorboard.compat.notf", types.ModuleType("tensorboard.compat.notf"))
     from tensorboard import default, program
     from tensorboard.plugins.custom_scalar.custom_scalars_plugin import CustomScalarsPlugin
@@ -123,32 +123,32 @@ def launch(folder: Path, port: int | None, host: str | None, *, title: str) -> s
     arguments += ["--host", host] if host else []
     server = program.TensorBoard(plugins=[ours.get(plugin, plugin) for plugin in default.get_plugins()])
     server.configure(argv=arguments)
-    said = io.StringIO()
+    printed = io.StringIO()
     try:
-        with contextlib.redirect_stderr(said):
+        with contextlib.redirect_stderr(printed):
             return str(server.launch())
     except program.TensorBoardServerException as error:
         raise RunError(f"TensorBoard cannot serve on {host or 'localhost'}, port {port}: {error}") from None
     finally:
-        # All but the advice on how it reads files, by an option that this command does not have.
-        shown = said.getvalue().replace(getattr(program, "_DATA_SERVER_ADVISORY_MESSAGE", ""), "")
-        say(shown, err=True, nl=False)
+        # Everything but the advice on an option for reading files, which this command does not have.
+        messages = printed.getvalue().replace(getattr(program, "_DATA_SERVER_ADVISORY_MESSAGE", ""), "")
+        say(messages, err=True, nl=False)
 
 
 def _follow(folder: LogFolder) -> None:
     while not threading.Event().wait(_LOOK_SECONDS):
-        with contextlib.suppress(OSError):  # a run that went while it was looked at: soon again
+        with contextlib.suppress(OSError):  # a run was removed while it was read: try again soon
             folder.refresh()
 
 
 @contextlib.contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
-    """Inside, SIGTERM and SIGHUP are a KeyboardInterrupt, so that nothing is left behind."""
+    """Context manager: turns SIGTERM and SIGHUP into a KeyboardInterrupt, so that cleanup runs."""
     received: list[int] = []
 
     def interrupt(number: int, frame: Any) -> None:
         received.append(number)
-        # A terminal that closes may send SIGHUP twice, and the second must not cut the tidying short.
+        # A closing terminal may send SIGHUP twice, and the second must not interrupt the cleanup.
         if number == signal.SIGINT or len(received) == 1:
             raise KeyboardInterrupt
 

@@ -1,4 +1,4 @@
-"""`ganlab verify`: proofs that an experiment trains the same wherever it runs, by gradients that are its losses'."""
+"""`ganlab verify`: checks that an experiment trains the same on any hardware, with the gradients of its losses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _FAILED = 1
-# Checks whose figure needs no limit beside it: one allows no difference, the other's is a share.
+# Checks whose figure is shown without a limit: `resume` allows no difference, and the figure of `tpu` is a share.
 _ALONE = ("resume", "tpu")
 
 
@@ -37,7 +37,7 @@ def _counts(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple
     except ValueError:
         counts = ()
     if not counts or not all(1 <= count <= 64 for count in counts):
-        raise click.BadParameter(f"{value!r} must be whole numbers from 1 to 64, such as 1,2,4.")
+        raise click.BadParameter(f"{value!r} must be whole numbers from 1 to 64, for example 1,2,4.")
     return counts
 
 
@@ -45,7 +45,7 @@ def _checks(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple
     chosen = [item.strip() for item in value.split(",")]
     unknown = [name for name in chosen if name not in CHECKS]
     if unknown:
-        raise click.BadParameter(f"There is no check {unknown[0]!r}; choose among {','.join(CHECKS)}.")
+        raise click.BadParameter(f"There is no check {unknown[0]!r}; choose from {','.join(CHECKS)}.")
     return tuple(name for name in CHECKS if name in chosen)
 
 
@@ -58,10 +58,10 @@ def _checks(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple
     show_default=True,
     callback=_counts,
     metavar="COUNTS",
-    help="Numbers of replicas, each held against one device.",
+    help="Numbers of replicas, each compared with one device.",
 )
 @click.option(
-    "--iterations", type=click.IntRange(2, 1000), default=5, show_default=True, help="Iterations of every training."
+    "--iterations", type=click.IntRange(2, 1000), default=5, show_default=True, help="Iterations of every training run."
 )
 @click.option(
     "--checks",
@@ -69,19 +69,19 @@ def _checks(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple
     show_default=True,
     callback=_checks,
     metavar="NAMES",
-    help="Which checks to run.",
+    help="The checks to run.",
 )
 @click.option(
     "--topology",
     default="v5e:2x2",
     show_default=True,
-    help="The TPU that the check tpu compiles for, such as v4:2x2x1.",
+    help="The TPU that the check tpu compiles for, for example v4:2x2x1.",
 )
 @click.option(
     "--install",
     is_flag=True,
-    help="Install the TPU compiler, 600 MB, once, into the user's cache folder. Without it, and where the compiler is "
-    "not there yet, the check tpu is skipped.",
+    help="Install the TPU compiler (600 MB) once into the user's cache folder. Without this option the check tpu is "
+    "skipped if the compiler is not installed.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @plugin_options(BESIDE_GIN)
@@ -103,8 +103,8 @@ def verify(
     """Proves that an experiment's numbers do not depend on where it runs, and that its gradients are its losses'.
 
     Needs neither several devices nor a TPU: replicas are parts of this machine's CPU. Exits with 0 if every check
-    passed and with 1 otherwise; a check that could not run has not passed. One that is skipped, since nobody asked for
-    it by --checks and its compiler is not installed, does not count.
+    passed and with 1 otherwise; a check that could not run has not passed. A check that is skipped because its
+    compiler is not installed does not count, unless --checks names it.
 
     \b
     ganlab verify --gin quickstart
@@ -112,20 +112,20 @@ def verify(
     ganlab verify --all
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
     if bool(gin_files) == every:
-        raise click.UsageError("Say what to verify: --gin FILE, such as --gin quickstart, or --all without --gin.")
+        raise click.UsageError("Missing experiment: pass --gin FILE, for example --gin quickstart, or --all alone.")
     file = str(plugin_file) if plugin_file is not None else None
     groups = [(name,) for name in _shipped()] if every else [gin_files]
     sources = [Source(group, params, no_plugin, file) for group in groups]
     if "tpu" in checks:
-        tpu_topology(topology)  # that there is such a one
+        tpu_topology(topology)  # raises if it is unknown
     for source in sources:
-        _look(source, replicas)
+        _check_source(source, replicas)
     options = Options(replicas=replicas, iterations=iterations, topology=topology, install=install)
-    # One by one as they are done, two at a time: building graphs keeps one core busy, and reading takes time.
+    # Shown one by one as they finish, two at a time: building graphs keeps one core busy, and reading takes time.
     with ThreadPoolExecutor(max(2, (os.cpu_count() or 2) // 4)) as pool:
         pending = [[pool.submit(run, check, source, options) for check in checks] for source in sources]
         try:
-            results = _shown(sources, checks, pending, every=every, as_json=as_json)
+            results = _print_as_checked(sources, checks, pending, every=every, as_json=as_json)
         except KeyboardInterrupt:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -138,7 +138,7 @@ def verify(
 
 
 def _shipped() -> list[str]:
-    """The names of the shipped experiments but the paper's; those in base/ are to be included by others."""
+    """The names of the shipped experiments without the paper's and without base/, which others include."""
     from ganlab.config.files import shipped_folder, shipped_gin_files
 
     folder = shipped_folder() or Path()
@@ -146,7 +146,7 @@ def _shipped() -> list[str]:
     return [name for name in names if not name.startswith(("base/", "paper/"))]
 
 
-def _look(source: Source, replicas: Sequence[int]) -> None:
+def _check_source(source: Source, replicas: Sequence[int]) -> None:
     """Finds a user's mistakes before any process is started."""
     from ganlab.composition import parameters
     from ganlab.lazy import require
@@ -154,7 +154,7 @@ def _look(source: Source, replicas: Sequence[int]) -> None:
     use_plugins(source.no_plugin, Path(source.plugin_file) if source.plugin_file else None, source.gin_files[0])
     recipe = read_experiment(source.gin_files, source.params)
     if importlib.util.find_spec("tensorflow") is None:
-        require("tensorflow")  # which says what to install
+        require("tensorflow")  # raises, and names what to install
     batch = recipe.arguments.get("batch_size", parameters()["batch_size"].default)
     for count in replicas:
         if batch % count:
@@ -164,7 +164,7 @@ def _look(source: Source, replicas: Sequence[int]) -> None:
             )
 
 
-def _shown(
+def _print_as_checked(
     sources: Sequence[Source],
     checks: Sequence[str],
     pending: Sequence[Sequence[Future[Row]]],
@@ -172,7 +172,7 @@ def _shown(
     every: bool,
     as_json: bool,
 ) -> list[list[Row]]:
-    """Waits for the rows and shows them on the way, unless they are wanted as JSON."""
+    """Waits for the rows and prints each as it comes, unless JSON is requested."""
     from rich.console import Console
 
     console, errors = table_console(), Console(stderr=True)
@@ -228,7 +228,7 @@ def _table(header: bool) -> Table:
 
 
 def _unproven(sources: Sequence[Source], results: Sequence[Sequence[Row]]) -> Iterator[tuple[str, Row]]:
-    """The rows that did not pass; what is skipped is so for one reason, which is given once."""
+    """The rows that did not pass; a check is always skipped for the same reason, which is reported once."""
     skipped = set()
     for source, rows in zip(sources, results, strict=True):
         for row in rows:

@@ -1,4 +1,4 @@
-"""Experiment files: reading gin into recipes and writing recipes as gin. The only package that knows gin."""
+"""Experiment files: reads gin into recipes and writes recipes as gin. The only package that uses gin."""
 
 from ganlab.config.files import find_gin_file, shipped_gin_files
 from ganlab.config.loader import Variant, arguments, load, load_variant, takes_fractions

@@ -1,4 +1,4 @@
-"""Finding experiment files: by path, or by name among those that ganlab ships."""
+"""Finds experiment files by path, or by name among those that ganlab ships."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def shipped_folder() -> Path | None:
-    """The folder of the shipped experiment files, in a wheel or in a source tree; None where there is none."""
+    """The folder of the shipped experiment files, in a wheel or in a source tree; None if there is none."""
     wheel, source = _PACKAGE / "gin_files", _PACKAGE.parent / "gin"
     if wheel.is_dir():
         return wheel
-    # Beside an installed package lies gin-config's own package of that name, which holds no experiments.
+    # Beside an installed ganlab lies gin-config's own package `gin`, which contains no experiments.
     return source if source.is_dir() and not (source / "__init__.py").exists() else None
 
 
@@ -31,10 +31,11 @@ def find_gin_file(name: str | Path) -> Path:
     """The experiment file that a name stands for.
 
     Args:
-        name: A path, or the name of a shipped file: `quickstart`, `quickstart.gin` and `gin/quickstart.gin` are one.
+        name: A path, or the name of a shipped file: `quickstart`, `quickstart.gin` and `gin/quickstart.gin` all name
+            the same file.
 
     Returns:
-        Its path, as given where it was a path.
+        Its path, unchanged if `name` was a path.
 
     Raises:
         ConfigError: There is no such file.
@@ -48,7 +49,7 @@ def find_gin_file(name: str | Path) -> Path:
     if os.path.isdir(path):
         raise ConfigError(f"{name} is a folder; give the gin file itself.{_alternatives(path / path.name)}")
     if os.path.lexists(path):
-        what = "a link that leads nowhere" if path.is_symlink() else "no regular file"
+        what = "a broken link" if path.is_symlink() else "not a regular file"
         raise ConfigError(f"{name} is {what}; give a gin file.")
     raise ConfigError(f"There is no gin file {str(name)!r}.{_alternatives(path)}")
 
@@ -68,13 +69,13 @@ def find_included(name: str, including: Path | None) -> Path:
     if _is_file(Path(name)):
         return Path(name)
     raise ConfigError(
-        f"include {name!r}: there is no such file beside {including}, among the shipped ones or in the "
+        f"include {name!r}: there is no such file beside {including}, among the shipped files or in the "
         f"working directory.{_alternatives(beside)}"
     )
 
 
 def shown(path: Path) -> str:
-    """The path as messages write it: relative to the working directory where it lies below it."""
+    """The path for messages: relative to the working directory if it lies below it."""
     relative = os.path.relpath(path)
     return line(path if relative.startswith("..") else relative)
 
@@ -87,7 +88,7 @@ def _expanded(name: str | Path) -> Path:
 
 
 def _is_file(path: Path) -> bool:
-    """Whether there is a file; a name that can be no file's, such as one too long, is none."""
+    """Whether the file exists; False for a name that no file can have, for example one that is too long."""
     return os.path.isfile(path)
 
 
@@ -97,7 +98,7 @@ def _shipped(name: str) -> Path | None:
         return None
     short = name.removeprefix("gin/")
     for candidate in (folder / short, folder / f"{short}.gin"):
-        # A name does not lead out of the folder: '../secret' is a path, and was looked up as one.
+        # A name must not lead out of the folder: '../secret' is a path, and was already looked up as one.
         if _is_file(candidate) and candidate.resolve().is_relative_to(folder.resolve()):
             return candidate
     return None

@@ -1,4 +1,4 @@
-"""From experiment files to the recipe of an experiment, every mistake told in one line before TensorFlow."""
+"""Reads experiment files into a recipe, and reports mistakes in one line, without TensorFlow."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from ganlab.plugins.recipes import Recipe
 
 
 def load(sources: Sequence[str | Path], params: Sequence[str] = ()) -> Recipe:
-    """Reads an experiment, without TensorFlow and without making any of its parts.
+    """Reads an experiment without importing TensorFlow or making any component.
 
     Args:
         sources: Experiment files, by path or by the name of a shipped one; later ones override earlier ones.
-        params: Overrides of the files, `'experiment.steps=100'`. Quotes around text may be left out.
+        params: Overrides of the files, for example `'experiment.steps=100'`. Quotes around text may be left out.
 
     Returns:
-        The recipe `experiment`, whose arguments are plain values and recipes of components; to be made by
-        `ganlab.composition.compose`.
+        The recipe `experiment`, whose arguments are plain values and recipes of components.
+        `ganlab.composition.compose` makes the experiment from it.
 
     Raises:
-        ConfigError: Anything in the files or overrides that is wrong, incomplete or without effect.
+        ConfigError: Something in the files or overrides is wrong, incomplete or without effect.
         PluginError: A plugin is broken or clashes with another, and `GANLAB_STRICT_PLUGINS` is set.
     """
     whole = _Read(sources, params, ())
@@ -45,8 +45,8 @@ class Variant:
 
     Attributes:
         recipe: The experiment.
-        used: Those of the settings that have an effect in it.
-        unused: What has none: for each such line, and for each such setting by its name, what is wrong with that.
+        used: The settings that have an effect in it.
+        unused: The reason, by setting name or by line, for each setting and line without effect.
     """
 
     recipe: Recipe
@@ -55,17 +55,18 @@ class Variant:
 
 
 def load_variant(sources: Sequence[str | Path], params: Sequence[str], settings: Mapping[str, str]) -> Variant:
-    """Reads one of several experiments that are made of the same files, as `load` does.
+    """Reads one of several experiments that are based on the same files, like `load`.
 
-    What one of them has no use for another may need, so a line without effect is told here and is no error.
+    A line that one of them does not use may be used by another, so a line without effect is reported in the result
+    and is not an error.
 
     Args:
         sources: Experiment files.
         params: Overrides of the files, as `load` takes them.
-        settings: Overrides of these, name to value, both as `--param` has them.
+        settings: Further overrides, name to value, both written as for `--param`.
 
     Raises:
-        ConfigError: Anything in the files, overrides or settings that is wrong or incomplete.
+        ConfigError: Something in the files, overrides or settings is wrong or incomplete.
         PluginError: A plugin is broken or clashes with another, and `GANLAB_STRICT_PLUGINS` is set.
     """
     whole = _Read(sources, params, [f"{name}={value}" for name, value in settings.items()])
@@ -80,16 +81,16 @@ def load_variant(sources: Sequence[str | Path], params: Sequence[str], settings:
 
 
 def arguments(kind: str, name: str, options: Sequence[str], option: str) -> dict[str, Any]:
-    """The arguments of a component that is no part of an experiment, from the command line.
+    """Reads the arguments of a component outside experiments, a launcher or a search, from the command line.
 
     Args:
         kind: The component's kind.
         name: Its name.
         options: `'parameter=value'`, as typed. Quotes around text may be left out.
-        option: What messages call one of them, such as `--launcher-option`.
+        option: The option's name for messages, for example `--launcher-option`.
 
     Returns:
-        The values, which have the types that its factory asks for.
+        The values by parameter, of the types that the factory requires.
 
     Raises:
         ConfigError: There is no such parameter, or a value is not of its type.
@@ -113,13 +114,13 @@ def arguments(kind: str, name: str, options: Sequence[str], option: str) -> dict
 
 
 def takes_fractions(setting: str) -> bool | None:
-    """Whether a setting may be a number that is not whole, by the type that it is annotated with.
+    """Whether a setting may be a fractional number, according to its annotation.
 
     Args:
         setting: Its name, as on the left of a binding.
 
     Returns:
-        None where that is not known: of a macro, or without an annotation.
+        None if that is unknown: for a macro, or without an annotation.
 
     Raises:
         ConfigError: There is no such component or parameter.
@@ -134,7 +135,7 @@ def takes_fractions(setting: str) -> bool | None:
 
 
 class _Read:
-    """Everything that is read of one experiment, with all but what has no effect checked."""
+    """Reads one experiment and checks everything except for lines without effect."""
 
     def __init__(self, sources: Sequence[str | Path], params: Sequence[str], settings: Sequence[str]) -> None:
         plugins = current()
@@ -154,7 +155,7 @@ class _Read:
 
 
 def _settle(binding: Binding, names: Names) -> Binding:
-    """Takes the text of a `--param` as it is where the parameter wants text: shells eat quotes."""
+    """Takes the text of a `--param` literally if the parameter takes text, because shells remove quotes."""
     if not binding.text or names.clash(binding.selector):
         return binding
     hint = types.annotation(names.make(binding.selector), binding.parameter) if binding.selector else types.UNKNOWN
@@ -206,7 +207,8 @@ def _part_problem(part: str, value: Any, names: Names) -> str:
             return f"must be a list. Write [{value!r}]."
         if not isinstance(value, (list, tuple)):
             named = _named(kind, value, names)
-            return f"must be a list of {kind}{f'. Write [{named}].' if named else f', such as {example(names, part)}'}"
+            remedy = f". Write [{named}]." if named else f", for example {example(names, part)}"
+            return f"must be a list of {kind}{remedy}"
         problems = [problem for item in value if (problem := _item_problem(kind, item, part, names))]
         return problems[0] if problems else ""
     if isinstance(value, (list, tuple)) and len(value) == 1 and isinstance(value[0], Reference):
@@ -219,17 +221,17 @@ def _item_problem(kind: str, item: Any, part: str, names: Names) -> str:
         other = item.selector.partition(".")[0]
         if other == kind:
             return ""
-        return f"is one of the {other}, and must be one of the {kind}, such as {example(names, part)}"
+        return f"is one of the {other}, but must be one of the {kind}, for example {example(names, part)}"
     named = _named(kind, item, names)
     return (
         f"must be a component. Write {named}."
         if named
-        else f"must be one of the {kind}, such as {example(names, part)}"
+        else f"must be one of the {kind}, for example {example(names, part)}"
     )
 
 
 def _named(kind: str, value: Any, names: Names) -> str:
-    """The reference that was meant by a text that names a component."""
+    """The reference meant by a text that names a component; empty for any other text."""
     if not isinstance(value, str):
         return ""
     selector = f"{kind}.{value.removeprefix('@').removesuffix('()').removeprefix(f'{kind}.')}"
@@ -253,7 +255,7 @@ def _without_macros(value: Any, where: str, resolver: Resolver, within: tuple[st
 
 
 def _with_stubs(value: Any, names: Names) -> Any:
-    """Puts an object of the right type in the place of every component, for a check of types."""
+    """Replaces every component with an object of its type, for type checks."""
     if isinstance(value, Reference):
         return types.stub(names.make(value.selector))
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""What the metrics of runs mean: the core's own here, all others where they are logged, by a class's `metric_help`."""
+"""Explanations of metrics: the core's own are here, all others in the `metric_help` of the class that logs them."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from dataclasses import dataclass
 from ganlab.config.registry import Names
 from ganlab.errors import ConfigError, nearest
 
-# What the core logs of every run.
+# The metrics that the core logs for every run.
 _CORE = {
     "critic/loss": (
-        "What the critic minimizes, as a mean over examples: the loss of experiment.loss and on top the constraints' "
-        "penalties. It says how the game stands, not how good samples are: it falls where the critic gets better, and "
-        "rises where the generator does."
+        "What the critic minimizes, as a mean over examples: the loss of experiment.loss plus the constraints' "
+        "penalties. It shows the state of the game, not the quality of samples: it falls when the critic improves, and "
+        "rises when the generator does."
     ),
     "critic/penalty": "The constraints' penalties alone, as a mean over examples; part of critic/loss.",
     "critic/wasserstein": (
         "Mean critic(real) - mean critic(fake), without any penalty. For a critic whose slope is at most 1 it is an "
-        "estimate of the Wasserstein-1 distance from below, and falls as samples get better; for others, a multiple "
-        "of one that is not known. So it is not comparable between constraints. Near 0 from the start, the critic has "
-        "vanished; below 0, it takes fake examples for real ones."
+        "estimate of the Wasserstein-1 distance from below, and falls as samples improve; for other critics it is an "
+        "unknown multiple of such an estimate. So it is not comparable between constraints. If it is near 0 from the "
+        "start, the critic has vanished; if it is below 0, the critic takes fake examples for real ones."
     ),
-    "generator/loss": "What the generator minimizes, as a mean over the samples: the part of experiment.loss for it.",
-    "health": "What constraints, losses, diagnostics and evaluators say is wrong at present: a text, and in run.json.",
-    "warnings": "What the run has warned of while it trained, each once: texts, and in run.json.",
-    "samples": "Pictures of samples from the same latent vectors each time, at each evaluation.",
-    "experiment": "The experiment with every parameter in use: a text, as operative.gin.",
+    "generator/loss": "What the generator minimizes, as a mean over the samples: its part of experiment.loss.",
+    "health": "Problems that constraints, losses, diagnostics and evaluators report now: a text, also in run.json.",
+    "warnings": "Warnings of the run during training, each once: texts, also in run.json.",
+    "samples": "Pictures of samples at each evaluation, always from the same latent vectors.",
+    "experiment": "The experiment with every parameter in use: a text, as in operative.gin.",
 }
 
-# What the core logs beside a constraint's own metrics.
+# Metrics that the core logs in addition to a constraint's own.
 _OF_CONSTRAINTS = {
     "lipschitz_bound": (
-        "A certified upper bound of the critic's Lipschitz constant, at each evaluation: no two points differ in their "
-        "scores by more than this times their distance. It may be far above the slopes that are measured."
+        "A certified upper bound of the critic's Lipschitz constant, at each evaluation: the scores of two points "
+        "never differ by more than this times their distance. It may be far above the measured slopes."
     )
 }
 
-# What tags of components begin with, and the components' kinds.
+# The prefixes of components' tags, and the components' kinds.
 _KINDS = {"constraints": "constraints", "evaluation": "evaluators", "diagnostics": "diagnostics"}
 
 _REPLICA = re.compile(r"replica/(\d+|<i>|\*)/(?=.)")
@@ -48,12 +48,12 @@ _SECOND = re.compile(r"_\d+$")
 
 @dataclass(frozen=True)
 class MetricHelp:
-    """What a metric means.
+    """The explanation of a metric.
 
     Attributes:
         name: Its tag in full.
-        selector: The component that logs it, `constraints.gradient_penalty`; empty for the core's.
-        texts: Paragraphs.
+        selector: The component that logs it, for example `constraints.gradient_penalty`; empty for the core's metrics.
+        texts: The paragraphs of the explanation.
     """
 
     name: str
@@ -65,11 +65,11 @@ def explain_metric(name: str, names: Names) -> MetricHelp:
     """Explains a metric by its tag, as metrics.jsonl, run.json and TensorBoard have it.
 
     Args:
-        name: The tag, perhaps with `replica/<i>/` before it, or without what tags of its kind begin with.
-        names: Of the components that there are.
+        name: The tag, optionally with `replica/<i>/` before it, or without the prefix of its kind.
+        names: The names of all components.
 
     Raises:
-        ConfigError: Nothing logs such a metric; the message has those of near names.
+        ConfigError: Nothing logs such a metric; the message suggests metrics with similar names.
     """
     replica = _REPLICA.match(name)
     tag = name[replica.end() :] if replica else name
@@ -83,7 +83,7 @@ def explain_metric(name: str, names: Names) -> MetricHelp:
 
 
 def metric_names(names: Names) -> Iterator[str]:
-    """The tags of all metrics that have an explanation; `<layer>` and the like stand for any text."""
+    """The tags of all explained metrics; placeholders such as `<layer>` stand for any text."""
     yield from _CORE
     for begin, kind in _KINDS.items():
         for selector in names.selectors:
@@ -94,7 +94,7 @@ def metric_names(names: Names) -> Iterator[str]:
 
 
 def ending(name: str, names: Names) -> list[str]:
-    """The tags of metrics that end with a name, such as `slope`."""
+    """The tags of metrics that end with a name, for example `slope`."""
     return sorted(tag for tag in metric_names(names) if tag.endswith(f"/{name}"))
 
 
@@ -107,7 +107,7 @@ def _of_core(tag: str, names: Names) -> MetricHelp | None:
 
 
 def _in_full(tag: str) -> Iterator[str]:
-    """Tags that are meant: run.json has those of evaluators and diagnostics without their beginning."""
+    """The possible full tags: run.json has those of evaluators and diagnostics without their prefix."""
     yield tag
     yield from (f"{begin}/{tag}" for begin in _KINDS)
 
@@ -126,19 +126,19 @@ def _of_component(tag: str, names: Names) -> Iterator[MetricHelp]:
         texts = [text for pattern, text in known.items() if _means(pattern, key)]
         if texts:
             yield MetricHelp(tag, selector, tuple(texts))
-        elif not known.keys() - _OF_CONSTRAINTS.keys():  # its author has explained none: what there is to read
-            about = f"Logged by {selector}, whose documentation is all there is to read of it:"
+        elif not known.keys() - _OF_CONSTRAINTS.keys():  # its author has explained no metric: show its documentation
+            about = f"Logged by {selector}, which does not explain it. The component's documentation:"
             yield MetricHelp(tag, selector, (about, _doc(selector, names)))
 
 
 def _means(pattern: str, key: str) -> bool:
-    """Whether a name is one of a pattern's, or the pattern itself."""
+    """Whether a name matches a pattern, or is the pattern itself."""
     parts = (".+" if part.startswith("<") else re.escape(part) for part in re.split(r"(<\w+>)", pattern))
     return pattern == key or re.fullmatch("".join(parts), key) is not None
 
 
 def _help_of(selector: str, names: Names) -> Mapping[str, str]:
-    """What a component's class says of its metrics; what is not of that kind says nothing."""
+    """The explanations in a component's `metric_help`; empty if that is not a mapping."""
     found = getattr(names.make(selector), "metric_help", None)
     return {str(key): str(text) for key, text in found.items()} if isinstance(found, Mapping) else {}
 
@@ -149,11 +149,11 @@ def _doc(selector: str, names: Names) -> str:
 
 def _unknown(name: str, tag: str, names: Names) -> str:
     known = list(metric_names(names))
-    # People leave out the beginning, or know the end alone.
+    # Users leave out the prefix, or know only the last part.
     ends = {end: full for full in known for end in (full, full.partition("/")[2], full.rpartition("/")[2])}
     near = nearest(tag, known) or nearest(tag, ends)
     if same := ending(tag, names):
-        near = f" Those that end so: {', '.join(same)}."
+        near = f" Metrics that end in this name: {', '.join(same)}."
     return (
         f"Nothing logs a metric {name!r}.{near or ' Metrics are named as in metrics.jsonl, critic/loss for example.'}"
     )

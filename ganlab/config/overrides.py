@@ -1,4 +1,4 @@
-"""Overrides of experiment files by what they were asked for with: messages quote the option that somebody typed."""
+"""Overrides of experiment files that remember their option, so that messages quote what the user typed."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Sequence
 
 
 class Override(str):
-    """`NAME=VALUE`, as `--param` takes it, that stands for something else which was asked for.
+    """`NAME=VALUE`, as for `--param`, that stands for another option.
 
     Attributes:
-        origin: What messages call it, such as `--seed 3`.
+        origin: Its name in messages, for example `--seed 3`.
     """
 
     origin: str
 
     def __new__(cls, text: str, origin: str) -> Override:
-        """Makes one.
+        """Creates an override.
 
         Args:
             text: The override.
-            origin: What messages call it.
+            origin: Its name in messages.
         """
         made = super().__new__(cls, text)
         made.origin = origin
@@ -28,18 +28,18 @@ class Override(str):
 
 
 def origin(param: str) -> str:
-    """What messages call an override: the option that it stands for, or the `--param` itself."""
+    """The name of an override in messages: the option that it stands for, or the `--param` itself."""
     return param.origin if isinstance(param, Override) else f"--param {param!r}"
 
 
-def evaluators(names: Sequence[str], said: str) -> Override:
-    """The override that has a run measured by other evaluators.
+def evaluators(names: Sequence[str], origin: str) -> Override:
+    """The override that replaces a run's evaluators.
 
     Args:
         names: Each in full, in short, or a reference as in an experiment file: `kid`, `@small/evaluators.kid()`.
-        said: What messages call the names.
+        origin: The name of the override in messages.
     """
-    return Override(f"experiment.evaluators=[{', '.join(map(_reference, names))}]", said)
+    return Override(f"experiment.evaluators=[{', '.join(map(_reference, names))}]", origin)
 
 
 def _reference(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The statements of experiment files, with the file and line of each: what gin's grammar gives, before its meaning."""
+"""The statements of experiment files with their file and line, as gin's grammar gives them and not yet resolved."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ganlab.config.overrides import origin
 from ganlab.config.sources import check_inside, read_source, run_folder
 from ganlab.errors import ConfigError
 
-# An experiment is a handful of files, a few deep; what is beyond these bounds was made to take for ever.
+# An experiment is a handful of files, a few levels deep; anything beyond these bounds is meant to take for ever.
 _MOST_FILES, _DEEPEST = 256, 32
 _TOO_DEEP = f"brackets in more than {_DEEPEST} brackets. Write a flatter value."
 
@@ -37,7 +37,7 @@ class Reference:
 
     Attributes:
         scope: The scopes before the name, outermost first.
-        selector: The name; short as written, complete once names are resolved.
+        selector: The name; as written at first, complete once names are resolved.
         called: Whether `()` follows.
     """
 
@@ -65,12 +65,12 @@ class Binding:
 
     Attributes:
         scope: The scopes before the name, outermost first.
-        selector: What is set, as `experiment` or `kind.name`; empty for the definition of a macro.
-        parameter: Which of its parameters, or the macro's name.
+        selector: The configured object, `experiment` or `kind.name`; empty for the definition of a macro.
+        parameter: The parameter that is set, or the macro's name.
         value: Plain values, references and macros, nested.
         where: `file:line`, for messages.
-        source: The number of the `--gin` or `--param` that brought it.
-        included: Whether it stands in an included file, as a default that others may leave unused.
+        source: The number of the `--gin` or `--param` that it comes from.
+        included: Whether it is in an included file, where it is a default that may remain unused.
         text: The value of a `--param` as typed, empty otherwise.
     """
 
@@ -85,7 +85,7 @@ class Binding:
 
     @property
     def key(self) -> tuple[tuple[str, ...], str, str]:
-        """What a later binding must share to replace this one."""
+        """The key that a later binding must share to replace this one."""
         return self.scope, self.selector, self.parameter
 
     @property
@@ -96,11 +96,11 @@ class Binding:
 
 @dataclass(frozen=True)
 class Unquoted:
-    """The value of a `--param` that is no gin value: text if the parameter wants text, a mistake otherwise.
+    """The value of a `--param` that is not a gin value: text if the parameter takes text, otherwise a mistake.
 
     Attributes:
-        text: As typed.
-        reason: What is wrong with it as a value.
+        text: The value as typed.
+        reason: Why it is not a gin value.
     """
 
     text: str
@@ -113,8 +113,8 @@ class Statements:
 
     Attributes:
         bindings: Later ones override earlier ones.
-        blocks: `(selector, where)` of every block header, which must name something too.
-        files: The named files, by number of the source; a `--param` is None.
+        blocks: `(selector, where)` of every block header, whose selector must exist too.
+        files: The named files, by number of the source; None for a `--param`.
     """
 
     bindings: list[Binding] = field(default_factory=list)
@@ -122,7 +122,7 @@ class Statements:
     files: list[Path | None] = field(default_factory=list)
 
 
-# Whether a name is a component's: then a value without '@' is that mistake, rather than a string without quotes.
+# Whether a name is a component's: then a bare value lacks its '@' rather than its quotes.
 IsComponent = Callable[[str], bool]
 
 
@@ -138,11 +138,11 @@ class _Delegate(config_parser.ParserDelegate):
 def read(
     sources: Sequence[str | Path], params: Sequence[str], is_component: IsComponent, settings: Sequence[str] = ()
 ) -> Statements:
-    """Reads files with their includes, then `--param` strings, then settings written as those are.
+    """Reads files with their includes, then `--param` strings, then settings in the same form.
 
     Raises:
-        ConfigError: A file is missing, includes itself, is not gin or too much of it; or a file in a run's folder
-            includes one elsewhere.
+        ConfigError: A file is missing, includes itself, is not gin or is too large; or a file in a run's folder
+            includes one from elsewhere.
     """
     found = Statements()
     reader = _Reader(found, is_component)
@@ -158,37 +158,37 @@ def read(
 
 
 def read_text(text: str, where: str) -> Statements:
-    """Reads gin text as if it were a file that nothing includes."""
+    """Reads gin text as if it were a single file."""
     found = Statements(files=[None])
     _Reader(found, lambda name: False).text(text, where, (), None)
     return found
 
 
 class _Reader:
-    """Follows includes and gathers statements."""
+    """Follows includes and collects statements."""
 
     def __init__(self, found: Statements, is_component: IsComponent) -> None:
         self._found, self._is_component, self._opened = found, is_component, 0
 
     def file(self, path: Path, including: tuple[Path, ...], home: Path | None) -> None:
-        """Takes a file.
+        """Reads a file.
 
         Args:
             path: The file.
-            including: Those that lead to it.
+            including: The files that lead to it.
             home: The run's folder that it must lie in, or None.
         """
         home = home or run_folder(path)
         self._opened += 1
         if self._opened > _MOST_FILES:
             raise ConfigError(
-                f"{shown((*including, path)[0])} includes more than {_MOST_FILES} files, counting one that is included "
-                "twice as two. Include each from one place."
+                f"{shown((*including, path)[0])} includes more than {_MOST_FILES} files; a file that is included twice "
+                "counts twice. Include each from one place."
             )
         self.text(read_source(path, home), shown(path), (*including, path), home)
 
     def text(self, text: str, name: str, files: tuple[Path, ...], home: Path | None) -> None:
-        """Takes a text: of the last of `files`, which the others lead to."""
+        """Reads a text: that of the last of `files`, to which the others lead."""
         source = len(self._found.files) - 1
         for statement in _parse(text, name, self._is_component):
             where = f"{name}:{statement.location.line_num}"
@@ -202,8 +202,8 @@ class _Reader:
                 self._include(statement.filename, where, files, home)
             else:
                 raise ConfigError(
-                    f"{where}: '{statement.format()}' imports nothing here, because experiment files are data. Plugins "
-                    "are found by themselves: install one with pip, or put a ganlab_plugins.py beside the file."
+                    f"{where}: '{statement.format()}' is not supported, because experiment files are data. Plugins are "
+                    "found automatically: install one with pip, or put a ganlab_plugins.py beside the file."
                 )
 
     def _include(self, name: str, where: str, files: tuple[Path, ...], home: Path | None) -> None:
@@ -217,14 +217,14 @@ class _Reader:
             check_inside(target, home, f"{where}: include {name!r}")
         if target.resolve() in [file.resolve() for file in files]:
             way = " -> ".join(shown(file) for file in [*files, target])
-            raise ConfigError(f"{where}: include {name!r} goes round in a circle: {way}.")
+            raise ConfigError(f"{where}: include {name!r} is circular: {way}.")
         if len(files) > _DEEPEST:
             raise ConfigError(f"{where}: include {name!r} is more than {_DEEPEST} includes deep. Include it directly.")
         self.file(target, files, home)
 
 
 def _parse(text: str, name: str, is_component: IsComponent) -> Iterator[Any]:
-    """The statements as gin's grammar has them; its many ways to fail become one line with the file and the line."""
+    """Parses statements with gin's grammar; turns its many errors into one message with the file and the line."""
     parser: Any = None
     try:
         parser = config_parser.ConfigParser(io.StringIO(text), _Delegate())
@@ -234,12 +234,14 @@ def _parse(text: str, name: str, is_component: IsComponent) -> Iterator[Any]:
             yield statement
     except tokenize.TokenError as error:
         message, (line, _) = error.args
-        raise ConfigError(f"{name}:{line}: it ends too early: {message}. Close every bracket and quote.") from None
+        raise ConfigError(
+            f"{name}:{line}: the file ends too early: {message}. Close every bracket and quote."
+        ) from None
     except SyntaxError as error:
         lines = text.split("\n")
         line = lines[error.lineno - 1] if error.lineno and error.lineno <= len(lines) else ""
         if "ENDMARKER" in error.msg:  # the line is the empty one after the last
-            raise ConfigError(f"{name}:{error.lineno}: it ends too early: a block has no lines.") from None
+            raise ConfigError(f"{name}:{error.lineno}: the file ends too early: a block has no lines.") from None
         raise ConfigError(f"{name}:{error.lineno}: {_explain(error.msg, line, is_component)}") from None
     except RecursionError:
         line = parser.current_token.start[0] if parser else 1
@@ -279,29 +281,29 @@ def _explain(message: str, line: str, is_component: IsComponent) -> str:
 
 def _key(scope: str, selector: str, parameter: str) -> tuple[tuple[str, ...], str, str]:
     scopes = tuple(scope.split("/")) if scope else ()
-    # A name alone is gin's form of a macro's definition; its scopes are part of the name.
+    # gin defines a macro by a bare name; its scopes are part of the name.
     return (scopes, selector, parameter) if parameter else ((), "", "/".join([*scopes, selector]))
 
 
 def read_param(param: str, where: str, source: int, is_component: IsComponent) -> Binding:
-    """Reads one NAME=VALUE as people type it.
+    """Reads one NAME=VALUE as typed by a user.
 
     Args:
         param: The text.
-        where: What messages call it.
+        where: Its name in messages.
         source: The number of the source.
         is_component: Whether a name is a component's.
 
     Raises:
-        ConfigError: It has another form.
+        ConfigError: The text does not have this form.
     """
     left, equals, right = (part.strip() for part in param.partition("="))
     if not equals or not right or not re.fullmatch(r"[\w./]+", left):
-        raise ConfigError(f"{where}: must have the form NAME=VALUE, such as 'experiment.steps=100'.")
+        raise ConfigError(f"{where}: must have the form NAME=VALUE, for example 'experiment.steps=100'.")
     try:
         statements = list(_parse(param, "--param", is_component))
     except ConfigError as error:
-        # Shells eat quotes. The text alone is kept, and is taken where the parameter wants text.
+        # Shells remove quotes. Keep the bare text, which is used if the parameter takes text.
         value = Unquoted(right, str(error).split(": ", 1)[1])
         return Binding(*_key(*config_parser.parse_binding_key(left)), value, where, source, text=right)
     if len(statements) != 1 or not isinstance(statements[0], config_parser.BindingStatement):

@@ -1,4 +1,4 @@
-"""What experiment files can name: `experiment` and the components of the loaded plugins."""
+"""The names that experiment files can use: `experiment` and the components of the loaded plugins."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Names:
     """The names of one set of plugins.
 
     Attributes:
-        plugins: Whose components can be named.
+        plugins: The plugins whose components can be named.
     """
 
     plugins: Plugins
@@ -39,13 +39,13 @@ class Names:
         """The complete name of a component named in full or, where that is unique, by its last part.
 
         Raises:
-            ConfigError: No component or several are called so.
+            ConfigError: No component or several components have this name.
         """
         matches = self._matches(name)
         if len(matches) == 1:
             return matches[0]
         if name == EXPERIMENT:
-            raise ConfigError(f"{EXPERIMENT!r} is what a file describes, and cannot be a part of itself.")
+            raise ConfigError(f"{EXPERIMENT!r} is the experiment itself and cannot be one of its parts.")
         if matches:
             raise ConfigError(f"{name!r} is ambiguous: write {' or '.join(matches)}.")
         kind, dot, last = name.partition(".")
@@ -58,8 +58,8 @@ class Names:
             )
         if kind == EXPERIMENT:
             raise ConfigError(
-                f"{name!r} is no component: {EXPERIMENT}.{last} is set as a whole, and the parameters of a component "
-                "by the component's own name, as KIND.NAME.PARAMETER = ..."
+                f"{name!r} is not a component. Set {EXPERIMENT}.{last} as a whole, and a component's parameters by the "
+                "component's own name: KIND.NAME.PARAMETER = ..."
             )
         try:
             self.plugins.component(kind, last)
@@ -76,12 +76,12 @@ class Names:
         return sorted(selector for selector in self.selectors if selector.partition(".")[2] == name)
 
     def clash(self, selector: str) -> str:
-        """What to say of a component that several plugins offer, if the experiment uses it; empty for any other."""
+        """The error message for a component that several plugins offer, if the experiment uses it; otherwise empty."""
         kind, _, name = selector.partition(".")
         return self.plugins.clashes.get((kind, name), "")
 
     def make(self, selector: str) -> Callable[..., Any]:
-        """What the file's settings are given to: `ganlab.experiment` or a plugin's factory."""
+        """The callable that takes the settings: `ganlab.experiment` or a plugin's factory."""
         if selector == EXPERIMENT:
             return composition.experiment
         kind, _, name = selector.partition(".")
@@ -89,13 +89,13 @@ class Names:
         return found.factory.make
 
     def parameters(self, selector: str) -> Mapping[str, inspect.Parameter]:
-        """The parameters that can be set, in the order of the signature."""
+        """The settable parameters, in the order of the signature."""
         if selector == EXPERIMENT:
             return composition.parameters()
         return inspect.signature(self.make(selector)).parameters
 
     def complete(self, statements: Statements) -> list[Binding]:
-        """The bindings with every name completed and every parameter known.
+        """The bindings with every name completed and every parameter checked.
 
         Raises:
             ConfigError: A name or a parameter does not exist, or a reference lacks its `()`.
@@ -147,7 +147,7 @@ class Names:
 
 
 def example(names: Names, part: str) -> str:
-    """A line that would set a part of the experiment."""
+    """An example line that sets a part of the experiment."""
     kind = composition.PARTS[part]
     known = sorted(name for name in names.selectors if name.startswith(f"{kind}.") and not names.clash(name))
     complete = [selector for selector in known if not required(names.parameters(selector))]
@@ -172,7 +172,7 @@ def walk(value: Any) -> list[Reference | Macro]:
 
 
 def effective(bindings: Sequence[Binding]) -> Mapping[tuple[tuple[str, ...], str, str], Binding]:
-    """The bindings that stand after later ones replaced earlier ones."""
+    """The bindings in force, after later ones replaced earlier ones."""
     return {binding.key: binding for binding in bindings}
 
 

@@ -1,8 +1,9 @@
-"""What the bindings of experiment files come to: gin's scopes, macros and references, as recipes.
+"""Resolves the bindings of experiment files, with gin's scopes, macros and references, into recipes.
 
-The meaning is gin's own, worked out here without gin's global registry and configuration, so that reading a file
-changes nothing: an unscoped binding is inherited by every scope, an outer scope by its inner ones, `@a/f()` is made
-in scope `a` alone, `@f()` in the scope of whoever asks for it, and a macro's value in the scope of the macro's name.
+The semantics are gin's own, implemented without gin's global registry and configuration, so that reading a file has no
+side effects. An unscoped binding is inherited by every scope, and one of an outer scope by its inner scopes. `@a/f()`
+is made in scope `a` only, `@f()` in the scope of the component that refers to it, and a macro's value in the scope of
+the macro's name.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ganlab.plugins.recipes import Recipe
 
 Scope = tuple[str, ...]
 
-# Macros of macros can stand for more values than there is memory, and components for a chain without a useful end.
+# Nested macros can expand to more values than fit in memory, and components can form uselessly long chains.
 _DEEPEST, _MOST_VALUES = 32, 100_000
 
 _PLAIN = (str, bytes, int, float, type(None))
@@ -27,21 +28,21 @@ class Resolver:
     """Resolves one list of bindings.
 
     Attributes:
-        names: What can be named.
-        bindings: By key, those that stand.
+        names: The names that can be used.
+        bindings: The bindings in force, by key.
         used: The bindings that reached the experiment.
         reached: Each component that was reached, with the scopes it was reached in.
         arguments: For every parameter of the experiment, the binding that set it.
     """
 
     def __init__(self, names: Names, bindings: Sequence[Binding], *, strict: bool) -> None:
-        """Makes a resolver.
+        """Creates a resolver.
 
         Args:
-            names: What can be named.
+            names: The names that can be used.
             bindings: In order; later ones replace earlier ones.
-            strict: Whether what is missing is an error; otherwise it is left out, to see what a part of the
-                sources reaches.
+            strict: Whether a missing value is an error; otherwise it is left out, to find what a part of the sources
+                reaches.
         """
         self.names = names
         self.bindings = effective(bindings)
@@ -56,21 +57,21 @@ class Resolver:
         """The recipe of the experiment.
 
         Raises:
-            ConfigError: Strict, and a macro is undefined, or a component needs itself, lacks a required parameter or
-                is offered by several plugins.
+            ConfigError: The resolver is strict, and a macro is undefined, or a component needs itself, lacks a required
+                parameter or is offered by several plugins.
         """
         self.arguments = self._standing(EXPERIMENT, ())
         return Recipe("", EXPERIMENT, self._arguments(EXPERIMENT, (), ""))
 
     def value(self, binding: Binding) -> Any:
-        """The value that one binding has by itself, in no scope but its own."""
+        """The value of one binding, resolved in its own scope only."""
         return self._value(binding.value, binding.scope, binding.where)
 
     def macro(self, name: str, where: str) -> Binding:
         """The definition of a macro.
 
         Raises:
-            ConfigError: There is none.
+            ConfigError: The macro is not defined.
         """
         found = self.bindings.get(((), "", name))
         if found is None:
@@ -81,21 +82,21 @@ class Resolver:
         return found
 
     def count(self, depth: int, where: str) -> None:
-        """Counts one value that a macro or a component brings.
+        """Counts one value of a macro or a component.
 
         Args:
-            depth: How many of them lead to it.
-            where: For the message.
+            depth: The number of macros and components that lead to it.
+            where: `file:line`, for the message.
 
         Raises:
-            ConfigError: There are too many, or they are too deep; strict or not, since both are without use.
+            ConfigError: There are too many values, or they are nested too deeply; raised even if not strict.
         """
         self._counted += 1
         if depth > _DEEPEST:
-            raise ConfigError(f"{where}: macros or components lead to each other more than {_DEEPEST} deep. Join some.")
+            raise ConfigError(f"{where}: macros or components are nested more than {_DEEPEST} deep. Merge some.")
         if self._counted > _MOST_VALUES:
             raise ConfigError(
-                f"{where}: macros and components come to more than {_MOST_VALUES} values. Use them less often."
+                f"{where}: macros and components expand to more than {_MOST_VALUES} values. Use them less often."
             )
 
     def _standing(self, selector: str, scope: Scope) -> dict[str, Binding]:
@@ -137,7 +138,7 @@ class Resolver:
     def _guarded(self, selector: str, scope: Scope, where: str) -> Recipe | None:
         if (selector, scope) in self._making:
             if self._strict:
-                raise ConfigError(f"{where}: {selector} would be made from itself, without end. Use another component.")
+                raise ConfigError(f"{where}: {selector} would be made from itself, endlessly. Use another component.")
             return None
         if self._strict and (clash := self.names.clash(selector)):
             raise ConfigError(f"{where}: {clash}")
@@ -169,10 +170,10 @@ class Resolver:
 
 
 def check_keys(keys: list[Any], where: str) -> list[Any]:
-    """The keys of a dict, macros resolved, each of which must be plain.
+    """Checks the keys of a dict, with macros resolved: each must be a plain value.
 
     Raises:
-        ConfigError: One is a component, a list or a dict.
+        ConfigError: A key is a component, a list or a dict.
     """
     for key in keys:
         if not all(isinstance(part, _PLAIN) for part in (key if isinstance(key, tuple) else (key,))):

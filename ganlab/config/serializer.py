@@ -1,4 +1,4 @@
-"""Writing an experiment down: as gin that reads back to the same recipe, and as flat values for dashboards."""
+"""Serializes experiments: as gin that reads back to the same recipe, and as flat values for dashboards."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def render(recipe: Recipe, *, defaults: bool = False) -> str:
     """The recipe as gin text, which `load` reads back to an equal recipe.
 
     Args:
-        recipe: Of an experiment.
-        defaults: Whether parameters that were not given are written too, with their defaults.
+        recipe: The recipe of an experiment.
+        defaults: Whether to write parameters that were not given too, with their defaults.
 
     Returns:
-        The text. A component used with different arguments stands in a scope for each use. What no file can rebuild,
-        such as a part made in Python without a registered factory, is a comment that says so.
+        The text. A component used with different arguments has a scope for each use. A value that no file can rebuild,
+        for example a part made in Python without a registered factory, becomes a comment that states this.
 
     Raises:
         ConfigError: The text would not read back to the same recipe.
     """
-    recipe = _plain(_with_defaults(recipe) if defaults else recipe)
+    recipe = _without_numpy(_with_defaults(recipe) if defaults else recipe)
     plan = _Plan(recipe)
     sections: list[str] = []
     lost: list[Any] = []
@@ -53,25 +53,26 @@ def render(recipe: Recipe, *, defaults: bool = False) -> str:
         _check("\n".join(sections), recipe)
     else:
         # Settings of a component that only a lost line names would have no effect, which is an error when read.
-        kept = plan.reached_without(lost)
+        reached = plan.reached_without(lost)
         sections = [
-            section if use in kept else "\n".join(f"# {line.removeprefix('# ')}" for line in section.splitlines())
+            section if use in reached else "\n".join(f"# {line.removeprefix('# ')}" for line in section.splitlines())
             for use, section in zip(plan.uses, sections, strict=True)
         ]
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
 def flatten(recipe: Recipe) -> dict[str, Scalar]:
-    """Every setting of an experiment, defaults included, as one flat table.
+    """Every setting of an experiment, including defaults, as one flat table.
 
     Args:
-        recipe: Of an experiment.
+        recipe: The recipe of an experiment.
 
     Returns:
-        `{"experiment.batch_size": 64, "constraints": "gradient_penalty", "constraints.gradient_penalty.weight": 10.0}`
-        and the like: a part under its own name, lists joined by commas, None left out.
+        For example
+        `{"experiment.batch_size": 64, "constraints": "gradient_penalty", "constraints.gradient_penalty.weight": 10.0}`.
+        Each part has its own name as key, lists are joined by commas, and None is left out.
     """
-    plan = _Plan(_plain(_with_defaults(recipe)))
+    plan = _Plan(_without_numpy(_with_defaults(recipe)))
     flat: dict[str, Scalar] = {}
     for use in plan.uses:
         for name, value in use.recipe.arguments.items():
@@ -84,17 +85,17 @@ def flatten(recipe: Recipe) -> dict[str, Scalar]:
 
 @dataclass(frozen=True)
 class _Use:
-    """A recipe and the name, scope included, that its settings are written under."""
+    """A recipe and the name, including its scope, under which its settings are written."""
 
     name: str
     recipe: Recipe
 
 
 class _Plan:
-    """Names for the recipes of an experiment: a component that is used in two ways gets a scope for each.
+    """Names for the recipes of an experiment: a component with different arguments gets a scope for each use.
 
     Attributes:
-        uses: Every different recipe, the experiment first.
+        uses: Every distinct recipe, the experiment first.
     """
 
     def __init__(self, recipe: Recipe) -> None:
@@ -112,7 +113,7 @@ class _Plan:
         self.uses += [_Use(self._names[key], inner) for key, (_, inner) in found.items()]
 
     def reached_without(self, lost: list[Any]) -> list[_Use]:
-        """The uses that are still named where some arguments are not written."""
+        """The uses that are still named if the lost arguments are not written."""
         reached = {EXPERIMENT}
 
         def follow(recipe: Recipe) -> None:
@@ -155,7 +156,7 @@ def _outermost(value: Any) -> list[Recipe]:
 
 
 def _recipes(path: str, value: Any) -> Iterator[tuple[str, Recipe]]:
-    """The recipes inside a value, each before those inside it, with a path that is a name."""
+    """The recipes inside a value, each before those nested in it, with a path that is a valid name."""
     if isinstance(value, Recipe):
         if value.name != EXPERIMENT or value.kind:
             yield path, value
@@ -183,14 +184,14 @@ def _with_defaults(value: Any) -> Any:
     return value
 
 
-def _plain(value: Any) -> Any:
-    """The value with numpy's scalars, which sweeps in notebooks bring, as Python's."""
+def _without_numpy(value: Any) -> Any:
+    """Replaces numpy scalars, which come from sweeps in notebooks, with Python's."""
     if isinstance(value, Recipe):
-        return replace(value, arguments={name: _plain(argument) for name, argument in value.arguments.items()})
+        return replace(value, arguments={name: _without_numpy(argument) for name, argument in value.arguments.items()})
     if type(value) in (list, tuple):
-        return type(value)(_plain(item) for item in value)
+        return type(value)(_without_numpy(item) for item in value)
     if type(value) is dict:
-        return {name: _plain(item) for name, item in value.items()}
+        return {name: _without_numpy(item) for name, item in value.items()}
     if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
         return value.item()
     return value
@@ -203,7 +204,7 @@ def _check(text: str, recipe: Recipe) -> None:
         back = read.arguments.get(name)
         if back != (list(value) if isinstance(back, list) else value):
             raise ConfigError(
-                f"experiment.{name} = {value!r} cannot be written down: it reads back as {back!r}. Use plain values."
+                f"experiment.{name} = {value!r} cannot be written as gin: it reads back as {back!r}. Use plain values."
             )
 
 
@@ -213,7 +214,8 @@ def _has_component(value: Any) -> bool:
 
 def _scalar(value: Any) -> Scalar | None:
     if isinstance(value, str):
-        return value.encode(errors="backslashreplace").decode()  # a file's name need not be text, and dashboards' is
+        # A file's name may not be valid text, but dashboards need text.
+        return value.encode(errors="backslashreplace").decode()
     if value is None or isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, Recipe):

@@ -1,4 +1,4 @@
-"""The text of experiment files: UTF-8, of a sensible size, and where a run's folder is read, from that folder alone."""
+"""Reads the text of experiment files: UTF-8, of limited size, and for a run's folder only from that folder."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from ganlab.config.files import shown
 from ganlab.errors import ConfigError, RunError
 from ganlab.support.paths import open_inside
 
-# An experiment is some lines. Above this it is another file, or a mistake of a program, and reading it takes minutes.
+# An experiment file has a few lines. A larger file is another file or a program's mistake, and takes minutes to read.
 LARGEST = 1 << 20
 
-# What marks a folder as a run's.
+# The file that marks a folder as a run's.
 _RUN = "run.json"
 
 
 def read_source(path: Path, home: Path | None = None) -> str:
-    """The text of an experiment file, with plain line ends.
+    r"""The text of an experiment file, with line ends as \n.
 
     Args:
         path: The file.
-        home: The run's folder that the file must lie in, links followed; None for any file.
+        home: The run's folder that the file must lie in, after following links; None for any file.
 
     Raises:
-        ConfigError: It cannot be read, is too large, is no text, or lies elsewhere.
+        ConfigError: The file cannot be read, is too large, is not text, or lies elsewhere.
     """
     name = shown(path)
     if home is not None:
@@ -38,53 +38,53 @@ def read_source(path: Path, home: Path | None = None) -> str:
         raise ConfigError(f"{name} cannot be read: {error.strerror or error}.") from None
     if len(data) > LARGEST:
         raise ConfigError(
-            f"{name} is larger than {LARGEST >> 20} MiB, and an experiment file is some lines of text. Is it another "
-            "file? Long lists of values belong in files that a dataset reads."
+            f"{name} is larger than {LARGEST >> 20} MiB, but an experiment file has only a few lines of text. Is it "
+            "another file? Long lists of values belong in files that a dataset reads."
         )
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ConfigError(f"{name}:{line}: {_no_text(data, error)}") from None
+        raise ConfigError(f"{name}:{line}: {_decoding_problem(data, error)}") from None
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise ConfigError(
-            f"{name}:{line}: a byte 0 is no text: is this an experiment file? Remove it, or name another."
+            f"{name}:{line}: a zero byte is not text: is this an experiment file? Remove it, or choose another file."
         )
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def run_folder(path: Path) -> Path | None:
-    """The folder of a file where that is a run's: what lies there is data, perhaps a stranger's."""
+    """The folder of a file if it is a run's folder, whose files are untrusted data; otherwise None."""
     return path.parent if (path.parent / _RUN).is_file() else None
 
 
 def check_inside(path: Path, home: Path, called: str) -> None:
-    """Refuses a file that does not lie in a run's folder, links followed.
+    """Refuses a file that lies outside a run's folder, after following links.
 
     Args:
         path: The file.
         home: The run's folder.
-        called: What the message begins with.
+        called: The beginning of the message.
 
     Raises:
-        ConfigError: It lies elsewhere.
+        ConfigError: The file lies elsewhere.
     """
     try:
         inside = path.resolve().is_relative_to(home.resolve())
-    except (OSError, RuntimeError, ValueError):  # a circle of links, or no path at all
+    except (OSError, RuntimeError, ValueError):  # circular links, or an invalid path
         inside = False
     if not inside:
         raise ConfigError(
-            f"{called} leads out of the run's folder {shown(home)}. A run is data, and nothing else is read for it: "
-            "copy the file that you trust to another folder, and name that with --gin."
+            f"{called} leads out of the run's folder {shown(home)}. For a run, only files in its folder are read: if "
+            "you trust the file, copy it to another folder and pass that copy with --gin."
         )
 
 
-def _no_text(data: bytes, error: UnicodeDecodeError) -> str:
+def _decoding_problem(data: bytes, error: UnicodeDecodeError) -> str:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "the file is UTF-16. Save it as UTF-8."
     byte = f"the byte {data[error.start]:#04x}"
     if b"\0" in data:
-        return f"{byte} is no text: is this an experiment file? Those are text in UTF-8."
-    return f"{byte} is no UTF-8. Save the file as UTF-8."
+        return f"{byte} is not text: is this an experiment file? Those are text in UTF-8."
+    return f"{byte} is not UTF-8. Save the file as UTF-8."

@@ -1,4 +1,4 @@
-"""Whether a value from an experiment file is of the type that its parameter asks for."""
+"""Checks values from experiment files against the annotations of their parameters."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ganlab.errors import nearest
 
 
 class _Unknown:
-    """Stands for what cannot be told without TensorFlow: such a type or value is not checked."""
+    """Stands for a type or value that is unknown without TensorFlow and is not checked."""
 
 
 UNKNOWN = _Unknown()
 
 
 def annotation(make: Callable[..., Any], parameter: str) -> Any:
-    """The resolved annotation of a factory's parameter, or UNKNOWN where none is or TensorFlow is needed."""
+    """The resolved annotation of a factory's parameter; UNKNOWN if there is none or it needs TensorFlow."""
     hint = inspect.signature(make).parameters[parameter].annotation
     if hint is inspect.Parameter.empty:
         return UNKNOWN
@@ -29,7 +29,7 @@ def annotation(make: Callable[..., Any], parameter: str) -> Any:
 
 
 def stub(make: Callable[..., Any]) -> Any:
-    """An object of the type that a factory makes, without making it; UNKNOWN where the type cannot be told."""
+    """An object of the type that a factory makes, without calling the factory; UNKNOWN if the type is unknown."""
     kind = make if isinstance(make, type) else _resolve(inspect.signature(make).return_annotation, make)
     if not isinstance(kind, type) or kind is inspect.Signature.empty:
         return UNKNOWN
@@ -42,7 +42,7 @@ def stub(make: Callable[..., Any]) -> Any:
 def fits(value: Any, hint: Any) -> bool:
     """Whether a value has the annotated type.
 
-    An int is a float, but a bool is neither: `steps = True` is a mistake. What cannot be resolved fits.
+    An int fits float, but a bool fits neither: `steps = True` is a mistake. An unresolvable annotation fits any value.
     """
     import typeguard
 
@@ -59,13 +59,13 @@ def fits(value: Any, hint: Any) -> bool:
         )
     except typeguard.TypeCheckError:
         return False
-    except Exception:  # an annotation that is no type, which is the plugin's affair
+    except Exception:  # an annotation that is not a type is the plugin's responsibility
         return True
     return True
 
 
 def complaint(value: Any, shown: str, hint: Any) -> str:
-    """What to say of a value that does not fit: the type it must have and how to write it.
+    """The error message for a value that does not fit: the type it must have and how to write it.
 
     Args:
         value: The value.
@@ -80,13 +80,13 @@ def complaint(value: Any, shown: str, hint: Any) -> str:
         words = [choice for choice in choices if isinstance(choice, str)]
         near = nearest(value, words) if isinstance(value, str) else ""
         return f"must be one of {', '.join(map(repr, choices))}.{near}"
-    # Of a container, the items may be what is wrong; the value itself shows them.
+    # In a container an item may be wrong; the value in the message shows it.
     other = "" if isinstance(value, (list, tuple, dict)) else f", not {_type_name(value)}"
     return f"must be {describe(hint)}{other}.{_remedy(value, shown, hint)}"
 
 
 def describe(hint: Any) -> str:
-    """An annotation as people write it: `int`, `list[int] | None`, `'a' or 'b'`."""
+    """An annotation in readable form: `int`, `list[int] | None`, `'a' or 'b'`."""
     if typing.get_origin(hint) is Literal:
         return " or ".join(map(repr, typing.get_args(hint)))
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
@@ -126,8 +126,8 @@ def _resolve(hint: Any, make: Callable[..., Any]) -> Any:
     module = sys.modules.get(getattr(make, "__module__", ""), None)
     known: Mapping[str, Any] = getattr(function, "__globals__", None) or vars(module or types.ModuleType(""))
     try:
-        # An annotation is the plugin's own code, whose module has run already. TensorFlow is left out: a lazy
-        # module would be imported by being asked for a name.
+        # An annotation is the plugin's own code, whose module has already run. TensorFlow is left out, because looking
+        # up a name would import the lazy module.
         return eval(hint, {name: item for name, item in known.items() if not _is_tensorflow(item)})
     except Exception:
         return UNKNOWN

@@ -1,4 +1,4 @@
-"""Settings that do nothing: a binding without effect is a mistake, and passes silently in gin."""
+"""Finds settings without effect: such a binding is a mistake, which gin ignores silently."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ def check(files: Sequence[Path | None], bindings: Sequence[Binding], final: Reso
     """Refuses bindings that have no effect.
 
     Args:
-        files: By number of the source, its path, or None for a `--param`.
-        bindings: Those of all sources, in order.
-        final: Has resolved all of them.
+        files: The path of each source by its number; None for a `--param`.
+        bindings: The bindings of all sources, in order.
+        final: The resolver of all bindings.
 
     Raises:
-        ConfigError: A binding has no effect; the message says why.
+        ConfigError: A binding has no effect; the message gives the reason.
     """
     for binding, reason in found(files, bindings, final):
         raise ConfigError(f"{binding.where}: {reason}")
 
 
 def found(files: Sequence[Path | None], bindings: Sequence[Binding], final: Resolver) -> Iterator[tuple[Binding, str]]:
-    """The bindings that have no effect, each with the reason.
+    """The bindings without effect, each with the reason.
 
-    A binding of an included file is a default, which may have none. One of a named file must reach the experiment as
-    it is after that file, or the final one: so an override may leave settings of the file's own choice behind. A
-    `--param` must reach the final one.
+    A binding of an included file is a default and may have no effect. One of a named file must reach the experiment as
+    it is after that file, or the final one: so an override may make settings for the file's own choice obsolete. A
+    `--param` must reach the final experiment.
 
     Args:
-        files: By number of the source, its path, or None for a `--param`.
-        bindings: Those of all sources, in order.
-        final: Has resolved all of them.
+        files: The path of each source by its number; None for a `--param`.
+        bindings: The bindings of all sources, in order.
+        final: The resolver of all bindings.
     """
     for source, path in enumerate(files):
         own = [b for b in bindings if b.source == source and not b.included and b not in final.used]

@@ -69,7 +69,7 @@ def test_the_group_still_lists_and_knows_its_commands(new):
     assert "\n  new " in run("--help").stdout
     for arguments, said in [
         (["neww"], "No such command 'neww'. Did you mean 'new'?"),
-        (["--json", "new", "soft-slope"], "Options of 'ganlab plugins new' go after its name."),
+        (["--json", "new", "soft-slope"], "Put options of 'ganlab plugins new' after its name."),
     ]:
         result = run(*arguments)
         assert result.exit_code == 2

@@ -13,26 +13,26 @@ def nothing_shipped(monkeypatch):
 
 
 LARGE = (
-    "exp.gin is larger than 1 MiB, and an experiment file is some lines of text. Is it another file? Long lists of "
-    "values belong in files that a dataset reads."
+    "exp.gin is larger than 1 MiB, but an experiment file has only a few lines of text. Is it another file? Long lists "
+    "of values belong in files that a dataset reads."
 )
 
-NO_TEXT = "is no text: is this an experiment file? Those are text in UTF-8."
+NOT_TEXT = "is not text: is this an experiment file? Those are text in UTF-8."
 DEEP = "exp.gin:1: brackets in more than 32 brackets. Write a flatter value."
 
 BYTES = {
-    "binary": (b"\x89PNG\r\n\x1a\n\0\0", f"exp.gin:1: the byte 0x89 {NO_TEXT}"),
-    "Latin-1": ("a = 1\n# größe\n".encode("latin-1"), "exp.gin:2: the byte 0xf6 is no UTF-8. Save the file as UTF-8."),
+    "binary": (b"\x89PNG\r\n\x1a\n\0\0", f"exp.gin:1: the byte 0x89 {NOT_TEXT}"),
+    "Latin-1": ("a = 1\n# größe\n".encode("latin-1"), "exp.gin:2: the byte 0xf6 is not UTF-8. Save the file as UTF-8."),
     "UTF-16": ("a = 1\n".encode("utf-16"), "exp.gin:1: the file is UTF-16. Save it as UTF-8."),
-    "a byte 0": (
+    "a zero byte": (
         b"a = 1\nb\0 = 2\n",
-        "exp.gin:2: a byte 0 is no text: is this an experiment file? Remove it, or name another.",
+        "exp.gin:2: a zero byte is not text: is this an experiment file? Remove it, or choose another file.",
     ),
     "large": (b"#" * (1 << 20) + b"\n", LARGE),
     "deep": (b"a = " + b"[" * 5000 + b"\n", DEEP),
     "deep but whole": (b"a = " + b"[" * 40 + b"]" * 40, DEEP),
     "a key": (b"a = {[1]: 2}\n", "exp.gin:1: a list or a dict cannot be a key of a dict. Write text or a number."),
-    "no lines in a block": (b"experiment:\n", "exp.gin:2: it ends too early: a block has no lines."),
+    "no lines in a block": (b"experiment:\n", "exp.gin:2: the file ends too early: a block has no lines."),
 }
 
 
@@ -53,9 +53,9 @@ def test_what_is_no_file(mistake, here):
     os.mkfifo(here / "pipe.gin")
     (here / "loop.gin").symlink_to("loop.gin")
     assert mistake("run", "--gin", "folder.gin") == "folder.gin is a folder; give the gin file itself."
-    assert mistake("run", "--gin", "pipe.gin") == "pipe.gin is no regular file; give a gin file."
-    assert mistake("run", "--gin", "loop.gin") == "loop.gin is a link that leads nowhere; give a gin file."
-    assert mistake("run", "--gin", "/dev/zero") == "/dev/zero is no regular file; give a gin file."
+    assert mistake("run", "--gin", "pipe.gin") == "pipe.gin is not a regular file; give a gin file."
+    assert mistake("run", "--gin", "loop.gin") == "loop.gin is a broken link; give a gin file."
+    assert mistake("run", "--gin", "/dev/zero") == "/dev/zero is not a regular file; give a gin file."
     assert mistake("run", "--gin", "x" * 5000).startswith("There is no gin file 'xxx")
     assert mistake("run", "--gin", "a\nb") == r"There is no gin file 'a\nb'."
 
@@ -70,7 +70,7 @@ def test_includes_without_end(mistake, here):
     )
     # A million files, were all of them read.
     assert mistake("run", "--gin", "twice0.gin") == (
-        "twice0.gin includes more than 256 files, counting one that is included twice as two. Include each from one "
+        "twice0.gin includes more than 256 files; a file that is included twice counts twice. Include each from one "
         "place."
     )
 
@@ -80,12 +80,12 @@ def test_macros_without_end(mistake, here, minimal):
     doubling = "".join(f"m{i} = [%m{i + 1}, %m{i + 1}]\n" for i in range(30))
     (here / "exp.gin").write_text(f"{minimal}{doubling}m30 = 1\nexperiment.steps = %m0\n")
     assert mistake("run", "--gin", "exp.gin") == (
-        "exp.gin:36: macros and components come to more than 100000 values. Use them less often."
+        "exp.gin:36: macros and components expand to more than 100000 values. Use them less often."
     )
     chain = "".join(f"m{i} = %m{i + 1}\n" for i in range(2000))
     (here / "exp.gin").write_text(f"{minimal}{chain}m2000 = 1\nexperiment.steps = %m0\n")
     assert mistake("run", "--gin", "exp.gin") == (
-        "exp.gin:40: macros or components lead to each other more than 32 deep. Join some."
+        "exp.gin:40: macros or components are nested more than 32 deep. Merge some."
     )
 
 

@@ -117,7 +117,7 @@ def test_saving_adds_the_figures_of_the_newest_checkpoint(ganlab, copy):
     assert after["evaluation"] == {**before["evaluation"], **found}
     assert {name for name in before if before[name] != after[name]} - {"process"} == {"evaluation"}
     message = ganlab("evaluate", copy, "--checkpoint", 2, "--save", code=2)
-    assert "--save is for the newest checkpoint" in message
+    assert "--save is only for the newest checkpoint" in message
     assert lab.Run(copy).info == after
 
 
@@ -171,7 +171,7 @@ def test_without_evaluators_or_a_checkpoint_or_a_run_it_says_so(ganlab, copy, tm
     config = copy / "config.gin"
     lines = [line for line in config.read_text().splitlines() if "evaluators" not in line]
     config.write_text("\n".join(lines))
-    assert "has no evaluators. Name some: --evaluator frechet_distance" in ganlab("evaluate", copy, code=2)
+    assert "has no evaluators. Name one, for example --evaluator frechet_distance" in ganlab("evaluate", copy, code=2)
     for path in (copy / "checkpoints").rglob("manifest.json"):
         path.unlink()
     assert "has no checkpoint yet" in ganlab("evaluate", copy, "--evaluator", "kid", code=2)

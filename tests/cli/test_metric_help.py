@@ -42,7 +42,7 @@ def explained(name, names):
         ("diagnostics/slopes/interpolated/mean", "real, fake or interpolated"),
         ("replica/0/critic/loss", "The value of replica 0 alone"),
         ("replica/<i>/diagnostics/slopes/real/mean", "The value of replica <i> alone"),
-        ("health", "say is wrong at present"),
+        ("health", "evaluators report now"),
     ],
 )
 def test_a_metric_is_explained(names, name, words):
@@ -140,7 +140,7 @@ def test_the_command_line_explains_metrics_too():
         ("critic/los", "Did you mean 'critic/loss'?"),
         ("constraints/gradient_penalty/slop", "Did you mean 'constraints/gradient_penalty/slope'?"),
         ("constraints/gradient_penlty/slope", "Did you mean 'constraints/gradient_penalty/slope'?"),
-        ("slope", "Metrics that end so: constraints/banach_penalty/slope, constraints/dragan/slope,"),
+        ("slope", "Metrics that end in this name: constraints/banach_penalty/slope, constraints/dragan/slope,"),
         ("of/nothing/known", "Metrics are named as in metrics.jsonl"),
     ],
 )

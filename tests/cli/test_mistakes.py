@@ -25,7 +25,7 @@ NAMES = {
     ),
     "experiment.dataset = @points()": "exp.gin:7: 'points' is ambiguous: write datasets.points or losses.points.",
     "experiment.loss = @experiment()": (
-        "exp.gin:7: 'experiment' is what a file describes, and cannot be a part of itself."
+        "exp.gin:7: 'experiment' is the experiment itself and cannot be one of its parts."
     ),
     "experiment.stepz = 3": "exp.gin:7: experiment has no parameter 'stepz'. Did you mean 'steps'?",
     "exprment.steps = 3": (
@@ -47,8 +47,8 @@ NAMES = {
         "constraints.penalty.PARAMETER = ..., or experiment.constraints = ... to choose it."
     ),
     "experiment.critic_optimizer.beta = 0.5": (
-        "exp.gin:7: 'experiment.critic_optimizer' is no component: experiment.critic_optimizer is set as a whole, and "
-        "the parameters of a component by the component's own name, as KIND.NAME.PARAMETER = ..."
+        "exp.gin:7: 'experiment.critic_optimizer' is not a component. Set experiment.critic_optimizer as a whole, and "
+        "a component's parameters by the component's own name: KIND.NAME.PARAMETER = ..."
     ),
     "experiment.loss = @losses.hinge": (
         "exp.gin:7: @losses.hinge names a component without making it. Write @losses.hinge()."
@@ -86,32 +86,33 @@ SYNTAX = {
         "NAME = VALUE, with one value."
     ),
     "experiment.constraints = [@penalty(),": (
-        "exp.gin:8: it ends too early: EOF in multi-line statement. Close every bracket and quote."
+        "exp.gin:8: the file ends too early: EOF in multi-line statement. Close every bracket and quote."
     ),
     "import mine": (
-        "exp.gin:7: 'import mine' imports nothing here, because experiment files are data. Plugins are found by "
-        "themselves: install one with pip, or put a ganlab_plugins.py beside the file."
+        "exp.gin:7: 'import mine' is not supported, because experiment files are data. Plugins are found "
+        "automatically: install one with pip, or put a ganlab_plugins.py beside the file."
     ),
     "from my.place import parts": (
-        "exp.gin:7: 'from my.place import parts' imports nothing here, because experiment files are data. Plugins are "
-        "found by themselves: install one with pip, or put a ganlab_plugins.py beside the file."
+        "exp.gin:7: 'from my.place import parts' is not supported, because experiment files are data. Plugins are "
+        "found automatically: install one with pip, or put a ganlab_plugins.py beside the file."
     ),
 }
 
 KINDS = {
     "experiment.loss = @datasets.points()": (
-        "exp.gin:7: experiment.loss = @datasets.points() is one of the datasets, and must be one of the losses, such "
-        "as experiment.loss = @losses.hinge()"
+        "exp.gin:7: experiment.loss = @datasets.points() is one of the datasets, but must be one of the losses, for "
+        "example experiment.loss = @losses.hinge()"
     ),
     "experiment.loss = 'hinge'": "exp.gin:7: experiment.loss = 'hinge' must be a component. Write @losses.hinge().",
     "experiment.loss = 3": (
-        "exp.gin:7: experiment.loss = 3 must be one of the losses, such as experiment.loss = @losses.hinge()"
+        "exp.gin:7: experiment.loss = 3 must be one of the losses, for example experiment.loss = @losses.hinge()"
     ),
     "experiment.loss = [@hinge()]": (
         "exp.gin:7: experiment.loss = [@losses.hinge()] must be one component, not a list. Write @losses.hinge()."
     ),
     "experiment.dataset = 3": (  # the example is one that can be made without settings
-        "exp.gin:7: experiment.dataset = 3 must be one of the datasets, such as experiment.dataset = @datasets.points()"
+        "exp.gin:7: experiment.dataset = 3 must be one of the datasets, for example experiment.dataset = "
+        "@datasets.points()"
     ),
     "experiment.constraints = @penalty()": (
         "exp.gin:7: experiment.constraints = @constraints.penalty() must be a list. Write [@constraints.penalty()]."
@@ -120,12 +121,12 @@ KINDS = {
         "exp.gin:7: experiment.evaluators = 'count' must be a list of evaluators. Write [@evaluators.count()]."
     ),
     "experiment.constraints = [@hinge()]": (
-        "exp.gin:7: experiment.constraints = [@losses.hinge()] is one of the losses, and must be one of the "
-        "constraints, such as experiment.constraints = [@constraints.penalty()]"
+        "exp.gin:7: experiment.constraints = [@losses.hinge()] is one of the losses, but must be one of the "
+        "constraints, for example experiment.constraints = [@constraints.penalty()]"
     ),
     "c = @hinge()\nexperiment.dataset = %c": (
-        "exp.gin:8: experiment.dataset = %c (that is @losses.hinge()) is one of the losses, and must be one of the "
-        "datasets, such as experiment.dataset = @datasets.points()"
+        "exp.gin:8: experiment.dataset = %c (that is @losses.hinge()) is one of the losses, but must be one of the "
+        "datasets, for example experiment.dataset = @datasets.points()"
     ),
     "experiment.constraints = [@every()]\nevery.inner = @losses.hinge()": (
         "exp.gin:8: constraints.every.inner = @losses.hinge() must be Constraint, not Hinge."
@@ -176,13 +177,13 @@ MISSING = {
         "exp.gin:7: the macro %m is defined by itself. Give it a value of its own."
     ),
     "experiment.constraints = [@every()]\nevery.inner = @every()": (
-        "exp.gin:8: constraints.every would be made from itself, without end. Use another component."
+        "exp.gin:8: constraints.every would be made from itself, endlessly. Use another component."
     ),
     "include 'nothing.gin'": (
-        "exp.gin:7: include 'nothing.gin': there is no such file beside exp.gin, among the shipped ones or in the "
+        "exp.gin:7: include 'nothing.gin': there is no such file beside exp.gin, among the shipped files or in the "
         "working directory."
     ),
-    "include 'exp.gin'": "exp.gin:7: include 'exp.gin' goes round in a circle: exp.gin -> exp.gin.",
+    "include 'exp.gin'": "exp.gin:7: include 'exp.gin' is circular: exp.gin -> exp.gin.",
 }
 
 UNUSED = {
@@ -225,9 +226,9 @@ def test_in_a_file(mistake, here, minimal, monkeypatch, lines, message):
 
 PARAMS = {
     "experiment.jit=of": "experiment.jit = 'of' must be one of 'auto', 'on', 'off'. Did you mean 'off'?",
-    "experiment.jit": "must have the form NAME=VALUE, such as 'experiment.steps=100'.",
-    "experiment.jit=": "must have the form NAME=VALUE, such as 'experiment.steps=100'.",
-    "import os": "must have the form NAME=VALUE, such as 'experiment.steps=100'.",
+    "experiment.jit": "must have the form NAME=VALUE, for example 'experiment.steps=100'.",
+    "experiment.jit=": "must have the form NAME=VALUE, for example 'experiment.steps=100'.",
+    "import os": "must have the form NAME=VALUE, for example 'experiment.steps=100'.",
     "experiment.seed=1\nexperiment.steps=2": "must be one NAME=VALUE.",
     "experiment.stepz=3": "experiment has no parameter 'stepz'. Did you mean 'steps'?",
     "experiment.steps=ten": "experiment.steps = ten must be int, not str.",
@@ -274,7 +275,7 @@ def test_a_circle_over_several_files_and_a_mistake_in_an_included_one(mistake, h
     (here / "parts" / "a.gin").write_text("include 'b.gin'\n")
     (here / "parts" / "b.gin").write_text("\ninclude '../exp.gin'\n")
     assert mistake("run", "--gin", "exp.gin") == (
-        "parts/b.gin:2: include '../exp.gin' goes round in a circle: exp.gin -> parts/a.gin -> parts/b.gin -> exp.gin."
+        "parts/b.gin:2: include '../exp.gin' is circular: exp.gin -> parts/a.gin -> parts/b.gin -> exp.gin."
     )
     (here / "parts" / "b.gin").write_text("\n\nexperiment.stepz = 2\n")
     assert mistake("run", "--gin", "exp.gin") == (
@@ -318,10 +319,10 @@ def test_an_unknown_part_of_a_plugin_with_a_bad_name(mistake, here, minimal):
 
 
 COMMANDS = {
-    ("run",): "Say what to run: --gin FILE, such as --gin quickstart, or --resume RUN.",
-    ("run", "--resume", "x", "--name", "y"): "--resume goes on in the run's own folder: leave out --name.",
+    ("run",): "Missing experiment: pass --gin FILE, for example --gin quickstart, or --resume RUN.",
+    ("run", "--resume", "x", "--name", "y"): "--resume uses the run's own folder: leave out --name.",
     ("run", "--gin", "exp.gin", "--allow-changes"): (
-        "--allow-changes is for --resume RUN; a new run has nothing to differ from."
+        "--allow-changes works only with --resume RUN: leave it out for a new run."
     ),
     ("run", "--resume", "x"): "There is no run x: no such directory.",
     ("run", "--gin", "exp.gin", "--seed", "-1"): (
@@ -333,7 +334,7 @@ COMMANDS = {
     ("run", "--gin", "exp.gin", "--plugin-file", "mine.py"): (
         "--plugin-file mine.py is not a file. Give the path of a Python file with ganlab hooks."
     ),
-    ("config", "show"): "Say what to show: --gin FILE, such as --gin quickstart.",
+    ("config", "show"): "Missing experiment: pass --gin FILE, for example --gin quickstart.",
     ("config", "explain", "penatly"): (
         "There is no component 'penatly'. Did you mean 'penalty'? Names have the form KIND.NAME; 'ganlab plugins' "
         "lists them."

@@ -62,7 +62,7 @@ def test_a_name_of_ganlabs_own_is_a_clash_that_is_told(ganlab, local):
     local(COMMAND)
     assert ganlab("ganlab_plugins.run").stdout == "mine\n"
     assert ganlab("ganlab_plugins.greet").stdout == "hello \n"
-    assert "Say what to run" in ganlab("run").stderr
+    assert "Missing experiment: pass --gin" in ganlab("run").stderr
     data = json.loads(ganlab("plugins", "--json").stdout)
     assert [(row["name"], row["summary"]) for row in data["commands"]] == [
         ("greet", "Greets somebody."),
@@ -70,7 +70,7 @@ def test_a_name_of_ganlabs_own_is_a_clash_that_is_told(ganlab, local):
     ]
     (clash,) = data["clashes"]
     assert "'ganlab_plugins'" in clash
-    assert "'ganlab run' stays ganlab's own. Call 'ganlab ganlab_plugins.run'." in clash
+    assert "'ganlab run' remains ganlab's own command. Call 'ganlab ganlab_plugins.run'." in clash
     rows = [line.split() for line in ganlab("plugins").stdout.splitlines() if line.startswith("command ")]
     assert {(row[1], row[-1]) for row in rows} == {
         ("greet", "loaded"),

@@ -83,7 +83,9 @@ def test_a_limit_of_addresses_is_one_sentence(tmp_path, mebibytes):
     )
     assert done.returncode == 1
     assert done.stderr.startswith("Error: There is not enough memory (")
-    assert done.stderr.endswith(f" This process may use {mebibytes} MiB of addresses (ulimit -v): raise that.\n")
+    assert done.stderr.endswith(
+        f" This process may use {mebibytes} MiB of address space (ulimit -v): raise that limit.\n"
+    )
     assert done.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 

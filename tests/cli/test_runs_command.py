@@ -79,7 +79,7 @@ def test_a_list_has_a_row_a_run(ganlab, tmp_path):
     assert two.split()[:5] == ["runs/digits/two", "failed", "7/40", f"{days:.0f}", "d"]
     (only,) = ganlab("list", "--status", "failed").splitlines()[1:]
     assert only.split() == two.split()
-    assert ganlab("list", "--status", "diverged") == "No run at or below runs is diverged.\n"
+    assert ganlab("list", "--status", "diverged") == "No run at or below runs has the status diverged.\n"
 
 
 def test_a_long_path_is_never_cut(ganlab, tmp_path):
@@ -194,7 +194,7 @@ def test_what_a_stranger_wrote_moves_no_cursor(ganlab, tmp_path):
 def test_without_a_terminal_nothing_is_removed_unasked(ganlab, tmp_path):
     make(tmp_path / "one")
     make(tmp_path / "two")
-    assert "say --yes to remove without a question" in ganlab("rm", "one", code=2)
+    assert "pass --yes to remove without confirmation" in ganlab("rm", "one", code=2)
     assert (tmp_path / "one" / "run.json").is_file()
     assert ganlab("rm", "one", "two", "--yes") == "Removed 2 runs: 4.0 MB.\n"
     assert list(tmp_path.iterdir()) == []

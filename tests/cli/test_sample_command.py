@@ -133,7 +133,7 @@ def test_interpolated_numbers_go_row_by_row(ganlab, points, tmp_path):
         (("-o", "grid.jpg"), "-o grid.jpg must end in .png, for a picture, or .npz, for numbers."),
         (("-o", "grid"), "must end in .png"),
         (("-o", "nowhere/grid.png"), "there is no folder nowhere"),
-        (("-o", "x.png", "--interpolate", "-n", 5), "say --rows and --columns, and no -n"),
+        (("-o", "x.png", "--interpolate", "-n", 5), "pass --rows and --columns instead of -n"),
         (("-o", "x.png", "--interpolate", "--columns", 1), "needs --columns 2 or more"),
         (("-o", "x.npz", "--rows", 2), "arrange a picture"),
         (("-o", "x.png", "-n", 9, "--rows", 2, "--columns", 4), "-n 9 samples do not fit into 2 rows of 4"),

@@ -34,13 +34,13 @@ def commands(run):
 
 
 OUT = (
-    "leads out of the run's folder run. A run is data, and nothing else is read for it: copy the file that you trust "
-    "to another folder, and name that with --gin."
+    "leads out of the run's folder run. For a run, only files in its folder are read: if you trust the file, copy it "
+    "to another folder and pass that copy with --gin."
 )
 LINES = {
     "import os": (
-        "run/config.gin:7: 'import os' imports nothing here, because experiment files are data. Plugins are found by "
-        "themselves: install one with pip, or put a ganlab_plugins.py beside the file."
+        "run/config.gin:7: 'import os' is not supported, because experiment files are data. Plugins are found "
+        "automatically: install one with pip, or put a ganlab_plugins.py beside the file."
     ),
     "include '/etc/passwd'": f"run/config.gin:7: include '/etc/passwd' {OUT}",
     "include '../secret.gin'": f"run/config.gin:7: include '../secret.gin' {OUT}",

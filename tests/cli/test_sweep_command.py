@@ -148,7 +148,7 @@ def test_a_sweep_says_which_of_its_trials_are_ill(sweep):
     lines = result.stdout.splitlines()
     assert [line.split()[5] for line in lines[1:3]] == ["critic/loss"] * 2
     assert "2 completed of 2 trials, 2 ill. Sweep: " in result.stdout
-    health = "Health: 2 trials ill, by critic/loss. Of gradient_penalty.weight=0.1/s0: It is 1e+12."
+    health = "Health: critic/loss reports a problem in 2 trials. In gradient_penalty.weight=0.1/s0: It is 1e+12."
     assert health in result.stderr.splitlines()
 
 
@@ -183,7 +183,7 @@ def test_what_failed_is_named_with_its_log_and_the_next_command(sweep, ganlab):
     *_, told, again = result.stderr.splitlines()
     assert told.startswith("gradient_penalty.weight=666/s0 failed: ")
     assert told.endswith("(log: runs/s/trials/gradient_penalty.weight=666-s0.log)")
-    assert again == "Try what failed again: ganlab sweep --resume runs/s --retry-failed"
+    assert again == "Retry failed trials: ganlab sweep --resume runs/s --retry-failed"
     assert ganlab("sweep", "--resume", "runs/s").exit_code == 1
     retried = ganlab("sweep", "--resume", "runs/s", "--retry-failed")
     assert retried.exit_code == 0
@@ -193,7 +193,7 @@ def test_what_failed_is_named_with_its_log_and_the_next_command(sweep, ganlab):
 def test_what_was_interrupted_goes_on_as_it_was(sweep, ganlab, tmp_path):
     result = sweep("--grid", f"{WEIGHT}=[777]", "--seeds", "4")
     assert result.exit_code == 1
-    assert result.stderr.splitlines()[-1] == "Go on with it: ganlab sweep --resume runs/s"
+    assert result.stderr.splitlines()[-1] == "Resume it: ganlab sweep --resume runs/s"
     (tmp_path / "b.gin").write_text("this is gin no more")  # every experiment was written down
     again = ganlab("sweep", "--resume", "runs/s", "--jobs", "4")
     assert again.exit_code == 0, again.output
@@ -237,7 +237,7 @@ def test_a_dry_run_lists_the_configurations_and_leaves_nothing(sweep, tmp_path):
         "constraints=gradient_penalty,gradient_penalty.weight=10",
         "constraints=spectral_norm",
         "",
-        "6 trials: 3 configurations (1 combination comes to the same experiment as another), seeds 0, 5. 2 at a time, "
+        "6 trials: 3 configurations (1 combination gives the same experiment as another), seeds 0, 5. 2 at a time, "
         "threads: 3 each.",
     ]
     data = json.loads(sweep(*arguments, "--dry-run", "--json").stdout)
@@ -256,7 +256,7 @@ def test_the_seed_is_the_experiments_own_where_none_is_given(sweep):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "Say what to run: --gin FILE, such as --gin quickstart, or --resume SWEEP."),
+        ((), "Missing experiment: pass --gin FILE, for example --gin quickstart, or --resume SWEEP."),
         (
             ("--gin", "b.gin", "--grid", f"{WEIGHT}=1"),
             f"--grid '{WEIGHT}=1': must be a list of values, for example [0.1, 1, 10].",
@@ -285,14 +285,17 @@ def test_the_seed_is_the_experiments_own_where_none_is_given(sweep):
         (("--gin", "b.gin", "--launcher-option", "value"), "--launcher-option 'value': must have the form NAME=VALUE."),
         (
             ("--gin", "b.gin", "--search", "learner"),
-            "searches.learner learns from an objective: name a metric, such as ",
+            "searches.learner needs an objective: name a metric, for example ",
         ),
-        (("--gin", "b.gin", "--maximize"), "--maximize is of an objective: name a metric, such as "),
+        (("--gin", "b.gin", "--maximize"), "--maximize needs an objective: name a metric, for example "),
         (("--gin", "b.gin", "--search", "random"), "searches.random draws without end: say how many configurations, "),
         (("--gin", "b.gin", "--name", "a/b"), "Invalid sweep name 'a/b': use at most 60 printable "),
-        (("--gin", "b.gin", "--retry-failed"), "--retry-failed is for --resume SWEEP; a new sweep has nothing to try "),
-        (("--resume", "s", "--gin", "b.gin"), "--resume goes on with a sweep as it is: leave out --gin. --jobs, "),
-        (("--resume", "s", "--seeds", "1"), "--resume goes on with a sweep as it is: leave out --seeds. --jobs, "),
+        (
+            ("--gin", "b.gin", "--retry-failed"),
+            "--retry-failed works only with --resume SWEEP: leave it out for a new ",
+        ),
+        (("--resume", "s", "--gin", "b.gin"), "--resume continues a sweep unchanged: leave out --gin. Only --jobs, "),
+        (("--resume", "s", "--seeds", "1"), "--resume continues a sweep unchanged: leave out --seeds. Only --jobs, "),
         (("--resume", "s"), "No sweep at "),
     ],
 )
@@ -323,7 +326,7 @@ def test_signals_end_it_after_its_trials_saved(sweep, tmp_path, number, exit_sta
     result = sweep("--grid", f"{WEIGHT}=[777, 778]")
     assert result.exit_code == exit_status, result.output
     assert "1 queued, 1 interrupted of 2 trials" in result.stdout
-    assert result.stderr.splitlines()[-1] == "Go on with it: ganlab sweep --resume runs/s"
+    assert result.stderr.splitlines()[-1] == "Resume it: ganlab sweep --resume runs/s"
 
 
 def test_help_and_planning_start_no_tensorflow(tmp_path):

@@ -192,7 +192,7 @@ def test_what_is_shown_are_runs_folders_and_patterns(runs, tmp_path):
 def test_what_shows_no_run_is_an_error(tmp_path):
     with pytest.raises(RunError, match=r"There is no folder .*nowhere of runs.*ganlab run --gin"):
         check_runs([str(tmp_path / "nowhere")])
-    with pytest.raises(RunError, match=r"holds no run: no run\.json at or below it"):
+    with pytest.raises(RunError, match=r"has no run: no run\.json at or below it"):
         check_runs([str(tmp_path)])
     with pytest.raises(RunError, match=r"No run matches '.*/s\*'.*ganlab runs list"):
         check_runs([f"{tmp_path}/s*"])

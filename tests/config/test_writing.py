@@ -161,5 +161,5 @@ def test_flat_values_for_dashboards(parts):
 
 def test_an_experiment_that_would_not_read_back_is_an_error(parts, monkeypatch):
     monkeypatch.setattr("ganlab.config.serializer._Plan.literal", lambda self, value: "1")
-    with pytest.raises(ConfigError, match="cannot be written down: it reads back as 1"):
+    with pytest.raises(ConfigError, match="cannot be written as gin: it reads back as 1"):
         config.render(_experiment(parts))

@@ -44,7 +44,7 @@ def test_the_configurations_are_as_many_as_the_page_says():
     assert "15 trials: 3 configurations, seeds 0, 1, 2, 3, 4." in planned(first)
     assert planned(single).splitlines()[:2] == ["constraints=r1", "constraints=spectral_norm"]
     assert planned(several).splitlines()[:2] == ["constraints=r1+spectral_norm", "constraints=none"]
-    assert "3 configurations (1 combination comes to the same experiment as another)" in planned(collapsing)
+    assert "3 configurations (1 combination gives the same experiment as another)" in planned(collapsing)
 
 
 def test_every_status_search_and_launcher_is_explained():

@@ -109,10 +109,10 @@ def test_broken_plugins_and_clashes_are_broken_and_disabled_ones_are_not(found):
     ]
     assert (
         findings[2].detail
-        == "bad-package 2.0: ImportError: no module named x; mend it, or leave it out: --no-plugin bad"
+        == "bad-package 2.0: ImportError: no module named x; fix it, or leave it out: --no-plugin bad"
     )
     assert findings[3].detail == (
-        "late-package 3.0: written for plugin contract 9; mend it, or leave it out: --no-plugin late"
+        "late-package 3.0: written for plugin contract 9; fix it, or leave it out: --no-plugin late"
     )
     assert findings[4].detail == "Two plugins offer losses.hinge: ..."
 

@@ -67,15 +67,15 @@ def test_a_diverged_run_shows_why_it_ended_and_what_grew(tmp_path):
 def test_without_rows_or_a_reason_it_says_so(tmp_path):
     run = write_run(tmp_path / "run", metrics={}, status="diverged")
     text = show(run.path)
-    assert "  run.json does not say." in text
-    assert "No row shows what grew: it was over before the first." in text
+    assert "  run.json does not record the reason." in text
+    assert "No row shows what grew: the run ended before the first." in text
     (run.path / "metrics.jsonl").write_text("no line\n")
-    assert "What grew is not known" in show(run.path)
+    assert "It is unknown which metrics grew" in show(run.path)
 
 
 def test_what_was_never_finite_did_not_grow(tmp_path):
     run = write_run(tmp_path / "run", metrics={"critic/loss": (NAN,), "a/b": (NAN,)}, status="diverged", error=ERROR)
-    assert "  Not finite in the first row already, at step 10: critic/loss, a/b\n" in show(run.path)
+    assert "  Already not finite in the first row, at step 10: critic/loss, a/b\n" in show(run.path)
 
 
 def test_a_failed_run_shows_why_it_ended_and_a_sound_one_nothing(tmp_path):

@@ -151,4 +151,4 @@ def test_a_setting_that_cannot_be_is_told_before_anything_starts(name, param, me
 def test_a_shape_that_is_none(shape):
     done = CliRunner().invoke(cli, ["plugins", "check", "constraints.r1", f"--shape={shape}"])
     assert done.exit_code == 2
-    assert "must be a length, such as 2, or height, width and channels" in done.stderr
+    assert "must be a length, for example 2, or height, width and channels" in done.stderr

@@ -134,9 +134,9 @@ def test_all_is_a_table_of_the_shipped_experiments_and_words_for_what_failed(ver
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "Say what to verify: --gin FILE"),
+        ([], "Missing experiment: pass --gin FILE"),
         (["--all", "--gin", "quickstart"], "or --all without --gin"),
-        (["--gin", "quickstart", "--checks", "replica"], "There is no check 'replica'; choose among replicas,"),
+        (["--gin", "quickstart", "--checks", "replica"], "There is no check 'replica'; choose from replicas,"),
         (["--gin", "quickstart", "--replicas", "two"], "'two' must be whole numbers from 1 to 64"),
         (["--gin", "quickstart", "--replicas", "0,2"], "'0,2' must be whole numbers from 1 to 64"),
         (["--gin", "quickstart", "--replicas", "3"], "experiment.batch_size = 64 does not divide over 3 replicas"),
