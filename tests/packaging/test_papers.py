@@ -62,14 +62,14 @@ def test_links_lead_to_files(path):
     assert [link for link in local if not (path.parent / link).exists()] == []
 
 
-def test_the_design_mentions_every_hook():
-    design = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+def test_contract_mentions_every_hook():
+    contract = (ROOT / "docs" / "contract.md").read_text(encoding="utf-8")
     hooks = [name for name in dir(hookspecs) if name.startswith("ganlab_")]
     assert len(hooks) == 15
-    assert [hook for hook in hooks if f"`{hook}(" not in design] == []
+    assert [hook for hook in hooks if f"`{hook}(" not in contract] == []
 
 
-@pytest.mark.parametrize("paper", ["README.md", "docs/design.md"])
+@pytest.mark.parametrize("paper", ["README.md", "docs/contract.md"])
 def test_a_paper_mentions_every_command(paper):
     text = (ROOT / paper).read_text(encoding="utf-8")
     assert [command for command in COMMANDS if not re.search(rf"\bganlab {command}\b", text)] == []

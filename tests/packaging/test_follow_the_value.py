@@ -1,0 +1,94 @@
+"""The page that follows one value through the code, held against the calls that Python makes."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+ROWS = re.findall(r"^\| `(\S+\.py)` \| `(\S+)` \|", PAGE, flags=re.MULTILINE)
+
+# Prints every call of a row's function, each followed by whether an argument holds the value.
+PROGRAM = """
+import json, os, sys, threading
+
+root, rows = sys.argv.pop(1) + os.sep, {tuple(row) for row in json.loads(sys.argv.pop(1))}
+
+def holds(value, depth=0):
+    if isinstance(value, float):
+        return value == 7.25
+    if isinstance(value, str):
+        return "7.25" in value
+    if depth > 8:
+        return False
+    if isinstance(value, dict):
+        return any(holds(item, depth + 1) for item in list(value.values()))
+    if isinstance(value, (list, tuple)):
+        return any(holds(item, depth + 1) for item in value)
+    if type(value).__module__.startswith("ganlab"):
+        return holds(getattr(value, "__dict__", {}), depth + 1)
+    return False
+
+calls = []
+
+def called(frame, event, _):
+    code = frame.f_code
+    if event == "call" and (code.co_filename.removeprefix(root), code.co_qualname) in rows:
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        held = any(holds(frame.f_locals.get(name)) for name in names)
+        calls.append((code.co_filename.removeprefix(root), code.co_qualname, held))
+
+from ganlab.cli import main
+threading.setprofile(called)  # replicas run in threads
+sys.setprofile(called)
+try:
+    main()
+finally:
+    sys.setprofile(None)
+    for call in calls:
+        print("CALL", *call)
+"""
+# Before the graph computes with it, the value itself is in an argument; after that, metrics and weights are.
+LAST_WITH_THE_VALUE = ("ganlab/telemetry/tensorboard_writer.py", "TensorBoardWriter.hparams")
+
+
+def test_every_row_is_a_call_in_this_order(tmp_path):
+    settings = ["constraints.gradient_penalty.weight=7.25", "experiment.steps=2", "experiment.log_every=1"]
+    settings += [
+        "experiment.evaluators=[]",
+        "experiment.diagnostics=[]",
+        "experiment.strategy=@strategies.one_device()",
+    ]
+    given = [
+        "run",
+        "--gin",
+        "swiss_roll",
+        "--runs",
+        str(tmp_path),
+        *(part for s in settings for part in ("--param", s)),
+    ]
+    command = [sys.executable, "-c", PROGRAM, str(ROOT), json.dumps(ROWS), *given]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    calls = [tuple(line.split()[1:]) for line in done.stdout.splitlines() if line.startswith("CALL ")]
+    with_the_value = ROWS.index(LAST_WITH_THE_VALUE)
+    at = -1
+    for number, (module, function) in enumerate(ROWS):
+        at = next(
+            (
+                i
+                for i, (file, name, held) in enumerate(calls)
+                if i > at and (file, name) == (module, function) and (held == "True" or number > with_the_value)
+            ),
+            None,
+        )
+        assert at is not None, f"row {number + 1}: {function} of {module} is not called after the row before it"
+
+
+def test_returns_are_counted_as_the_page_says():
+    modules = [module for module, _ in ROWS]
+    returns = sum(module in modules[:i] for i, module in enumerate(modules))
+    assert f"a return: there are {returns}." in PAGE
+    assert returns == PAGE.count("| (return) ") <= 12
