@@ -1,4 +1,4 @@
-"""The errors that ganlab raises. Each message says what, which value, which rule and what to do."""
+"""The errors that ganlab raises. Each message states what failed, the value, the rule and the remedy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 class GanlabError(Exception):
-    """A mistake that a user can mend. The command line prints its message alone and exits with 2."""
+    """A mistake that a user can fix. The command line prints its message alone and exits with 2."""
 
 
 class ConfigError(GanlabError):
@@ -19,15 +19,15 @@ class PluginError(GanlabError):
 
 
 class IncompatibleError(GanlabError):
-    """Parts that are right alone and wrong together, such as a critic that a constraint cannot keep Lipschitz."""
+    """Parts that are valid alone but not together, e.g. a critic that a constraint cannot keep Lipschitz."""
 
 
 class ContractError(GanlabError):
-    """A plugin that broke its contract: a wrong shape, changed keys, a value logged where it cannot be."""
+    """A plugin that broke its contract: a wrong shape, changed keys, a value logged in the wrong place."""
 
 
 class MissingDependencyError(GanlabError):
-    """An optional package that the run needs and that is not installed."""
+    """A missing optional package that the run needs."""
 
 
 class RunError(GanlabError):
@@ -35,11 +35,11 @@ class RunError(GanlabError):
 
 
 class TrainingFailedError(Exception):
-    """A run that started and could not go on. The command line exits with 1."""
+    """A run that started and could not continue. The command line exits with 1."""
 
 
 class Interruption(BaseException):
-    """Ends what a plugin is doing, through no fault of its own; not an `Exception`, which a plugin might catch."""
+    """Stops a plugin's code, through no fault of its own; not an `Exception`, which a plugin might catch."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

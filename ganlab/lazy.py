@@ -1,8 +1,8 @@
-"""Modules that are imported when first used, because TensorFlow takes seconds and help must not.
+"""Imports modules on first use, because TensorFlow takes seconds to import and `--help` must not.
 
-`from ganlab.lazy import tensorflow as tf` gives a plugin a module that behaves as `tensorflow` does and costs
-nothing until a tensor is made, so that listing plugins or checking an experiment file stays quick. A plugin may
-as well import TensorFlow in the ordinary way; it is only slower to list.
+`from ganlab.lazy import tensorflow as tf` gives a plugin a module that behaves like `tensorflow` and costs
+nothing until it is used, so that listing plugins or checking an experiment file stays quick. A plugin may also
+import TensorFlow in the ordinary way; it is then slower to list.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ _INSTALL = {
 
 
 def require(name: str) -> types.ModuleType:
-    """Imports a module that an extra of ganlab brings.
+    """Imports a module that one of ganlab's extras installs.
 
     Args:
-        name: The module's name, such as `tensorflow`.
+        name: The module's name, e.g. `tensorflow`.
 
     Returns:
         The module.
 
     Raises:
-        MissingDependencyError: It is not installed; the message names the extra to install.
-        ConfigError: It is Keras, and set to another backend than TensorFlow.
+        MissingDependencyError: The module is not installed; the message names the extra to install.
+        ConfigError: The module is Keras, and its backend is not TensorFlow.
     """
     if name == "keras" and name not in sys.modules:
-        _check_backend(os.environ.get("KERAS_BACKEND", "tensorflow"))  # before it looks for JAX or PyTorch
+        _check_backend(os.environ.get("KERAS_BACKEND", "tensorflow"))  # before Keras looks for JAX or PyTorch
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:

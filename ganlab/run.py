@@ -1,4 +1,4 @@
-"""`ganlab.Run`, a run with all that can be done with it, and `ganlab.train`, which makes one."""
+"""`ganlab.Run`, a run with all its operations, and `ganlab.train`, which makes one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Run(RunDirectory):
     """A run on disk, finished or not: `ganlab.Run("runs/quickstart/20260801-120000-s0-1f2e")`."""
 
     def generator(self) -> keras.Model:
-        """The trained generator, its average where the run keeps one."""
+        """The trained generator, or its average if the run keeps one."""
         from ganlab.training import load_generator
 
         return load_generator(self)
@@ -30,16 +30,16 @@ class Run(RunDirectory):
         """Measures the generator of a checkpoint, on one device and without its strategy; writes nothing.
 
         Args:
-            evaluators: What to measure by: evaluators, or names such as `kid`, made as the run's file sets them; none
-                for the experiment's own.
-            checkpoint: A step that has a checkpoint; None for the newest.
+            evaluators: Evaluators, or names such as `kid`, configured by the run's file; empty for the experiment's
+                own evaluators.
+            checkpoint: The step of a checkpoint; None for the newest.
 
         Returns:
-            The figures by `<evaluator>/<figure>`, as run.json has them.
+            The figures by `<evaluator>/<figure>`, as in run.json.
 
         Raises:
-            RunError: There is no such checkpoint, or it does not fit the experiment as written down.
-            ConfigError: The experiment has no evaluators and none are given; or what is given is no evaluator.
+            RunError: The checkpoint is missing, or does not fit the recorded experiment.
+            ConfigError: The experiment has no evaluators and none are given, or an argument is not an evaluator.
         """
         from ganlab.training import evaluate
 
@@ -57,21 +57,21 @@ def train(
     """Trains an experiment.
 
     Args:
-        experiment: What to train.
-        run_dir: The run's directory: made anew, or with `resume` one that an earlier `train` left.
-        resume: Whether to go on from the newest sound checkpoint of `run_dir`.
-        allow_changes: Whether to go on also where the run began as another experiment.
+        experiment: The experiment to train.
+        run_dir: The run's directory: a new one, or with `resume` that of an earlier `train`.
+        resume: Whether to resume from the newest sound checkpoint of `run_dir`.
+        allow_changes: Whether to resume even if the experiment, its code or its data have changed.
         console: Whether to show progress on the terminal.
 
     Returns:
         The run; its `info["status"]` is `completed`, or `interrupted` after SIGINT, SIGTERM or SIGHUP, with a
         checkpoint saved.
-        On a worker that is not the chief it is a temporary one, gone with the object.
+        On a worker that is not the chief, the run is temporary and is deleted with the object.
 
     Raises:
-        GanlabError: The experiment cannot be trained, or the directory cannot be used; a new one is then not left.
-        TrainingFailedError: Training began and could not go on; `info["status"]` is `diverged` where a metric is no
-            longer finite and `failed` elsewhere.
+        GanlabError: The experiment cannot be trained, or the directory cannot be used; no new directory is left behind.
+        TrainingFailedError: Training began and could not continue; `info["status"]` is `diverged` if a metric is not
+            finite, and `failed` otherwise.
     """
     from ganlab.training import start
 

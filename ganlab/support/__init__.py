@@ -1,1 +1,1 @@
-"""Helpers that know nothing of GANs: paths, terminal text, strict JSON, signals, atomic files, words for quantities."""
+"""Helpers that are independent of GANs: paths, terminal text, strict JSON, signals, atomic files, quantities."""

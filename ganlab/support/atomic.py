@@ -1,4 +1,4 @@
-"""Files and folders that are there whole or not at all, whatever stops the process that writes them."""
+"""Writes files and folders completely or not at all, whatever interrupts the process."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ganlab.errors import RunError
 
 @contextlib.contextmanager
 def new_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write bytes to, which takes its place when the block ends; until then what was there before stays.
+    """Context manager: a file to write bytes to, which replaces an older file when the block ends without an error.
 
     Args:
-        path: Where it goes. An older file of that name is replaced.
+        path: The path of the file. An older file there is replaced.
 
     Raises:
-        RunError: It cannot be written, or something that is read inside the block cannot be read.
+        RunError: The file cannot be written, or a file read inside the block cannot be read.
     """
     part = _aside(path)
     try:
@@ -40,16 +40,16 @@ def new_file(path: Path) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """A folder to fill, which gets its name when the block ends.
+    """Context manager: a folder to fill, which gets its name when the block ends without an error.
 
     Args:
-        path: Its name. Nothing may be there yet but an empty folder.
+        path: The path of the folder. Only an empty folder may exist there.
 
     Yields:
-        Where it is until then, beside its place.
+        The temporary folder, beside `path`.
 
     Raises:
-        RunError: Something is there, or it cannot be written.
+        RunError: The path is taken, or the folder cannot be written.
     """
     check_free(path)
     made = [parent for parent in path.parents if not parent.exists()]
@@ -58,13 +58,13 @@ def new_folder(path: Path) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         part.mkdir()
         yield part
-        part.rename(path)  # over an empty folder, too
+        part.rename(path)  # replaces an empty folder, too
     except BaseException as error:
         shutil.rmtree(part, ignore_errors=True)
         for parent in made:
             try:
                 parent.rmdir()
-            except OSError:  # never made, or something else is in it by now
+            except OSError:  # never created, or something else is in it by now
                 break
         if isinstance(error, OSError):
             raise _unwritable(path, part, error) from error
@@ -72,19 +72,19 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 
 def check_free(path: Path) -> None:
-    """Checks that a folder can be made.
+    """Checks that a folder can be created.
 
     Raises:
-        RunError: There is something, more than an empty folder, or looking is not allowed.
+        RunError: Anything but an empty folder exists there, or the path may not be read.
     """
     try:
         if path.is_dir() and not any(path.iterdir()):
             return
     except OSError as error:
-        raise RunError(f"{path} cannot be looked into: {error.strerror}. Name another folder.") from error
+        raise RunError(f"{path} cannot be read: {error.strerror}. Choose another folder.") from error
     if path.exists() or path.is_symlink():
         what = "a folder with files in it" if path.is_dir() else "a file"
-        raise RunError(f"{path} is {what} already. Name a folder that is not there yet, or empty.")
+        raise RunError(f"{path} is {what} already. Choose a folder that does not exist yet or is empty.")
 
 
 def _aside(path: Path) -> Path:
@@ -94,4 +94,4 @@ def _aside(path: Path) -> Path:
 def _unwritable(path: Path, part: Path, error: OSError) -> RunError:
     reason = error.strerror or str(error)
     where = f"{error.filename}: " if error.filename and Path(str(error.filename)) != part else ""
-    return RunError(f"{path} cannot be written: {where}{reason}. Nothing of it was left.")
+    return RunError(f"{path} cannot be written: {where}{reason}. Nothing was left behind.")

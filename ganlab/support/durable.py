@@ -1,4 +1,4 @@
-"""What is on disk when the power goes: bytes of a file after `sync` of the file, names in a folder after that of it."""
+"""Makes files survive a loss of power: `sync` a file for its bytes, and a folder for the names in it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def sync(path: Path) -> None:
     """Waits until a file's bytes, or a folder's names, are on disk.
 
     Raises:
-        OSError: They cannot be written.
+        OSError: The bytes or names cannot be written.
     """
     descriptor = os.open(path, os.O_RDONLY)
     try:

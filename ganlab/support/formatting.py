@@ -1,4 +1,4 @@
-"""Quantities in words, for tables and messages."""
+"""Formats quantities for tables and messages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 def in_bytes(count: int) -> str:
-    """A size: `999 B`, `1.2 MB`, `35 GB`."""
+    """Formats a size: `999 B`, `1.2 MB`, `35 GB`."""
     value, unit = float(count), 0
     while value >= 999.5 and unit < len(_UNITS) - 1:
         value, unit = value / 1000, unit + 1
@@ -16,13 +16,13 @@ def in_bytes(count: int) -> str:
 
 
 def from_bytes(text: str) -> int | None:
-    """Bytes of a size such as `200GB` or `1.5 kB`, or of a number alone; None for what is no size."""
+    """Parses a size such as `200GB`, `1.5 kB` or a number of bytes; None if the text is not a size."""
     found = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?) ?([kKMGT]?)B?", text.strip(), re.ASCII)
     return found and int(float(found[1]) * 1000 ** " KMGT".index(found[2].upper() or " "))
 
 
 def in_time(seconds: float) -> str:
-    """A span of time by its largest unit: `42 s`, `3 min`, `5 h`, `12 d`."""
+    """Formats a span of time in its largest unit: `42 s`, `3 min`, `5 h`, `12 d`."""
     for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= length:
             return f"{int(seconds // length)} {unit}"
@@ -30,5 +30,5 @@ def in_time(seconds: float) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """`1 run`, `3 runs`."""
+    """Formats a number with its noun: `1 run`, `3 runs`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,7 +1,7 @@
-"""Names and files that others chose: names that are safe in a path, and files that are opened in their folder alone.
+"""Handles untrusted names and files: makes names safe in a path, and opens files only inside their folder.
 
-A run is data, perhaps a stranger's. Whatever is named after what a run or an experiment says passes through `as_name`;
-whatever is read of a run passes through `open_inside`.
+A run is data, possibly from a stranger. Every name derived from a run or an experiment passes through `as_name`; every
+file read from a run passes through `open_inside`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from pathlib import Path
 from ganlab.errors import RunError
 from ganlab.support.terminal import line
 
-# Bytes of a name: with a suffix beside it, it stays below the 255 of most file systems.
+# Bytes of a name: with a suffix it stays below the limit of 255 of most file systems.
 LONGEST_BYTES = 200
 _DIGITS = 8
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-# Not to wait for whoever writes to a pipe; and no link, should one have taken the file's place.
+# Never waits for the writer of a pipe, and never follows a link that has replaced the file.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 _KINDS = {
@@ -36,11 +36,11 @@ _KINDS = {
 
 
 def is_name(text: object, *, longest: int = LONGEST_BYTES) -> bool:
-    """Whether a text names one file or folder, in every list of files and on every screen as it is.
+    """Whether a text can name a file or folder and appears unchanged in every list of files and on every screen.
 
     Args:
-        text: What may be a name: some printable letters, none of them a slash, the first of them no dot.
-        longest: How many bytes it may have.
+        text: The candidate. A name has printable characters, no slash, and no dot at the start.
+        longest: How many bytes a name may have.
     """
     return (
         isinstance(text, str)
@@ -52,33 +52,33 @@ def is_name(text: object, *, longest: int = LONGEST_BYTES) -> bool:
 
 
 def as_name(text: str, *, longest: int = LONGEST_BYTES) -> str:
-    """A name for a file or folder from any text, which may be a stranger's.
+    """Makes a name for a file or folder from any text, which may come from a stranger.
 
     Args:
-        text: It stays as it is where it is a name.
+        text: The text; a valid name is returned unchanged.
         longest: How many bytes the name may have.
 
     Returns:
-        One that `is_name`. Where it is not the text itself, some digits of the text's hash keep it apart from others.
+        A name for which `is_name` holds. If it differs from the text, it ends in digits of the text's hash.
     """
     if is_name(text, longest=longest):
         return text
     digits = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
-    kept = "".join(char if char.isprintable() and char not in ("/", os.sep) else "-" for char in text)
-    kept = re.sub(r"\.{2,}", ".", kept).lstrip(".").encode()[: longest - _DIGITS - 1].decode(errors="ignore")
-    return f"{kept or 'unnamed'}-{digits}"
+    name = "".join(char if char.isprintable() and char not in ("/", os.sep) else "-" for char in text)
+    name = re.sub(r"\.{2,}", ".", name).lstrip(".").encode()[: longest - _DIGITS - 1].decode(errors="ignore")
+    return f"{name or 'unnamed'}-{digits}"
 
 
 def open_inside(folder: Path, name: str | os.PathLike[str]) -> BufferedReader:
-    """Opens a regular file of a folder for reading, whatever else a stranger has put in its place.
+    """Opens a regular file of a folder for reading, and nothing else that a stranger may have put in its place.
 
     Args:
-        folder: The folder, which may itself be reached by links.
-        name: The file's path in it. Links on the way are followed as long as they lead to a place in the folder.
+        folder: The folder; the path to it may contain links.
+        name: The file's path in the folder. Links within it are followed as long as they stay inside the folder.
 
     Raises:
-        RunError: It leads out of the folder, or is a pipe, a socket or a device.
-        OSError: It is not there, or cannot be read; the error names the path.
+        RunError: The path leads out of the folder, or is a pipe, a socket or a device.
+        OSError: The file is missing or cannot be read; the error names the path.
     """
     path, parts = folder / name, real_parts(folder, name)
     try:
@@ -87,23 +87,23 @@ def open_inside(folder: Path, name: str | os.PathLike[str]) -> BufferedReader:
         raise OSError(error.errno, error.strerror, str(path)) from None
     file = os.fdopen(descriptor, "rb")
     kind = stat.S_IFMT(os.fstat(descriptor).st_mode)
-    if kind != stat.S_IFREG:  # something else has taken the file's place since it was looked at
+    if kind != stat.S_IFREG:  # something has replaced the file since it was checked
         file.close()
         raise special(path, kind)
     return file
 
 
 def read_inside(folder: Path, name: str | os.PathLike[str], *, most: int) -> bytes:
-    """All bytes of a regular file of a folder, as `open_inside` opens it.
+    """Reads a regular file of a folder, opened by `open_inside`.
 
     Args:
         folder: The folder.
-        name: The file's path in it.
-        most: How many bytes it may have.
+        name: The file's path in the folder.
+        most: How many bytes the file may have.
 
     Raises:
-        RunError: It leads out of the folder, is no regular file, or is larger.
-        OSError: It is not there, or cannot be read.
+        RunError: The path leads out of the folder, is not a regular file, or the file is larger.
+        OSError: The file is missing or cannot be read.
     """
     with open_inside(folder, name) as file:
         data = file.read(most + 1)
@@ -113,15 +113,15 @@ def read_inside(folder: Path, name: str | os.PathLike[str], *, most: int) -> byt
 
 
 def real_parts(folder: Path, name: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Where a path in a folder leads, links followed: the parts of the way there from the folder.
+    """Follows the links of a path in a folder; returns the parts of the real path, relative to the folder.
 
     Raises:
-        RunError: It leads out of the folder.
+        RunError: The path leads out of the folder.
     """
     path = folder / name
     try:
         return path.resolve().relative_to(folder.resolve()).parts
-    except (RuntimeError, ValueError):  # a circle of links; a place outside, or no path at all
+    except (RuntimeError, ValueError):  # a cycle of links; a place outside, or an invalid path
         pass
     link = next((at for at in (path, *path.parents) if at.is_symlink()), path) if "\0" not in str(path) else path
     to = f"a link to {line(os.readlink(link))}, " if link.is_symlink() else ""
@@ -132,25 +132,25 @@ def real_parts(folder: Path, name: str | os.PathLike[str]) -> tuple[str, ...]:
 
 
 def special(path: Path, kind: int) -> RunError:
-    """The error for what is neither a file nor a folder.
+    """Returns the error for an entry that is neither a file nor a folder.
 
     Args:
-        path: Where it is.
-        kind: Of which kind, as `stat.S_IFMT` has it.
+        path: Its path.
+        kind: Its kind, as returned by `stat.S_IFMT`.
     """
     return RunError(
-        f"{line(path)} is {_KINDS.get(kind, 'something special')}, and no regular file. A run is data, and nothing "
-        "else is read for it: remove it, or put the file in its place."
+        f"{line(path)} is {_KINDS.get(kind, 'something special')}, not a regular file. A run is data, and "
+        "nothing else is read for it: remove it, or put the file in its place."
     )
 
 
 def walk(top: str | os.PathLike[str]) -> Iterator[tuple[str, list[str], list[str]]]:
-    """As `os.walk`: each folder at or below one, the names of the folders in it, and those of its other entries.
+    """Like `os.walk`: yields each folder at or below one, the names of its folders, and those of its other entries.
 
-    However deep the folders are. Links are not followed and count as files; what cannot be looked into is left out.
+    Works at any depth. Links are not followed and count as files; folders that cannot be read are left out.
 
     Args:
-        top: Where to begin. What is taken out of the first list is not walked.
+        top: Where to begin. Folders that the caller removes from the first list are not visited.
     """
     left = [os.fspath(top)]
     while left:
@@ -169,7 +169,7 @@ def walk(top: str | os.PathLike[str]) -> Iterator[tuple[str, list[str], list[str
 
 
 def _descend(folder: Path, parts: tuple[str, ...], path: Path) -> int:
-    """Opens a file by its way from a folder, on which there are no links; `path` is for the message."""
+    """Opens a file by its parts below a folder, following no links; `path` is for the message."""
     at = os.open(folder, _DIRECTORY)
     try:
         for part in parts[:-1]:
@@ -180,7 +180,7 @@ def _descend(folder: Path, parts: tuple[str, ...], path: Path) -> int:
         kind = stat.S_IFMT(os.stat(last, dir_fd=at, follow_symlinks=False).st_mode)
         if kind == stat.S_IFDIR:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if kind != stat.S_IFREG:  # not opened at all, which might do something to a device
+        if kind != stat.S_IFREG:  # never opened, because opening may affect a device
             raise special(path, kind)
         return os.open(last, _FILE, dir_fd=at)
     finally:

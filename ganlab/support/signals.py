@@ -1,4 +1,4 @@
-"""Signals that ask a process to stop in good order."""
+"""Handles signals that ask a process to stop in good order."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
-# SIGHUP is what a terminal that closes sends.
+# A terminal that closes sends SIGHUP.
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def exit_code(name: str) -> int:
-    """The exit code of a process that a signal stopped, as shells count: 128 and the signal's number.
+    """The exit code of a process that a signal stopped, by the convention of shells: 128 plus the signal's number.
 
     Args:
-        name: Of the signal, such as "SIGTERM". One that is not in `STOPPING` counts as SIGINT.
+        name: The signal's name, e.g. "SIGTERM". A signal not in `STOPPING` counts as SIGINT.
     """
     return 128 + next((number for number in STOPPING if number.name == name), signal.SIGINT)
 
 
 @contextlib.contextmanager
 def handling(handler: Callable[[int, Any], Any]) -> Iterator[None]:
-    """Inside, a handler takes the signals that ask to stop. A SIGHUP that is ignored, as under nohup, stays ignored.
+    """Context manager: a handler receives the signals that ask to stop. An ignored SIGHUP (nohup) stays ignored.
 
     Args:
-        handler: Takes the signal's number and the frame.
+        handler: Called with the signal's number and the frame.
     """
     before = {
         number: signal.signal(number, handler)

@@ -1,24 +1,24 @@
-"""JSON that others wrote: parsed only as far as everything that uses it can go."""
+"""Parses untrusted JSON, within limits on depth and size of numbers that all its users can handle."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-# Folders of folders of fields: what ganlab writes is a tenth as deep.
+# Levels of nested objects; ganlab writes a tenth of that.
 _DEEPEST = 64
-# Digits of a whole number that is a float, too.
+# Digits of a whole number that still fits a float.
 _LONGEST = 300
 
 
 def parse_json(text: str | bytes) -> Any:
-    """What a JSON text says. A whole number of more than 300 digits is infinite: nothing can reckon with it.
+    """Parses a JSON text. A whole number of more than 300 digits becomes infinite, because no float can hold it.
 
     Args:
-        text: It may be a stranger's.
+        text: The text, possibly from a stranger.
 
     Raises:
-        ValueError: It is not JSON, is nested too deeply, or has a number of thousands of digits.
+        ValueError: The text is not JSON, is nested too deeply, or has a number of thousands of digits.
     """
     try:
         value = json.loads(text, parse_int=_whole)

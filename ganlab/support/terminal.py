@@ -1,23 +1,23 @@
-"""Text that others wrote, made safe to show: a terminal obeys control characters, and a reader believes line ends."""
+"""Makes untrusted text safe to print: terminals obey control characters, and readers trust line breaks."""
 
 from __future__ import annotations
 
 
 def line(text: object) -> str:
-    r"""The text as one line: what is not printable is written as an escape, such as `\x1b`, `\n` or `\u202e`.
+    r"""Returns the text as one line, with unprintable characters as escapes: `\x1b`, `\n`, `\u202e`.
 
-    That takes in control characters, line ends of all kinds, marks that turn the direction of writing, and halves of
-    surrogate pairs, which names of files that are no text have.
+    These include control characters, line breaks of all kinds, marks that change the direction of writing, and lone
+    surrogates, which occur in file names that are not valid text.
 
     Args:
-        text: Anything; what `str` makes of it counts.
+        text: Any object; it is converted by `str`.
     """
     text = str(text)
     return text if text.isprintable() else "".join(map(_escaped, text))
 
 
 def lines(text: object) -> str:
-    """The text with its line ends, each line of it as `line` has it."""
+    """Returns the text with its line breaks, each line escaped by `line`."""
     return "\n".join(map(line, str(text).split("\n")))
 
 

@@ -1,1 +1,1 @@
-"""What `ganlab tensorboard` adds to TensorBoard: a folder of links to runs, and its tabs."""
+"""The additions of `ganlab tensorboard` to TensorBoard: a folder of links to runs, and its tabs."""

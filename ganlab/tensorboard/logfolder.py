@@ -1,4 +1,4 @@
-"""A folder for TensorBoard to read: links to runs, under names that say what differs between them."""
+"""A folder for TensorBoard to read: links to runs, named by the settings in which they differ."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from ganlab.runs.naming import Scalar, Settings, run_names
 from ganlab.support.paths import walk
 from ganlab.support.terminal import line
 
-# What TensorBoard takes for an event file.
+# The names that TensorBoard treats as event files.
 _PATTERN = "*tfevents*"
 
-# Folders in folders of a run; TensorBoard looks into each from within the one above.
+# Levels of nested folders in a run; TensorBoard descends into them recursively.
 _DEEPEST = 32
 
 
 class LogFolder:
-    """A temporary folder, whose links `refresh` keeps in step with the runs there are.
+    """A temporary folder with links, which `refresh` updates to the existing runs.
 
-    A link is to the run's directory, not to its files: what a run writes, and the file of one that is resumed, is there
-    at once. TensorBoard follows links and waits for pipes, though, and a run may be a stranger's: of one that has more
-    in it than files and folders, there is a folder with links to its event files alone.
+    A link points to the run's directory, not to its files, so that new files appear at once. But TensorBoard follows
+    links and waits for pipes, and a run may come from a stranger. A run that contains anything but files and folders is
+    therefore represented by a folder with links to its event files only.
 
     Attributes:
         path: The folder.
-        names: What each run is called.
+        names: The name of each run.
     """
 
     def __init__(self, find: Callable[[], Iterable[Path]], say: Callable[[str], None] = lambda sentence: None) -> None:
         """Makes the folder, empty.
 
         Args:
-            find: Gives the directories of the runs to show, those of the moment.
-            say: Told in a sentence of each run that is odd.
+            find: Returns the directories of the runs to show at present.
+            say: Called with a sentence for each run that cannot be linked whole.
         """
         self._find, self._say = find, say
         self._folder = tempfile.TemporaryDirectory(prefix="ganlab-tensorboard-")
@@ -48,7 +48,7 @@ class LogFolder:
         self.names: dict[Path, str] = {}
 
     def refresh(self) -> None:
-        """Links runs that came and unlinks those that went. Those that stay keep their names."""
+        """Links new runs and unlinks those that were removed. The others keep their names."""
         found = {path.resolve() for path in self._find()}
         self._settings = {path: self._settings.get(path) or _settings(path) for path in found}
         names = run_names(self._settings, self.names)
@@ -69,7 +69,7 @@ class LogFolder:
         if oddity is None:
             at.symlink_to(run, target_is_directory=True)
             return
-        self._say(f"{line(run)} has {oddity} in it, so TensorBoard is given the event files of it alone.")
+        self._say(f"{line(run)} contains {oddity}, so TensorBoard gets only its event files.")
         at.mkdir()
         self._odd.add(run)
 
@@ -86,7 +86,7 @@ class LogFolder:
     def _link_files(self, run: Path) -> None:
         at = self.path / self.names[run]
         for file in run.glob(_PATTERN):
-            with contextlib.suppress(OSError):  # gone again, or there already
+            with contextlib.suppress(OSError):  # removed meanwhile, or linked already
                 if stat.S_ISREG(file.lstat().st_mode):
                     (at / file.name).symlink_to(file)
 
@@ -94,7 +94,7 @@ class LogFolder:
 def _settings(path: Path) -> Settings:
     try:
         settings = RunDirectory(path).info.get("settings")
-    except (RunError, OSError):  # gone again, or unreadable: its curves can be shown all the same
+    except (RunError, OSError):  # removed meanwhile, or unreadable: its curves can still be shown
         return {}
     if not isinstance(settings, dict):
         return {}
@@ -102,13 +102,13 @@ def _settings(path: Path) -> Settings:
 
 
 def _oddity(run: Path) -> str | None:
-    """What there is in a run's directory that TensorBoard must not meet, or None."""
+    """Describes what TensorBoard must not read in a run's directory; None if there is nothing."""
     for at, folders, files in walk(run):
         below = Path(at).relative_to(run)
         if len(below.parts) >= _DEEPEST and folders:
-            return "folders in folders"
+            return "deeply nested folders"
         for name in files:
             with contextlib.suppress(OSError):
                 if not stat.S_ISREG((Path(at) / name).lstat().st_mode):
-                    return f"{line(below / name)}, which is no regular file,"
+                    return f"{line(below / name)}, which is not a regular file"
     return None

@@ -1,7 +1,7 @@
-"""Two of TensorBoard's tabs as `ganlab tensorboard` serves them.
+"""Two of TensorBoard's tabs as served by `ganlab tensorboard`.
 
-Both are TensorBoard's own plugins but for one thing: HParams has the columns that compare, what differs between runs
-and what they came to; Custom Scalars has one mark for the reduced line, whichever run it is of.
+Each is TensorBoard's own plugin with one change. HParams has the columns for a comparison: the settings in which runs
+differ, and their results. Custom Scalars has the same mark for the reduced line of every run.
 """
 
 from __future__ import annotations
@@ -13,20 +13,19 @@ from tensorboard.plugins.hparams import backend_context, hparams_plugin, metadat
 
 from ganlab.runs.naming import SEED, differing, short
 
-# TensorBoard shows the first five metrics until others are ticked: the evaluators' figures, which can be compared
-# whatever the constraint, and then these, which cannot.
+# TensorBoard shows the first five metrics until others are ticked: first the evaluators' figures, which can be compared
+# across constraints, and then these, which cannot.
 _TRAINED = ("critic/wasserstein", "critic/penalty", "critic/loss", "generator/loss")
 
 
 class ComparingHParams(hparams_plugin.HParamsPlugin):
-    """TensorBoard's own plugin but for the columns, which are worked out anew from the runs at each request.
+    """TensorBoard's own plugin, except for the columns, which are computed from the runs at each request.
 
-    Without it TensorBoard shows, of all settings and of every replica's every curve, the five that come first in the
-    alphabet.
+    Otherwise TensorBoard would show, of all settings and all curves of all replicas, the first five in the alphabet.
     """
 
     def __init__(self, context: Any) -> None:
-        """Takes the server's context, as every plugin of TensorBoard does."""
+        """Takes the server's context, like every plugin of TensorBoard."""
         super().__init__(context)
         self._context = _Columns(context)
 
@@ -34,11 +33,11 @@ class ComparingHParams(hparams_plugin.HParamsPlugin):
 class MarkedCustomScalars(custom_scalars_plugin.CustomScalarsPlugin):
     """TensorBoard's own plugin, with the lines of a chart in order: reduced, replica 0, replica 1, ...
 
-    Marks are given out in the order of lines, and without it that differs from run to run.
+    TensorBoard assigns marks in the order of lines, which would otherwise differ from run to run.
     """
 
     def scalars_impl(self, *args: Any, **kwargs: Any) -> Any:
-        """The points of a chart's lines, by tag."""
+        """The points of a chart's lines by tag."""
         answer = super().scalars_impl(*args, **kwargs)
         lines = answer["tag_to_events"]
         return {**answer, "tag_to_events": {tag: lines[tag] for tag in sorted(lines, key=_line_order)}}
@@ -52,7 +51,7 @@ def _line_order(tag: str) -> tuple[int, str]:
 
 class _Columns(backend_context.Context):
     def hparams_metadata(self, *args: Any, **kwargs: Any) -> Any:
-        """The records of each run by tag, without the group that older runs are in: each run is a row of its own."""
+        """The records of each run by tag, without the group that older runs have, so that each run is a row."""
         runs = super().hparams_metadata(*args, **kwargs)
         for records in runs.values():
             content = records.get(metadata.SESSION_START_INFO_TAG)
@@ -64,7 +63,7 @@ class _Columns(backend_context.Context):
         return runs
 
     def experiment_from_metadata(self, ctx: Any, experiment_id: str, *args: Any, **kwargs: Any) -> Any:
-        """The table's columns."""
+        """The experiment with the columns of the table."""
         experiment = super().experiment_from_metadata(ctx, experiment_id, *args, **kwargs)
         columns = {info.name: info for info in experiment.hparam_infos}
         wanted = self._differing(ctx, experiment_id)

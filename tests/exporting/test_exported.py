@@ -78,7 +78,7 @@ def test_a_disk_that_fills_up_leaves_nothing(points, tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setitem(FORMATS, "keras", replace(FORMATS["keras"], write=full))
-    with pytest.raises(RunError, match=r"out cannot be written: No space left on device\. Nothing of it was left"):
+    with pytest.raises(RunError, match=r"out cannot be written: No space left on device\. Nothing was left behind"):
         export(lab.Run(points), tmp_path / "deep" / "out", format="keras")
     assert list(tmp_path.iterdir()) == []
 

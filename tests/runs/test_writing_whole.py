@@ -39,7 +39,7 @@ def test_what_stops_the_writing_leaves_what_was_there(tmp_path, error):
         with pytest.raises(expected) as raised:
             write(tmp_path / name, error)
         if expected is RunError:
-            told = f"{tmp_path / name} cannot be written: No space left on device. Nothing of it was left."
+            told = f"{tmp_path / name} cannot be written: No space left on device. Nothing was left behind."
             assert str(raised.value) == told
     assert sorted(tmp_path.rglob("*")) == before
     assert (tmp_path / "a").read_text() == "older"

@@ -129,7 +129,7 @@ def test_pipes_sockets_and_folders_are_not_waited_for(run, monkeypatch):
     with socket.socket(socket.AF_UNIX) as made:
         made.bind("socket")
     for name, kind in (("pipe", "a pipe"), ("link", "a pipe"), ("socket", "a socket")):
-        with pytest.raises(RunError, match=f"{name} is {kind}, and no regular file"):
+        with pytest.raises(RunError, match=f"{name} is {kind}, not a regular file"):
             open_inside(run, name)
     with pytest.raises(IsADirectoryError):
         open_inside(run, "below")
