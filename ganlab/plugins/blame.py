@@ -1,4 +1,4 @@
-"""Whose code an error comes from, in one sentence: plugins are found by name, and so are their mistakes."""
+"""Attributes errors to plugins, in one sentence that names the plugin's component."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _LIBRARIES = {*sys.stdlib_module_names, "ganlab", "keras", "numpy", "tensorflow"
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 _ASSERTED = re.compile(r"assertion failed: \[(.*?)\](?: \[|$)", re.MULTILINE)
 _RAISED = re.compile(r"^\s*(?:\w+\.)*(\w+(?:Error|Exception)(?:: .+)?)$", re.MULTILINE)
-# What TensorFlow writes around the sentence of an operation that failed.
+# The text that TensorFlow writes around the message of a failed operation.
 _AROUND = re.compile(
     r"Graph execution error:|Detected at node|File \"|<stack traces|\d+ root error|\[\[\{\{|Traceback \(|in user code:"
 )
-# What is in messages of TensorFlow and Keras alone, whatever the error's type.
+# Patterns that only messages of TensorFlow and Keras contain, whatever the error's type.
 _LIBRARYS = re.compile(r"\{\{\w+ \S+\}\}|\[Op:\w+\]|\[\[|^Exception encountered when calling|^Graph execution error")
-# Of an exception's message: what fits a screen.
+# Limits of an exception's message: what fits on a screen.
 _MOST_LINES, _LONGEST = 20, 2000
 _BEFORE = re.compile(
     r"^(?:\(\d+\) [A-Z_]+:\s+)?(?:Error in user-defined function passed to \S+ transformation with iterator: \S+: )?"
@@ -38,12 +38,12 @@ _AFTER = re.compile(r"\s*\[Op:\w+\](?: name:.*)?$")
 
 @dataclass(frozen=True)
 class Running:
-    """A plugin's code that runs at present.
+    """A plugin's code that is running.
 
     Attributes:
         part: The component.
-        method: What of it runs.
-        since: When that began, by `time.monotonic`.
+        method: The method that is running.
+        since: When it began, by `time.monotonic`.
     """
 
     part: str
@@ -56,20 +56,20 @@ _running: dict[int, list[Running]] = defaultdict(list)
 
 
 def running(thread: int) -> Running | None:
-    """The plugin's code that a thread runs, the outermost where one calls another; None where it runs none."""
+    """The plugin's code that a thread is running, the outermost if calls are nested; None if there is none."""
     return next(iter(_running.get(thread, ())), None)
 
 
 @contextlib.contextmanager
 def plugin_code(part: str, method: str) -> Iterator[None]:
-    """Inside, a plugin's own code runs: what it raises becomes a `PluginError` that says whose and where.
+    """Context manager: turns an exception in a plugin's code into a `PluginError` that names the component and line.
 
     Args:
-        part: The component, such as `constraints.gradient_penalty`.
-        method: What of it runs, such as `penalty`.
+        part: The component, e.g. `constraints.gradient_penalty`.
+        method: The method that runs, e.g. `penalty`.
 
     Raises:
-        PluginError: The plugin raised something else than ganlab's own errors, which pass as they are; `sys.exit` too.
+        PluginError: The plugin raised an exception, `SystemExit` included. ganlab's own errors pass unchanged.
     """
     stack = _running[threading.get_ident()]
     stack.append(Running(part, method, time.monotonic()))
@@ -98,10 +98,10 @@ def unwrapped(error: BaseException) -> BaseException:
 
 
 def sentence(error: BaseException) -> str:
-    """What an error says, without the pages that TensorFlow writes around it.
+    """Returns an error's message, without the pages that TensorFlow writes around it.
 
-    An assertion's own text; else the error that Python code inside an operation raised; else the type and the message:
-    of TensorFlow's and Keras' own errors its first line, of any other every line, within bounds.
+    That is the text of an assertion; otherwise the error raised by Python code inside an operation; otherwise the type
+    and the message. Messages of TensorFlow and Keras are cut to the first line, others are complete, within bounds.
     """
     text = _ESCAPES.sub("", str(getattr(error, "message", None) or error))
     asserted = _ASSERTED.search(text)
@@ -118,7 +118,7 @@ def sentence(error: BaseException) -> str:
 
 
 def bounded(text: str) -> str:
-    """A text of at most a screen: the first lines and letters, and how many were left out."""
+    """Cuts a text to a screen: its first lines and characters, and how many were left out."""
     lines = text.splitlines()
     if len(lines) > _MOST_LINES:
         text = "\n".join([*lines[: _MOST_LINES - 1], f"[... {len(lines) - _MOST_LINES + 1} more lines ...]"])
@@ -126,13 +126,13 @@ def bounded(text: str) -> str:
 
 
 def _is_librarys(error: BaseException, text: str) -> bool:
-    """Whether an error was written by TensorFlow or Keras, whose first line is its sentence."""
+    """Whether a message is by TensorFlow or Keras, whose first line is the essential one."""
     package = type(error).__module__.partition(".")[0]
     return package in ("tensorflow", "keras") or bool(_LIBRARYS.search(text))
 
 
 def _own_lines(text: str) -> list[str]:
-    """The lines of a message that follow its first, up to where TensorFlow's begin."""
+    """The lines of a message after the first, up to those that TensorFlow added."""
     own: list[str] = []
     for line in bounded(text.strip("\n")).splitlines():
         if _AROUND.search(line) or not line.strip():
@@ -142,7 +142,7 @@ def _own_lines(text: str) -> list[str]:
 
 
 def _where(error: BaseException) -> str:
-    """The deepest line of the plugin's package in an error's traceback, `" (file.py:9)"`; empty where none is known."""
+    """The deepest line of the plugin's package in an error's traceback, `" (file.py:9)"`; empty if there is none."""
     frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     packages = [str(frame.f_globals.get("__name__", "")).partition(".")[0] for frame, _ in frames]
     own = [package for package in packages if package not in _LIBRARIES]

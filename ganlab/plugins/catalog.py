@@ -1,4 +1,4 @@
-"""What a plugin is and what it offers: rows of a list, and named factories."""
+"""Data classes for plugins and the components that they offer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KINDS = (
     "searches",
 )
 
-# The statuses of plugins that something is wrong with.
+# The statuses of unusable plugins.
 UNUSABLE = ("broken", "incompatible")
 
 
@@ -33,13 +33,13 @@ class Plugin:
     """One plugin that was found.
 
     Attributes:
-        name: Its entry point's name: what `--no-plugin` and `GANLAB_PLUGINS` take.
-        distribution: The installed distribution that brings it, or the path of a `ganlab_plugins.py`.
+        name: The name of its entry point, used in `--no-plugin` and `GANLAB_PLUGINS`.
+        distribution: The installed distribution that contains it, or the path of a `ganlab_plugins.py`.
         version: The distribution's version, empty for a file.
-        status: `loaded`, `disabled`, `broken`, or `incompatible` where it was written for another contract.
-        error: The traceback of a broken one; what is wrong with an incompatible one.
-        message: What a broken one's exception says, without the traceback: all of it, within bounds.
-        warnings: What it does that has no effect, such as a hook without `@ganlab.hookimpl`.
+        status: `loaded`, `disabled`, `broken`, or `incompatible` if it was written for another contract.
+        error: The traceback of a broken plugin; the reason for an incompatible one.
+        message: The exception's message of a broken plugin, without the traceback; complete, within bounds.
+        warnings: Things in it that have no effect, e.g. a hook without `@ganlab.hookimpl`.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Plugin:
 
     @property
     def reason(self) -> str:
-        """What is wrong with a broken or incompatible one, in words."""
+        """Why the plugin is broken or incompatible."""
         return self.message or self.error.strip().rpartition("\n")[2].removeprefix("ganlab.errors.PluginError: ")
 
     @property
@@ -62,7 +62,7 @@ class Plugin:
 
     @property
     def qualifier(self) -> str:
-        """What stands before the names of its components where they are qualified: its name as an identifier."""
+        """The prefix of its components' qualified names: its name as an identifier."""
         return re.sub(r"\W", "_", self.name)
 
 
@@ -73,7 +73,7 @@ class Component:
     Attributes:
         kind: One of `KINDS`.
         name: Its name in experiment files, after `<kind>.`.
-        factory: What makes it, recording how it was made.
+        factory: Makes the component and records how it was made.
         plugin: The plugin that offers it.
     """
 
@@ -89,6 +89,6 @@ class Component:
 
 
 def reason_of(error: BaseException) -> str:
-    """What an exception says: its type and every line of its message, its notes too, bounded in lines and letters."""
+    """Formats an exception: its type, every line of its message and its notes, bounded in lines and characters."""
     said = "".join(traceback.format_exception_only(error)).strip()
     return bounded(said.removeprefix("ganlab.errors.PluginError: "))

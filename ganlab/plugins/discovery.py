@@ -1,4 +1,4 @@
-"""Where plugins are: the entry points of installed distributions, and one local file."""
+"""Locates plugins: the entry points of installed distributions, and one local file."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ LOCAL_MODULE = "ganlab_plugins"
 
 @dataclass(frozen=True)
 class Place:
-    """Where one plugin is, before anything of it is executed.
+    """The location of one plugin, before any of its code is executed.
 
     Attributes:
         plugin: Its name and distribution.
-        load: Gives the module or object with the hooks.
-        source: Gives the file that the hooks are in; None where that is not known. May import parent packages.
-        disabled: Whether it is denied, or is not on the list of those allowed.
+        load: Returns the module or object with the hooks.
+        source: Returns the file with the hooks; None if it is unknown. May import parent packages.
+        disabled: Whether the plugin is denied, or missing from the list of allowed ones.
     """
 
     plugin: Plugin
@@ -39,23 +39,21 @@ class Place:
 
 
 def places(*, deny: Sequence[str] = (), local: Path | None = None) -> Iterator[Place]:
-    """The places of all plugins: of installed ones by name, then the local file.
+    """Yields the places of all plugins: installed ones by name, then the local file.
 
     Args:
-        deny: Names of plugins that are not wanted. The environment's `GANLAB_PLUGINS=a,b` lists the only ones that are.
+        deny: Names of plugins to disable. The environment variable `GANLAB_PLUGINS=a,b` lists the only ones to load.
         local: A `ganlab_plugins.py`; None for none.
 
     Raises:
-        PluginError: `deny` or `GANLAB_PLUGINS` names a plugin that is not there.
+        PluginError: `deny` or `GANLAB_PLUGINS` names an unknown plugin.
     """
     allow = [name.strip() for name in os.environ.get("GANLAB_PLUGINS", "").split(",") if name.strip()]
     points = sorted(importlib.metadata.entry_points(group=GROUP), key=lambda point: point.name)
     known = [point.name for point in points] + ([LOCAL_MODULE] if local else [])
     for name in [*allow, *deny]:
         if name not in known:
-            raise PluginError(
-                f"There is no plugin {name!r} to allow or deny.{nearest(name, known)} See 'ganlab plugins'."
-            )
+            raise PluginError(f"Unknown plugin {name!r} to allow or deny.{nearest(name, known)} See 'ganlab plugins'.")
 
     def place(plugin: Plugin, load: Callable[[], Any], source: Callable[[], Path | None]) -> Place:
         return Place(plugin, load, source, plugin.name in deny or bool(allow and plugin.name not in allow))
@@ -68,7 +66,7 @@ def places(*, deny: Sequence[str] = (), local: Path | None = None) -> Iterator[P
 
 
 def _distribution(point: importlib.metadata.EntryPoint) -> tuple[str, str]:
-    """Name and version; an uninstallation that was cut short leaves entry points whose metadata is gone."""
+    """A distribution's name and version. An interrupted uninstallation leaves entry points without metadata."""
     try:
         return (point.dist.name or "unknown", point.dist.version or "") if point.dist else ("unknown", "")
     except Exception:
@@ -76,7 +74,7 @@ def _distribution(point: importlib.metadata.EntryPoint) -> tuple[str, str]:
 
 
 def _source(point: importlib.metadata.EntryPoint) -> Path | None:
-    return None if point.attr else validation.source_of(point.module)  # an object's class may be anywhere
+    return None if point.attr else validation.source_of(point.module)  # an object's class may be defined anywhere
 
 
 def _load_point(point: importlib.metadata.EntryPoint) -> Any:

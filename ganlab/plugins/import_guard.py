@@ -1,6 +1,6 @@
-"""While a plugin is imported: what it prints must not mix with what a command prints, and one that hangs has a name.
+"""Guards the import of plugins: redirects what they print away from a command's output, and names one that hangs.
 
-TensorFlow, where a plugin imports it at its top, must not greet every command.
+It also silences the messages of TensorFlow in plugins that import it at module level.
 """
 
 from __future__ import annotations
@@ -16,20 +16,19 @@ import types
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-# Importing TensorFlow takes some seconds on a slow disk; whatever takes longer, somebody is waiting for.
+# Importing TensorFlow takes some seconds on a slow disk; anything slower deserves a message.
 _SLOW_SECONDS = 10.0
 
 
 @contextlib.contextmanager
 def watched(name: str, origin: str) -> Iterator[None]:
-    """Inside, a plugin is imported.
+    """Context manager: a plugin is imported inside.
 
-    What it prints goes to standard error. After ten seconds, and where it is interrupted, standard error says which
-    plugin it is.
+    Its output goes to standard error. After ten seconds, and if it is interrupted, a message there names the plugin.
 
     Args:
         name: The plugin's name.
-        origin: The distribution that brings it, or its file.
+        origin: The distribution that contains it, or its file.
     """
     remedy = f"'--no-plugin {name}' leaves it out"
     note = f"Still importing the plugin {name!r} of {origin} after {_SLOW_SECONDS:g} s; Ctrl-C stops, {remedy}."
@@ -48,21 +47,21 @@ def watched(name: str, origin: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def printing_to_stderr() -> Iterator[None]:
-    """Inside, standard output is standard error: for what Python prints, and for native code and child processes."""
+    """Context manager: redirects standard output to standard error, for Python, native code and child processes."""
     with contextlib.redirect_stdout(sys.stderr), contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError, ValueError, AttributeError):  # no such streams, as under some services
             if sys.__stdout__ is not None:
                 sys.__stdout__.flush()
-            kept = os.dup(1)
-            stack.callback(os.close, kept)
+            saved = os.dup(1)
+            stack.callback(os.close, saved)
             os.dup2(2, 1)
-            stack.callback(os.dup2, kept, 1)
+            stack.callback(os.dup2, saved, 1)
         yield
 
 
 @contextlib.contextmanager
 def quiet_tensorflow() -> Iterator[None]:
-    """Inside, whoever is the first to import TensorFlow does so without its greeting; nothing else is withheld."""
+    """Context manager: silences the first import of TensorFlow inside, and nothing else."""
     if "tensorflow" in sys.modules:
         yield
         return
@@ -76,9 +75,9 @@ def quiet_tensorflow() -> Iterator[None]:
 
 @contextlib.contextmanager
 def quiet_native_stderr() -> Iterator[None]:
-    """Withholds what native code writes to standard error inside; it is shown after all if an exception leaves.
+    """Context manager: withholds what native code writes to standard error; prints it after all on an exception.
 
-    TensorFlow's libraries greet, at import, with notes on devices that are not there, before any log level applies.
+    On import, TensorFlow's libraries print notes on missing devices before any log level applies.
     """
     try:
         screen = os.dup(2)
@@ -101,7 +100,7 @@ def quiet_native_stderr() -> Iterator[None]:
 
 
 def no_greetings() -> None:
-    """Has TensorFlow, which is not yet imported, say nothing of devices, unless the environment wants it to."""
+    """Silences TensorFlow's notes on devices before its import, unless the environment asks for them."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
 
@@ -112,7 +111,7 @@ def _flush() -> None:
 
 
 class _QuietFinder:
-    """Finds TensorFlow as it would be found without it, once, and has it executed with standard error withheld."""
+    """Finds TensorFlow as usual, once, and has it executed with standard error withheld."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: types.ModuleType | None = None
@@ -127,13 +126,13 @@ class _QuietFinder:
         return spec
 
     def remove(self) -> None:
-        """Goes from the list of finders."""
+        """Removes itself from the list of finders."""
         if self in sys.meta_path:
             sys.meta_path.remove(self)
 
 
 class _QuietLoader:
-    """A loader that behaves as another, but for what is written while it executes the module."""
+    """A loader that behaves like another, but withholds standard error while it executes the module."""
 
     def __init__(self, own: Any) -> None:
         self._own = own
@@ -142,7 +141,7 @@ class _QuietLoader:
         return getattr(self._own, name)
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """Executes the module, which keeps its own loader."""
+        """Executes the module and restores its own loader."""
         module.__loader__ = self._own
         if module.__spec__ is not None:
             module.__spec__.loader = self._own

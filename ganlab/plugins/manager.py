@@ -1,4 +1,4 @@
-"""Finds plugins, keeps broken ones as rows, and answers for the components that they offer."""
+"""Loads plugins, keeps broken ones as rows, and provides the components that they offer."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class Plugins:
 
     Attributes:
         rows: Every plugin that was found, with its status.
-        components: What the loaded ones offer.
-        clashes: By kind and name, a message for every component that several plugins offer; of those, `components`
-            has the one that was found first.
+        components: The components that loaded plugins offer.
+        clashes: By kind and name, a message for every component that several plugins offer; `components` then holds
+            the one that was found first.
     """
 
     rows: list[Plugin] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Plugins:
         self._manager.add_hookspecs(hookspecs)
 
     def add(self, plugin: Plugin, load: Callable[[], Any]) -> None:
-        """Loads one plugin and takes in its components; one that fails in any way becomes a row that says how."""
+        """Loads one plugin and adds its components; a plugin that fails in any way becomes a row with the reason."""
         try:
             with watched(plugin.name, plugin.origin):
                 loaded = load()
@@ -92,7 +92,7 @@ class Plugins:
                 found += [Component(kind, name, Factory(kind, name, make), plugin) for name, make in offered]
         if self._manager.has_plugin(plugin.name):
             other = next(row for row in self.rows if row.name == plugin.name)
-            raise PluginError(f"{other.origin} brings a plugin of this name too; uninstall one of them")
+            raise PluginError(f"{other.origin} also has a plugin of this name; uninstall one of them")
         self._manager.register(loaded, name=plugin.name)
         return found
 
@@ -117,23 +117,22 @@ class Plugins:
         )
 
     def unqualified(self, kind: str, name: str) -> str:
-        """The plain name of a component that is named with its plugin, `PLUGIN.NAME`, where one plugin offers it.
+        """The plain name of a component written with its plugin, `PLUGIN.NAME`, if only that plugin offers it.
 
-        Such a name stays good when the plugin that it told apart is uninstalled. Empty for any other name.
+        So a qualified name stays valid after the other plugin is uninstalled. Empty for any other name.
         """
         qualifier, _, plain = name.rpartition(".")
         found = self.components.get((kind, plain))
         return plain if qualifier and found is not None and found.plugin.qualifier == qualifier else ""
 
     def check(self, strict: bool | None = None) -> None:
-        """Raises, where strict, if anything is wrong with any plugin, used or not.
+        """If strict, raises an error when anything is wrong with any plugin, used or not.
 
         Args:
             strict: Whether to be strict; default: whether `GANLAB_STRICT_PLUGINS` is set.
 
         Raises:
-            PluginError: Strict, and there is a name clash, or a plugin that is broken or incompatible, or that has a
-                hook which is none.
+            PluginError: Strict, and there is a name clash, or a plugin is broken, incompatible or has an unmarked hook.
         """
         strict = os.environ.get("GANLAB_STRICT_PLUGINS", "") not in ("", "0") if strict is None else strict
         if not strict:
@@ -144,7 +143,7 @@ class Plugins:
             if row.status in UNUSABLE:
                 raise PluginError(
                     f"Plugin {row.name!r} of {row.origin} is {row.status}: {row.reason.rstrip('.')}. "
-                    f"Mend it, disable it with --no-plugin {row.name}, or unset GANLAB_STRICT_PLUGINS."
+                    f"Fix it, disable it with --no-plugin {row.name}, or unset GANLAB_STRICT_PLUGINS."
                 )
             if row.warnings:
                 raise PluginError("\n".join(row.warnings))
@@ -153,13 +152,11 @@ class Plugins:
         """The component of this kind and name.
 
         Raises:
-            PluginError: There is none, and the message has the nearest name and any plugin that failed to load; or
-                several plugins offer it.
+            PluginError: The component is unknown, or several plugins offer it. The message suggests the nearest name
+                and lists plugins that failed to load.
         """
         if kind not in KINDS:
-            raise PluginError(
-                f"There is no kind of component {kind!r}.{nearest(kind, KINDS)} Kinds: {', '.join(KINDS)}."
-            )
+            raise PluginError(f"Unknown kind of component {kind!r}.{nearest(kind, KINDS)} Kinds: {', '.join(KINDS)}.")
         if (kind, name) in self.clashes:
             raise PluginError(self.clashes[kind, name])
         if (kind, name) in self.components:
@@ -172,10 +169,10 @@ class Plugins:
         if elsewhere:
             near = f" Did you mean {elsewhere[0]!r}?"
         known = ", ".join(names) or "none"
-        raise PluginError(f"There is no {kind}.{name}.{near} Known {kind}: {known}.{self.absent()}")
+        raise PluginError(f"Unknown component {kind}.{name}.{near} Known {kind}: {known}.{self.absent()}")
 
     def absent(self) -> str:
-        """A sentence on the plugins that were found and are not loaded, empty when all are."""
+        """A sentence on the plugins that were found but not loaded; empty if there are none."""
         missing = [
             f"{row.name} ({row.status}{': ' + row.reason if row.error else ''})"
             for row in self.rows
@@ -184,24 +181,24 @@ class Plugins:
         return f" Plugins not loaded: {', '.join(missing)}; see 'ganlab plugins'." if missing else ""
 
     def notify(self, hook: str, **arguments: Any) -> list[str]:
-        """Calls a notification hook of every plugin, each on its own; returns a line for each that failed."""
+        """Calls a notification hook of every plugin, in isolation; returns a line for each that failed."""
         failures = []
         for name, call in self.calls(hook):
             try:
                 call(**arguments)
             except KeyboardInterrupt:
                 raise
-            except BaseException as error:  # sys.exit, too
+            except BaseException as error:  # SystemExit, too
                 failures.append(failed(name, hook, error))
         return failures
 
     def calls(self, hook: str) -> Iterator[tuple[str, Callable[..., Any]]]:
-        """The plugins that implement a hook: the name of each, and a function of the hook's arguments that calls it."""
+        """Yields the plugins that implement a hook: each name, and a function that calls the hook."""
         for implementation in getattr(self._manager.hook, hook).get_hookimpls():
             yield implementation.plugin_name, functools.partial(_call, implementation)
 
     def loaded(self, name: str) -> Any:
-        """The module or object that a plugin of this name is, or None."""
+        """The module or object of the plugin with this name, or None."""
         return self._manager.get_plugin(name)
 
     def listens(self, hook: str) -> bool:
@@ -210,7 +207,7 @@ class Plugins:
 
 
 def failed(name: str, hook: str, error: BaseException) -> str:
-    """What to say of a plugin that failed in a notification hook."""
+    """Returns the message for a plugin that failed in a notification hook."""
     return f"Plugin {name!r} failed in {hook}: {error!r}"
 
 
@@ -228,14 +225,14 @@ def discover(*, deny: Sequence[str] = (), local: Path | None = None) -> Plugins:
     """Finds and loads plugins: installed ones by entry point, then a local file.
 
     Args:
-        deny: Names of plugins to leave out. The environment's `GANLAB_PLUGINS=a,b` is a list of the only ones to load.
-        local: A `ganlab_plugins.py`, a plugin with no packaging; None for none.
+        deny: Names of plugins to leave out. The environment variable `GANLAB_PLUGINS=a,b` lists the only ones to load.
+        local: A `ganlab_plugins.py`, a plugin without packaging; None for none.
 
     Returns:
         The plugins, broken and disabled ones included as rows.
 
     Raises:
-        PluginError: `deny` or `GANLAB_PLUGINS` names a plugin that is not there.
+        PluginError: `deny` or `GANLAB_PLUGINS` names an unknown plugin.
     """
     plugins = Plugins()
     for place in places(deny=deny, local=local):
@@ -250,7 +247,7 @@ _current: Plugins | None = None
 
 
 def current() -> Plugins:
-    """The plugins in use, found at the first call."""
+    """The plugins in use, discovered at the first call."""
     global _current
     if _current is None:
         use(discover())
@@ -266,13 +263,13 @@ def use(plugins: Plugins) -> Plugins:
 
 
 def use_plugin_file(path: str | os.PathLike[str]) -> None:
-    """Loads a plugin with no packaging, as the command line does with the `ganlab_plugins.py` beside a file.
+    """Loads a plugin without packaging, as the command line does with the `ganlab_plugins.py` beside a file.
 
     Args:
-        path: A Python file with ganlab hooks. It takes the place of one that was loaded so before.
+        path: A Python file with ganlab hooks. It replaces one that was loaded this way before.
 
     Raises:
-        PluginError: There is no such file, or it is broken.
+        PluginError: The file is missing, or the plugin is broken.
     """
     local = Path(path).resolve()
     if not local.is_file():
@@ -296,7 +293,7 @@ def component(kind: str, name: str) -> Factory:
         The factory, with the keyword parameters of the plugin's own.
 
     Raises:
-        PluginError: There is no such component, or several plugins offer it.
+        PluginError: The component is unknown, or several plugins offer it.
     """
     plugins = current()
     plugins.check()

@@ -1,4 +1,4 @@
-"""How a part was made: its kind, its name and its arguments, so that a run can be written down and made again."""
+"""Records how a part was made: its kind, name and arguments, so that a run can be saved and rebuilt."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Recipe:
     """A component and the arguments to make it with; arguments may hold further recipes.
 
     Attributes:
-        kind: The component's kind, such as `constraints`.
-        name: Its name, such as `gradient_penalty`.
-        arguments: Keyword arguments as given; what is absent has its default.
+        kind: The component's kind, e.g. `constraints`.
+        name: Its name, e.g. `gradient_penalty`.
+        arguments: Keyword arguments as given; the others keep their defaults.
     """
 
     kind: str
@@ -34,7 +34,7 @@ class Recipe:
 
 
 class Factory:
-    """A component's factory that remembers, for everything it makes, the recipe.
+    """A component's factory that records the recipe of everything it makes.
 
     Attributes:
         kind: The component's kind.
@@ -52,11 +52,11 @@ class Factory:
         return inspect.signature(self.make)
 
     def __call__(self, **arguments: Any) -> Any:
-        """Makes the component and remembers how.
+        """Makes the component and records its recipe.
 
         Raises:
-            ConfigError: It has no such parameter, or needs one that is not given.
-            GanlabError: It cannot be made so.
+            ConfigError: A parameter is unknown, or a required one is missing.
+            GanlabError: The component rejects the arguments.
         """
         selector = f"{self.kind}.{self.name}"
         _check_names(selector, self.signature.parameters, arguments)
@@ -81,7 +81,7 @@ def _check_names(selector: str, parameters: Mapping[str, inspect.Parameter], giv
         raise ConfigError(f"{selector} needs {', '.join(missing)}, which has no default. Give a value.")
 
 
-# By identity: components need not be hashable, and must not be changed by being made.
+# Keyed by identity: components need not be hashable, and are not modified.
 _recipes: dict[int, tuple[weakref.ref[Any], Recipe]] = {}
 
 
@@ -89,7 +89,7 @@ def _remember(made: Any, recipe: Recipe) -> None:
     key = id(made)
     try:
         reference = weakref.ref(made, lambda _: _recipes.pop(key, None))
-    except TypeError:  # an object with __slots__ or of a builtin type: it runs, and is written down by its class alone
+    except TypeError:  # an object with __slots__ or of a builtin type: it works, and is recorded by its class alone
         return
     _recipes[key] = (reference, recipe)
 
@@ -101,13 +101,13 @@ def recipe_of(made: Any) -> Recipe | None:
 
 
 def selector_of(made: Any) -> str:
-    """What messages call a component: its name in experiment files, or that of its class where no factory made it."""
+    """The name of a component in messages: that in experiment files, or its class if no factory made it."""
     recipe = recipe_of(made)
     return recipe.selector if recipe else type(made).__name__
 
 
 def described(value: Any) -> Any:
-    """A value with the recipe in place of everything that a registered factory made, at any depth."""
+    """Replaces everything in a value that a registered factory made by its recipe, at any depth."""
     if type(value) in (list, tuple):
         return type(value)(described(item) for item in value)
     if type(value) is dict:

@@ -1,4 +1,4 @@
-"""What is asked of a plugin before anything of it is used: a contract that fits, known hooks, sound factories."""
+"""Validates a plugin before any of it is used: a matching contract, known hooks, valid factories."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _MARK = "ganlab_impl"
 
 
 class OtherContractError(PluginError):
-    """A plugin that says that it was written for another contract than this ganlab's."""
+    """A plugin that declares another contract than this ganlab's."""
 
 
 def check_source(path: Path | None) -> None:
     """Refuses a plugin's source that declares another contract, without executing it.
 
-    Names that such a plugin imports may not exist here, which would be told as if the plugin were broken.
+    Names that such a plugin imports may not exist here, and the plugin would be reported as broken.
 
     Args:
-        path: The module's file; one that is None or cannot be read is left to the import to tell.
+        path: The module's file. If it is None or cannot be read, the import reports the problem.
 
     Raises:
-        OtherContractError: It was written for another contract.
-        PluginError: What it declares is no contract's number.
+        OtherContractError: The plugin was written for another contract.
+        PluginError: The declaration is not a valid contract number.
     """
     try:
         body = ast.parse(path.read_bytes()).body if path else []
@@ -46,7 +46,7 @@ def check_source(path: Path | None) -> None:
         if any(isinstance(target, ast.Name) and target.id == DECLARATION for target in targets):
             try:
                 declared = ast.literal_eval(node.value)  # type: ignore[attr-defined]
-            except ValueError:  # computed: known after the import
+            except ValueError:  # computed, and known only after the import
                 continue
             check_declared(declared)
 
@@ -56,7 +56,7 @@ def check_declared(declared: Any) -> None:
 
     Raises:
         OtherContractError: The plugin was written for another contract.
-        PluginError: This is no contract's number.
+        PluginError: The value is not a valid contract number.
     """
     ours = hookspecs.CONTRACT
     if declared is None or (declared == ours and type(declared) is int):
@@ -72,23 +72,23 @@ def check_declared(declared: Any) -> None:
 
 
 def source_of(module: str) -> Path | None:
-    """The source file of a module, which is not imported (its parent packages are); None where that is not known."""
+    """The source file of a module, found without importing it (only its parents); None if it is unknown."""
     try:
         spec = importlib.util.find_spec(module)
-    except Exception:  # whatever is wrong, the import will tell
+    except Exception:  # whatever is wrong, the import will report it
         return None
     return Path(spec.origin) if spec is not None and spec.origin and spec.origin.endswith(".py") else None
 
 
 def check_hooks(probe: pluggy.PluginManager, loaded: Any) -> None:
-    """Registers a plugin; refuses hooks that ganlab does not have, and arguments that its hooks do not have.
+    """Registers a plugin; refuses unknown hooks, and unknown arguments of hooks.
 
     Args:
         probe: A manager without plugins.
         loaded: The plugin's module or object.
 
     Raises:
-        PluginError: A hook is unknown, and the message has the nearest that is known; or one of its arguments is.
+        PluginError: A hook, or an argument of a hook, is unknown. The message suggests the nearest known hook.
     """
     try:
         probe.register(loaded)
@@ -103,15 +103,15 @@ def check_hooks(probe: pluggy.PluginManager, loaded: Any) -> None:
 
 
 def unmarked(loaded: Any) -> Iterator[str]:
-    """What a plugin's author meant for a hook and pluggy does not see, because it lacks `@ganlab.hookimpl`.
+    """Finds what a plugin's author meant as a hook but pluggy ignores, because it lacks `@ganlab.hookimpl`.
 
-    Functions called as a hook is, those of the plugin's own with nearly such a name, and a plugin without any hook.
+    These are functions named like a hook, the plugin's own functions with a similar name, and a plugin without hooks.
 
     Args:
         loaded: The plugin's module or object.
 
     Yields:
-        A predicate on the plugin, of whole sentences.
+        A predicate about the plugin, in complete sentences.
     """
     hooks = _hooks()
     functions = {name: made for name in dir(loaded) if callable(made := _attribute(loaded, name))}
@@ -125,13 +125,13 @@ def unmarked(loaded: Any) -> Iterator[str]:
             called = "" if name == near else f" and call it {near!r}"
             yield (
                 f"has a function {name!r} without @ganlab.hookimpl, which is never called. Put @ganlab.hookimpl above "
-                f"it{called}{'' if name == near else ', or, if it is no hook, give it a name that is not like one'}."
+                f"it{called}{'' if name == near else ', or, if it is not a hook, give it another name'}."
             )
     if not marked and not meant:
         bare = [name for name in functions if f"ganlab_{name}" in hooks]
         hint = f" Is {bare[0]!r} meant to be 'ganlab_{bare[0]}'?" if bare else ""
         yield (
-            f"has no hook, so it offers nothing.{hint} A hook is a function such as 'ganlab_constraints', with "
+            f"has no hook, so it offers nothing.{hint} A hook is a function, for example 'ganlab_constraints', with "
             "@ganlab.hookimpl above it."
         )
 
@@ -144,11 +144,11 @@ def _attribute(loaded: Any, name: str) -> Any:
 
 
 def _meant(name: str, hooks: Iterable[str]) -> str:
-    """The hook that a function's name is nearly that of; empty for a name that is not like any."""
+    """The hook whose name is nearest to a function's name; empty if none is similar."""
     tidied = name.lower().strip("_")
     if re.match(r"(?:ganlab|gan_lab|ganlabs)_?[a-z]", tidied):
         tidied = re.sub(r"^(?:ganlabs?|gan_lab)_?", "ganlab_", tidied)
-        # Most of the name is the prefix: what follows it must be alike, or be one of the hook's words.
+        # Most of the name is the prefix: the rest must be similar, or be one of the hook's words.
         rest = {hook.removeprefix("ganlab_"): hook for hook in hooks}
         last = tidied.removeprefix("ganlab_")
         found = difflib.get_close_matches(last, rest, n=1, cutoff=0.6)
@@ -163,10 +163,10 @@ def _hooks() -> list[str]:
 
 
 def offers(kind: str, implementation: pluggy.HookImpl) -> Iterable[tuple[str, Callable[..., Any]]]:
-    """What a component hook offers, each name with its factory.
+    """Yields the components that a hook offers: each name with its factory.
 
     Raises:
-        PluginError: It returned no dict, or one with a name or a factory that files could not use.
+        PluginError: The hook did not return a dict, or experiment files cannot use a name or a factory in it.
     """
     offered = implementation.function()
     if not isinstance(offered, dict):

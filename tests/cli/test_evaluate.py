@@ -142,7 +142,7 @@ def test_no_file_of_the_run_is_executed(ganlab, copy, monkeypatch):
     info["provenance"]["plugins"]["ganlab_plugins"] = {"distribution": str(copy / "ganlab_plugins.py")}
     (copy / "run.json").write_text(json.dumps(info))
     message = ganlab("evaluate", copy, code=2)
-    assert "There is no datasets.mine" in message
+    assert "Unknown component datasets.mine" in message
     assert "name it with --plugin-file" in message
     assert not marker.exists()
     ganlab("evaluate", copy, "--plugin-file", copy / "ganlab_plugins.py", code=2)
@@ -154,7 +154,7 @@ def test_no_file_of_the_run_is_executed(ganlab, copy, monkeypatch):
     [
         (["--checkpoint", "3"], "has no checkpoint of step 3; those that are kept are of 2, 4"),
         (["--evaluator", "exact_w"], "Did you mean 'evaluators.exact_w1'?"),
-        (["--evaluator", "digits"], "There is no evaluators.digits"),
+        (["--evaluator", "digits"], "Unknown component evaluators.digits"),
         (["--evaluator", "@datasets.digits()"], "is one of the datasets, and must be one of the evaluators"),
         (["--evaluator", "classifier_score"], "evaluators.classifier_score needs features"),
         (["--param", "evaluators.kid.samples=3"], "has no effect"),

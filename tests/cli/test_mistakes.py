@@ -9,7 +9,7 @@ PENALTY = "experiment.constraints = [@penalty()]"
 
 NAMES = {
     "experiment.constraints = [@constraints.penatly()]": (
-        "exp.gin:7: There is no constraints.penatly. Did you mean 'constraints.penalty'? Known constraints: "
+        "exp.gin:7: Unknown component constraints.penatly. Did you mean 'constraints.penalty'? Known constraints: "
         "every, penalty."
     ),
     "experiment.constraints = [\n  @penalty(),\n  @penatly(),\n]": (
@@ -17,11 +17,12 @@ NAMES = {
         "'ganlab plugins' lists them."
     ),
     "experiment.loss = @los.hinge()": (
-        "exp.gin:7: There is no kind of component 'los'. Did you mean 'losses'? Kinds: constraints, architectures, "
+        "exp.gin:7: Unknown kind of component 'los'. Did you mean 'losses'? Kinds: constraints, architectures, "
         "strategies, datasets, losses, evaluators, diagnostics, features, optimizers, launchers, searches."
     ),
     "experiment.constraints = [@constraints.hinge()]": (
-        "exp.gin:7: There is no constraints.hinge. Did you mean 'losses.hinge'? Known constraints: every, penalty."
+        "exp.gin:7: Unknown component constraints.hinge. Did you mean 'losses.hinge'? Known constraints: every, "
+        "penalty."
     ),
     "experiment.dataset = @points()": "exp.gin:7: 'points' is ambiguous: write datasets.points or losses.points.",
     "experiment.loss = @experiment()": (
@@ -39,7 +40,7 @@ NAMES = {
     ),
     "experiment:\n  steps = 3\n  stepz = 4": "exp.gin:9: experiment has no parameter 'stepz'. Did you mean 'steps'?",
     "constraints.penatly:\n  weight = 4": (
-        "exp.gin:7: There is no constraints.penatly. Did you mean 'constraints.penalty'? Known constraints: "
+        "exp.gin:7: Unknown component constraints.penatly. Did you mean 'constraints.penalty'? Known constraints: "
         "every, penalty."
     ),
     "constraints.penalty = 3": (
@@ -304,8 +305,8 @@ def test_an_unknown_part_of_a_plugin_that_failed_to_load(mistake, here, minimal)
     (here / "ganlab_plugins.py").write_text("import no_such_module\n")
     (here / "exp.gin").write_text(minimal)
     assert mistake("run", "--gin", "exp.gin") == (
-        "exp.gin:1: There is no datasets.points. Known datasets: none. Plugins not loaded: ganlab_plugins (broken: "
-        "ModuleNotFoundError: No module named 'no_such_module'); see 'ganlab plugins'."
+        "exp.gin:1: Unknown component datasets.points. Known datasets: none. Plugins not loaded: ganlab_plugins "
+        "(broken: ModuleNotFoundError: No module named 'no_such_module'); see 'ganlab plugins'."
     )
 
 
@@ -329,7 +330,7 @@ COMMANDS = {
         "Invalid value for '--seed': -1 is not in the range 0<=x<=2147483647."
     ),
     ("run", "--gin", "exp.gin", "--no-plugin", "ganlab_plugin"): (
-        "There is no plugin 'ganlab_plugin' to allow or deny. Did you mean 'ganlab_plugins'? See 'ganlab plugins'."
+        "Unknown plugin 'ganlab_plugin' to allow or deny. Did you mean 'ganlab_plugins'? See 'ganlab plugins'."
     ),
     ("run", "--gin", "exp.gin", "--plugin-file", "mine.py"): (
         "--plugin-file mine.py is not a file. Give the path of a Python file with ganlab hooks."

@@ -47,7 +47,7 @@ LINES = {
     "include 'link.gin'": f"run/config.gin:7: include 'link.gin' {OUT}",
     "include 'deep/inner.gin'": f"run/deep/inner.gin:1: include '../../secret.gin' {OUT}",
     "experiment.evaluators = [@os.system()]": (
-        "run/config.gin:7: There is no kind of component 'os'. Kinds: constraints, architectures, strategies, "
+        "run/config.gin:7: Unknown kind of component 'os'. Kinds: constraints, architectures, strategies, "
         "datasets, losses, evaluators, diagnostics, features, optimizers, launchers, searches."
     ),
 }

@@ -272,7 +272,7 @@ def test_the_seed_is_the_experiments_own_where_none_is_given(sweep):
         ),
         (
             ("--gin", "b.gin", "--launcher", "pretent"),
-            "There is no launchers.pretent. Did you mean 'launchers.pretend'?",
+            "Unknown component launchers.pretent. Did you mean 'launchers.pretend'?",
         ),
         (
             ("--gin", "b.gin", "--launcher", "pretend", "--launcher-option", "value=x"),

@@ -136,7 +136,7 @@ def test_a_run_with_its_component_says_why_there_is_none(ganlab, name):
     done = ganlab(name, *using("mine"))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(
-        "Error: --param 'experiment.constraints=[@constraints.mine()]': There is no constrain"
+        "Error: --param 'experiment.constraints=[@constraints.mine()]': Unknown component constrain"
     )
     missing = f"Plugins not loaded: {plugin(name)} ({status}: {reason}); see 'ganlab plugins'."
     assert done.stderr.endswith(f"{missing}\n")

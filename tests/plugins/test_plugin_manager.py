@@ -122,7 +122,7 @@ def test_strict_makes_a_broken_plugin_an_error(install, discover, monkeypatch):
         found.check()
     assert str(caught.value) == (
         "Plugin 'a_bad_plugin' of ganlab-bad 0.1 is broken: ModuleNotFoundError: No module named "
-        "'no_such_module_at_all'. Mend it, disable it with --no-plugin a_bad_plugin, or unset GANLAB_STRICT_PLUGINS."
+        "'no_such_module_at_all'. Fix it, disable it with --no-plugin a_bad_plugin, or unset GANLAB_STRICT_PLUGINS."
     )
     monkeypatch.setenv("GANLAB_STRICT_PLUGINS", "0")
     found.check()
@@ -250,7 +250,7 @@ def test_two_distributions_with_plugins_of_one_name(install, discover):
     (broken,) = [row for row in found.rows if row.status == "broken"]
     (loaded,) = [row for row in found.rows if row.status == "loaded"]
     assert broken.reason == (
-        f"{loaded.distribution} {loaded.version} brings a plugin of this name too; uninstall one of them"
+        f"{loaded.distribution} {loaded.version} also has a plugin of this name; uninstall one of them"
     )
 
 
@@ -273,7 +273,7 @@ def test_a_name_that_is_no_plugin_is_an_error_in_either_list(install, discover, 
     with pytest.raises(PluginError) as caught:
         discover(deny=["god_plugin"] if by == "deny" else [])
     assert str(caught.value) == (
-        "There is no plugin 'god_plugin' to allow or deny. Did you mean 'good_plugin'? See 'ganlab plugins'."
+        "Unknown plugin 'god_plugin' to allow or deny. Did you mean 'good_plugin'? See 'ganlab plugins'."
     )
 
 
@@ -309,10 +309,10 @@ def test_names_and_kinds_that_are_nearly_right(install, discover):
     install("ganlab-good", "1.0", good_plugin=GOOD)
     found, _ = discover()
     with pytest.raises(
-        PluginError, match=r"There is no losses\.goood\. Did you mean 'losses\.good'\? Known losses: good\."
+        PluginError, match=r"Unknown component losses\.goood\. Did you mean 'losses\.good'\? Known losses: good\."
     ):
         found.component("losses", "goood")
-    with pytest.raises(PluginError, match=r"There is no kind of component 'loses'\. Did you mean 'losses'\?"):
+    with pytest.raises(PluginError, match=r"Unknown kind of component 'loses'\. Did you mean 'losses'\?"):
         found.component("loses", "good")
-    with pytest.raises(PluginError, match=r"There is no datasets\.good\. Did you mean 'losses\.good'\?"):
+    with pytest.raises(PluginError, match=r"Unknown component datasets\.good\. Did you mean 'losses\.good'\?"):
         found.component("datasets", "good")

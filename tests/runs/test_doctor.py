@@ -120,7 +120,7 @@ def test_broken_plugins_and_clashes_are_broken_and_disabled_ones_are_not(found):
 def test_a_deny_list_that_names_no_plugin_is_broken(monkeypatch):
     monkeypatch.setattr(plugins, "_current", None)
     monkeypatch.setenv("GANLAB_PLUGINS", "surely_not_there")
-    assert "There is no plugin 'surely_not_there'" in broken(plugin_findings())["plugins"]
+    assert "Unknown plugin 'surely_not_there'" in broken(plugin_findings())["plugins"]
 
 
 def test_the_command_prints_a_table_and_exits_with_1_when_something_is_broken(monkeypatch):

@@ -79,7 +79,7 @@ def test_an_argument_that_cannot_be_is_one_sentence(launcher, option, message):
 
 
 def test_a_component_that_is_not_there_has_no_arguments():
-    with pytest.raises(PluginError, match=r"There is no launchers\.locl\. Did you mean 'launchers\.local'\?"):
+    with pytest.raises(PluginError, match=r"Unknown component launchers\.locl\. Did you mean 'launchers\.local'\?"):
         config.arguments("launchers", "locl", [], "--launcher-option")
 
 

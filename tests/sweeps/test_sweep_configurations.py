@@ -79,7 +79,7 @@ def test_what_the_file_and_params_say_of_parts_that_only_some_have_is_no_mistake
         (
             [],
             {"experiment.loss": Choices(("@losses.hinge()", "@losses.hing()")), WEIGHT: Choices(("1", "2"))},
-            "There is no losses.hing. Did you mean 'losses.hinge'?",
+            "Unknown component losses.hing. Did you mean 'losses.hinge'?",
         ),
     ],
 )
