@@ -1,4 +1,4 @@
-"""The composed, validated experiment: what an experiment file fills and what training takes."""
+"""The composed, validated experiment: made from an experiment file and passed to training."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import keras
     import tensorflow as tf
 
-# Which kind of component each part of an experiment is. The strategy comes first: it decides what devices there are,
-# and must do so before anything else touches TensorFlow.
+# The kind of component of each part of an experiment. The strategy comes first: it decides what devices there are, and
+# must do so before anything else touches TensorFlow.
 PARTS = {
     "strategy": "strategies",
     "dataset": "datasets",
@@ -40,7 +40,7 @@ JITS = ("auto", "on", "off")
 
 @dataclass(frozen=True)
 class Experiment:
-    """A whole experiment. Make one with `ganlab.experiment`, which has the fields' documentation."""
+    """A whole experiment. Make one with `ganlab.experiment`, which documents the fields."""
 
     dataset: Dataset
     architecture: Architecture
@@ -69,18 +69,18 @@ class Experiment:
 
     @property
     def local_batch(self) -> int:
-        """How many examples each replica sees of a batch."""
+        """How many examples of a batch each replica sees."""
         return self.batch_size // self.replicas
 
     @property
     def recipe(self) -> Recipe:
-        """How to make this experiment again. A part that no registered factory made stands as itself."""
+        """The recipe to make this experiment again. A part that no registered factory made stands for itself."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         lists = {part: list(values[part]) for part in LISTS}  # as files have them
         return Recipe("", "experiment", {name: described(value) for name, value in {**values, **lists}.items()})
 
     def component_names(self, part: str) -> list[str]:
-        """A name for each of a part that takes several, unique: the second of a name is `<name>_2`."""
+        """Unique names for the components of a part that takes several: a repeated name becomes `<name>_2`."""
         return unique_names(getattr(self, part))
 
 
@@ -109,22 +109,22 @@ def experiment(
     """Composes and validates an experiment.
 
     Args:
-        dataset: Where real examples come from.
+        dataset: The source of real examples.
         architecture: Makes the generator and the critic.
-        loss: What they minimize.
-        strategy: How training is spread over devices.
-        critic_optimizer: Trains the critic. Taken as a template: training makes its own inside the strategy's scope.
+        loss: The losses that they minimize.
+        strategy: Spreads training over devices.
+        critic_optimizer: Trains the critic. It is a template: training makes its own inside the strategy's scope.
         generator_optimizer: Trains the generator, likewise.
-        constraints: What keeps the critic Lipschitz, applied in order; none by default.
+        constraints: Keep the critic Lipschitz, applied in order; none by default.
         batch_size: Examples of one update over all replicas (the global batch).
         critic_steps: Critic updates for each generator update.
         steps: Generator updates in the whole run.
         seed: Decides initial weights, data order and noise.
-        ema_decay: Decay of the generator's exponential moving average, which samples are then drawn from; 0 for none.
+        ema_decay: Decay of the generator's exponential moving average, which then draws the samples; 0 for none.
         precision: "float32" or "mixed_bfloat16" (penalties and losses stay float32).
-        jit: Whether XLA compiles the gradients: "on", "off" or "auto", where it is known to be quicker.
+        jit: Whether XLA compiles the gradients: "on", "off", or "auto" to compile where that is known to be faster.
         evaluators: Measures of the generator, taken every `evaluate_every` steps and at the end.
-        diagnostics: Looks at the critic, at each evaluation or as often as each of them says, and at the end.
+        diagnostics: Examine the critic, at each evaluation or at an interval of their own, and at the end.
         evaluate_every: Generator updates between evaluations and sample pictures; 0 for the end alone.
         checkpoint_every: Generator updates between checkpoints; 0 for the end alone.
         log_every: Generator updates that one row of metrics averages over.
@@ -133,8 +133,8 @@ def experiment(
         The frozen experiment.
 
     Raises:
-        ConfigError: A value is out of its range, or a part is not of its role.
-        ContractError: The dataset or the architecture does not say its sizes.
+        ConfigError: A value is out of its range, or a part does not have its role.
+        ContractError: The dataset or the architecture has an invalid size, shape or latent dimension.
         IncompatibleError: The batch does not divide over the replicas.
     """
     settings = dict(locals())
@@ -146,13 +146,14 @@ def experiment(
     if batch_size % made.replicas:
         raise IncompatibleError(
             f"experiment.batch_size = {batch_size} does not divide over {made.replicas} replicas: each must see "
-            f"equally many examples. Use a multiple of {made.replicas}, such as {_round_up(batch_size, made.replicas)}."
+            f"equally many examples. Use a multiple of {made.replicas}, for example "
+            f"{_round_up(batch_size, made.replicas)}."
         )
     return made
 
 
 def unique_names(components: Sequence[Any]) -> list[str]:
-    """A name for each component, unique: the second of a name is `<name>_2`."""
+    """Unique names for components: a repeated name becomes `<name>_2`."""
     names: list[str] = []
     for item in components:
         recipe = recipe_of(item)
@@ -178,7 +179,7 @@ def compose(recipe: Recipe) -> Experiment:
 
 
 def make(value: Any) -> Any:
-    """Makes what a recipe describes, inner recipes first, looking inside lists, tuples and dicts."""
+    """Makes the component that a recipe describes, inner recipes first; looks inside lists, tuples and dicts."""
     if isinstance(value, Recipe):
         factory = component(value.kind, value.name)
         return factory(**{name: make(argument) for name, argument in value.arguments.items()})
@@ -190,7 +191,7 @@ def make(value: Any) -> Any:
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:
-    """Checks the plain values of an experiment, those that are there, without TensorFlow.
+    """Checks the plain values of an experiment, as far as they are given, without TensorFlow.
 
     Raises:
         ConfigError: A value is out of its range.
@@ -241,20 +242,20 @@ def _check_roles(settings: Mapping[str, Any]) -> None:
         for item in value if part in LISTS else (value,):
             if not isinstance(item, role):
                 raise ConfigError(
-                    f"experiment.{part} is {item!r}, of type {type(item).__name__}; it must be a {called}, such as one "
-                    f"of the {PARTS[part]} that 'ganlab plugins' lists."
+                    f"experiment.{part} is {item!r}, of type {type(item).__name__}; it must be a {called}, for "
+                    f"example one of the {PARTS[part]} that 'ganlab plugins' lists."
                 )
 
 
 def _check_sizes(dataset: Dataset, architecture: Architecture) -> None:
-    """Refuses what would otherwise be an error deep inside TensorFlow."""
+    """Refuses sizes that would otherwise cause an error deep inside TensorFlow."""
     name = selector_of(dataset)
     with plugin_code(name, "size"):
         size = getattr(dataset, "size", None)
     if size is not None and not _is_whole(size):
         raise ContractError(
-            f"{name}.size is {size!r}; a dataset has at least one example and says how many, a whole number, or None "
-            "where it never ends. Is its source empty?"
+            f"{name}.size is {size!r}; it must be the number of examples, a whole number of at least 1, or None for an "
+            "endless dataset. Is its source empty?"
         )
     with plugin_code(name, "sample_shape"):
         shape = getattr(dataset, "sample_shape", None)

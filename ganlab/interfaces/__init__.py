@@ -1,4 +1,4 @@
-"""The roles that plugins implement: what the core asks of each part of an experiment."""
+"""The roles that plugins implement: the interface of each part of an experiment."""
 
 from ganlab.interfaces.architecture import Architecture
 from ganlab.interfaces.constraint import Batch, Constraint, Critic, Replica

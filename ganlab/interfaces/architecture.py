@@ -12,9 +12,9 @@ class Architecture:
     """Makes a generator and a critic.
 
     The core calls both methods inside the strategy's scope, with the precision policy set and automatic layer names
-    reset. Layers must be right under replicas: no Keras Dropout or other layer with a seed of its own (use
-    `ganlab.layers`), and BatchNormalization only with `synchronized=True`. Losses of layers' own (regularizers,
-    `add_loss`) are refused, as is keras.layers.SpectralNormalization: constraints are for that.
+    reset. Layers must be correct under replicas: no Keras Dropout or other layer with a seed of its own (use
+    `ganlab.layers`), and BatchNormalization only with `synchronized=True`. Layers with losses of their own
+    (regularizers, `add_loss`) are refused, and so is keras.layers.SpectralNormalization: use constraints instead.
 
     Attributes:
         latent_dim: The length of the generator's input.

@@ -19,12 +19,12 @@ else:
 
 @dataclass(frozen=True)
 class Batch:
-    """What one replica sees of one critic update. New fields may come; fields never go.
+    """The data of one critic update on one replica. Fields may be added, but are never removed.
 
     Attributes:
         real: Data, `(local_batch, *sample_shape)`, float32.
         fake: Samples of the generator, same shape and dtype, without gradient.
-        labels: None for now.
+        labels: None at present.
         size: The global batch size.
         step: The number of this critic update, a scalar int64 tensor.
     """
@@ -64,21 +64,21 @@ class Replica(Protocol):
 class Constraint:
     """Keeps a critic (near) 1-Lipschitz.
 
-    Override only what the method needs. Every method but `prepare` is a pure function: same inputs, same outputs, no
-    variable, no Python or TensorFlow randomness (draw from `replica`). The core owns the variables, divides by the
-    global batch, sums gradients over replicas, draws seeds and checks shapes.
+    Override only the methods that your constraint needs. Every method except `prepare` is a pure function: same inputs,
+    same outputs, no variables, no Python or TensorFlow randomness (draw from `replica`). The core owns the variables,
+    divides by the global batch, sums gradients over replicas, draws seeds and checks shapes.
 
-    `weights` maps names to the critic's trainable weights, float32 whatever the precision. The names are keras paths,
-    stable over replicas, processes and resume (`ganlab.functional.named_weights` gives a model's).
+    `weights` maps names to the critic's trainable weights, float32 for any precision. The names are Keras paths, stable
+    over replicas, processes and resume (`ganlab.functional.named_weights` returns a model's).
 
     Attributes:
-        every: The core computes the penalty in every `every`-th critic update alone and multiplies it by `every` (lazy
+        every: The core computes the penalty only in every `every`-th critic update and multiplies it by `every` (lazy
             regularization, Karras et al., StyleGAN2, 2020). A constraint that lets its user choose sets it in
-            `__init__`; its penalty must then do without collectives.
+            `__init__`; its penalty must then work without collectives.
         differentiates: Whether `penalty` or `transform` takes the critic's gradient by its examples, for which its
-            layers must have second derivatives. None: yes, if one of them is overridden. A constraint that compares
-            scores alone says False, and goes with any layer.
-        metric_help: What its metrics mean, by name, for `ganlab config explain`. `<layer>` and the like
+            layers must have second derivatives. None means yes if one of them is overridden. A constraint that only
+            compares scores sets False, and works with any layer.
+        metric_help: Explanations of its metrics by name, for `ganlab config explain`. `<layer>` and the like
             stand for any text.
     """
 
@@ -88,25 +88,25 @@ class Constraint:
     differentiates: bool | None = None
 
     def prepare(self, critic: keras.Model) -> None:
-        """Looks at the built critic and keeps static facts on `self`, such as layers and strides.
+        """Inspects the built critic and stores static facts on `self`, for example layers and strides.
 
         Raises:
-            IncompatibleError: This critic cannot be constrained so.
+            IncompatibleError: The constraint cannot be applied to this critic.
         """
 
     def parameters(self, weights: Tensors) -> Tensors:
-        """Extra trainable weights, such as the gains of weight normalization. The core owns and trains them."""
+        """Extra trainable weights, for example the gains of weight normalization. The core owns and trains them."""
         return {}
 
     def initial_state(self, weights: Tensors) -> Tensors:
-        """Values kept between updates, such as the vectors of a power iteration. The core owns the variables."""
+        """Values kept between updates, for example the vectors of a power iteration. The core owns the variables."""
         return {}
 
     def advance(self, weights: Tensors, state: Tensors, batch: Batch, replica: Replica) -> Tensors:
         """The next state: called once per critic update, before it, outside its gradient.
 
-        No gradient flows through the result, eagerly, in a graph or compiled: what it was computed from is constant.
-        The result must be the same on every replica: reduce what is taken from data with `replica.sum/mean/max`.
+        No gradient flows through the result, eagerly, in a graph or compiled: its inputs count as constants. The result
+        must be the same on every replica: reduce whatever depends on data with `replica.sum/mean/max`.
         """
         return state
 
@@ -124,7 +124,7 @@ class Constraint:
     def penalty(self, critic: Critic, batch: Batch, state: Tensors, replica: Replica) -> tf.Tensor | None:
         """A value per example to add to the critic's loss, `(local_batch,)` float32, or None.
 
-        Row i may depend on example i alone and on what `state` and `replica` give.
+        Row i may depend only on example i and on the values from `state` and `replica`.
         """
         return None
 
@@ -133,21 +133,22 @@ class Constraint:
         return None
 
     def project(self, weights: Tensors) -> Tensors:
-        """The weights moved to where they are allowed: applied after each critic update, and once before the first."""
+        """The weights moved into the allowed set: applied after each critic update, and once before the first."""
         return weights
 
     def diagnose(self, metrics: Mapping[str, float]) -> str | None:
-        """A warning where this constraint's own logged metrics show that it does not do its work, or None.
+        """A warning if this constraint's own logged metrics show that it does not work, or None.
 
-        Called on the host with each logged row: the reduced values of what it logged, by the names it gave them. The
-        first warning of a run is shown; say what was seen, what it means and which setting to try.
+        Called on the host with each logged row: the reduced values of the metrics that it logged, by its own names for
+        them. The first warning of a run is shown; state what was seen, what it means and which setting to try.
         """
         return None
 
     def lipschitz_bound(self, weights: Tensors) -> Any:
         """A certified upper bound of the critic's Lipschitz constant from the effective weights, or None.
 
-        Of the critic as a Keras model with these weights, in Euclidean norms; `ganlab.lipschitz.certificate` computes
-        it for the usual layers. In a run where another constraint overrides `transform` it is not asked.
+        The bound is that of the critic as a Keras model with these weights, in Euclidean norms;
+        `ganlab.lipschitz.certificate` computes it for the usual layers. It is not called in a run where another
+        constraint overrides `transform`.
         """
         return None

@@ -9,13 +9,13 @@ if TYPE_CHECKING:
 
 
 class Dataset:
-    """Data by example number, so that any replica, and any resumed run, finds the same examples.
+    """Data by example number, so that every replica, and every resumed run, finds the same examples.
 
     Attributes:
         sample_shape: The shape of one example: `(height, width, channels)` for images, `(d,)` for vectors.
         size: How many examples there are, or None for a distribution that never ends. A finite set is shuffled anew
             each epoch by the core, which then asks for numbers in `[0, size)`.
-        classes: How many classes `labels` tells apart, or None for examples without labels.
+        classes: How many classes `labels` distinguishes, or None for examples without labels.
     """
 
     sample_shape: tuple[int, ...]
@@ -25,9 +25,8 @@ class Dataset:
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
         """The examples with these numbers: a pure function.
 
-        Traced once and then run by TensorFlow: inside the training loop where it is made of TensorFlow operations,
-        ahead of it in `tf.data` where it needs Python (in `tf.numpy_function`) or files. For pictures it is called
-        eagerly, too.
+        Traced once and then run by TensorFlow: inside the training loop if it consists of TensorFlow operations, ahead
+        of it in `tf.data` if it needs Python (in `tf.numpy_function`) or files. For pictures it is also called eagerly.
 
         Args:
             numbers: int64, `(n,)`, n static.
@@ -50,15 +49,15 @@ class Dataset:
         raise NotImplementedError
 
     def fingerprint(self) -> dict[str, Any]:
-        """What a resumed run must find again of the data, so that it is not silently trained on others.
+        """Facts about the data that a resumed run must find unchanged, so that it never silently trains on other data.
 
         By default the shape, the size, and hashes of some examples and labels (`ganlab.fingerprints.of_examples`),
-        which needs no code of one's own. A set that reads files may say more, and in less time: their names, sizes
-        and bytes (`ganlab.fingerprints.of_files`).
+        which needs no code of your own. A set that reads files can report more in less time: their names, sizes and
+        bytes (`ganlab.fingerprints.of_files`).
 
         Returns:
-            Plain values, for example numbers, texts and lists of hashes, by what they are of. Neither times nor paths,
-            which are others where the data are the same.
+            Plain values by name, for example numbers, texts and lists of hashes. Leave out times and paths, which may
+            differ for the same data.
         """
         from ganlab import fingerprints
 

@@ -1,4 +1,4 @@
-"""The diagnostic role: figures and pictures that say what state a critic is in."""
+"""The diagnostic role: figures and pictures that show the state of a critic."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Findings:
-    """What one look at a critic found. New fields may come; fields never go.
+    """The findings of one look at a critic. Fields may be added, but are never removed.
 
     Attributes:
-        figures: Numbers by name, such as `mean` or `activations/hidden_1`: each a curve.
-        replicas: Of figures by the same names, what each replica's share gives, in replica order.
+        figures: Numbers by name, for example `mean` or `activations/hidden_1`: each a curve.
+        replicas: The values of figures on each replica's share, by the same names, in replica order.
         histograms: Arrays of any shape by name, whose values are counted into bins.
         pictures: Encoded PNGs by name; `ganlab.pictures` draws some.
     """
@@ -35,9 +35,9 @@ class CriticLayer:
     """One layer of a critic.
 
     Attributes:
-        name: Its Keras name, the second of one name with `#2` after it.
-        kind: Its Keras class, such as `Conv2D`.
-        activation: The nonlinearity that it ends in or is, such as `relu`; empty for none.
+        name: Its Keras name; the second layer of one name has `#2` after it.
+        kind: Its Keras class, for example `Conv2D`.
+        activation: The nonlinearity that it ends in or is, for example `relu`; empty for none.
         weights: The names of its trainable weights, as in `CriticView.weights`.
     """
 
@@ -52,9 +52,9 @@ class LossGradients:
     """Gradients of the critic's loss over one replica's share; penalties are left out. All float32.
 
     Attributes:
-        weights: Of the mean loss over the share by each raw weight, of the weight's shape.
-        activations: Of each example's own loss by each layer's output for it, `(2 * local_batch, ...)`: the real
-            examples, then the generated ones.
+        weights: Gradients of the mean loss over the share by each raw weight, in the weight's shape.
+        activations: Gradients of each example's own loss by each layer's output for it, `(2 * local_batch, ...)`: the
+            real examples, then the generated ones.
     """
 
     weights: Mapping[str, np.ndarray]
@@ -62,11 +62,11 @@ class LossGradients:
 
 
 class CriticView(Protocol):
-    """A critic at one step, as a diagnostic sees it: numpy arrays, float32, not to be written to.
+    """A critic at one step, as a diagnostic sees it: numpy arrays, float32, read-only.
 
-    The critic is the one that training uses, with the weights that the constraints make of its own and wrapped as they
-    wrap it; its layers behave as in inference. What nobody asks for is not computed, and what two diagnostics ask for
-    is computed once. All of it is a function of the state, the seed and the step: a resumed run finds the same.
+    The critic is the one that training uses, reparameterized and wrapped by the constraints; its layers behave as in
+    inference. Everything is computed on demand, and only once if two diagnostics ask for it. All of it is a function of
+    the state, the seed and the step: a resumed run finds the same.
     """
 
     @property
@@ -113,10 +113,10 @@ class CriticView(Protocol):
         """The rows of `real` and of `fake` that are this replica's in training."""
 
     def more(self, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """The first real examples of the dataset, n or as many as it has, and n generated ones, alike at every step."""
+        """The first n real examples, or as many as there are, and n generated ones; the same choice at every step."""
 
     def random(self) -> np.random.Generator:
-        """A generator of random numbers that begins anew at each call, decided by seed and step."""
+        """A random generator seeded by seed and step; every call returns a new one."""
 
     def scores(self, x: np.ndarray) -> np.ndarray:
         """The critic's scores of `(n, *sample_shape)`: `(n,)`."""
@@ -132,13 +132,13 @@ class CriticView(Protocol):
 
 
 class Diagnostic:
-    """Looks at the critic now and then, beside training and without an influence on it.
+    """Examines the critic at intervals, without any influence on training.
 
-    What it finds is written under `diagnostics/<name>/`. It runs on the chief alone, between updates.
+    Its findings are written under `diagnostics/<name>/`. It runs only on the chief, between updates.
 
     Attributes:
-        every: Generator updates between looks; 0 for each evaluation. Every diagnostic looks at the end, too.
-        metric_help: What its figures mean, by name, for `ganlab config explain`. `<layer>` and the like
+        every: Generator updates between looks; 0 for each evaluation. Every diagnostic also looks at the end.
+        metric_help: Explanations of its figures by name, for `ganlab config explain`. `<layer>` and the like
             stand for any text.
     """
 
@@ -147,18 +147,18 @@ class Diagnostic:
     every: int = 0
 
     def look(self, critic: CriticView) -> Findings:
-        """What is found now: a pure function of the view.
+        """The findings at this step: a pure function of the view.
 
-        Before training it is called once and the result dropped, so that what can never work stops no run halfway.
+        It is called once before training, and the result dropped, so that a diagnostic that cannot work fails early.
 
         Raises:
-            IncompatibleError: This critic or these data cannot be looked at so.
+            IncompatibleError: The diagnostic does not apply to this critic or these data.
         """
         raise NotImplementedError
 
     def diagnose(self, figures: Mapping[str, float]) -> str | None:
-        """What is wrong according to the figures of the last look and which setting to try, or None.
+        """A sentence on the problem that the figures of the last look show, and the setting to try; or None.
 
-        Said in TensorBoard's text `health` and in run.json for as long as it holds.
+        It appears in TensorBoard's text `health` and in run.json for as long as it holds.
         """
         return None

@@ -1,4 +1,4 @@
-"""The evaluator role: figures that say how good a generator is."""
+"""The evaluator role: figures that measure how good a generator is."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Evaluator:
     """Measures a generator by its samples.
 
     Attributes:
-        metric_help: What its figures mean, by name, for `ganlab config explain`. `<layer>` and the like
+        metric_help: Explanations of its figures by name, for `ganlab config explain`. `<layer>` and the like
             stand for any text.
     """
 
@@ -33,18 +33,18 @@ class Evaluator:
         Args:
             sample: `sample(n, seed)` draws n samples from the (averaged) generator: float32, `(n, *sample_shape)`.
             dataset: The experiment's dataset.
-            run: The run that trains or trained it; None outside one.
+            run: The run that trains or trained the generator; None outside a run.
         """
         raise NotImplementedError
 
     def diagnose(self, figures: Mapping[str, float]) -> str | None:
-        """A sentence where the figures of the last evaluation show that something is wrong, or None.
+        """A sentence on the problem that the figures of the last evaluation show, or None.
 
-        Such as no mode found, or features that were never trained. It is part of the run's health for as long as it
-        holds: say what was seen, what it means and which setting to try. Figures that are not finite are complained of
-        without it.
+        Problems are, for example, that no mode was found, or that features were never trained. The sentence is part of
+        the run's health for as long as it holds: state what was seen, what it means and which setting to try. Figures
+        that are not finite are reported without it.
 
         Args:
-            figures: As `evaluate` gave them.
+            figures: The figures that `evaluate` returned.
         """
         return None

@@ -1,4 +1,4 @@
-"""The features role: what a measure of images sees in place of pixels."""
+"""The features role: vectors that measures of images compare in place of pixels."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 class Features:
     """Turns examples into vectors that evaluators compare, and perhaps into class probabilities.
 
-    Evaluators call `prepare` before anything else, at each evaluation; the other two are pure functions after it.
+    Evaluators call `prepare` before anything else, at each evaluation; after that the other two are pure functions.
     """
 
     def prepare(self, dataset: Dataset) -> None:
-        """Makes ready for the examples of a dataset: trains, loads, or does nothing.
+        """Prepares for the examples of a dataset: trains, loads, or does nothing.
 
-        Called many times; all but the first call for a dataset should cost next to nothing. It runs under the
-        strategy of the experiment (`tf.distribute.get_strategy()`), on one device where several processes train or
-        where there is no experiment.
+        Called many times; every call after the first for a dataset should cost next to nothing. It runs under the
+        strategy of the experiment (`tf.distribute.get_strategy()`), but on one device if several processes train or
+        there is no experiment.
 
         Args:
-            dataset: Whose examples are to be embedded.
+            dataset: The dataset whose examples are to be embedded.
 
         Raises:
-            IncompatibleError: It cannot be made ready for this dataset.
+            IncompatibleError: The features cannot be prepared for this dataset.
         """
 
     def embed(self, x: np.ndarray) -> np.ndarray:
@@ -37,17 +37,17 @@ class Features:
             x: float32, `(n, *sample_shape)`; images in [-1, 1].
 
         Returns:
-            Floating point, `(n, d)`; row i depends on example i alone.
+            Floating point, `(n, d)`; row i depends only on example i.
         """
         raise NotImplementedError
 
     def probabilities(self, x: np.ndarray) -> np.ndarray | None:
-        """The class probabilities of examples, `(n, classes)`, rows that sum to 1; None where there are no classes."""
+        """The class probabilities of examples, `(n, classes)`, rows that sum to 1; None if there are no classes."""
         return None
 
     def diagnose(self) -> str | None:
-        """A sentence where these features, as prepared, are no measure of anything, or None.
+        """A sentence if these features, as prepared, do not measure anything; else None.
 
-        Evaluators put it into their own `diagnose`.
+        Evaluators include it in their own `diagnose`.
         """
         return None

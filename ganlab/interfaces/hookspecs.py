@@ -1,11 +1,11 @@
-"""The plugin contract: what a plugin may offer, one hook each.
+"""The plugin contract: the hooks that a plugin may implement, one for each kind of contribution.
 
 A plugin is a module (or object) named by an entry point of the group `ganlab`, or a `ganlab_plugins.py` beside the
 experiment file. It implements any of these with `@ganlab.hookimpl`. The component hooks return `{name: factory}`;
 a factory is a class or function with typed, documented keyword parameters and no `**kwargs`: `@kind.name()` in gin.
 
-A plugin may declare the contract that it was written for, at the top of its module: `GANLAB_CONTRACT = 1`. One that was
-written for another than `CONTRACT` is listed as incompatible and not imported.
+A plugin may declare the contract that it was written for, at the top of its module: `GANLAB_CONTRACT = 1`. If that is
+not the present `CONTRACT`, the plugin is listed as incompatible and not imported.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ganlab.interfaces.record import Record
     from ganlab.interfaces.run import Run
 
-# Goes up when a plugin written for the number before may no longer work. New hooks, methods with a default and fields
-# leave it as it is: a plugin that needs those requires the version of ganlab that has them, as any package does.
+# Bump it on any change that can break existing plugins. New hooks, methods with a default and fields do not count: a
+# plugin that needs them requires the version of ganlab that has them, as any package does.
 CONTRACT = 1
 
 hookspec = pluggy.HookspecMarker("ganlab")
@@ -68,7 +68,7 @@ def ganlab_diagnostics() -> Factories:  # type: ignore[empty-body]
 
 @hookspec
 def ganlab_features() -> Factories:  # type: ignore[empty-body]
-    """What evaluators see in place of pixels, each a factory of a `ganlab.Features`: `{"classifier": Classifier}`."""
+    """Features that evaluators compare, each a factory of a `ganlab.Features`: `{"classifier": Classifier}`."""
 
 
 @hookspec
@@ -78,17 +78,17 @@ def ganlab_optimizers() -> Factories:  # type: ignore[empty-body]
 
 @hookspec
 def ganlab_launchers() -> Factories:  # type: ignore[empty-body]
-    """What starts the trials of a sweep, each a factory of a `ganlab.Launcher`: `{"local": Local}`."""
+    """Launchers of a sweep's trials, each a factory of a `ganlab.Launcher`: `{"local": Local}`."""
 
 
 @hookspec
 def ganlab_searches() -> Factories:  # type: ignore[empty-body]
-    """What chooses the settings of a sweep's trials, each a factory of a `ganlab.Search`: `{"grid": Grid}`."""
+    """Searches for the settings of a sweep's trials, each a factory of a `ganlab.Search`: `{"grid": Grid}`."""
 
 
 @hookspec
 def ganlab_run_start(run: Run) -> None:
-    """Called once when a run's directory exists and training is about to start: open a tracker, say."""
+    """Called once when a run's directory exists and training is about to start, for example to open a tracker."""
 
 
 @hookspec
@@ -98,7 +98,7 @@ def ganlab_metrics(run: Run, records: Sequence[Record]) -> None:
 
 @hookspec
 def ganlab_run_end(run: Run, status: str) -> None:
-    """Called once at the end with `completed`, `interrupted`, `failed` or `diverged`: close a tracker, alert."""
+    """Called once at the end with `completed`, `interrupted`, `failed` or `diverged`, for example to close a tracker."""
 
 
 @hookspec

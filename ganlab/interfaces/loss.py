@@ -1,4 +1,4 @@
-"""The loss role: what critic and generator minimize, per example."""
+"""The loss role: the losses of critic and generator, per example."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ class Loss:
     """The two losses of an adversarial game. The core sums over the batch and divides by its global size.
 
     Attributes:
-        metric_help: What `critic/loss` and `generator/loss` mean with it, by these names, for `ganlab config explain`.
+        metric_help: Explanations of `critic/loss` and `generator/loss`, by these names, for `ganlab config explain`.
     """
 
     metric_help: ClassVar[Mapping[str, str]] = {}
 
     def critic(self, real_scores: tf.Tensor, fake_scores: tf.Tensor) -> tf.Tensor:
-        """What the critic minimizes: `(local_batch,)` from scores of that shape, float32."""
+        """The loss that the critic minimizes: `(local_batch,)` from scores of that shape, float32."""
         raise NotImplementedError
 
     def generator(self, fake_scores: tf.Tensor) -> tf.Tensor:
-        """What the generator minimizes: `(local_batch,)` from scores of that shape, float32."""
+        """The loss that the generator minimizes: `(local_batch,)` from scores of that shape, float32."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""One metric at one step, and the interface of everything that writes metrics down."""
+"""One metric at one step, and the interface of all writers of metrics."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Record:
 
     Attributes:
         step: Generator updates done.
-        tag: Its name, such as `critic/loss`.
+        tag: Its name, for example `critic/loss`.
         reduced: The value over all replicas.
-        replicas: What each replica saw, in replica order; empty for a figure of the whole run.
+        replicas: The value on each replica, in replica order; empty for a figure of the whole run.
     """
 
     step: int
@@ -28,7 +28,7 @@ class Record:
 
 
 class Writer(Protocol):
-    """Puts metrics, pictures and texts somewhere. Calls come with rising steps, from one thread."""
+    """Stores or shows metrics, pictures and texts. Calls come with rising steps, from one thread."""
 
     def scalars(self, records: Sequence[Record]) -> None:
         """Takes the metrics of one step."""
@@ -46,4 +46,4 @@ class Writer(Protocol):
         """Makes everything taken so far visible to readers."""
 
     def close(self) -> None:
-        """Flushes and lets go. Nothing comes after."""
+        """Flushes and closes. No call follows."""

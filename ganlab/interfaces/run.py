@@ -1,4 +1,4 @@
-"""What plugins are handed as a run: a `ganlab.Run`, which is built on these interfaces and so is not imported here."""
+"""The type of the run that plugins receive: `ganlab.Run`, not imported here because it builds on these interfaces."""
 
 from typing import Any, TypeAlias
 

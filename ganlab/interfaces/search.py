@@ -1,4 +1,4 @@
-"""What chooses the settings of a sweep's trials."""
+"""The search role: chooses the settings of a sweep's trials."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Choices:
     """A setting that takes one of several values.
 
     Attributes:
-        values: As an experiment file writes them: `("0.1", "1", "[@constraints.r1()]")`.
+        values: The values as an experiment file writes them: `("0.1", "1", "[@constraints.r1()]")`.
     """
 
     values: Sequence[str]
@@ -24,9 +24,9 @@ class Range:
 
     Attributes:
         low: The smallest.
-        high: The largest, which is possible too.
-        log: Whether factors count rather than differences.
-        integer: Whether it takes whole numbers alone.
+        high: The largest, inclusive.
+        log: Whether to search on a logarithmic scale.
+        integer: Whether it takes only whole numbers.
     """
 
     low: float
@@ -44,11 +44,11 @@ class Proposal:
 
     Attributes:
         settings: The value of every name of the space, as an experiment file writes it.
-        value: Its objective, the mean over seeds, once it is known; None while it is not, and where it failed.
-        ended: Whether it has ended, well or not.
+        value: Its objective, the mean over seeds, once it is known; None until then, and if it failed.
+        ended: Whether it has ended, successfully or not.
         given_up: Whether it ended because the search gave it up; `value` is then the last one reported.
-        reports: Once it has ended, the steps and values that its runs have to report. Of one that goes on, all are
-            reported again.
+        reports: Once it has ended, the steps and values that its runs reported. For a configuration that is resumed,
+            all are reported again.
     """
 
     settings: Mapping[str, str]
@@ -62,9 +62,9 @@ class Search:
     """Chooses configurations, one at a time; number n is the n-th one chosen, counted from 0."""
 
     needs_objective = False
-    """Whether it learns from results, and so needs to be told what to make small or large.
+    """Whether it learns from results, and so needs an objective to minimize or maximize.
 
-    One that does not is asked for all of its proposals before the first trial starts, and is told nothing.
+    A search that does not is asked for all of its proposals before the first trial starts, and receives no results.
     """
 
     def start(
@@ -79,30 +79,30 @@ class Search:
         """Called once, before anything else.
 
         Args:
-            space: What may be set, and to what.
-            budget: How many configurations there may be, those of `history` included; None for as many as it likes.
-            seed: Of whatever is drawn: with one seed and one order of results, one sequence of proposals.
+            space: The settings to choose, and their possible values.
+            budget: The most configurations there may be, those of `history` included; None for no limit.
+            seed: The seed of all random choices: one seed and one order of results give one sequence of proposals.
             direction: Whether small or large objectives are good.
-            history: The configurations of an earlier process of this sweep, in order; those that had not ended go on.
+            history: The configurations of an earlier process of this sweep, in order; those that had not ended resume.
 
         Raises:
-            ganlab.ConfigError: It cannot search this space so: a grid over a range, say.
+            ganlab.ConfigError: It cannot search such a space, for example a grid cannot search a range.
         """
         raise NotImplementedError
 
     def propose(self) -> Mapping[str, str] | None:
-        """The settings of one more configuration, or None where there is none to come."""
+        """The settings of one more configuration, or None if there are no more."""
         raise NotImplementedError
 
     def report(self, number: int, step: int, value: float) -> bool:
-        """Takes the objective of a configuration under way at a step; True to give it up.
+        """Takes the objective at a step of a running configuration; returns True to give it up.
 
-        The value is the mean over those seeds that have begun, once all of them have it. Steps rise, each comes once.
+        The value is the mean over the seeds that have begun, once all of them have it. Steps rise, and each comes once.
         """
         return False
 
     def finish(self, number: int, value: float | None) -> None:
         """Takes the objective of a configuration that ended, the mean over seeds.
 
-        It is None where a seed failed, and the last one reported where the search gave the configuration up.
+        It is None if a seed failed, and the last one reported if the search gave the configuration up.
         """

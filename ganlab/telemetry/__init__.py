@@ -1,4 +1,4 @@
-"""Metric records and the writers that put them where people look.
+"""Metric records and the writers that store and show them.
 
 `ganlab.telemetry.tensorboard_writer` and `ganlab.telemetry.plots` are imported by name, as they need heavier packages.
 """

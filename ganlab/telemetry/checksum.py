@@ -1,6 +1,6 @@
-"""The checksum of event files, CRC-32C (Castagnoli) as TFRecords have it: rotated, and a constant added.
+"""The checksum of event files: CRC-32C (Castagnoli), rotated and with a constant added, as TFRecords use it.
 
-Of a file's records TensorFlow checks the data, in compiled code. This is for the few bytes that each begins with.
+TensorFlow checks the data of records in compiled code. This module checks the few bytes at the start of each record.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _MASK = 0xA282EAD8
 
 
 def crc32c(data: bytes) -> int:
-    """The checksum of some bytes, as of an unsigned integer of 32 bits; a fraction of a microsecond a byte."""
+    """The checksum of some bytes, an unsigned integer of 32 bits; takes a fraction of a microsecond per byte."""
     table, register = _table_of_ints(), _ALL
     for byte in data:
         register = table[(register ^ byte) & 0xFF] ^ (register >> 8)
@@ -24,13 +24,13 @@ def crc32c(data: bytes) -> int:
 
 
 def masked_crc32c(data: bytes) -> int:
-    """The checksum as TFRecords have it."""
+    """The checksum in the form that TFRecords use."""
     crc = crc32c(data)
     return ((crc >> 15 | crc << 17) + _MASK) & _ALL
 
 
 def masked_crc32c_of_rows(data: np.ndarray) -> np.ndarray:
-    """The same of each row, uint32 `(n,)`, of uint8 `(n, bytes)`, all rows at the same time."""
+    """The same checksum for each row of uint8 `(n, bytes)`, all rows at once: uint32 `(n,)`."""
     table, registers = _table(), np.full(len(data), _ALL, np.uint32)
     for column in data.T:
         registers = table[(registers ^ column) & 0xFF] ^ (registers >> np.uint32(8))

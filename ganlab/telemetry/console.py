@@ -1,4 +1,4 @@
-"""What a person at the terminal sees while a run trains: a progress bar there, a line now and then elsewhere."""
+"""Shows a run's progress: a progress bar on a terminal, a line from time to time elsewhere."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ganlab.support.terminal import lines
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-# The metric that is worth a glance.
+# The metric that is shown beside the progress.
 _TAG = "critic/loss"
 
-# Without a terminal a line is due after this much of the run, though not sooner than the first and at last after the
-# second of these times.
+# Without a terminal a line is due after this fraction of the run, but not before the first of these times, and no later
+# than the second.
 _FRACTION = 0.05
 _SOONEST_SECONDS = 10.0
 _LATEST_SECONDS = 300.0
@@ -27,7 +27,7 @@ _LATEST_SECONDS = 300.0
 class Console:
     """Shows progress and messages on standard error, so that standard output stays for results.
 
-    A terminal that goes away is no reason to stop training: what cannot be shown is not shown.
+    A terminal that goes away does not stop training: output that cannot be shown is dropped.
     """
 
     def __init__(
@@ -37,12 +37,12 @@ class Console:
         stream: TextIO | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Takes where to show.
+        """Takes the stream and the verbosity.
 
         Args:
             quiet: Show warnings only.
-            stream: Where to; standard error by default. A bar is drawn if it is a terminal.
-            clock: Seconds, for tests.
+            stream: The stream to write to; standard error by default. A bar is drawn if it is a terminal.
+            clock: Returns seconds; replaced in tests.
         """
         self._quiet = quiet
         self._stream = stream
@@ -59,7 +59,7 @@ class Console:
 
         Args:
             total_steps: Generator updates of the whole run.
-            done: How many of them are done already, in a resumed run.
+            done: How many of them are already done, in a resumed run.
         """
         self._total, self._step = total_steps, done
         self._shown_step, self._shown_time = done, self._clock()
@@ -95,21 +95,21 @@ class Console:
         """Texts are not for this screen; see `message`."""
 
     def message(self, text: str) -> None:
-        """Says something once, unless quiet."""
+        """Prints a message, unless quiet."""
         if not self._quiet:
             self._say(text)
 
     def warning(self, text: str) -> None:
-        """Says something that should not be missed, also when quiet."""
+        """Prints a warning, also when quiet."""
         self._say(f"Warning: {text}")
 
     def flush(self) -> None:
-        """Shows what is not shown yet."""
+        """Flushes the stream."""
         with contextlib.suppress(OSError, ValueError):
             self._out.flush()
 
     def close(self) -> None:
-        """Ends the bar, leaving its last state, or says the last step."""
+        """Ends the bar, leaving its last state, or prints the last step."""
         if self._bar:
             with contextlib.suppress(OSError):
                 self._bar[0].stop()
@@ -155,7 +155,7 @@ def _duration(seconds: float) -> str:
 
 
 def _progress_bar(out: TextIO, total: int, done: int) -> tuple[Progress, TaskID]:
-    # Here and not above: rich takes a while to import, and a quiet or piped run has no use for it.
+    # Imported here because rich takes a while to import, and a quiet or piped run does not need it.
     from rich.console import Console as Screen
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
     from rich.text import Text

@@ -2,7 +2,7 @@
 
 An event file is a sequence of TFRecords: eight bytes of length, four of their checksum, the data, four of its
 checksum. A process that was killed may have torn the last one; a bad disk may have changed any. TensorBoard stops
-reading at the first whose checksum is wrong, so what cannot be read is cut out, and the events after it stay.
+reading at the first wrong checksum, so unreadable records are cut out, and the events after them stay.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _LONGEST = 512 << 20
 
 @dataclass
 class _Contents:
-    """What an event file holds, as the bytes where each part begins and ends.
+    """The contents of an event file, as the bytes where each part begins and ends.
 
     Attributes:
         kept: Events that stay.
-        tags: Of the values in those.
-        damaged: What is no event.
-        after: Whole events behind the first damage.
+        tags: The tags of the values in those.
+        damaged: Parts that are not events.
+        after: The number of whole events after the first damage.
     """
 
     kept: list[tuple[int, int]] = field(default_factory=list)
@@ -53,11 +53,11 @@ class _Contents:
 
 @dataclass
 class Cut:
-    """What is left of a folder's event files.
+    """The remaining contents of a folder's event files.
 
     Attributes:
-        tags: Of the values in them.
-        complaints: A sentence for each file that was damaged otherwise than by a kill.
+        tags: The tags of the values in them.
+        complaints: A sentence for each file with damage that a kill does not explain.
     """
 
     tags: set[str] = field(default_factory=set)
@@ -65,17 +65,17 @@ class Cut:
 
 
 def cut(directory: Path, *, after: int, without: Collection[str] = ()) -> Cut:
-    """Drops every event of a later step, the record of the run's end, and what a kill or a bad disk spoilt.
+    """Drops every event of a later step, the record of the run's end, and data that a kill or a bad disk damaged.
 
-    A file with damage in it is kept aside, under a name that TensorBoard does not read.
+    A copy of a damaged file is kept under a name that TensorBoard does not read.
 
     Args:
-        directory: Whose event files; none in folders below it.
+        directory: The folder with the event files; folders below it are not searched.
         after: The last step to keep; -1 for none at all.
-        without: Tags whose events are dropped whatever their step: TensorBoard keeps the first that it reads of some.
+        without: Tags whose events are dropped at any step: for some tags TensorBoard keeps the first that it reads.
 
     Raises:
-        OSError: A file cannot be read, or not be replaced.
+        OSError: A file cannot be read or replaced.
     """
     left = Cut()
     for path in sorted(directory.glob(PATTERN)):
@@ -146,9 +146,9 @@ def _append(spans: list[tuple[int, int]], start: int, end: int) -> None:
 
 
 def _records(path: Path) -> Iterator[tuple[int, int, Event | None]]:
-    """Where each record begins and ends, with its event, or None for bytes that hold none.
+    """Yields where each record begins and ends, with its event, or None for bytes that are not an event.
 
-    A last record that is not there to its end is left out: it was never written whole.
+    An incomplete last record is left out: it was never written completely.
     """
     from tensorflow.python.lib.io import tf_record  # the only reader of TensorFlow's that can start in the midst
 
@@ -177,13 +177,13 @@ def _event(reader: Any, start: int) -> Event | None:
 
 
 def _length(head: bytes) -> int | None:
-    """The length that the beginning of a record tells, or None where it is no such beginning."""
+    """The length that the head of a record states, or None if these bytes are not the head of a record."""
     length, masked = struct.unpack("<QI", head)
     return int(length) if masked == masked_crc32c(head[:8]) else None
 
 
 def _next(file: Any, start: int, size: int) -> int:
-    """Where the next record begins; the file's end where none does."""
+    """Where the next record begins; the file's end if there is none."""
     while start + _HEAD <= size:
         file.seek(start)
         window = np.frombuffer(file.read(_WINDOW + _HEAD - 1), np.uint8)

@@ -1,7 +1,7 @@
-"""Event files, TensorBoard's sequences of checksummed records, written where they are asked for.
+"""Writes event files, TensorBoard's sequences of checksummed records, in the calling thread.
 
 TensorBoard's own writer computes checksums in Python, a third of a millisecond for the row of a step, and writes from a
-thread, where a full disk is a traceback on the screen. TensorFlow's is compiled.
+thread, where a full disk prints a traceback. TensorFlow's writer, used here, is compiled.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ganlab.lazy import tensorflow as tf
 from ganlab.support.durable import sync
 
 PATTERN = "events.out.tfevents.*"
-# A file that is full is followed by another one: resuming rewrites those alone that hold later steps.
+# A full file is followed by another one, so that resuming rewrites only those with later steps.
 FULL_BYTES = 64 << 20
 
 
@@ -30,8 +30,8 @@ class EventFile:
         """Opens a new file.
 
         Args:
-            folder: Where it goes.
-            full_bytes: The size from which another file is begun.
+            folder: The folder of the file.
+            full_bytes: The size at which another file is begun.
 
         Raises:
             OSError: It cannot be written.
@@ -56,7 +56,7 @@ class EventFile:
         self._bytes += len(data)
 
     def flush(self) -> None:
-        """Waits until all that was taken is on disk.
+        """Waits until all events taken so far are on disk.
 
         Raises:
             OSError: It cannot be written.
@@ -66,7 +66,7 @@ class EventFile:
         sync(self._path)
 
     def close(self) -> None:
-        """Flushes and closes the file; once more does nothing.
+        """Flushes and closes the file; closing it again does nothing.
 
         Raises:
             OSError: It cannot be written.
@@ -86,7 +86,7 @@ class EventFile:
         self.add(Event(wall_time=time.time(), file_version="brain.Event:2"))
 
     def _check_open(self) -> None:
-        # The next file could not be begun: whoever goes on writing hears of that again, as of any other failure.
+        # The next file could not be begun: each later write reports that again, like any other failure.
         if self._writer is None:
             raise OSError(f"the event file {self._path.name} is not open")
 

@@ -18,7 +18,7 @@ class MultiWriter:
         """Takes the writers.
 
         Args:
-            writers: Who writes; none at all is allowed.
+            writers: The writers; may be empty.
         """
         self._writers = tuple(writers)
 
@@ -48,7 +48,7 @@ class MultiWriter:
             writer.flush()
 
     def close(self) -> None:
-        """Closes every writer, also after one that fails; the first failure is raised at the end."""
+        """Closes every writer, even if one fails; the first failure is raised at the end."""
         failures = []
         for writer in self._writers:
             try:

@@ -22,26 +22,26 @@ from ganlab.telemetry.jsonl_repair import mend
 
 __all__ = ["NON_FINITE", "JsonLinesWriter", "mend", "read_metrics", "to_json"]
 
-# Lines wait for each other up to this size, so that logging every step is not a system call every step.
+# Lines are buffered up to this size, so that logging every step does not take a system call every step.
 _PENDING_BYTES = 1 << 16
 
 
 class JsonLinesWriter:
-    """Writes metrics.jsonl. Readers only ever see whole lines, but for what a crash of the machine tears.
+    """Writes metrics.jsonl. Readers only ever see whole lines, unless a crash of the machine tears one.
 
     Attributes:
-        rows: How many the file has, with those that wait to be written.
-        complaint: What was wrong with the file that an earlier writer left, in a sentence; empty where nothing was.
+        rows: How many rows the file has, including those that wait to be written.
+        complaint: A sentence about damage in the file that an earlier writer left; empty if there was none.
     """
 
     def __init__(self, path: Path, *, truncate_after: int | None = None, expected: int | None = None) -> None:
-        """Opens the file for appending, after mending what an earlier writer left.
+        """Opens the file for appending, after repairing what an earlier writer left.
 
         Args:
-            path: The file, made where there is none.
-            truncate_after: The step that a resumed run starts from: later lines are dropped, as they will be written
-                again. None keeps every whole line.
-            expected: How many rows there were up to that step; None where nobody counted them.
+            path: The file; made if it does not exist.
+            truncate_after: The step that a resumed run starts from: later lines are dropped, because they will be
+                written again. None keeps every whole line.
+            expected: How many rows there were up to that step; None if nobody counted them.
         """
         mended = mend(path, truncate_after=truncate_after, expected=expected)
         self.rows, self.complaint = mended.rows, mended.complaint
@@ -69,7 +69,7 @@ class JsonLinesWriter:
         """Texts are not for this file."""
 
     def flush(self) -> None:
-        """Puts the lines so far on disk."""
+        """Writes all lines so far to disk."""
         while self._pending:  # a raw write may take less than it is given
             written = self._file.write(self._pending)
             del self._pending[:written]
@@ -86,13 +86,13 @@ def read_metrics(path: Path) -> Iterator[Record]:
     """Reads metrics.jsonl a line at a time, also while a run is writing it.
 
     Args:
-        path: The file; where there is none, there are no records.
+        path: The file; without a file there are no records.
 
     Yields:
-        The records, in the order of the file. A last line that is not finished is left out.
+        The records, in the order of the file. An unfinished last line is left out.
 
     Raises:
-        RunError: A line is no metrics line; the message has its number.
+        RunError: A line is not a line of metrics; the message has its number.
     """
     for row in lines(path):
         try:

@@ -13,24 +13,24 @@ from ganlab.interfaces.record import Record
 from ganlab.support.paths import open_inside
 from ganlab.support.terminal import line
 
-# Bytes of a line, which is in memory whole: those of thousands of replicas are a hundredth of it.
+# The most bytes of a line, because a line is in memory whole; those of thousands of replicas have a hundredth of it.
 LONGEST = 1 << 26
 
-# What is written in place of floats that JSON has no word for.
+# The strings that stand for floats which JSON cannot express.
 NON_FINITE = ("NaN", "Infinity", "-Infinity")
 
-# What `Line.parse` raises for a line that is not one of metrics.
+# The errors that `Line.parse` raises for a line that is not a line of metrics.
 NOT_METRICS = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line that was written to its end.
+    """A complete line.
 
     Attributes:
-        number: From 1.
+        number: Its number, from 1.
         start: The byte where it begins.
-        text: All of it, with the newline.
+        text: Its bytes, with the newline.
     """
 
     number: int
@@ -44,11 +44,11 @@ class Line:
 
     @property
     def shown(self) -> str:
-        """How it begins, for a message."""
+        """The beginning of the line, for a message."""
         return repr(self.text[:60].decode(errors="replace").strip())
 
     def parse(self) -> tuple[int, list[Record]]:
-        """Its step and its metrics; raises one of `NOT_METRICS` where it has none."""
+        """Its step and its metrics; raises one of `NOT_METRICS` if it has none."""
         row = json.loads(self.text)
         step = row["step"]
         if not _is_number(step, int) or not 0 <= step < 2**63 or len(self.text) > LONGEST:
@@ -60,12 +60,12 @@ class Line:
 
 
 def lines(path: Path) -> Iterator[Line]:
-    """The lines of a file, none where there is none; a last one without a newline is left out.
+    """The lines of a file, or none if it does not exist; a last line without a newline is left out.
 
-    Of a line longer than `LONGEST` there are several parts, none of which is a line of metrics.
+    A line longer than `LONGEST` comes in several parts, none of which is a line of metrics.
 
     Raises:
-        RunError: It cannot be read, leads out of its folder, or is no regular file.
+        RunError: It cannot be read, leads out of its folder, or is not a regular file.
     """
     try:
         file = open_inside(path.parent, path.name)

@@ -1,4 +1,4 @@
-"""Mends metrics.jsonl before a resumed run adds to it: drops what will be written again, puts damage aside."""
+"""Repairs metrics.jsonl before a resumed run adds to it: drops rows to be written again, puts damage aside."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from pathlib import Path
 from ganlab.support.paths import open_inside
 from ganlab.telemetry.jsonl_lines import NOT_METRICS, Line, lines
 
-# Lines of which a complaint tells.
+# The most lines that a complaint describes.
 _NAMED = 3
 
 
 @dataclass(frozen=True)
 class Mended:
-    """What was done to a file.
+    """The result of a repair.
 
     Attributes:
-        rows: How many it has now.
-        complaint: What was wrong with it, in a sentence; empty where nothing was.
+        rows: How many rows the file has now.
+        complaint: A sentence about damage in the file; empty if there was none.
     """
 
     rows: int = 0
@@ -38,30 +38,30 @@ class _Place:
 
 
 def mend(path: Path, *, truncate_after: int | None = None, expected: int | None = None) -> Mended:
-    """Drops a torn last line and, if asked, every line after a step. Either all of it happens or nothing.
+    """Drops a torn last line and, if asked, every line after a step. Either all of this happens or none of it.
 
-    A line that is not one of metrics, or whose step is out of order, is moved to a file beside it; the rows around it
-    stay.
+    A line that is not a line of metrics, or whose step is out of order, is moved to a file beside this one; the rows
+    around it stay.
 
     Args:
-        path: The file; nothing happens where there is none.
+        path: The file; nothing happens if it does not exist.
         truncate_after: The last step to keep; None keeps all.
-        expected: How many rows there were up to that step; None where nobody counted them.
+        expected: How many rows there were up to that step; None if nobody counted them.
 
     Raises:
-        OSError: The file cannot be read, or not be replaced.
+        OSError: The file cannot be read or replaced.
     """
     if not path.exists():
         return Mended(complaint=_complaint(path, [], [], 0, expected))
     places = [_place(line) for line in lines(path)]
     rising = set(_rising([place.step for place in places]))
     last = len(places)
-    if truncate_after is not None:  # what is wrong behind the first later row is dropped with it
+    if truncate_after is not None:  # damaged lines after the first later row are dropped with it
         last = next((i for i in sorted(rising) if (places[i].step or 0) > truncate_after), last)
         last = 0 if truncate_after < 0 else last
     kept = [places[i] for i in sorted(rising) if i < last]
     wrong = [place for i, place in enumerate(places[:last]) if i not in rising]
-    # A row that is missing may be one of those that look later.
+    # A missing row may be one of those whose step looks later.
     aside = [*wrong, *places[last:]] if expected is not None and len(kept) < expected else wrong
     complaint = _complaint(path, wrong, aside, len(kept), expected)
     if aside:
@@ -82,7 +82,7 @@ def _place(line: Line) -> _Place:
 
 
 def _rising(steps: Sequence[int | None]) -> list[int]:
-    """Where the longest sequence is whose steps rise: a wrong digit takes its own line out of it, and no other."""
+    """The indices of the longest sequence of rising steps: a wrong digit excludes its own line and no other."""
     ends: list[int] = []  # of the best sequence of each length, the last step
     at: list[int] = []
     before: dict[int, int | None] = {}

@@ -1,4 +1,4 @@
-"""What TensorBoard's Custom Scalars tab draws: runs side by side, and then each metric with its replicas."""
+"""The charts of TensorBoard's Custom Scalars tab: runs side by side, then each metric with its replicas."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _LOSSES, _WASSERSTEIN, _PENALTY, _SLOPES = "losses", "Wasserstein estimate", "pe
 _CONSTRAINTS, _EVALUATION, _DIAGNOSTICS, _REPLICAS = "constraints", "evaluation", "diagnostics", "replicas"
 _CATEGORIES = (_LOSSES, _WASSERSTEIN, _PENALTY, _SLOPES, _CONSTRAINTS, _EVALUATION, _DIAGNOSTICS, _REPLICAS)
 
-# Within a category.
+# The order within a category.
 _FIRST = ("critic", "generator", "constraints")
 
-# Metrics that mean the same whichever constraint logs them, so that runs under different ones share a chart.
+# Metrics that mean the same for every constraint, so that runs with different constraints share a chart.
 _SHARED = ("slope", "steepest", "lipschitz_bound")
 
 
@@ -23,12 +23,12 @@ def layout(tags: Iterable[str], figures: Iterable[str] = ()) -> Any:
     """The charts of a run.
 
     TensorBoard merges the layouts of all runs that it shows: categories by title, in each the charts that are not yet
-    there. So a chart depends on its title alone, never on the number of replicas; and every run has every category, be
-    it an empty one, because TensorBoard loses the charts that a third run adds to one that the first does not have.
+    there. So a chart depends on its title alone, never on the number of replicas. Every run has every category, even if
+    empty, because TensorBoard loses the charts that a third run adds to a category that the first run lacks.
 
     Args:
-        tags: Metrics that every replica has a value of, as in records, without `replica/<i>/`.
-        figures: Tags of the run as a whole, such as `evaluation/mode_coverage/modes`.
+        tags: Metrics with a value for every replica, as in records, without `replica/<i>/`.
+        figures: Tags of the run as a whole, for example `evaluation/mode_coverage/modes`.
 
     Returns:
         A `tensorboard.plugins.custom_scalar.layout_pb2.Layout`. Charts of the category `replicas` draw a metric's

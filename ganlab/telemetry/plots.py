@@ -32,12 +32,12 @@ def picture(samples: Array, real: Array | None = None, critic: Critic | None = N
     """The picture that suits the samples' shape.
 
     Args:
-        samples: What the generator drew, `(n, h, w, 1 or 3)` in [-1, 1] or `(n, 2)`.
+        samples: Samples of the generator, `(n, h, w, 1 or 3)` in [-1, 1] or `(n, 2)`.
         real: Real examples of the same shape, needed for points.
-        critic: The critic of points `(k, 2)`, giving `(k,)`; images have no use for it.
+        critic: Scores points `(k, 2)`, returning `(k,)`; not used for images.
 
     Returns:
-        A PNG, or None where samples of this shape have no picture.
+        A PNG, or None if samples of this shape have no picture.
     """
     if samples.ndim == 4 and samples.shape[-1] in (1, 3):
         return image_grid(samples)
@@ -52,13 +52,13 @@ def image_grid(samples: Array, columns: int | None = None) -> bytes:
     Args:
         samples: `(n, h, w, c)` with c = 1 (grey) or 3 (RGB), from -1 (black) to 1; values beyond are clipped, NaN is
             drawn mid-grey.
-        columns: Images in a row; as many as make the grid square by default.
+        columns: Images in a row; by default as many as make the grid square.
 
     Returns:
         A PNG of 8 bits, grey or RGB.
 
     Raises:
-        ValueError: The samples are not such an array.
+        ValueError: The samples do not have such a shape.
     """
     if samples.ndim != 4 or not len(samples) or samples.shape[-1] not in (1, 3):
         raise ValueError(f"images have shape {samples.shape}; they must be (n, h, w, 1 or 3) with n at least 1")
@@ -81,12 +81,12 @@ def scatter(real: Array, fake: Array, critic: Critic | None = None) -> bytes:
     """Real points and samples in the plane, over the critic's level lines.
 
     The picture's range is that of the real points with a margin, so that pictures of one run can be compared; the
-    legend says how many samples lie outside.
+    legend states how many samples lie outside.
 
     Args:
         real: `(n, 2)`.
         fake: `(m, 2)`; points that are not finite count as outside.
-        critic: Scores points `(k, 2)` float32, giving `(k,)`; None draws no lines.
+        critic: Scores points `(k, 2)` float32, returning `(k,)`; None draws no lines.
 
     Returns:
         A PNG of 600 x 600 pixels.
@@ -107,12 +107,12 @@ def axes_of(width: float, height: float, place: tuple[float, float, float, float
     """Axes of a figure of its own, not pyplot's: no global state, no window system.
 
     Args:
-        width: Of the figure, in hundreds of pixels.
-        height: Likewise.
-        place: Left, bottom, width and height of the axes in parts of the figure.
+        width: The figure's width, in hundreds of pixels.
+        height: Its height, likewise.
+        place: Left, bottom, width and height of the axes as fractions of the figure.
 
     Returns:
-        Matplotlib's axes, and what gives the figure as a PNG.
+        Matplotlib's axes, and a function that returns the figure as a PNG.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -120,7 +120,7 @@ def axes_of(width: float, height: float, place: tuple[float, float, float, float
     figure = Figure(figsize=(width, height), dpi=100, facecolor="white")
     canvas = FigureCanvasAgg(figure)
     axes = figure.add_axes(place)
-    axes.set_title("", y=1.01)  # said, or Matplotlib measures every tick for it
+    axes.set_title("", y=1.01)  # with a fixed position, or Matplotlib measures every tick for it
     axes.tick_params(labelsize=8, colors="#555555")
     for spine in axes.spines.values():
         spine.set_color("#bbbbbb")
@@ -134,7 +134,7 @@ def axes_of(width: float, height: float, place: tuple[float, float, float, float
 
 
 def draw_points(axes: Any, real: Array, fake: Array, low: Array, high: Array) -> None:
-    """Draws real points and samples within a square, and a legend that says how many samples lie outside."""
+    """Draws real points and samples within a square, and a legend that states how many samples lie outside."""
     with np.errstate(invalid="ignore"):
         inside = ((fake >= low) & (fake <= high)).all(axis=1)
     outside = len(fake) - int(inside.sum())
@@ -159,7 +159,7 @@ def heights_over(critic: Critic, low: Array, high: Array) -> Any:
     """A critic's scores on 128 x 128 points of a square, rows from the bottom up.
 
     Args:
-        critic: Scores points `(k, 2)` float32, giving `(k,)`.
+        critic: Scores points `(k, 2)` float32, returning `(k,)`.
         low: The lower left corner, `(2,)`.
         high: The upper right corner, `(2,)`.
 
@@ -179,7 +179,7 @@ def _sides(low: Array, high: Array) -> tuple[Array, Array]:
 def _png(pixels: Array) -> bytes:
     """Encodes `(h, w, 1 or 3)` of uint8: the PNG specification's signature, header, one data chunk, end."""
     height, width, channels = pixels.shape
-    # Each row starts with the number of its filter: 0, none.
+    # Each row starts with the number of its filter: 0 for none.
     rows = np.concatenate([np.zeros((height, 1), np.uint8), pixels.reshape(height, -1)], axis=1)
     header = struct.pack(">IIBBBBB", width, height, 8, 0 if channels == 1 else 2, 0, 0, 0)
     chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 6)), (b"IEND", b""))

@@ -1,7 +1,7 @@
 """TensorBoard event files: curves of every replica, pictures, texts, a charts layout and hyperparameters.
 
-The records are TensorBoard's own protocol buffers. `tf.summary` is not used: inside `strategy.run` it writes the first
-replica alone, and it costs an op a value.
+The records are TensorBoard's own protocol buffers. `tf.summary` is not used: inside `strategy.run` it writes only the
+first replica, and it costs one operation per value.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ganlab.telemetry.layout import layout
 
 _BINS = 50
 
-# Records of a run as a whole, of which TensorBoard keeps the first that it reads.
+# Records of a run as a whole; TensorBoard keeps the first of each that it reads.
 START_TAG, LAYOUT_TAG = hparams_metadata.SESSION_START_INFO_TAG, layout_metadata.CONFIG_SUMMARY_TAG
 OF_THE_RUN = (START_TAG, LAYOUT_TAG)
 
@@ -44,9 +44,9 @@ class TensorBoardWriter:
         """Opens a new event file.
 
         Args:
-            directory: Where it goes, the run's directory.
-            purge_step: The first step that a resumed run writes again. TensorBoard then forgets what earlier event
-                files of the directory say from there on. None for a new run.
+            directory: The folder of the file, which is the run's directory.
+            purge_step: The first step that a resumed run writes again. TensorBoard then forgets the events from this
+                step on in earlier event files of the directory. None for a new run.
         """
         self._file = EventFile(directory)
         if purge_step is not None:
@@ -69,7 +69,7 @@ class TensorBoardWriter:
         """Takes one picture, an encoded PNG.
 
         Raises:
-            ValueError: It is no PNG.
+            ValueError: It is not a PNG.
         """
         height, width, channels = png_size(png)
         image = Summary.Image(height=height, width=width, colorspace=channels, encoded_image_string=png)
@@ -105,16 +105,16 @@ class TensorBoardWriter:
     def hparams(self, values: Mapping[str, bool | int | float | str | None]) -> None:
         """Takes the run's hyperparameters, and begins its row in the HParams table.
 
-        There is no experiment record on purpose: TensorBoard believes the first one it meets, and then shows no
-        hyperparameter that this one run does not have. Without any it collects the columns from all runs. Nor is there
-        a group, of which TensorBoard would show the mean: each run is a row, called as in the other tabs.
+        There is no experiment record on purpose: TensorBoard uses the first one it reads, and then hides every
+        hyperparameter that this one run does not have. Without such a record it collects the columns from all runs.
+        There is no group either, whose mean TensorBoard would show: each run is a row, named as in the other tabs.
 
         Args:
             values: Hyperparameters by name. None and non-finite numbers are left out: they cannot be written as
                 numbers, and one written as text would turn its column into text for all runs.
 
         Raises:
-            TypeError: A value is of another type.
+            TypeError: A value has another type.
         """
         start = plugin_data_pb2.SessionStartInfo(start_time_secs=time.time())
         for name, value in sorted(values.items()):
@@ -134,7 +134,7 @@ class TensorBoardWriter:
     def session_end(self, status: Literal["completed", "interrupted", "failed", "diverged"]) -> None:
         """Ends the run's row in the HParams table.
 
-        An interrupted run is left open: TensorBoard keeps the first end it reads, and a resumed run has another.
+        An interrupted run stays open: TensorBoard keeps the first end that it reads, and a resumed run writes another.
 
         Args:
             status: How the run ended, as in run.json.
@@ -166,10 +166,10 @@ def png_size(png: bytes) -> tuple[int, int, int]:
     """Height, width and channels of an encoded PNG, from its header.
 
     Raises:
-        ValueError: It is no PNG.
+        ValueError: It is not a PNG.
     """
     if len(png) < 26 or png[:8] != b"\x89PNG\r\n\x1a\n" or png[12:16] != b"IHDR" or png[25] not in _PNG_CHANNELS:
-        raise ValueError(f"the picture starts with {png[:8]!r}, which is no PNG; encode it as one")
+        raise ValueError(f"the picture starts with {png[:8]!r}, which is not a PNG; encode it as one")
     width, height = struct.unpack(">II", png[16:24])
     return height, width, _PNG_CHANNELS[png[25]]
 
