@@ -88,7 +88,7 @@ def ganlab_searches() -> Factories:  # type: ignore[empty-body]
 
 @hookspec
 def ganlab_run_start(run: Run) -> None:
-    """Called once when a run's directory exists and training is about to start, for example to open a tracker."""
+    """Called once when a run's directory exists and training is about to start: for example, open a tracker."""
 
 
 @hookspec
@@ -98,7 +98,7 @@ def ganlab_metrics(run: Run, records: Sequence[Record]) -> None:
 
 @hookspec
 def ganlab_run_end(run: Run, status: str) -> None:
-    """Called once at the end with `completed`, `interrupted`, `failed` or `diverged`, for example to close a tracker."""
+    """Called once at the end with `completed`, `interrupted`, `failed` or `diverged`: for example, close a tracker."""
 
 
 @hookspec

@@ -75,7 +75,7 @@ def test_pictures_come_back_as_they_were_with_their_size(tmp_path):
     grid = image_grid(np.zeros((6, 8, 8, 3), np.float32), columns=3)
     writer = TensorBoardWriter(tmp_path)
     writer.image(7, "samples", grid)
-    with pytest.raises(ValueError, match="no PNG"):
+    with pytest.raises(ValueError, match="not a PNG"):
         writer.image(7, "samples", b"\xff\xd8\xff\xe0 this is a JPEG header and some bytes")
     writer.close()
     (image,) = read(tmp_path).Images("samples")
