@@ -64,6 +64,8 @@ if TYPE_CHECKING:
     from ganlab.comparing import compare
     from ganlab.composition import Experiment, experiment
     from ganlab.run import Run, train
+    from ganlab.sweeps import sweep
+    from ganlab.verification import verify
 
 # Names that are loaded when they are first used, with their modules; every other lazy name is a module of ganlab's.
 _LAZY = {
@@ -71,7 +73,9 @@ _LAZY = {
     "Experiment": "ganlab.composition",
     "experiment": "ganlab.composition",
     "Run": "ganlab.run",
+    "sweep": "ganlab.sweeps",
     "train": "ganlab.run",
+    "verify": "ganlab.verification",
 }
 
 
@@ -136,8 +140,10 @@ __all__ = [
     "lipschitz",
     "pictures",
     "roles",
+    "sweep",
     "testing",
     "train",
     "transport",
     "use_plugin_file",
+    "verify",
 ]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,14 +15,12 @@ from ganlab.cli.messages import say
 from ganlab.cli.options import BESIDE_GIN, experiment_options, plugin_options
 from ganlab.cli.process import unheard
 from ganlab.cli.sweep_output import print_end, print_plan, shown
-from ganlab.errors import ConfigError
 from ganlab.runs.experiment_source import use_plugins
 from ganlab.support.signals import exit_code, handling
-from ganlab.version import __version__
 
 if TYPE_CHECKING:
     from ganlab.interfaces import Launcher, Search
-    from ganlab.sweeps import Configuration, Sweep
+    from ganlab.sweeps import Sweep, Trial
 
 # Parameters that describe a sweep, and so cannot be changed when it is resumed.
 _DESCRIBING = (
@@ -142,110 +138,44 @@ def sweep(ctx: click.Context, resume: Path | None, retry_failed: bool, dry_run: 
     else:
         if retry_failed:
             raise click.UsageError("--retry-failed works only with --resume SWEEP: leave it out for a new sweep.")
-        asked, launcher, search = _asked(ctx.params)
-        path = _place(ctx.params, asked)
-        proposals, configurations = _described(asked, search)
-        threads = ctx.params["threads"] or max(1, _cores() // asked["jobs"])
-        if dry_run:
-            print_plan(asked, proposals, configurations, threads, as_json=as_json)
+        new, launcher, search = _new(ctx.params, dry_run=dry_run, as_json=as_json)
+        if new is None:
             return
-        found = _created(path, asked, proposals, configurations, threads)
-    _go(ctx, found, launcher, search if search.needs_objective else None, retry_failed=retry_failed, as_json=as_json)
+        found = new
+    _run(ctx, found, launcher, search, retry_failed=retry_failed, as_json=as_json)
 
 
-def _asked(params: Mapping[str, Any]) -> tuple[dict[str, Any], Launcher, Search]:
-    """The sweep that the command line asks for, as sweep.json stores it, with the launcher and the search."""
-    from ganlab.config.files import find_gin_file
-    from ganlab.sweeps import parse_seeds
+def _new(params: Mapping[str, Any], *, dry_run: bool, as_json: bool) -> tuple[Sweep | None, Launcher, Search]:
+    """A new sweep with its launcher and its search; printed, and not created, in a dry run."""
+    from ganlab.sweeps import Request, created, free_path, parse_seeds, planned_sweep
 
     if not params["gin_files"]:
         raise click.UsageError("Missing experiment: pass --gin FILE, for example --gin quickstart, or --resume SWEEP.")
-    use_plugins(params["no_plugin"], params["plugin_file"], params["gin_files"][0])
-    asked = {
-        "gin": [str(find_gin_file(name).resolve()) for name in params["gin_files"]],
-        "params": list(params["params"]),
-        "grid": list(params["grids"]),
-        "range": list(params["ranges"]),
-        "seeds": parse_seeds(params["seeds"]) if params["seeds"] is not None else [],
-        "jobs": params["jobs"] or 1,
-        "timeout": params["timeout"],
-        "launcher": params["launcher"] or "local",
-        "launcher_options": list(params["launcher_options"]),
-        "search": params["search"] or "grid",
-        "search_options": list(params["search_options"]),
-        "search_seed": params["search_seed"] or 0,
-        "budget": params["budget"],
-        "objective": params["objective"],
-        "direction": "maximize" if params["maximize"] else "minimize",
-        "no_plugin": list(params["no_plugin"]),
-        "plugin_file": _plugin_file(),
-    }
-    launcher, search = _made("launcher", asked), _made("search", asked)
-    if search.needs_objective and not asked["objective"]:
-        raise ConfigError(
-            f"searches.{asked['search']} needs an objective: name a metric, for example --objective critic/loss."
-        )
-    if asked["direction"] == "maximize" and not asked["objective"]:
-        raise ConfigError("--maximize needs an objective: name a metric, for example --objective critic/loss.")
-    return asked, launcher, search
-
-
-def _described(asked: dict[str, Any], search: Search) -> tuple[list[dict[str, Any]], list[Configuration]]:
-    """All proposals and configurations, checked; none if the search makes them as results come in."""
-    from ganlab.config import load_variant
-    from ganlab.sweeps import Configurations, check, check_used, parse_space, plan
-    from ganlab.sweeps.search_driver import start
-
-    space = parse_space(asked["grid"], asked["range"])
-    if not asked["seeds"]:
-        asked["seeds"] = [load_variant(asked["gin"], asked["params"], {}).recipe.arguments.get("seed", 0)]
-    configurations = Configurations(asked["gin"], asked["params"], list(space), known=())
-    if search.needs_objective:
-        start(search, space, asked, ())  # raises if something is wrong; it is started anew for the trials
-        check(configurations, space)
-        return [], []
-    proposals = plan(search, space, asked, configurations)
-    check_used(configurations)
-    return proposals, configurations.made
-
-
-def _place(params: Mapping[str, Any], asked: Mapping[str, Any]) -> Path:
-    """The path of a new sweep, after checking that it can be created."""
-    from ganlab.runs.fields import check_name, check_place
-    from ganlab.support.paths import as_name
-    from ganlab.sweeps import Sweep
-
-    name = params["name"]
-    if name is None:
-        name = as_name(f"{Path(asked['gin'][0]).stem}-sweep-{datetime.now(UTC).strftime('%Y%m%d-%H%M%S')}")
-    else:
-        check_name("sweep name", name)
-    path: Path = params["runs"].resolve() / name
-    Sweep.check_free(path)
-    check_place(path)
-    return path
-
-
-def _created(
-    path: Path,
-    asked: dict[str, Any],
-    proposals: list[dict[str, Any]],
-    configurations: Sequence[Configuration],
-    threads: int,
-) -> Sweep:
-    from ganlab.sweeps import Sweep
-
-    now = datetime.now(UTC)
-    info = {
-        "ganlab": __version__,
-        "created": now.isoformat(timespec="seconds"),
-        "folder": str(Path.cwd()),
-        "threads": threads,
-        "asked": asked,
-        "proposals": proposals,
-        "trials": {},
-    }
-    return Sweep.create(path, info, configurations)
+    request = Request(
+        gin=params["gin_files"],
+        params=params["params"],
+        grid=params["grids"],
+        range=params["ranges"],
+        seeds=parse_seeds(params["seeds"]) if params["seeds"] is not None else (),
+        jobs=params["jobs"] or 1,
+        timeout=params["timeout"],
+        launcher=params["launcher"] or "local",
+        launcher_options=params["launcher_options"],
+        search=params["search"] or "grid",
+        search_options=params["search_options"],
+        search_seed=params["search_seed"] or 0,
+        budget=params["budget"],
+        objective=params["objective"],
+        direction="maximize" if params["maximize"] else "minimize",
+        no_plugin=params["no_plugin"],
+        plugin_file=str(params["plugin_file"]) if params["plugin_file"] else None,
+    )
+    planned = planned_sweep(request, params["threads"])
+    path = free_path(params["runs"], params["name"], planned)
+    if dry_run:
+        print_plan(planned.asked, planned.proposals, planned.configurations, planned.threads, as_json=as_json)
+        return None, planned.launcher, planned.search
+    return created(planned, path), planned.launcher, planned.search
 
 
 def _check_description_unchanged(ctx: click.Context) -> None:
@@ -260,7 +190,7 @@ def _check_description_unchanged(ctx: click.Context) -> None:
 
 def _reopened(path: Path, params: Mapping[str, Any]) -> tuple[Sweep, Launcher, Search]:
     """An existing sweep, with the options that may change on resume."""
-    from ganlab.sweeps import Sweep
+    from ganlab.sweeps import Sweep, launcher_of, search_of
 
     found = Sweep(path.resolve())
     asked = found.asked
@@ -273,67 +203,36 @@ def _reopened(path: Path, params: Mapping[str, Any]) -> tuple[Sweep, Launcher, S
         asked["launcher"], asked["launcher_options"] = params["launcher"], []
     if params["launcher_options"]:
         asked["launcher_options"] = list(params["launcher_options"])
-    return found, _made("launcher", asked), _made("search", asked)
+    return found, launcher_of(asked), search_of(asked)
 
 
-def _go(
-    ctx: click.Context, found: Sweep, launcher: Launcher, search: Search | None, *, retry_failed: bool, as_json: bool
+def _run(
+    ctx: click.Context, found: Sweep, launcher: Launcher, search: Search, *, retry_failed: bool, as_json: bool
 ) -> None:
     """Runs the remaining trials of a sweep and prints how it ended."""
-    from ganlab.sweeps import Engine, take_up
+    from ganlab.sweeps import run_trials
     from ganlab.sweeps.screen import LiveTable, summary
 
+    def opening(trials: Sequence[Trial]) -> None:
+        said = f"{shown(found.path)}: {summary(trials) if trials else 'configurations as results come in'}"
+        say(f"{said}, {found.asked['jobs']} at a time, threads: {found.info['threads']} each.", err=True)
+
     with found.locked(), _signals() as received, LiveTable() as screen:
-        trials = take_up(found, retry_failed=retry_failed)
-        asking = _asking(found, search)
-        found.save()
-        opening = f"{shown(found.path)}: {summary(trials) if trials else 'configurations as results come in'}"
-        say(f"{opening}, {found.asked['jobs']} at a time, threads: {found.info['threads']} each.", err=True)
-        engine = Engine(found, trials, asking, launcher, screen=screen, stopped=lambda: bool(received))
-        engine.run()
+        trials = run_trials(
+            found,
+            launcher,
+            search,
+            screen=screen,
+            retry_failed=retry_failed,
+            stopped=lambda: bool(received),
+            opening=opening,
+        )
     with unheard() if received else contextlib.nullcontext():
-        print_end(found, engine.trials, interrupted=bool(received), as_json=as_json)
+        print_end(found, trials, interrupted=bool(received), as_json=as_json)
     if received:
         ctx.exit(exit_code(received[0].name))
-    if any(trial.status not in ("completed", "pruned") for trial in engine.trials):
+    if any(trial.status not in ("completed", "pruned") for trial in trials):
         ctx.exit(1)
-
-
-def _asking(found: Sweep, search: Search | None) -> Any:
-    from ganlab.sweeps import Asking, Configurations, parse_space
-
-    if search is None:
-        return Asking(found)
-    asked = found.asked
-    space = parse_space(asked["grid"], asked["range"])
-    known = found.configurations()
-    configurations = Configurations(asked["gin"], asked["params"], list(space), known)
-    for configuration in known:
-        if configurations.of(configuration.settings) is not configuration:
-            raise ConfigError(
-                f"{', '.join(asked['gin'])}: the experiment has changed since the sweep began, and "
-                f"{configuration.name} would now be a different one. Restore the file, or start a new sweep."
-            )
-    return Asking(found, search, space, configurations)
-
-
-def _made(role: str, asked: Mapping[str, Any]) -> Any:
-    from ganlab.config import arguments
-    from ganlab.plugins.manager import component
-
-    kind, name = {"launcher": "launchers", "search": "searches"}[role], asked[role]
-    return component(kind, name)(**arguments(kind, name, asked[f"{role}_options"], f"--{role}-option"))
-
-
-def _plugin_file() -> str | None:
-    """The plugin file in use, for trials: their own experiment files have none beside them."""
-    from ganlab.plugins.manager import LOCAL_MODULE, current
-
-    return next((row.distribution for row in current().rows if row.name == LOCAL_MODULE), None)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextlib.contextmanager

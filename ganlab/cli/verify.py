@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,10 +15,7 @@ from click.core import ParameterSource
 from ganlab.cli.messages import say
 from ganlab.cli.options import BESIDE_GIN, experiment_options, plugin_options
 from ganlab.cli.tables import cell, table_console
-from ganlab.errors import IncompatibleError
-from ganlab.runs.experiment_source import read_experiment, use_plugins
-from ganlab.verification import CHECKS, Options, Row, Source, run
-from ganlab.verification.tpu.chips import topology as tpu_topology
+from ganlab.verification import CHECKS, Options, Row, Source, shipped_experiments, started
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -114,54 +109,17 @@ def verify(
     if bool(gin_files) == every:
         raise click.UsageError("Missing experiment: pass --gin FILE, for example --gin quickstart, or --all alone.")
     file = str(plugin_file) if plugin_file is not None else None
-    groups = [(name,) for name in _shipped()] if every else [gin_files]
+    groups = [(name,) for name in shipped_experiments()] if every else [gin_files]
     sources = [Source(group, params, no_plugin, file) for group in groups]
-    if "tpu" in checks:
-        tpu_topology(topology)  # raises if it is unknown
-    for source in sources:
-        _check_source(source, replicas)
     options = Options(replicas=replicas, iterations=iterations, topology=topology, install=install)
-    # Shown one by one as they finish, two at a time: building graphs keeps one core busy, and reading takes time.
-    with ThreadPoolExecutor(max(2, (os.cpu_count() or 2) // 4)) as pool:
-        pending = [[pool.submit(run, check, source, options) for check in checks] for source in sources]
-        try:
-            results = _print_as_checked(sources, checks, pending, every=every, as_json=as_json)
-        except KeyboardInterrupt:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    with started(sources, checks, options) as pending:
+        results = _print_as_checked(sources, checks, pending, every=every, as_json=as_json)
     if as_json:
         say(json.dumps(_as_data(sources, results, options), indent=2))
     asked_for = ctx.get_parameter_source("checks") is not ParameterSource.DEFAULT
     statuses = {row.status for rows in results for row in rows}
     if not statuses <= {"passed", *(() if asked_for else ("skipped",))}:
         ctx.exit(_FAILED)
-
-
-def _shipped() -> list[str]:
-    """The names of the shipped experiments without the paper's and without base/, which others include."""
-    from ganlab.config.files import shipped_folder, shipped_gin_files
-
-    folder = shipped_folder() or Path()
-    names = [path.relative_to(folder).with_suffix("").as_posix() for path in shipped_gin_files()]
-    return [name for name in names if not name.startswith(("base/", "paper/"))]
-
-
-def _check_source(source: Source, replicas: Sequence[int]) -> None:
-    """Finds a user's mistakes before any process is started."""
-    from ganlab.composition import parameters
-    from ganlab.lazy import require
-
-    use_plugins(source.no_plugin, Path(source.plugin_file) if source.plugin_file else None, source.gin_files[0])
-    recipe = read_experiment(source.gin_files, source.params)
-    if importlib.util.find_spec("tensorflow") is None:
-        require("tensorflow")  # raises, and names what to install
-    batch = recipe.arguments.get("batch_size", parameters()["batch_size"].default)
-    for count in replicas:
-        if batch % count:
-            raise IncompatibleError(
-                f"experiment.batch_size = {batch} does not divide over {count} replicas: each must see equally many "
-                f"examples. Choose other numbers with --replicas, or another --param experiment.batch_size."
-            )
 
 
 def _print_as_checked(

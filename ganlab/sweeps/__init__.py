@@ -5,6 +5,18 @@ from ganlab.sweeps.engine import Engine
 from ganlab.sweeps.search_driver import Asking, plan
 from ganlab.sweeps.space import parse_seeds, parse_space
 from ganlab.sweeps.store import Sweep
+from ganlab.sweeps.sweeping import (
+    Plan,
+    Request,
+    Swept,
+    created,
+    free_path,
+    launcher_of,
+    planned_sweep,
+    run_trials,
+    search_of,
+    sweep,
+)
 from ganlab.sweeps.trial import Trial, take_up
 
 __all__ = [
@@ -12,12 +24,22 @@ __all__ = [
     "Configuration",
     "Configurations",
     "Engine",
+    "Plan",
+    "Request",
     "Sweep",
+    "Swept",
     "Trial",
     "check",
     "check_used",
+    "created",
+    "free_path",
+    "launcher_of",
     "parse_seeds",
     "parse_space",
     "plan",
+    "planned_sweep",
+    "run_trials",
+    "search_of",
+    "sweep",
     "take_up",
 ]

@@ -1,0 +1,362 @@
+"""`ganlab.sweep`: plans a sweep, creates its folder and runs its trials; and the steps of it, for the command line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from ganlab.config import arguments, load_variant
+from ganlab.config.files import find_gin_file
+from ganlab.errors import ConfigError
+from ganlab.interfaces import Launcher, Search
+from ganlab.plugins.manager import LOCAL_MODULE, component, current
+from ganlab.runs.experiment_source import use_plugins
+from ganlab.runs.fields import check_name, check_place
+from ganlab.support.paths import as_name
+from ganlab.sweeps.configurations import Configuration, Configurations, check, check_used
+from ganlab.sweeps.engine import Engine, Screen
+from ganlab.sweeps.search_driver import Asking, plan, start
+from ganlab.sweeps.space import parse_seeds, parse_space
+from ganlab.sweeps.store import Sweep
+from ganlab.sweeps.trial import Trial, take_up
+from ganlab.version import __version__
+
+
+@dataclass(frozen=True)
+class Request:
+    """The description of a sweep, as sweep.json stores it under `asked`.
+
+    Attributes:
+        gin: Experiment files.
+        params: Overrides, each `NAME=VALUE`.
+        grid: Values of settings, each `NAME=[VALUE, ...]` as in an experiment file.
+        range: Ranges of numbers, each `NAME=LOW..HIGH` with `:log` for a log scale.
+        seeds: The seeds; none for the experiment's own.
+        jobs: Number of trials that run at a time.
+        timeout: Time limit per trial in seconds, or None.
+        launcher: The launcher's name.
+        launcher_options: Its parameters, each `NAME=VALUE`.
+        search: The search's name.
+        search_options: Its parameters, each `NAME=VALUE`.
+        search_seed: Its seed.
+        budget: Number of configurations that it may try, or None.
+        objective: The metric that it optimizes, or None.
+        direction: Whether it minimizes or maximizes.
+        no_plugin: Names of plugins to leave out.
+        plugin_file: A plugin in one file, or None.
+    """
+
+    gin: Sequence[str]
+    params: Sequence[str] = ()
+    grid: Sequence[str] = ()
+    range: Sequence[str] = ()
+    seeds: Sequence[int] = ()
+    jobs: int = 1
+    timeout: float | None = None
+    launcher: str = "local"
+    launcher_options: Sequence[str] = ()
+    search: str = "grid"
+    search_options: Sequence[str] = ()
+    search_seed: int = 0
+    budget: int | None = None
+    objective: str | None = None
+    direction: Literal["minimize", "maximize"] = "minimize"
+    no_plugin: Sequence[str] = ()
+    plugin_file: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields as JSON has them."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A sweep before anything of it is written.
+
+    Attributes:
+        asked: The request's fields, with the files found and the seeds known.
+        launcher: Starts its trials.
+        search: Chooses its settings.
+        proposals: The settings that the search proposed; none if it makes them as results come in.
+        configurations: Those that differ as experiments.
+        threads: Threads per trial.
+    """
+
+    asked: dict[str, Any]
+    launcher: Launcher
+    search: Search
+    proposals: list[dict[str, Any]]
+    configurations: list[Configuration]
+    threads: int
+
+
+@dataclass(frozen=True)
+class Swept:
+    """A sweep whose trials have ended.
+
+    Attributes:
+        path: Its folder: what `ganlab.compare` takes.
+        trials: The trials, each with `name`, `status`, `value` of the objective, `error` and `run`, its run directory.
+    """
+
+    path: Path
+    trials: list[Trial]
+
+
+def sweep(
+    gin: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    params: Sequence[str] = (),
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    ranges: Mapping[str, str] | None = None,
+    seeds: Sequence[int] = (),
+    jobs: int = 1,
+    threads: int | None = None,
+    timeout: float | None = None,
+    launcher: str = "local",
+    launcher_options: Mapping[str, Any] | None = None,
+    search: str = "grid",
+    search_options: Mapping[str, Any] | None = None,
+    search_seed: int = 0,
+    budget: int | None = None,
+    objective: str | None = None,
+    maximize: bool = False,
+    runs: str | os.PathLike[str] = "runs",
+    name: str | None = None,
+    no_plugin: Sequence[str] = (),
+    plugin_file: str | os.PathLike[str] | None = None,
+) -> Swept:
+    """Trains an experiment with many settings and seeds, each as a run in a process of its own.
+
+    `ganlab sweep` on the command line, which can also resume a sweep. Ctrl-C saves the trials and raises.
+
+    Args:
+        gin: The experiment file, by path or by the name of a shipped one, or several, of which later override earlier.
+        params: Overrides for all trials, each `NAME=VALUE`.
+        grid: The values of each setting: `{"constraints.gradient_penalty.weight": [0.1, 1, 10]}`. A text that begins
+            with `@` or `%` is a component or a macro, as in an experiment file; so is one inside a list.
+        ranges: The range of each number, for searches such as random: `{"optimizers.adam.learning_rate":
+            "1e-5..1e-2:log"}`.
+        seeds: The seeds; none for the experiment's own.
+        jobs: Number of trials that run at a time.
+        threads: Threads per trial; by default this machine's cores divided by `jobs`.
+        timeout: Time limit per trial in seconds.
+        launcher: The launcher that starts trials.
+        launcher_options: Its parameters.
+        search: The search that chooses settings.
+        search_options: Its parameters.
+        search_seed: Its seed.
+        budget: Number of configurations that it may try.
+        objective: The metric to minimize, by its name in metrics.jsonl.
+        maximize: Whether to maximize it.
+        runs: Folder in which the sweep's folder is created.
+        name: Name of the sweep's folder; by default the experiment file's name and the time.
+        no_plugin: Names of plugins to leave out.
+        plugin_file: A plugin in one file; by default the `ganlab_plugins.py` beside the first experiment file.
+
+    Returns:
+        The sweep, with all trials.
+
+    Raises:
+        GanlabError: There is a mistake in the settings, or the folder cannot be created; nothing is left then. A trial
+            that fails does not raise: its status reports it.
+    """
+    files = [gin] if isinstance(gin, (str, os.PathLike)) else list(gin)
+    request = Request(
+        gin=[os.fspath(file) for file in files],
+        params=list(params),
+        grid=[f"{setting}=[{', '.join(map(_literal, values))}]" for setting, values in (grid or {}).items()],
+        range=[f"{setting}={limits}" for setting, limits in (ranges or {}).items()],
+        seeds=parse_seeds(",".join(map(str, seeds))) if len(seeds) else [],
+        jobs=jobs,
+        timeout=timeout,
+        launcher=launcher,
+        launcher_options=[f"{option}={_literal(value)}" for option, value in (launcher_options or {}).items()],
+        search=search,
+        search_options=[f"{option}={_literal(value)}" for option, value in (search_options or {}).items()],
+        search_seed=search_seed,
+        budget=budget,
+        objective=objective,
+        direction="maximize" if maximize else "minimize",
+        no_plugin=list(no_plugin),
+        plugin_file=os.fspath(plugin_file) if plugin_file is not None else None,
+    )
+    for what, number in (("jobs", jobs), ("threads", threads), ("budget", budget), ("timeout", timeout)):
+        if number is not None and not number >= (0 if what == "timeout" else 1):
+            raise ConfigError(f"{what} = {number!r} must be at least {0 if what == 'timeout' else 1}.")
+    planned = planned_sweep(request, threads)
+    made = created(planned, free_path(Path(runs), name, planned))
+    with made.locked():
+        return Swept(made.path, run_trials(made, planned.launcher, planned.search, screen=_NoScreen()))
+
+
+def planned_sweep(request: Request, threads: int | None = None) -> Plan:
+    """Plans a sweep; everything that can be wrong with it raises here.
+
+    Args:
+        request: Its description.
+        threads: Threads per trial; None divides this machine's cores by the number of jobs.
+
+    Raises:
+        GanlabError: There is a mistake in it.
+    """
+    if not request.gin:
+        raise ConfigError("Missing experiment file.")
+    use_plugins(request.no_plugin, Path(request.plugin_file) if request.plugin_file else None, request.gin[0])
+    # Trials read experiment files of their own, which have no plugin file beside them.
+    local = next((row.distribution for row in current().rows if row.name == LOCAL_MODULE), None)
+    found = [str(find_gin_file(name).resolve()) for name in request.gin]
+    asked = replace(request, gin=found, plugin_file=local).as_json()
+    launcher, search = launcher_of(asked), search_of(asked)
+    if search.needs_objective and not asked["objective"]:
+        raise ConfigError(
+            f"searches.{asked['search']} needs an objective: name a metric, for example --objective critic/loss."
+        )
+    if asked["direction"] == "maximize" and not asked["objective"]:
+        raise ConfigError("--maximize needs an objective: name a metric, for example --objective critic/loss.")
+    space = parse_space(asked["grid"], asked["range"])
+    if not asked["seeds"]:
+        asked["seeds"] = [load_variant(asked["gin"], asked["params"], {}).recipe.arguments.get("seed", 0)]
+    configurations = Configurations(asked["gin"], asked["params"], list(space), known=())
+    proposals: list[dict[str, Any]] = []
+    if search.needs_objective:
+        start(search, space, asked, ())  # raises if something is wrong; it is started anew for the trials
+        check(configurations, space)
+    else:
+        proposals = plan(search, space, asked, configurations)
+        check_used(configurations)
+    made = [] if search.needs_objective else configurations.made
+    return Plan(asked, launcher, search, proposals, made, threads or max(1, _cores() // asked["jobs"]))
+
+
+def free_path(runs: Path, name: str | None, planned: Plan) -> Path:
+    """The path of a new sweep, after checking that it can be created.
+
+    Args:
+        runs: The folder of runs.
+        name: The sweep's name; None for the experiment file's name and the time.
+        planned: The sweep.
+
+    Raises:
+        RunError: Something exists there, or the name cannot name a folder.
+    """
+    if name is None:
+        stem = Path(planned.asked["gin"][0]).stem
+        name = as_name(f"{stem}-sweep-{datetime.now(UTC).strftime('%Y%m%d-%H%M%S')}")
+    else:
+        check_name("sweep name", name)
+    path = runs.resolve() / name
+    Sweep.check_free(path)
+    check_place(path)
+    return path
+
+
+def created(planned: Plan, path: Path) -> Sweep:
+    """Creates the folder of a sweep, whole or not at all.
+
+    Raises:
+        RunError: It cannot be created.
+    """
+    info = {
+        "ganlab": __version__,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "folder": str(Path.cwd()),
+        "threads": planned.threads,
+        "asked": planned.asked,
+        "proposals": planned.proposals,
+        "trials": {},
+    }
+    return Sweep.create(path, info, planned.configurations)
+
+
+def run_trials(
+    found: Sweep,
+    launcher: Launcher,
+    search: Search,
+    *,
+    screen: Screen,
+    retry_failed: bool = False,
+    stopped: Callable[[], bool] = lambda: False,
+    opening: Callable[[Sequence[Trial]], None] = lambda trials: None,
+) -> list[Trial]:
+    """Runs the trials of a sweep that have not ended.
+
+    Args:
+        found: The sweep, which this process holds.
+        launcher: Starts its trials.
+        search: Chooses its settings.
+        screen: Displays the trials.
+        retry_failed: Whether to retry trials that failed, diverged or timed out.
+        stopped: Whether to stop: trials then save, and the sweep can be resumed.
+        opening: Called with the trials before the first starts.
+
+    Returns:
+        All trials of the sweep.
+    """
+    trials = take_up(found, retry_failed=retry_failed)
+    asking = _asking(found, search) if search.needs_objective else Asking(found)
+    found.save()
+    opening(trials)
+    engine = Engine(found, trials, asking, launcher, screen=screen, stopped=stopped)
+    engine.run()
+    return engine.trials
+
+
+def launcher_of(asked: Mapping[str, Any]) -> Launcher:
+    """The launcher that a request names.
+
+    Raises:
+        ConfigError: There is none of that name, or an option is wrong.
+    """
+    options = arguments("launchers", asked["launcher"], asked["launcher_options"], "--launcher-option")
+    made: Launcher = component("launchers", asked["launcher"])(**options)
+    return made
+
+
+def search_of(asked: Mapping[str, Any]) -> Search:
+    """The search that a request names.
+
+    Raises:
+        ConfigError: There is none of that name, or an option is wrong.
+    """
+    options = arguments("searches", asked["search"], asked["search_options"], "--search-option")
+    made: Search = component("searches", asked["search"])(**options)
+    return made
+
+
+def _asking(found: Sweep, search: Search) -> Asking:
+    asked = found.asked
+    space = parse_space(asked["grid"], asked["range"])
+    known = found.configurations()
+    configurations = Configurations(asked["gin"], asked["params"], list(space), known)
+    for configuration in known:
+        if configurations.of(configuration.settings) is not configuration:
+            raise ConfigError(
+                f"{', '.join(asked['gin'])}: the experiment has changed since the sweep began, and "
+                f"{configuration.name} would now be a different one. Restore the file, or start a new sweep."
+            )
+    return Asking(found, search, space, configurations)
+
+
+def _literal(value: Any) -> str:
+    """A value as an experiment file has it."""
+    if isinstance(value, str):
+        return value if value[:1] in ("@", "%") else repr(value)
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_literal, value))}]"
+    return repr(value.item() if hasattr(value, "item") else value)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _NoScreen:
+    """Displays nothing."""
+
+    def show(self, trials: Sequence[Trial]) -> None:
+        """Takes all trials."""

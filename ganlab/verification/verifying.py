@@ -1,0 +1,122 @@
+"""`ganlab.verify`: the checks of one experiment; and of several, each in processes of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+from ganlab.errors import ConfigError, IncompatibleError, nearest
+from ganlab.runs.experiment_source import read_experiment, use_plugins
+from ganlab.verification.checks import CHECKS, Options, run
+from ganlab.verification.report import Row, Source
+from ganlab.verification.tpu.chips import topology as tpu_topology
+
+
+def verify(
+    gin: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    params: Sequence[str] = (),
+    checks: Sequence[str] = tuple(CHECKS),
+    replicas: Sequence[int] = (1, 2, 4),
+    iterations: int = 5,
+    topology: str = "v5e:2x2",
+    install: bool = False,
+    no_plugin: Sequence[str] = (),
+    plugin_file: str | os.PathLike[str] | None = None,
+) -> list[Row]:
+    """Proves that an experiment's numbers do not depend on where it runs, and that its gradients are its losses'.
+
+    `ganlab verify` on the command line. Each check runs in processes of its own and takes from seconds to minutes.
+
+    Args:
+        gin: The experiment file, by path or by the name of a shipped one, or several, of which later override earlier.
+        params: Overrides, each `NAME=VALUE`.
+        checks: Names of checks: `replicas`, `graph`, `gradients`, `resume`, `tpu`.
+        replicas: Numbers of replicas, each compared with one device.
+        iterations: Iterations of every training run, at least 2.
+        topology: The TPU that the check `tpu` compiles for.
+        install: Whether the TPU compiler (600 MB) may be installed.
+        no_plugin: Names of plugins to leave out.
+        plugin_file: A plugin in one file, or None for the `ganlab_plugins.py` beside the first experiment file.
+
+    Returns:
+        A row for each check, in the order of `checks`, with `status`, `figure`, `limit` and `detail`.
+
+    Raises:
+        ConfigError: There is a mistake in the experiment, a check is unknown, or a number is out of range.
+        IncompatibleError: The batch does not divide over a number of replicas.
+        MissingDependencyError: TensorFlow is not installed.
+    """
+    files = [gin] if isinstance(gin, (str, os.PathLike)) else list(gin)
+    unknown = [name for name in checks if name not in CHECKS]
+    if unknown or not files:
+        what = f"{unknown[0]!r} is not a check.{nearest(unknown[0], CHECKS)}" if unknown else "Missing experiment file."
+        raise ConfigError(f"{what} Choose from {', '.join(CHECKS)}." if unknown else what)
+    if iterations < 2 or not replicas or min(replicas) < 1:
+        raise ConfigError(
+            f"iterations = {iterations} must be at least 2, and replicas = {list(replicas)} one or more numbers from 1."
+        )
+    source = Source(
+        tuple(os.fspath(file) for file in files),
+        tuple(params),
+        tuple(no_plugin),
+        os.fspath(plugin_file) if plugin_file is not None else None,
+    )
+    options = Options(replicas=tuple(replicas), iterations=iterations, topology=topology, install=install)
+    with started([source], checks, options) as (pending,):
+        return [future.result() for future in pending]
+
+
+@contextlib.contextmanager
+def started(sources: Sequence[Source], checks: Sequence[str], options: Options) -> Iterator[list[list[Future[Row]]]]:
+    """Context manager: starts the checks of experiments; an exception inside cancels those that have not begun.
+
+    Args:
+        sources: The experiments. A user's mistakes in them are found before any process is started.
+        checks: Names of checks.
+        options: Their options.
+
+    Yields:
+        For each experiment the future rows, in the order of `checks`.
+    """
+    if "tpu" in checks:
+        tpu_topology(options.topology)  # raises if it is unknown
+    for source in sources:
+        _check(source, options.replicas)
+    # Two at a time: building graphs keeps one core busy, and reading takes time.
+    with ThreadPoolExecutor(max(2, (os.cpu_count() or 2) // 4)) as pool:
+        try:
+            yield [[pool.submit(run, check, source, options) for check in checks] for source in sources]
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def shipped_experiments() -> list[str]:
+    """The names of the shipped experiments without the paper's and without base/, which others include."""
+    from ganlab.config.files import shipped_folder, shipped_gin_files
+
+    folder = shipped_folder() or Path()
+    names = [path.relative_to(folder).with_suffix("").as_posix() for path in shipped_gin_files()]
+    return [name for name in names if not name.startswith(("base/", "paper/"))]
+
+
+def _check(source: Source, replicas: Sequence[int]) -> None:
+    from ganlab.composition import parameters
+    from ganlab.lazy import require
+
+    use_plugins(source.no_plugin, Path(source.plugin_file) if source.plugin_file else None, source.gin_files[0])
+    recipe = read_experiment(source.gin_files, source.params)
+    if importlib.util.find_spec("tensorflow") is None:
+        require("tensorflow")  # raises, and names what to install
+    batch = recipe.arguments.get("batch_size", parameters()["batch_size"].default)
+    for count in replicas:
+        if batch % count:
+            raise IncompatibleError(
+                f"experiment.batch_size = {batch} does not divide over {count} replicas: each must see equally many "
+                f"examples. Choose other numbers with --replicas, or another --param experiment.batch_size."
+            )

@@ -1,0 +1,73 @@
+"""`ganlab.sweep`, as a notebook calls it."""
+
+import json
+
+import pytest
+
+import ganlab
+from ganlab.sweeps import Sweep, sweeping
+
+SMALL = ["experiment.steps=2", "experiment.batch_size=8", "architectures.mlp.width=4", "experiment.evaluators=[]"]
+SMALL += ["experiment.diagnostics=[]"]
+
+
+@pytest.mark.slow
+def test_sweep_trains_every_setting_and_seed(tmp_path):
+    swept = ganlab.sweep(
+        "quickstart",
+        params=SMALL,
+        grid={"constraints.gradient_penalty.weight": [0.5, 2]},
+        seeds=range(2),
+        jobs=2,
+        runs=tmp_path,
+        name="mine",
+    )
+    assert swept.path == tmp_path / "mine"
+    assert {trial.name: trial.status for trial in swept.trials} == {
+        f"gradient_penalty.weight={weight}/s{seed}": "completed" for weight in (0.5, 2) for seed in (0, 1)
+    }
+    weights = {ganlab.Run(t.run).info["settings"]["constraints.gradient_penalty.weight"] for t in swept.trials}
+    assert weights == {0.5, 2.0}
+    assert Sweep(swept.path).asked["grid"] == ["constraints.gradient_penalty.weight=[0.5, 2]"]
+
+
+def test_values_are_written_as_experiment_files_have_them():
+    values = [1, 0.5, True, None, "own", "@constraints.r1()", ["@losses.hinge()", 2], "it's"]
+    assert [sweeping._literal(value) for value in values] == [
+        *("1", "0.5", "True", "None", "'own'", "@constraints.r1()", "[@losses.hinge(), 2]", '"it\'s"')
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"jobs": 0}, "jobs = 0 must be at least 1"),
+        ({"grid": {"constraints.gradient_penalty.wait": [1]}}, "wait"),
+        ({"search": "gird"}, "gird"),
+        ({"maximize": True}, "needs an objective"),
+        ({"name": "../x"}, "sweep name"),
+        ({"seeds": [1, 1]}, "1"),
+        ({"gin": "quickstar"}, "Did you mean 'quickstart'"),
+    ],
+)
+def test_a_mistake_leaves_no_folder(tmp_path, arguments, message):
+    with pytest.raises(ganlab.GanlabError, match=message):
+        ganlab.sweep(**{"gin": "quickstart", "runs": tmp_path / "runs", **arguments})
+    assert not (tmp_path / "runs").exists()
+
+
+def test_command_line_and_python_store_the_same_request(tmp_path, monkeypatch):
+    from click.testing import CliRunner
+
+    from ganlab.cli.sweep import sweep
+
+    monkeypatch.setattr("ganlab.sweeps.sweeping.run_trials", lambda *_, **__: [])
+    monkeypatch.setattr("ganlab.sweeps.run_trials", lambda *_, **__: [])
+    settings = {"constraints.gradient_penalty.weight": [1, 10]}
+    ganlab.sweep("quickstart", grid=settings, seeds=[0, 1], jobs=2, timeout=90, runs=tmp_path, name="python")
+    words = ["--gin", "quickstart", "--grid", "constraints.gradient_penalty.weight=[1, 10]", "--seeds", "0..1"]
+    words += ["--jobs", "2", "--timeout", "90s", "--runs", str(tmp_path), "--name", "terminal"]
+    done = CliRunner().invoke(sweep, words)
+    assert done.exit_code == 0, done.output
+    one, other = (json.loads((tmp_path / name / "sweep.json").read_text()) for name in ("python", "terminal"))
+    assert {**one, "created": ""} == {**other, "created": ""}
