@@ -166,13 +166,13 @@ def create_run(path: str | os.PathLike[str], *, config: str, operative: str, inf
         The run.
 
     Raises:
-        RunError: The directory is there already, or cannot be made.
+        RunError: The directory already exists, or cannot be created.
         TypeError: A field is nothing that JSON has.
     """
     path = Path(path)
     files = {CONFIG: config, OPERATIVE: operative, INFO: _to_text(info)}
     if os.path.lexists(path):
-        raise RunError(f"{path} is there already; a new run needs a directory of its own. Choose another name.")
+        raise RunError(f"{path} already exists; a new run needs a directory of its own. Choose another name.")
     made = [parent for parent in path.parents if not parent.exists()]
     part: Path | None = None
     try:

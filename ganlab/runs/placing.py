@@ -40,7 +40,7 @@ def check_free(target: Path, folder: Path) -> None:
             if twin.is_symlink():
                 raise RunError(f"{twin} is a link, and nothing is unpacked through links. Choose another: -o DIR.")
             if place == target:
-                raise RunError(f"{twin} is there already. Unpack into another folder: -o DIR.")
+                raise RunError(f"{twin} already exists. Unpack into another folder: -o DIR.")
             if not twin.is_dir():
                 raise RunError(f"{twin} is a file where a folder of runs would go. Choose another folder: -o DIR.")
             if _is_run(twin):
@@ -84,7 +84,7 @@ def _new_part(scratch: Path, anchor: Path, run: Path) -> Path:
     for part in (*reversed(run.relative_to(scratch).parents[:-1]), run.relative_to(scratch)):
         if not os.path.lexists(anchor / part):
             return part
-    raise RunError(f"{anchor / part} is there already. Unpack into another folder: -o DIR.")
+    raise RunError(f"{anchor / part} already exists. Unpack into another folder: -o DIR.")
 
 
 def finish_moving(left: Path, anchor: Path) -> None:

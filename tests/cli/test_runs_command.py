@@ -229,7 +229,7 @@ def test_there_and_back_in_an_archive(ganlab, tmp_path):
     assert re.fullmatch(r"Warning: .*/one/link is a link and was left out\.\n", result.stderr)
     assert ganlab("unarchive", "a.tar.gz", "-o", "new") == "new/digits/two\nnew/ring/one\n"
     assert Run(tmp_path / "new" / "ring" / "one").info == Run(tmp_path / "runs" / "ring" / "one").info
-    assert "runs/digits/two is there already" in ganlab("unarchive", "a.tar.gz", code=2)
+    assert "runs/digits/two already exists" in ganlab("unarchive", "a.tar.gz", code=2)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Some hundred inputs for each reader of files, the same ones every time; `tools/fuzz.py` gives others for hours."""
+"""Runs each reader on some hundred fixed inputs; `tools/fuzz.py` generates new ones for hours."""
 
 from contextlib import suppress
 
@@ -21,25 +21,25 @@ COUNTS = {
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_nothing_but_ganlabs_own_errors_comes_out(name):
+def test_readers_raise_only_ganlab_errors(name):
     assert examples(name, COUNTS[name]) == COUNTS[name]
 
 
-def test_a_reader_that_lets_another_error_out_is_found(monkeypatch):
+def test_fuzzer_detects_a_reader_with_another_error(monkeypatch):
     read = fuzzing.metrics.read_metrics
     monkeypatch.setattr(fuzzing.metrics, "read_metrics", lambda path: read(path) if path.read_bytes() else {}["step"])
     with pytest.raises(KeyError):
         examples("metrics", 100)
 
 
-def test_a_reader_that_keeps_too_much_is_found(monkeypatch):
+def test_fuzzer_detects_a_reader_that_keeps_too_much(monkeypatch):
     monkeypatch.setattr(fuzzing.metrics, "mend", lambda path, truncate_after=None: None)
     with pytest.raises(AssertionError):
         examples("metrics", 100)
 
 
-def test_the_inputs_reach_what_comes_after_a_right_file(monkeypatch):
-    # Inputs of which none is right would test the first check alone.
+def test_inputs_include_valid_files(monkeypatch):
+    # If all inputs were invalid, they would test only the first check.
     right = dict.fromkeys(("info", "check", "recipe"), 0)
 
     def check(files, folder):
@@ -57,7 +57,7 @@ def test_the_inputs_reach_what_comes_after_a_right_file(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore:Generating overly large repr")
-def test_the_tool_says_how_many_and_tells_a_fault(monkeypatch, capsys):
+def test_fuzz_tool_reports_counts_and_faults(monkeypatch, capsys):
     monkeypatch.setattr(fuzz, "_ROUND", 20)
     assert fuzz.main(["--minutes", "0.01", "--only", "events"]) == 0
     said = capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""What becomes of errors in a plugin's code, and of the pages that TensorFlow writes around a sentence."""
+"""Errors in a plugin's code, and messages within the pages that TensorFlow writes around them."""
 
 import types
 
@@ -8,7 +8,7 @@ import ganlab
 from ganlab.plugins import manager as plugins
 from ganlab.plugins.blame import plugin_code, sentence
 
-# As tensorflow 2.21 words them, shortened.
+# Messages of tensorflow 2.21, shortened.
 ASSERTED_IN_DATA = """Graph execution error:
 
 Detected at node Assert/Assert defined at (most recent call last):
@@ -74,7 +74,7 @@ KERAS = "Exception encountered when calling Dense.call().\n\n\x1b[1mbad\x1b[0m\n
         (AssertionError(), "AssertionError"),
     ],
 )
-def test_the_sentence_of_an_error(error, said):
+def test_sentence_extracts_the_message_of_an_error(error, said):
     assert sentence(error) == said
 
 
@@ -84,7 +84,7 @@ def module(name, source):
     return made
 
 
-def test_a_plugin_is_named_with_the_line_in_its_own_code():
+def test_plugin_error_names_the_component_and_line():
     helper = "import json\n\ndef read(text):\n    return json.loads(text)\n\ndef penalty():\n    return read('?')\n"
     core = module(
         "ganlab.core", "def call(plugin):\n    with plugin_code('constraints.c', 'penalty'):\n        plugin()\n"
@@ -92,7 +92,7 @@ def test_a_plugin_is_named_with_the_line_in_its_own_code():
     core.plugin_code = plugin_code
     with pytest.raises(ganlab.PluginError) as caught:
         core.call(module("mine", helper).penalty)
-    # Line 4 of the plugin, not the line of json's that raised.
+    # Line 4 of the plugin, not the line in json that raised.
     assert str(caught.value) == (
         "constraints.c failed in penalty: JSONDecodeError: Expecting value: line 1 column 1 (char 0) (mine.py:4)"
     )
@@ -100,7 +100,7 @@ def test_a_plugin_is_named_with_the_line_in_its_own_code():
 
 
 @pytest.mark.parametrize("error", [ganlab.ConfigError("mine"), ganlab.TrainingFailedError("mine"), KeyboardInterrupt()])
-def test_what_is_said_on_purpose_passes(error):
+def test_ganlabs_own_errors_pass_unchanged(error):
     with pytest.raises(type(error)) as caught, plugin_code("constraints.c", "penalty"):
         raise error
     assert caught.value is error
@@ -133,7 +133,7 @@ def factory(monkeypatch):
         ({"margin": 1.0}, ganlab.PluginError, r"^losses\.odd failed in its factory: ValueError: no power 1\.0 \(test_"),
     ],
 )
-def test_a_factory_that_cannot_make(factory, arguments, kind, message):
+def test_factory_errors_are_reported(factory, arguments, kind, message):
     with pytest.raises(kind, match=message):
         factory(**arguments)
 
@@ -144,13 +144,13 @@ MULTILINE_IN_GRAPH = (
 )
 
 
-def test_every_line_of_an_exception_is_shown():
+def test_sentence_keeps_every_line_of_a_message():
     assert sentence(ValueError(MULTILINE_IN_GRAPH)) == "ValueError: first\nsecond\nthird"
     assert sentence(ValueError("first\n\n  second")) == "ValueError: first\n\n  second"
     assert len(sentence(ValueError("line\n" * 10_000))) < 500
 
 
-def test_a_factorys_exception_is_shown_whole(monkeypatch):
+def test_factory_error_keeps_every_line(monkeypatch):
     def lines(*, loud: bool = False) -> ganlab.Loss:
         """Fails."""
         raise RuntimeError("first\nsecond\nthird")

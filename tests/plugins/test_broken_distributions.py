@@ -1,4 +1,4 @@
-"""Broken plugins as pip installs them never break a run that does without them, and say why to one that does not."""
+"""Broken plugins, installed by pip, never affect a run that does not use them, and are explained to one that does."""
 
 import json
 import os
@@ -31,8 +31,7 @@ def ganlab_constraints():
     return {'mine': Mine}
 """
 
-# What is wrong: the module's source, the status of the plugin's row, what the row says, and how a run that uses the
-# plugin's component ends.
+# The fault, with the module's source, the status of the plugin's row and the reason in it.
 BROKEN = {
     "import-error": (
         "import no_such_module_at_all\n" + COMPONENT,
@@ -57,8 +56,8 @@ BROKEN = {
         "version for contract 1",
     ),
 }
-# This one clashes with a component of ganlab's own, which the experiment's included file names and the experiment
-# does not use.
+# Clashes with one of ganlab's own components, which the experiment's included file names but the experiment does not
+# use.
 CLASH = COMPONENT.replace("'mine'", "'gradient_penalty'")
 CLASHING = (
     "Two plugins offer constraints.gradient_penalty: 'bad_clash' of ganlab-bad-clash 0.7 and 'ganlab_constraints' of "
@@ -70,7 +69,7 @@ CLASHING = (
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """For each of them a folder that pip installed it into."""
+    """A folder with a subfolder for each plugin, installed by pip."""
     folder = tmp_path_factory.mktemp("distributions")
     for name, source in {**{name: source for name, (source, *_) in BROKEN.items()}, "clash": CLASH}.items():
         module = f"bad_{name.replace('-', '_')}"
@@ -95,7 +94,7 @@ ALL = " ".join([*BROKEN, "clash"])
 
 @pytest.fixture(scope="module")
 def ganlab(site):
-    """Runs `ganlab` in a process that sees some of them: `ganlab("clash", arguments...)`."""
+    """Runs `ganlab` in a process with some of the plugins: `ganlab("clash", arguments...)`."""
     (site / "exp.gin").write_text(GIN)
 
     def ganlab(names, *arguments, **variables):
@@ -118,20 +117,20 @@ def using(component):
 
 @pytest.fixture(scope="module")
 def alone(ganlab):
-    """What a dry run says where none of them is installed."""
+    """The output of a dry run without any of the plugins."""
     done = ganlab("", "run", "--gin", "exp.gin", "--dry-run")
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
 
 @pytest.mark.parametrize("name", [*BROKEN, "clash"])
-def test_a_run_without_it_is_as_if_it_were_not_there(ganlab, alone, name):
+def test_unused_broken_plugin_does_not_affect_a_run(ganlab, alone, name):
     done = ganlab(name, "run", "--gin", "exp.gin", "--dry-run")
     assert (done.returncode, done.stdout, done.stderr) == (0, alone, "")
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_run_with_its_component_says_why_there_is_none(ganlab, name):
+def test_run_with_a_component_of_a_broken_plugin_reports_the_reason(ganlab, name):
     _, status, reason = BROKEN[name]
     done = ganlab(name, *using("mine"))
     assert (done.returncode, done.stdout) == (2, "")
@@ -147,7 +146,7 @@ def plugin(name):
     return f"bad_{name.replace('-', '_')}"
 
 
-def test_each_is_a_row(ganlab):
+def test_every_broken_plugin_is_listed(ganlab):
     found = json.loads(ganlab(ALL, "plugins", "--json").stdout)
     rows = {row["name"]: row for row in found["plugins"]}
     table = ganlab(ALL, "plugins", COLUMNS="400").stdout.splitlines()
@@ -166,7 +165,7 @@ def test_each_is_a_row(ganlab):
     assert line.split()[-1] == "clash"
 
 
-def test_a_clash_stops_the_run_that_uses_the_component(ganlab):
+def test_clash_stops_a_run_that_uses_the_component(ganlab):
     done = ganlab("clash", *using("gradient_penalty"))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"Error: --param 'experiment.constraints=[@constraints.gradient_penalty()]': {CLASHING}\n"
@@ -174,7 +173,7 @@ def test_a_clash_stops_the_run_that_uses_the_component(ganlab):
 
 
 @pytest.mark.slow
-def test_with_all_of_them_installed_an_experiment_trains(ganlab, site):
+def test_experiment_trains_with_all_broken_plugins_installed(ganlab, site):
     done = ganlab(ALL, "run", "--gin", "exp.gin", "--name", "first")
     assert done.returncode == 0, done.stderr
     assert "Completed at step 1 of 1" in done.stdout
@@ -184,7 +183,7 @@ def test_with_all_of_them_installed_an_experiment_trains(ganlab, site):
 
 
 @pytest.mark.parametrize("name", ["tomorrow", "clash"])
-def test_who_wants_to_be_strict_is_stopped(ganlab, name):
+def test_strict_mode_stops_the_run(ganlab, name):
     done = ganlab(name, "run", "--gin", "exp.gin", "--dry-run", GANLAB_STRICT_PLUGINS="1")
     assert (done.returncode, done.stdout) == (2, "")
     assert (CLASHING if name == "clash" else f"is incompatible: {BROKEN[name][2].rstrip('.')}.") in done.stderr

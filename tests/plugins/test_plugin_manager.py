@@ -19,7 +19,7 @@ def install(tmp_path, monkeypatch):
     """Installs distributions: `install("dist", "1.2", module="source")`, one entry point for each module."""
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     monkeypatch.setattr(plugins, "_current", None)
-    # The first-party plugins are denied by name: these tests are of the manager alone.
+    # The first-party plugins are denied by name, because these tests concern only the manager.
     monkeypatch.delenv("GANLAB_PLUGINS", raising=False)
     monkeypatch.delenv("GANLAB_STRICT_PLUGINS", raising=False)
     made = []
@@ -41,7 +41,7 @@ def install(tmp_path, monkeypatch):
 
 @pytest.fixture
 def discover(monkeypatch):
-    """Finds plugins, the first-party ones denied; gives the manager and a row for each of the others."""
+    """Discovers plugins without the first-party ones; returns the manager and a row for each plugin."""
 
     def discover(*, deny=(), local=None):
         import importlib.metadata
@@ -54,7 +54,7 @@ def discover(monkeypatch):
     return discover
 
 
-def test_a_good_plugin_is_found_with_its_distribution_and_version(install, discover):
+def test_plugin_is_found_with_distribution_and_version(install, discover):
     install("ganlab-good", "1.2.3", good_plugin=GOOD)
     found, rows = discover()
     assert rows["good_plugin"] == plugins.Plugin("good_plugin", "ganlab-good", "1.2.3", "loaded")
@@ -99,7 +99,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("source", "reason"), BROKEN.values(), ids=BROKEN)
-def test_a_broken_plugin_is_a_row_and_takes_nothing_down(install, discover, source, reason):
+def test_broken_plugin_is_a_row_and_does_not_affect_others(install, discover, source, reason):
     install("ganlab-bad", "0.1", a_bad_plugin=source)
     install("ganlab-good", "1.0", good_plugin=GOOD.replace("'good'", "'fine'"))
     found, rows = discover()
@@ -107,14 +107,14 @@ def test_a_broken_plugin_is_a_row_and_takes_nothing_down(install, discover, sour
     assert rows["a_bad_plugin"].reason == reason
     assert "Traceback" in rows["a_bad_plugin"].error
     assert rows["good_plugin"].status == "loaded"
-    assert list(found.components) == [("losses", "fine")]  # nothing of the broken one either
+    assert list(found.components) == [("losses", "fine")]  # and nothing of the broken one
     found.check()  # no error: the run does not use it
     with pytest.raises(PluginError) as caught:
         ganlab.component("losses", "wanted")
     assert f"a_bad_plugin (broken: {reason})" in str(caught.value)
 
 
-def test_strict_makes_a_broken_plugin_an_error(install, discover, monkeypatch):
+def test_strict_mode_raises_on_a_broken_plugin(install, discover, monkeypatch):
     install("ganlab-bad", "0.1", a_bad_plugin="import no_such_module_at_all\n")
     found, _ = discover()
     monkeypatch.setenv("GANLAB_STRICT_PLUGINS", "1")
@@ -135,7 +135,7 @@ TWO = (
 )
 
 
-def test_a_clash_names_both_distributions_and_the_way_out_to_whoever_uses_the_component(install, discover):
+def test_clash_names_both_distributions_and_the_remedy(install, discover):
     install("ganlab-one", "1.0", first=GOOD)
     install("ganlab-two", "2.0", second=GOOD + "    # and\n" + HOOK.format("{'good': Good, 'other': Good}"))
     found, _ = discover()
@@ -150,7 +150,7 @@ def test_a_clash_names_both_distributions_and_the_way_out_to_whoever_uses_the_co
     assert found.component("losses", "good").plugin.name == "second"
 
 
-def test_strict_makes_a_clash_an_error(install, discover):
+def test_strict_mode_raises_on_a_clash(install, discover):
     install("ganlab-one", "1.0", first=GOOD)
     install("ganlab-two", "2.0", second=GOOD)
     found, _ = discover()
@@ -159,7 +159,7 @@ def test_strict_makes_a_clash_an_error(install, discover):
     assert str(caught.value) == TWO
 
 
-def test_a_clash_of_three(install, discover):
+def test_clash_of_three_plugins(install, discover):
     for number, name in enumerate(["first", "second", "third"], start=1):
         install(f"ganlab-{name}", f"{number}.0", **{name: GOOD})
     found, _ = discover()
@@ -183,7 +183,7 @@ DECLARED = {
 
 
 @pytest.mark.parametrize("source", DECLARED.values(), ids=DECLARED)
-def test_a_plugin_for_another_contract_is_a_row_that_says_so(install, discover, source):
+def test_plugin_for_another_contract_is_incompatible(install, discover, source):
     install("ganlab-tomorrow", "9.0", a_late_plugin=source + GOOD)
     found, rows = discover()
     assert (rows["a_late_plugin"].status, rows["a_late_plugin"].reason) == ("incompatible", NEWER)
@@ -195,14 +195,14 @@ def test_a_plugin_for_another_contract_is_a_row_that_says_so(install, discover, 
         found.check(strict=True)
 
 
-def test_what_declares_another_contract_is_not_executed(install, discover):
+def test_plugin_for_another_contract_is_not_executed(install, discover):
     install("ganlab-tomorrow", "9.0", a_late_plugin="print('executed')\nGANLAB_CONTRACT = 2\n" + GOOD)
     _, rows = discover()
     assert rows["a_late_plugin"].status == "incompatible"
     assert "a_late_plugin" not in sys.modules
 
 
-def test_the_contract_of_this_ganlab_and_none_at_all_are_loaded(install, discover, monkeypatch):
+def test_matching_or_undeclared_contract_is_loaded(install, discover, monkeypatch):
     install("ganlab-now", "1.0", a_present_plugin=f"GANLAB_CONTRACT = {ganlab.CONTRACT}\n" + GOOD)
     install("ganlab-silent", "1.0", a_silent_plugin=GOOD.replace("'good'", "'silent'"))
     _, rows = discover()
@@ -220,7 +220,7 @@ def test_the_contract_of_this_ganlab_and_none_at_all_are_loaded(install, discove
 
 
 @pytest.mark.parametrize("value", ["'1'", "1.0", "True", "0", "(1, 2)"])
-def test_a_contract_that_is_no_number_is_broken(install, discover, value):
+def test_invalid_contract_number_is_broken(install, discover, value):
     install("ganlab-odd", "1.0", an_odd_plugin=f"GANLAB_CONTRACT = {value}\n" + GOOD)
     _, rows = discover()
     assert (rows["an_odd_plugin"].status, rows["an_odd_plugin"].reason) == (
@@ -229,21 +229,21 @@ def test_a_contract_that_is_no_number_is_broken(install, discover, value):
     )
 
 
-def test_a_file_for_another_contract_cannot_be_used(tmp_path, discover):
+def test_plugin_file_for_another_contract_is_refused(tmp_path, discover):
     path = tmp_path / "mine.py"
     path.write_text("GANLAB_CONTRACT = 2\n" + GOOD)
     with pytest.raises(PluginError, match=r"mine\.py cannot be used: written for plugin contract 2"):
         ganlab.use_plugin_file(path)
 
 
-def test_entry_points_whose_metadata_is_gone(install, discover, tmp_path):
+def test_entry_points_without_metadata_are_loaded(install, discover, tmp_path):
     install("ganlab-half", "1.0", half_plugin=GOOD)
     (tmp_path / "ganlab_half-1.0.dist-info" / "METADATA").unlink()
     _, rows = discover()
     assert (rows["half_plugin"].status, rows["half_plugin"].distribution) == ("loaded", "unknown")
 
 
-def test_two_distributions_with_plugins_of_one_name(install, discover):
+def test_duplicate_plugin_name_is_broken(install, discover):
     install("ganlab-one", "1.0", entry_point="twin", first=GOOD)
     install("ganlab-two", "2.0", entry_point="twin", second=GOOD.replace("'good'", "'other'"))
     found, _ = discover()
@@ -254,7 +254,7 @@ def test_two_distributions_with_plugins_of_one_name(install, discover):
     )
 
 
-def test_the_allow_list_loads_only_what_it_names(install, discover, monkeypatch):
+def test_allow_list_loads_only_the_named_plugins(install, discover, monkeypatch):
     install("ganlab-good", "1.0", good_plugin=GOOD)
     install("ganlab-bad", "1.0", a_bad_plugin="raise AssertionError('imported all the same')\n")
     monkeypatch.setenv("GANLAB_PLUGINS", " good_plugin ,")
@@ -266,7 +266,7 @@ def test_the_allow_list_loads_only_what_it_names(install, discover, monkeypatch)
 
 
 @pytest.mark.parametrize("by", ["deny", "allow"])
-def test_a_name_that_is_no_plugin_is_an_error_in_either_list(install, discover, monkeypatch, by):
+def test_unknown_plugin_name_is_an_error_in_either_list(install, discover, monkeypatch, by):
     install("ganlab-good", "1.0", good_plugin=GOOD)
     if by == "allow":
         monkeypatch.setenv("GANLAB_PLUGINS", "god_plugin")
@@ -277,7 +277,7 @@ def test_a_name_that_is_no_plugin_is_an_error_in_either_list(install, discover, 
     )
 
 
-def test_a_local_file_is_a_plugin_with_no_packaging(install, discover, tmp_path):
+def test_local_file_is_a_plugin_without_packaging(install, discover, tmp_path):
     path = tmp_path / "ganlab_plugins.py"
     path.write_text(GOOD.replace("'good'", "'local'"))
     found, rows = discover(local=path)
@@ -292,7 +292,7 @@ def test_a_local_file_is_a_plugin_with_no_packaging(install, discover, tmp_path)
     assert "ganlab_plugins" not in sys.modules  # half a module must not be found later
 
 
-def test_notifications_reach_every_plugin_even_past_one_that_fails(install, discover):
+def test_failing_listener_does_not_stop_notifications(install, discover):
     note = "import ganlab\nheard = []\n@ganlab.hookimpl\ndef ganlab_run_end(status):\n    heard.append(status)\n"
     install("ganlab-one", "1.0", first_listener=note + "    1 / 0\n")
     install("ganlab-two", "1.0", second_listener=note)
@@ -305,7 +305,7 @@ def test_notifications_reach_every_plugin_even_past_one_that_fails(install, disc
     assert not found.listens("ganlab_metrics")
 
 
-def test_names_and_kinds_that_are_nearly_right(install, discover):
+def test_misspelt_names_and_kinds_get_suggestions(install, discover):
     install("ganlab-good", "1.0", good_plugin=GOOD)
     found, _ = discover()
     with pytest.raises(

@@ -17,7 +17,7 @@ GANLAB = [sys.executable, "-m", "ganlab"]
 
 @pytest.fixture
 def plugin(tmp_path, monkeypatch):
-    """Writes a plugin of one file and leaves it to the tests to load it; there are no others."""
+    """Writes a single-file plugin, the only one, for the tests to load."""
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
     path = tmp_path / "ganlab_plugins.py"
 
@@ -28,7 +28,7 @@ def plugin(tmp_path, monkeypatch):
     return write
 
 
-def test_what_a_plugin_prints_is_not_the_commands_output(plugin, tmp_path):
+def test_output_of_a_plugin_goes_to_stderr(plugin, tmp_path):
     path = plugin(
         "import os, sys\nfrom ganlab import hookimpl\nprint('from Python')\nos.system('echo from a child')\n"
         "os.write(1, b'from the bare file\\n')\n"
@@ -42,7 +42,7 @@ def test_what_a_plugin_prints_is_not_the_commands_output(plugin, tmp_path):
         assert said in done.stderr
 
 
-def test_standard_output_is_itself_again_afterwards(plugin, capfd):
+def test_stdout_is_restored_after_import(plugin, capfd):
     path = plugin("raise ValueError('no')")
     (row,) = plugins.discover(local=path).rows
     assert row.status == "broken"
@@ -51,7 +51,7 @@ def test_standard_output_is_itself_again_afterwards(plugin, capfd):
     assert capfd.readouterr().out == "to standard output\nand below it\n"
 
 
-def test_a_plugin_that_hangs_is_named(plugin, monkeypatch, capsys):
+def test_hanging_plugin_is_named(plugin, monkeypatch, capsys):
     monkeypatch.setattr(import_guard, "_SLOW_SECONDS", 0.05)
     path = plugin("import time; time.sleep(0.5)")
     plugins.discover(local=path)
@@ -61,14 +61,14 @@ def test_a_plugin_that_hangs_is_named(plugin, monkeypatch, capsys):
     )
 
 
-def test_a_quick_plugin_is_not_mentioned(plugin, monkeypatch, capsys):
+def test_quick_plugin_is_not_mentioned(plugin, monkeypatch, capsys):
     monkeypatch.setattr(import_guard, "_SLOW_SECONDS", 0.05)
     plugins.discover(local=plugin("x = 1"))
     time.sleep(0.2)
     assert capsys.readouterr().err == ""
 
 
-def test_a_plugin_that_hangs_can_be_interrupted(plugin, tmp_path):
+def test_hanging_plugin_can_be_interrupted(plugin, tmp_path):
     path = plugin("import pathlib, time\npathlib.Path('begun').touch()\ntime.sleep(60)\n")
     command = [*GANLAB, "plugins", "--plugin-file", path]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=tmp_path)
@@ -88,15 +88,15 @@ GREETING = "I0000 cpu_feature_guard.cc:227] This TensorFlow binary is optimized"
 
 @pytest.fixture
 def greeting_tensorflow(tmp_path):
-    """The environment of a process whose TensorFlow is a module that greets, as the real one does."""
+    """The environment of a process with a fake TensorFlow that prints a message on import, as the real one does."""
     folder = tmp_path / "site" / "tensorflow"
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text(
         f"import os\nos.write(2, b'{GREETING}\\n')\nlevel = os.environ['TF_CPP_MIN_LOG_LEVEL']\n"
         "if 'BREAK' in os.environ:\n    raise ImportError('no libcuda')\n"
     )
-    kept = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
-    return {**kept, "PYTHONPATH": str(folder.parent)}
+    others = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
+    return {**others, "PYTHONPATH": str(folder.parent)}
 
 
 TOP = (
@@ -106,7 +106,7 @@ TOP = (
 )
 
 
-def test_tensorflow_at_the_top_of_a_plugin_greets_nobody(plugin, tmp_path, greeting_tensorflow):
+def test_tensorflow_import_in_a_plugin_is_silent(plugin, tmp_path, greeting_tensorflow):
     command = [*GANLAB, "plugins", "--json", "--plugin-file", plugin(TOP)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=greeting_tensorflow)
     assert json.loads(done.stdout)["plugins"][-1]["status"] == "loaded", done.stdout
@@ -114,7 +114,7 @@ def test_tensorflow_at_the_top_of_a_plugin_greets_nobody(plugin, tmp_path, greet
     assert "a library of mine" in done.stderr  # nothing else is withheld
 
 
-def test_a_tensorflow_that_cannot_be_imported_has_its_say(plugin, tmp_path, greeting_tensorflow):
+def test_failing_tensorflow_import_prints_its_messages(plugin, tmp_path, greeting_tensorflow):
     command = [*GANLAB, "plugins", "--json", "--plugin-file", plugin(TOP)]
     broken = {**greeting_tensorflow, "BREAK": "1"}
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=broken)
@@ -123,7 +123,7 @@ def test_a_tensorflow_that_cannot_be_imported_has_its_say(plugin, tmp_path, gree
     assert GREETING in done.stderr
 
 
-def test_an_exception_is_shown_whole_within_bounds(plugin):
+def test_reason_of_a_broken_plugin_is_complete_within_bounds(plugin):
     said = "\n".join(f"reason {i}" for i in range(1000))
     (row,) = plugins.discover(local=plugin("raise ValueError('one\\ntwo\\n  three')")).rows
     assert row.reason == "ValueError: one\ntwo\n  three"

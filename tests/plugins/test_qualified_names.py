@@ -1,4 +1,4 @@
-"""Components that several plugins offer under one name: each has a name of its own beside it."""
+"""Components that several plugins offer under one name are available by qualified names."""
 
 import types
 
@@ -34,26 +34,26 @@ def found(monkeypatch):
     return found
 
 
-def test_the_message_has_the_names_to_write(found):
+def test_clash_message_lists_qualified_names(found):
     with pytest.raises(PluginError) as caught:
         ganlab.component("losses", "signed")
     assert str(caught.value).endswith("Or write losses.alpha.signed or losses.my_beta.signed.")
 
 
-def test_each_can_be_made_by_its_own(found):
+def test_clashing_components_are_available_by_qualified_name(found):
     assert ganlab.component("losses", "alpha.signed")().factor == 1.0
     assert ganlab.component("losses", "my_beta.signed")().factor == -1.0
     assert ganlab.component("losses", "my_beta.signed")(factor=3.0).factor == 3.0
 
 
-def test_a_qualified_name_is_good_where_nothing_clashes(found):
+def test_qualified_name_is_valid_without_a_clash(found):
     assert ganlab.component("losses", "gamma.alone")().factor == 2.0
     for wrong in ("gamma.signed", "alpha.alone", "alpha.signed.factor", ".alone", "delta.alone"):
         with pytest.raises(PluginError):
             ganlab.component("losses", wrong)
 
 
-def test_files_and_options_can_use_them(tmp_path, monkeypatch, found):
+def test_qualified_names_in_files_and_overrides(tmp_path, monkeypatch, found):
     parts = {
         "strategy": ("strategies", "one"),
         "dataset": ("datasets", "points"),

@@ -1,4 +1,4 @@
-"""Functions that their author meant for hooks: what lacks `@ganlab.hookimpl` is warned of by name."""
+"""Functions meant as hooks that lack `@ganlab.hookimpl` are reported by name."""
 
 import json
 import types
@@ -20,7 +20,7 @@ GOOD = "@ganlab.hookimpl\ndef ganlab_losses():\n    return {}\n\n\n"
 
 @pytest.fixture
 def loaded(tmp_path, monkeypatch):
-    """Loads a plugin of one file: its row, and what was warned of."""
+    """Loads a single-file plugin; returns its row and the warnings."""
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
     path = tmp_path / "ganlab_plugins.py"
 
@@ -51,7 +51,7 @@ def loaded(tmp_path, monkeypatch):
         ("ganlab_metric", "ganlab_metrics"),
     ],
 )
-def test_a_function_like_a_hook_is_named(loaded, name, hook, beside):
+def test_unmarked_function_similar_to_a_hook_is_reported(loaded, name, hook, beside):
     row, warned = loaded(f"{beside.replace('ganlab_losses', 'ganlab_searches')}def {name}():\n    return {{}}\n")
     assert row.status == "loaded"
     (warning,) = warned
@@ -71,24 +71,24 @@ def test_a_function_like_a_hook_is_named(loaded, name, hook, beside):
         "class Losses(ganlab.Loss):\n    pass\n",
     ],
 )
-def test_what_is_not_meant_for_a_hook_is_left_alone(loaded, source):
+def test_other_functions_are_not_reported(loaded, source):
     row, warned = loaded(GOOD + source)
     assert (row.status, row.warnings, warned) == ("loaded", (), [])
 
 
-def test_a_plugin_without_any_hook_is_told_how_one_looks(loaded):
+def test_plugin_without_hooks_gets_a_suggestion(loaded):
     _, (warning,) = loaded("def losses():\n    return {}\n")
     assert "has no hook, so it offers nothing. Is 'losses' meant to be 'ganlab_losses'?" in warning
 
 
-def test_the_marker_of_another_project_is_none(loaded):
+def test_marker_of_another_project_does_not_count(loaded):
     _, (warning,) = loaded(
         "import pluggy\nhookimpl = pluggy.HookimplMarker('ganlabs')\n@hookimpl\ndef ganlab_losses():\n    return {}\n"
     )
     assert "'ganlab_losses' without @ganlab.hookimpl" in warning
 
 
-def test_objects_and_their_methods_count_too():
+def test_unmarked_methods_of_objects_are_reported():
     class Plugin:
         def ganlab_losses(self):
             return {}
@@ -103,7 +103,7 @@ def test_objects_and_their_methods_count_too():
     assert list(validation.unmarked(marked)) == []
 
 
-def test_strict_makes_it_an_error(tmp_path, monkeypatch):
+def test_strict_mode_raises_on_an_unmarked_hook(tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
     path = tmp_path / "ganlab_plugins.py"
     path.write_text(HEAD + "def ganlab_losses():\n    return {}\n")
@@ -114,7 +114,7 @@ def test_strict_makes_it_an_error(tmp_path, monkeypatch):
         found.check(strict=True)
 
 
-def test_commands_say_so(tmp_path, monkeypatch):
+def test_commands_report_unmarked_hooks(tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
     monkeypatch.setattr(plugins, "_current", None)
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""Runs that are stopped in five ways and resumed equal one that was never stopped."""
+"""Runs that are stopped in five ways and resumed equal an undisturbed run."""
 
 import json
 import shutil
@@ -16,8 +16,8 @@ TOOL = Path(__file__).parents[2] / "tools" / "chaos.py"
     not sys.platform.startswith("linux") or not shutil.which("cc"),
     reason="the library of faults is preloaded, which is Linux's way, and needs a C compiler",
 )
-def test_five_kills_leave_no_trace(tmp_path):
-    # The seed whose first five kinds are these.
+def test_resumed_runs_equal_the_undisturbed_run(tmp_path):
+    # With this seed, the first five kinds are those below.
     command = [sys.executable, str(TOOL), "--kills", "5", "--seed", "53", "--json", str(tmp_path / "chaos.json")]
     done = subprocess.run(
         [*command, "--keep", str(tmp_path), "--param", "experiment.steps=150"], capture_output=True, text=True

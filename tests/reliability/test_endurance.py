@@ -1,4 +1,4 @@
-"""What is said of a long run's memory, files and threads, and that a shorter one's stay as they are."""
+"""Reports on memory, files and threads of long runs, and a check that they do not grow in a shorter run."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ def note(step, resident, **more):
     return {"step": step, "resident": resident, "peak": resident + 5.0, "descriptors": 10, "threads": 4, **more}
 
 
-def test_blocks_are_medians_of_memory_and_the_most_of_the_rest():
+def test_blocks_have_median_memory_and_maximum_counts():
     notes = [note(100 * i, float(i), descriptors=10 + (i == 2)) for i in range(1, 7)]
     assert endurance.blocked(notes, 2) == [
         {"step": 300, "resident": 2.0, "peak": 8.0, "descriptors": 11, "threads": 4},
@@ -41,7 +41,7 @@ def test_growth_is_an_error(monkeypatch, last, code):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-def test_a_thousand_iterations_take_no_more_than_the_thousand_before(tmp_path):
+def test_memory_and_files_do_not_grow_over_iterations(tmp_path):
     report = tmp_path / "endurance.json"
     command = [sys.executable, str(TOOL), "--iterations", "2000", "--warm-up", "1000", "--blocks", "2"]
     small = ["experiment.batch_size=16", "experiment.critic_steps=1", "architectures.mlp.width=16"]

@@ -1,4 +1,4 @@
-"""The faults that `tools/chaos.py` makes are those that it says."""
+"""The faults that `tools/chaos.py` injects are as described."""
 
 import shutil
 import signal
@@ -23,7 +23,7 @@ def library(tmp_path_factory):
 
 @pytest.fixture
 def script(library, tmp_path):
-    """Runs Python code in the folder of a run, under a fault."""
+    """Runs Python code in a run's folder under a fault."""
     run = tmp_path / "run"
     run.mkdir()
     preload = Preload(library, tmp_path / "log", tmp_path / "shadow")
@@ -38,7 +38,7 @@ def script(library, tmp_path):
     return under
 
 
-def test_a_process_is_killed_in_the_midst_of_a_write(script):
+def test_fault_kills_in_the_middle_of_a_write(script):
     code = "file = open('a', 'wb', buffering=0)\nfor i in range(5): file.write(b'x' * 1000)"
     # Opening is the first operation, the third write the fourth.
     done = script(code, Fault("kill", at=4, part=0.25))
@@ -47,14 +47,14 @@ def test_a_process_is_killed_in_the_midst_of_a_write(script):
 
 
 @pytest.mark.parametrize(("part", "left"), [(0.2, "old"), (0.8, "new")])
-def test_a_process_is_killed_before_or_after_a_rename(script, part, left):
+def test_fault_kills_before_or_after_a_rename(script, part, left):
     (script.run / "a").write_text("old")
     (script.run / "b").write_text("new")
     assert script("os.replace('b', 'a')", Fault("kill", at=1, part=part)).returncode == -signal.SIGKILL
     assert (script.run / "a").read_text() == left
 
 
-def test_only_operations_on_files_that_match_count(script, tmp_path):
+def test_fault_counts_only_matching_files(script, tmp_path):
     names = [f"{tmp_path}/outside", "a", "kept/b", "kept/c"]
     code = f"for name in {names}:\n    if 'b' in name: os.mkdir('kept')\n    open(name, 'w')"
     script(code, Fault("kill", match="/kept", at=2, part=0.9))
@@ -65,7 +65,7 @@ def test_only_operations_on_files_that_match_count(script, tmp_path):
     assert [path.name for path in script.run.rglob("*")] == ["a"]
 
 
-def test_a_disk_is_full_from_an_operation_on(script):
+def test_fault_fills_the_disk_from_an_operation(script):
     (script.run / "old").write_text("old")
     code = """
 file = open('a', 'wb', buffering=0)
@@ -82,7 +82,7 @@ for what in (lambda: file.write(b'x'), lambda: os.mkdir('b'), lambda: open('c', 
     assert done.stdout.splitlines() == ["1000 250", full, full, full, "done"]
 
 
-def test_a_disk_is_read_only_from_an_operation_on(script):
+def test_fault_makes_the_disk_read_only_from_an_operation(script):
     (script.run / "old").write_text("old")
     code = """
 print(open('old').read())
@@ -96,7 +96,7 @@ for what in (lambda: open('old', 'w'), lambda: os.rename('old', 'new'), lambda: 
     assert said == ["old", *["Read-only file system"] * 3]
 
 
-def test_without_power_that_alone_is_lost_which_no_fsync_made_safe(script):
+def test_power_loss_discards_only_what_was_not_synced(script):
     code = """
 def put(name, text, sync):
     with open(name, 'w') as file:
@@ -123,7 +123,7 @@ put('folder/inside', 'i', True)
         lose_power(run, script.preload, np.random.default_rng(seed))
 
         assert (run / "safe").read_text() == "s" * 1000
-        # Its text was safe before it got the name, so it is one or the other.
+        # Its text was synced before the rename, so it is one or the other.
         seen["replaced"].add((run / "replaced").read_text())
         lost = (run / "lost").read_bytes() if (run / "lost").exists() else None
         seen["lost"].add(None if lost is None else "zeros" if b"\0" in lost else "cut" if len(lost) < 1000 else "whole")

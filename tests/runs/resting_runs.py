@@ -1,4 +1,4 @@
-"""Runs as training leaves them, written by hand."""
+"""Helpers that write runs by hand, as training would leave them."""
 
 import json
 
@@ -34,7 +34,7 @@ INFO = {
 
 
 def make(path, **info):
-    """A run with a checkpoint of 1000 bytes and a picture of 10."""
+    """Makes a run with a checkpoint of 1000 bytes and an image of 10."""
     run = create_run(path, config="experiment.steps = 40\n", operative="", info={**INFO, **info})
     (path / "metrics.jsonl").write_text(json.dumps({"step": 40, "metrics": {"critic/loss": {"reduced": -1.5}}}) + "\n")
     (path / "checkpoints" / "step-00000040").mkdir(parents=True)
@@ -46,5 +46,5 @@ def make(path, **info):
 
 
 def contents(folder):
-    """Every file below a folder with its bytes."""
+    """The bytes of every file below a folder."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

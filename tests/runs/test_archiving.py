@@ -1,4 +1,4 @@
-"""Archives of runs: the same bytes for the same runs, and nothing of a stranger's is written where it must not be."""
+"""Archives of runs: the same runs give the same bytes, and hostile archives write nothing outside the folder."""
 
 import errno
 import gzip
@@ -25,7 +25,7 @@ def names(path):
         return packed.getnames()
 
 
-def test_an_archive_comes_back_as_it_was(tmp_path):
+def test_archive_and_unarchive_restore_runs(tmp_path):
     for name in ("ring/one", "ring/two", "digits/one"):
         make(tmp_path / "runs" / name)
     (tmp_path / "runs" / "ring" / "one" / ".run.json.tmp").write_text("half")
@@ -43,10 +43,10 @@ def test_an_archive_comes_back_as_it_was(tmp_path):
     assert sorted(path.name for path in (tmp_path / "new" / "runs").iterdir()) == ["digits", "ring"]
 
 
-def test_the_same_files_make_the_same_bytes(tmp_path):
+def test_archives_of_equal_runs_are_byte_identical(tmp_path):
     make(tmp_path / "here" / "b")
     make(tmp_path / "here" / "a")
-    # Elsewhere, at another time, made in another order, with other permissions.
+    # In another place, at another time, in another order, with other permissions.
     shutil.copytree(tmp_path / "here" / "a", tmp_path / "there" / "a", copy_function=shutil.copyfile)
     shutil.copytree(tmp_path / "here" / "b", tmp_path / "there" / "b", copy_function=shutil.copyfile)
     for path in (tmp_path / "there").rglob("*"):
@@ -58,11 +58,11 @@ def test_the_same_files_make_the_same_bytes(tmp_path):
     with tarfile.open(tmp_path / "here.tgz") as packed:
         members = packed.getmembers()
     assert {(m.uid, m.gid, m.uname, m.mode) for m in members} == {(0, 0, "", 0o755), (0, 0, "", 0o644)}
-    assert {m.mtime for m in members} == {1785585600}  # 2026-08-01 12:00 UTC, when they began
+    assert {m.mtime for m in members} == {1785585600}  # 2026-08-01 12:00 UTC, when the runs started
     assert [m.name for m in members][:2] == ["a", "a/checkpoints"]
 
 
-def test_one_run_is_called_by_its_own_name_and_checkpoints_may_stay(tmp_path, monkeypatch):
+def test_archive_of_one_run_without_checkpoints(tmp_path, monkeypatch):
     make(tmp_path / "runs" / "one")
     monkeypatch.chdir(tmp_path / "runs" / "one")
     archive([Path(".")], tmp_path / "a.tgz", checkpoints=False)
@@ -77,7 +77,7 @@ def test_one_run_is_called_by_its_own_name_and_checkpoints_may_stay(tmp_path, mo
     ]
 
 
-def test_links_are_left_out_and_told(tmp_path):
+def test_links_are_left_out_and_reported(tmp_path):
     path = make(tmp_path / "one").path
     (tmp_path / "secret").write_text("s")
     (path / "notes").symlink_to(tmp_path / "secret")
@@ -87,18 +87,18 @@ def test_links_are_left_out_and_told(tmp_path):
     assert not [name for name in names(tmp_path / "a.tgz") if "secret" in name or "notes" in name]
 
 
-def test_a_run_that_is_trained_is_not_archived_and_one_that_is_archived_not_changed(tmp_path):
+def test_archiving_refuses_a_run_in_training_and_changes_nothing(tmp_path):
     run = make(tmp_path / "one")
     before = contents(run.path)
     archive([run.path], tmp_path / "a.tgz")
     assert contents(run.path) == before
-    kept = (tmp_path / "a.tgz").read_bytes()
+    first = (tmp_path / "a.tgz").read_bytes()
     with locked(run), pytest.raises(RunError, match=rf"one is being trained by process {os.getpid()} on "):
         archive([run.path], tmp_path / "a.tgz")
-    assert (tmp_path / "a.tgz").read_bytes() == kept
+    assert (tmp_path / "a.tgz").read_bytes() == first
 
 
-def test_a_disk_that_fills_up_leaves_the_older_archive(tmp_path, monkeypatch):
+def test_full_disk_keeps_the_older_archive(tmp_path, monkeypatch):
     run = make(tmp_path / "one")
     (tmp_path / "a.tgz").write_text("older")
 
@@ -112,7 +112,7 @@ def test_a_disk_that_fills_up_leaves_the_older_archive(tmp_path, monkeypatch):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.tgz", "one"]
 
 
-def test_what_is_no_archives_name_or_lies_in_the_run_is_refused(tmp_path):
+def test_invalid_archive_paths_are_refused(tmp_path):
     run = make(tmp_path / "one")
     with pytest.raises(RunError, match=r"a\.zip must end in \.tar\.gz or \.tgz"):
         archive([run.path], tmp_path / "a.zip")
@@ -124,7 +124,7 @@ def test_what_is_no_archives_name_or_lies_in_the_run_is_refused(tmp_path):
 
 
 def strangers(path, *members):
-    """An archive of these: (name, text), or (name, type, target of the link)."""
+    """Writes an archive of members (name, text) or (name, type, target of the link)."""
     with tarfile.open(path, "w:gz") as packed:
         for name, *rest in members:
             info = tarfile.TarInfo(name)
@@ -147,10 +147,10 @@ def strangers(path, *members):
         ([("one/run.json", "{}"), ("stray.py", "x")], "holds 'stray.py', which is not part of a run"),
         ([("run.json", "{}")], "is not an archive of runs"),
         ([("one/notes", "x")], "is not an archive of runs"),
-        ([("one/run.json", "{}"), ("there/run.json", "{}")], "there is there already"),
+        ([("one/run.json", "{}"), ("there/run.json", "{}")], "there already exists"),
     ],
 )
-def test_a_strangers_archive_writes_nothing_elsewhere(tmp_path, members, message):
+def test_hostile_archives_write_nothing(tmp_path, members, message):
     make(tmp_path / "runs" / "there")
     before = contents(tmp_path)
     archive_path = tmp_path / "strange.tgz"
@@ -162,12 +162,12 @@ def test_a_strangers_archive_writes_nothing_elsewhere(tmp_path, members, message
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["there"]
 
 
-def test_an_absolute_name_stays_inside(tmp_path):
+def test_absolute_names_are_unpacked_inside_the_folder(tmp_path):
     strangers(tmp_path / "s.tgz", ("/one/run.json", "{}"))
     assert unarchive(tmp_path / "s.tgz", tmp_path / "runs") == [tmp_path / "runs" / "one"]
 
 
-def test_what_is_damaged_or_missing_is_told_and_leaves_nothing(tmp_path):
+def test_damaged_or_missing_archives_are_reported_and_leave_nothing(tmp_path):
     make(tmp_path / "one")
     archive([tmp_path / "one"], tmp_path / "a.tgz")
     whole = (tmp_path / "a.tgz").read_bytes()

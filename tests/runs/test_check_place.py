@@ -1,4 +1,4 @@
-"""Places for runs, looked at before anything is made there."""
+"""Checks of a run's place before anything is created there."""
 
 import subprocess
 import sys
@@ -9,25 +9,25 @@ from ganlab.errors import RunError
 from ganlab.runs import check_place
 
 
-def test_a_place_that_will_do_is_left_as_it_was(tmp_path):
+def test_check_place_creates_nothing(tmp_path):
     check_place(tmp_path / "runs" / "quickstart" / "base")
     check_place(tmp_path / "with space" / "größe" / "base")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_in_the_way_is_named(tmp_path):
+def test_check_place_names_a_file_in_the_way(tmp_path):
     (tmp_path / "runs").write_text("")
     with pytest.raises(RunError, match=r"base cannot be made: .*runs is not a folder\. Choose another --runs\."):
         check_place(tmp_path / "runs" / "quickstart" / "base")
 
 
-def test_a_link_that_leads_nowhere_is_in_the_way(tmp_path):
+def test_check_place_refuses_a_dangling_link(tmp_path):
     (tmp_path / "runs").symlink_to(tmp_path / "gone")
     with pytest.raises(RunError, match=r"cannot be made: .*runs is not a folder"):
         check_place(tmp_path / "runs" / "quickstart" / "base")
 
 
-def test_a_place_without_room_for_the_first_files(tmp_path):
+def test_check_place_refuses_a_full_disk(tmp_path):
     # A limit on the size of files stands in for a full disk: the same write fails.
     code = """
 import resource, signal, sys

@@ -1,4 +1,4 @@
-"""`ganlab doctor` finds what is broken, and says what to do."""
+"""`ganlab doctor` finds broken parts and names the remedy."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def broken(findings):
     return {finding.subject: finding.detail for finding in findings if finding.state == "broken"}
 
 
-def test_ranges_are_those_that_the_distribution_declares():
+def test_supported_ranges_come_from_the_distribution():
     ranges = supported(["pluggy>=1.5", "tensorflow<2.22,>=2.20; extra == 'cpu'", "tensorflow[and-cuda]<2.22,>=2.20"])
     assert ranges == {"pluggy": ">=1.5", "tensorflow": "<2.22,>=2.20", "tensorflow-cpu": "<2.22,>=2.20"}
 
 
-def test_supported_packages_are_fine():
+def test_supported_packages_are_ok():
     findings = list(package_findings(GOOD, RANGES))
     assert broken(findings) == {}
     assert Finding("tensorflow", "ok", "2.21.0 (supported: <2.22,>=2.20)") in findings
@@ -42,7 +42,7 @@ def test_supported_packages_are_fine():
         ({"gin-config": "0.6.0"}, "gin-config", "0.6.0 is not supported, ==0.5.0 is: pip install 'gin-config==0.5.0'"),
     ],
 )
-def test_a_package_that_is_missing_or_of_a_wrong_version_is_broken(change, subject, says):
+def test_missing_or_unsupported_package_is_broken(change, subject, says):
     installed = {name: version for name, version in {**GOOD, **change}.items() if version}
     found = broken(package_findings(installed, RANGES))
     assert list(found) == [subject]
@@ -55,14 +55,14 @@ def test_devices_are_listed(monkeypatch):
     assert list(device_findings(lambda: seen)) == [Finding("devices", "ok", "CPU:0, GPU:0")]
 
 
-def test_a_driver_without_a_gpu_in_tensorflow_is_worth_a_note(monkeypatch):
+def test_driver_without_gpu_in_tensorflow_is_a_note(monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
     findings = list(device_findings(lambda: {"devices": ["CPU:0"], "backend": "tensorflow"}))
     assert [finding.state for finding in findings] == ["ok", "note"]
     assert "pip install 'ganlab[gpu]'" in findings[1].detail
 
 
-def test_another_keras_backend_and_a_tensorflow_that_fails_are_broken():
+def test_other_keras_backend_and_failing_tensorflow_are_broken():
     found = broken(device_findings(lambda: {"devices": ["CPU:0"], "backend": "jax"}))
     assert "Keras runs on 'jax'; ganlab needs 'tensorflow': unset KERAS_BACKEND" in found["keras backend"]
 
@@ -73,7 +73,7 @@ def test_another_keras_backend_and_a_tensorflow_that_fails_are_broken():
     assert found["devices"].startswith("TensorFlow does not start: ImportError: libcudart.so.12. Reinstall it")
 
 
-def test_the_probe_says_the_last_line_of_a_process_that_fails(monkeypatch):
+def test_probe_reports_the_last_line_of_a_failed_process(monkeypatch):
     monkeypatch.setattr(module, "_PROBE", "print('noise'); raise ImportError('no such library')")
     with pytest.raises(RuntimeError, match=r"^ImportError: no such library$"):
         module.probe_devices()
@@ -98,7 +98,7 @@ def found(monkeypatch):
     return current
 
 
-def test_broken_plugins_and_clashes_are_broken_and_disabled_ones_are_not(found):
+def test_broken_plugins_and_clashes_are_reported_but_not_disabled_ones(found):
     findings = list(plugin_findings())
     assert [(finding.subject, finding.state) for finding in findings] == [
         ("plugin good", "ok"),
@@ -117,13 +117,13 @@ def test_broken_plugins_and_clashes_are_broken_and_disabled_ones_are_not(found):
     assert findings[4].detail == "Two plugins offer losses.hinge: ..."
 
 
-def test_a_deny_list_that_names_no_plugin_is_broken(monkeypatch):
+def test_unknown_plugin_in_ganlab_plugins_is_broken(monkeypatch):
     monkeypatch.setattr(plugins, "_current", None)
     monkeypatch.setenv("GANLAB_PLUGINS", "surely_not_there")
     assert "Unknown plugin 'surely_not_there'" in broken(plugin_findings())["plugins"]
 
 
-def test_the_command_prints_a_table_and_exits_with_1_when_something_is_broken(monkeypatch):
+def test_doctor_prints_a_table_and_exits_with_1_if_something_is_broken(monkeypatch):
     ok, bad = Finding("python", "ok", "3.11"), Finding("keras", "broken", "not installed")
     monkeypatch.setattr(module, "examine", lambda: [ok])
     result = CliRunner().invoke(module.doctor)
@@ -140,7 +140,7 @@ def test_the_command_prints_a_table_and_exits_with_1_when_something_is_broken(mo
     ]
 
 
-def test_this_installation_is_examined_with_its_own_ranges(monkeypatch):
+def test_doctor_examines_this_installation_with_its_own_ranges(monkeypatch):
     monkeypatch.setattr(module, "probe_devices", lambda: {"devices": ["CPU:0"], "backend": "tensorflow"})
     details = {finding.subject: finding.detail for finding in module.examine()}
     assert details["gin-config"] == "0.5.0 (supported: ==0.5.0)"

@@ -1,4 +1,4 @@
-"""What grew in a run that diverged, and what `ganlab runs show` says of its end."""
+"""Growth of metrics in a diverged run, and how `ganlab runs show` explains its end."""
 
 import json
 import math
@@ -28,7 +28,7 @@ def records(rows):
     return [Record(10 * (i + 1), tag, values[i], (values[i],)) for i in range(count) for tag, values in rows.items()]
 
 
-def test_what_grew_most_comes_first_and_what_did_not_is_left_out():
+def test_growth_is_sorted_and_omits_steady_metrics():
     found = growth(records(ROWS))
     assert [one.tag for one in found] == ["constraints/gradient_penalty/slope", "critic/loss", "generator/loss"]
     assert str(found[0]) == "constraints/gradient_penalty/slope: 1 at step 10, 7e+12 at step 30, then inf at step 40"
@@ -37,7 +37,7 @@ def test_what_grew_most_comes_first_and_what_did_not_is_left_out():
     assert (found[2].factor, str(found[2])) == (300.0, "generator/loss: 0 at step 10, 300 at step 40")
 
 
-def test_figures_of_evaluations_and_a_single_row_grow_nowhere():
+def test_growth_ignores_evaluations_and_single_rows():
     assert growth([Record(1, "evaluation/kid/distance", 1.0), Record(2, "evaluation/kid/distance", NAN)]) == []
     assert growth(records({"critic/loss": (1e12,)})) == []
     assert [str(one) for one in growth(records({"critic/loss": (NAN,)}))] == ["critic/loss: nan at step 10"]
@@ -52,7 +52,7 @@ def show(path, *options):
 ERROR = "critic/loss is not finite from step 40 on: training diverged."
 
 
-def test_a_diverged_run_shows_why_it_ended_and_what_grew(tmp_path):
+def test_show_explains_divergence_and_lists_growth(tmp_path):
     run = write_run(tmp_path / "run", metrics=ROWS, status="diverged", error=ERROR)
     text = show(run.path)
     part = text[text.index("Why it ended:") : text.index("Settings:")].split("\n")
@@ -64,7 +64,7 @@ def test_a_diverged_run_shows_why_it_ended_and_what_grew(tmp_path):
     assert [one["tag"] for one in grown] == ["constraints/gradient_penalty/slope", "critic/loss", "generator/loss"]
 
 
-def test_without_rows_or_a_reason_it_says_so(tmp_path):
+def test_show_reports_missing_rows_and_reasons(tmp_path):
     run = write_run(tmp_path / "run", metrics={}, status="diverged")
     text = show(run.path)
     assert "  run.json does not record the reason." in text
@@ -73,12 +73,12 @@ def test_without_rows_or_a_reason_it_says_so(tmp_path):
     assert "It is unknown which metrics grew" in show(run.path)
 
 
-def test_what_was_never_finite_did_not_grow(tmp_path):
+def test_metrics_never_finite_are_listed_separately(tmp_path):
     run = write_run(tmp_path / "run", metrics={"critic/loss": (NAN,), "a/b": (NAN,)}, status="diverged", error=ERROR)
     assert "  Already not finite in the first row, at step 10: critic/loss, a/b\n" in show(run.path)
 
 
-def test_a_failed_run_shows_why_it_ended_and_a_sound_one_nothing(tmp_path):
+def test_show_explains_failure_but_not_success(tmp_path):
     failed = write_run(tmp_path / "failed", status="failed", error="There is not enough memory.\n\x1b[2J")
     assert "Why it ended:\n  There is not enough memory.\n" in show(failed.path)
     assert "\x1b" not in show(failed.path)

@@ -1,4 +1,4 @@
-"""Runs at a glance, and who holds them."""
+"""Summaries of runs, and the processes that hold them."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from ganlab.runs.listing import checkpoint_steps, listed, look_at
 from ganlab.runs.lock import at_rest, holder, locked
 
 
-def test_what_a_row_says(tmp_path):
+def test_row_summarizes_a_run(tmp_path):
     path = make(tmp_path / "one").path
     row = look_at(path)
     assert (row.status, row.step, row.steps, row.seed) == ("completed", 40, 40, 3)
@@ -27,14 +27,14 @@ def test_what_a_row_says(tmp_path):
     assert checkpoint_steps(path) == [40]
 
 
-def test_runs_of_a_folder_by_path_and_by_status(tmp_path):
+def test_runs_are_listed_by_path_and_filtered_by_status(tmp_path):
     make(tmp_path / "b" / "two", status="failed")
     make(tmp_path / "a" / "one")
     assert [(row.path.name, row.status) for row in listed(tmp_path)] == [("one", "completed"), ("two", "failed")]
     assert [row.path.name for row in listed(tmp_path, "failed")] == ["two"]
 
 
-def test_files_of_any_kind_do_not_stop_a_list(tmp_path):
+def test_invalid_files_do_not_stop_the_list(tmp_path):
     make(tmp_path / "a", settings=None, provenance=None, step="x")
     make(tmp_path / "b", settings=[], provenance={"started": "yesterday"}, seed=None)
     (tmp_path / "c").mkdir()
@@ -45,7 +45,7 @@ def test_files_of_any_kind_do_not_stop_a_list(tmp_path):
     assert "is not JSON" in rows["c"].problem
 
 
-def test_links_count_for_themselves(tmp_path):
+def test_size_counts_links_not_their_targets(tmp_path):
     path = make(tmp_path / "one").path
     before = look_at(path).bytes
     (tmp_path / "large").write_bytes(b"x" * 100_000)
@@ -54,7 +54,7 @@ def test_links_count_for_themselves(tmp_path):
     assert look_at(path).bytes - before < 1000
 
 
-def test_running_is_running_only_while_a_process_does_it(tmp_path):
+def test_status_is_killed_without_a_process(tmp_path):
     run = make(tmp_path / "one", status="running")
     assert look_at(run.path).status == "killed"
     assert holder(run.path) is None
@@ -64,7 +64,7 @@ def test_running_is_running_only_while_a_process_does_it(tmp_path):
     assert look_at(run.path).status == "killed"
 
 
-def test_a_process_that_was_killed_holds_nothing(tmp_path):
+def test_killed_process_holds_no_lock(tmp_path):
     run = make(tmp_path / "one", status="running")
     code = """
 import sys, time
@@ -86,7 +86,7 @@ with locked(Run(sys.argv[1])):
     assert look_at(run.path).status == "killed"
 
 
-def test_another_machines_lock_counts_while_it_is_fresh(tmp_path):
+def test_lock_of_another_machine_counts_while_it_is_fresh(tmp_path):
     run = make(tmp_path / "one", status="running")
     lock = run.path / "lock.json"
     lock.write_text(json.dumps({"host": "elsewhere", "pid": 7, "started": "1", "beat": 3}))
@@ -100,7 +100,7 @@ def test_another_machines_lock_counts_while_it_is_fresh(tmp_path):
     assert look_at(run.path).status == "killed"
 
 
-def test_readers_share_a_run_and_keep_others_out(tmp_path):
+def test_readers_share_a_run_and_exclude_writers(tmp_path):
     run = make(tmp_path / "one")
     before = contents(run.path)
     with at_rest(run, shared=True), at_rest(Run(run.path), shared=True):

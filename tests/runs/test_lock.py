@@ -1,4 +1,4 @@
-"""Who holds a run's directory, and what becomes of it when they die."""
+"""Locks of a run's directory, and what happens when their process dies."""
 
 import errno
 import fcntl
@@ -21,7 +21,7 @@ def run(tmp_path):
 
 @pytest.fixture
 def no_flock(monkeypatch):
-    """A file system that has no such locks."""
+    """A file system without such locks."""
 
     def refuse(descriptor, operation):
         raise OSError(errno.ENOLCK, "No locks available")
@@ -39,7 +39,7 @@ def leave(run, **fields):
     (run.path / "lock.json").write_text(json.dumps(fields))
 
 
-def test_the_holder_is_written_down_and_gone_at_the_end(run):
+def test_lock_names_its_holder_and_is_removed_at_the_end(run):
     with lock.locked(run):
         held = json.loads((run.path / "lock.json").read_text())
         assert (held["host"], held["pid"]) == (socket.gethostname(), os.getpid())
@@ -47,7 +47,7 @@ def test_the_holder_is_written_down_and_gone_at_the_end(run):
     assert not (run.path / "lock.json").exists()
 
 
-def test_another_process_is_refused_while_it_is_held_and_let_in_after(run):
+def test_second_process_is_refused_until_the_lock_is_released(run):
     code = (
         "import sys, ganlab; from ganlab.runs.lock import locked\n"
         "with locked(ganlab.Run(sys.argv[1]), print): print('held')"
@@ -63,7 +63,7 @@ def test_another_process_is_refused_while_it_is_held_and_let_in_after(run):
     assert other().stdout == "held\n"
 
 
-def test_a_dead_process_leaves_a_lock_that_is_taken_over_with_a_message(run):
+def test_stale_lock_is_taken_over_with_a_message(run):
     pid = dead_process()
     leave(run, host=socket.gethostname(), pid=pid, started="123", beat=4)
     said = []
@@ -73,14 +73,14 @@ def test_a_dead_process_leaves_a_lock_that_is_taken_over_with_a_message(run):
     assert said == [f"Taking over a stale lock on {run.path}: {holder} exited without releasing it."]
 
 
-def test_without_flock_a_process_that_lives_is_still_refused(run, no_flock):
+def test_lock_of_a_live_process_is_respected_without_flock(run, no_flock):
     parent = os.getppid()
     leave(run, host=socket.gethostname(), pid=parent, started=lock._started(parent), beat=0)
     with pytest.raises(RunError, match=f"is being trained by process {parent} on "), lock.locked(run):
         pass
 
 
-def test_another_process_with_the_number_of_a_dead_one_is_not_taken_for_it(run, no_flock):
+def test_reused_process_id_does_not_hold_the_lock(run, no_flock):
     parent = os.getppid()
     leave(run, host=socket.gethostname(), pid=parent, started="1", beat=0)
     said = []
@@ -89,8 +89,8 @@ def test_another_process_with_the_number_of_a_dead_one_is_not_taken_for_it(run, 
     assert len(said) == 1
 
 
-def test_another_machine_is_watched(run, no_flock, monkeypatch):
-    # No clock is compared, since clocks differ and may go backwards: a lock that changes is alive.
+def test_lock_of_another_machine_is_watched_before_takeover(run, no_flock, monkeypatch):
+    # No clocks are compared, because they differ and may go backwards: a lock that changes is alive.
     beats = iter([1, 2, 2])
 
     def wait(seconds):
@@ -113,7 +113,7 @@ def test_another_machine_is_watched(run, no_flock, monkeypatch):
     assert "Taking over a stale lock on " in said[1]
 
 
-def test_a_torn_lock_is_somebodys(run, monkeypatch):
+def test_damaged_lock_counts_as_another_process(run, monkeypatch):
     (run.path / "lock.json").write_text('{"ho')
     monkeypatch.setattr(lock.time, "sleep", lambda seconds: None)
     said = []
@@ -122,7 +122,7 @@ def test_a_torn_lock_is_somebodys(run, monkeypatch):
     assert said[1].endswith(": another process exited without releasing it.")
 
 
-def test_the_lock_keeps_changing(run, monkeypatch):
+def test_lock_file_is_rewritten_while_held(run, monkeypatch):
     import threading
 
     monkeypatch.setattr(lock, "_BEAT_SECONDS", 0.01)
@@ -135,7 +135,7 @@ def test_the_lock_keeps_changing(run, monkeypatch):
         assert json.loads((run.path / "lock.json").read_text())["beat"] >= 2
 
 
-def test_a_directory_that_cannot_be_written_to(run, monkeypatch):
+def test_unwritable_directory_cannot_be_locked(run, monkeypatch):
     def refuse(path, beat):
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
@@ -144,7 +144,7 @@ def test_a_directory_that_cannot_be_written_to(run, monkeypatch):
         pass
 
 
-def test_who_reads_a_run_is_not_taken_for_the_one_who_trained_it(run):
+def test_reader_is_not_reported_as_the_trainer(run):
     run.update(process="process 1 on elsewhere")
     said = "is in use by another process"
     code = (
@@ -181,7 +181,7 @@ def lies():
 
 
 @pytest.mark.parametrize("lie", range(9))
-def test_lies_in_the_lock_block_nothing_that_flock_allows(run, lie, monkeypatch):
+def test_forged_lock_does_not_block_what_flock_allows(run, lie, monkeypatch):
     said, ahead = lies()[lie]
     path = run.path / "lock.json"
     path.write_text(json.dumps(said))
@@ -195,7 +195,7 @@ def test_lies_in_the_lock_block_nothing_that_flock_allows(run, lie, monkeypatch)
         pass
 
 
-def test_a_lock_with_a_time_in_the_future_keeps_nobody_from_being_named(run):
+def test_holder_is_named_even_if_the_lock_time_is_in_the_future(run):
     with lock.locked(run):
         os.utime(run.path / "lock.json", (lock.time.time() + 1e9,) * 2)
         assert lock.holder(run.path) == f"process {os.getpid()} on {socket.gethostname()}"
@@ -203,7 +203,7 @@ def test_a_lock_with_a_time_in_the_future_keeps_nobody_from_being_named(run):
             pass
 
 
-def test_a_thread_that_cannot_be_started_leaves_no_lock(run, monkeypatch):
+def test_failure_to_start_the_heartbeat_leaves_no_lock(run, monkeypatch):
     def refuse(self):
         raise RuntimeError("can't start new thread")
 

@@ -1,4 +1,4 @@
-"""Names of runs say what differs, and nothing else."""
+"""Names of runs contain the settings that differ, and nothing else."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ def seeded(settings, seed):
     ("tables", "names"),
     [
         ([seeded(GP, 0), seeded(GP, 1)], []),
-        # The weight differs between no two runs that have one.
+        # No two runs that have a weight differ in it.
         ([GP, SN], ["constraints"]),
         ([GP, {**GP, "constraints.gradient_penalty.weight": 1.0}, SN], ["constraints", [*GP][1]]),
         ([{**GP, "experiment.batch_size": 32}, SN], ["constraints", "experiment.batch_size"]),
         # A part that both have, and a parameter of it that one leaves at None.
         ([{**GP, "constraints.gradient_penalty.limit": 2.0}, GP], ["constraints.gradient_penalty.limit"]),
         ([{"experiment.batch_size": 64}, GP], ["constraints"]),
-        ([{}, GP], []),  # nothing is known of the first
+        ([{}, GP], []),  # the first run's settings are unknown
         ([{"experiment.jit": True}, {"experiment.jit": 1}], ["experiment.jit"]),
         ([{"experiment.steps": 10}, {"experiment.steps": 10.0}], []),
     ],
 )
-def test_settings_differ_between_runs_that_can_have_them(tables, names):
+def test_differing_settings_of_runs(tables, names):
     assert differing(tables) == names
 
 
-def test_optimizers_that_are_alike_in_one_run_are_held_against_those_that_are_not_in_another():
+def test_equal_and_different_optimizers_are_compared():
     alike = {"critic_optimizer": "adam", "generator_optimizer": "adam", "optimizers.adam.learning_rate": 1e-4}
     apart = {"critic_optimizer": "adam", "generator_optimizer": "adam"}
     rates = {f"{role}/optimizers.adam.learning_rate": rate for role, rate in (("critic", 1e-4), ("generator", 5e-5))}
@@ -47,14 +47,14 @@ def test_optimizers_that_are_alike_in_one_run_are_held_against_those_that_are_no
     assert described(alike, names) == "generator.adam.learning_rate=0.0001"
 
 
-def test_settings_in_short():
+def test_short_names_of_settings():
     assert short("constraints.gradient_penalty.weight") == "gradient_penalty.weight"
     assert short("critic/optimizers.adam.beta_1") == "critic.adam.beta_1"
     assert short("experiment.batch_size") == "batch_size"
     assert short("constraints") == "constraints"
 
 
-def test_descriptions_leave_out_what_goes_without_saying():
+def test_descriptions_are_concise():
     names = ["constraints", "constraints.gradient_penalty.weight", "critic_optimizer", "experiment.batch_size"]
     assert described(GP, names) == "gradient_penalty.weight=10 batch_size=64"
     assert described({**SN, "critic_optimizer": "adam"}, names) == "spectral_norm critic_optimizer=adam batch_size=64"
@@ -67,7 +67,7 @@ def unnamed(folder, seed, digits, time="120000"):
     return Path(f"/runs/{folder}/20260801-{time}-s{seed}-{digits}")
 
 
-def test_runs_that_nobody_named_are_called_by_what_differs_in_their_folder():
+def test_unnamed_runs_are_named_by_differing_settings():
     runs = {
         unnamed("digits", 0, "aaaa"): seeded(GP, 0),
         unnamed("digits", 1, "bbbb"): seeded(GP, 1),
@@ -77,7 +77,7 @@ def test_runs_that_nobody_named_are_called_by_what_differs_in_their_folder():
     }
     names = ["digits gradient_penalty s0", "digits gradient_penalty s1", "digits spectral_norm s0", "ring s0"]
     assert set(run_names(runs).values()) == {*names, "ring lazy"}
-    # What all share is not said.
+    # Settings that all share are left out.
     digits = {path: settings for path, settings in runs.items() if path.parent.name == "digits"}
     assert set(run_names(digits).values()) == {"gradient_penalty s0", "gradient_penalty s1", "spectral_norm s0"}
     alone = unnamed("digits", 3, "aaaa")
@@ -85,12 +85,12 @@ def test_runs_that_nobody_named_are_called_by_what_differs_in_their_folder():
     assert run_names({}) == {}
 
 
-def test_the_trials_of_a_sweep_are_called_by_its_folders():
+def test_trials_of_a_sweep_are_named_by_their_folders():
     runs = {Path(f"/runs/sweep/gradient_penalty.weight={w}/s{s}"): seeded(GP, s) for w in (1, 10) for s in (0, 1)}
     assert sorted(run_names(runs).values()) == [f"gradient_penalty.weight={w} s{s}" for w in (1, 10) for s in (0, 1)]
 
 
-def test_names_are_unique_stay_as_given_and_fit_a_folder():
+def test_run_names_are_unique_stable_and_valid_folder_names():
     first, second = unnamed("digits", 0, "aaaa"), unnamed("digits", 0, "bbbb", "130000")
     assert run_names({first: GP, second: GP}) == {first: "digits s0 aaaa", second: "digits s0 bbbb"}
     given = run_names({first: GP})

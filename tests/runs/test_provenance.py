@@ -19,7 +19,7 @@ from ganlab.runs.provenance import git_state, versions
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
-    # Neither the user's settings nor a surrounding repository may matter.
+    # Neither the user's settings nor a surrounding repository may have an effect.
     for name in [name for name in os.environ if name.startswith("GIT_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
@@ -35,7 +35,7 @@ def git(folder, *arguments):
     return done.stdout.strip()
 
 
-def test_the_commit_and_whether_tracked_files_differ(repository):
+def test_git_state_reports_commit_and_tracked_changes(repository):
     assert git_state(repository) is None
     git(repository, "init")
     assert git_state(repository) is None  # no commit yet
@@ -50,13 +50,13 @@ def test_the_commit_and_whether_tracked_files_differ(repository):
     assert git_state(repository) == {"commit": commit, "dirty": True}
 
 
-def test_no_git_is_fine(repository, monkeypatch):
+def test_git_state_without_git_is_none(repository, monkeypatch):
     monkeypatch.setenv("PATH", str(repository))
     assert git_state(repository) is None
     assert git_state(repository / "nowhere") is None
 
 
-def test_everything_is_plain_and_true(repository, monkeypatch):
+def test_provenance_is_json_and_complete(repository, monkeypatch):
     monkeypatch.chdir(repository)
     rows = [Plugin("mine", "my-package", "1.2"), Plugin("bad", "other", "0.1", "broken", "Traceback ...")]
     made = provenance(["ganlab", "run", "--gin", "x.gin"], ["/cpu:0", "/cpu:1"], rows)
@@ -79,5 +79,5 @@ def test_everything_is_plain_and_true(repository, monkeypatch):
     }
 
 
-def test_packages_that_are_not_installed_are_left_out():
+def test_missing_packages_are_left_out():
     assert versions(["pluggy", "surely-not-installed"]) == {"pluggy": importlib.metadata.version("pluggy")}

@@ -1,4 +1,4 @@
-"""A run knows the experiment it was."""
+"""A run restores the recipe of its experiment."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def thing(*, size: int = 2) -> object:
     return object()
 
 
-def test_the_recipe_is_that_of_its_config_file(tmp_path, monkeypatch):
+def test_recipe_is_read_from_config_gin(tmp_path, monkeypatch):
     fake = types.ModuleType("fake")
     for kind in ("datasets", "architectures", "losses", "strategies", "optimizers"):
         setattr(fake, f"ganlab_{kind}", hookimpl(lambda: {"thing": thing}))
@@ -59,14 +59,14 @@ losses.mine.margin = 2.0
 """
 
 
-def test_a_run_names_its_plugin_file_and_python_can_use_it(tmp_path, monkeypatch):
+def test_errors_name_the_plugin_file_of_a_run(tmp_path, monkeypatch):
     file = tmp_path / "mine" / "ganlab_plugins.py"
     file.parent.mkdir()
     file.write_text(PLUGIN)
     info = {"provenance": {"plugins": {"ganlab_plugins": {"distribution": str(file)}}}}
     run = create_run(tmp_path / "run", config=CONFIG, operative="", info=info)
     monkeypatch.setattr(plugins, "_current", None)
-    shutil.copy(file, run.path)  # what lies in a run is not executed
+    shutil.copy(file, run.path)  # a file in a run is not executed
 
     with pytest.raises(ganlab.ConfigError) as caught:
         run.recipe()
@@ -77,7 +77,7 @@ def test_a_run_names_its_plugin_file_and_python_can_use_it(tmp_path, monkeypatch
     assert run.recipe().arguments["loss"] == Recipe("losses", "mine", {"margin": 2.0})
     assert ganlab.component("losses", "mine")(margin=3.0).margin == 3.0
 
-    # With the file in use, another mistake is no longer blamed on it.
+    # With the file in use, errors do not mention it.
     (run.path / "config.gin").write_text(CONFIG.replace("digits", "digit"))
     with pytest.raises(ganlab.ConfigError) as caught:
         run.recipe()
@@ -87,7 +87,7 @@ def test_a_run_names_its_plugin_file_and_python_can_use_it(tmp_path, monkeypatch
 @pytest.mark.parametrize(
     ("text", "message"), [(None, "is not a file"), ("1 / 0\n", "cannot be used: ZeroDivisionError: division by zero")]
 )
-def test_a_plugin_file_that_cannot_be_used(tmp_path, monkeypatch, text, message):
+def test_unusable_plugin_file_is_refused(tmp_path, monkeypatch, text, message):
     monkeypatch.setattr(plugins, "_current", None)
     before = plugins.current()
     if text is not None:

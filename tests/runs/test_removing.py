@@ -1,4 +1,4 @@
-"""Runs are removed whole, and nothing else is."""
+"""Runs are removed completely, and nothing else is."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ def removed(*paths, keep_metrics=False):
     return sizes
 
 
-def test_all_of_a_run_goes_and_its_neighbours_stay(tmp_path):
+def test_remove_deletes_the_run_and_nothing_else(tmp_path):
     one, two = make(tmp_path / "one").path, make(tmp_path / "two").path
     before = contents(two)
     size = sum(map(len, contents(one).values()))
@@ -29,12 +29,12 @@ def test_all_of_a_run_goes_and_its_neighbours_stay(tmp_path):
     assert contents(two) == before
 
 
-def test_metrics_may_stay(tmp_path):
+def test_keep_metrics_removes_only_checkpoints_and_samples(tmp_path):
     one = make(tmp_path / "one").path
     (one / "diagnostics").mkdir()
     (one / "diagnostics" / "x.png").write_text("")
     before = contents(one)
-    assert removed(one, keep_metrics=True) == [1010]  # 998 and 2 of the checkpoint, 10 of the picture
+    assert removed(one, keep_metrics=True) == [1010]  # 998 and 2 of the checkpoint, 10 of the image
     heavy = {name for name in before if name.startswith(("checkpoints/", "samples/"))}
     assert len(heavy) == 3
     assert contents(one) == {name: text for name, text in before.items() if name not in heavy}
@@ -43,7 +43,7 @@ def test_metrics_may_stay(tmp_path):
 
 
 @pytest.mark.parametrize("keep_metrics", [True, False])
-def test_links_are_not_followed(tmp_path, keep_metrics):
+def test_remove_does_not_follow_links(tmp_path, keep_metrics):
     one = make(tmp_path / "one").path
     other = tmp_path / "other"
     other.mkdir()
@@ -57,7 +57,7 @@ def test_links_are_not_followed(tmp_path, keep_metrics):
     assert one.exists() == keep_metrics
 
 
-def test_one_that_cannot_go_keeps_all(tmp_path):
+def test_one_invalid_run_prevents_all_removals(tmp_path):
     one, two = make(tmp_path / "one"), make(tmp_path / "two").path
     (tmp_path / "link").symlink_to(two)
     (tmp_path / "package").mkdir()
@@ -82,7 +82,7 @@ def test_one_that_cannot_go_keeps_all(tmp_path):
     assert set(contents(tmp_path)) == set(before)
 
 
-def test_a_disk_that_is_full_is_when_runs_are_removed(tmp_path, monkeypatch):
+def test_runs_can_be_removed_on_a_full_disk(tmp_path, monkeypatch):
     one = make(tmp_path / "one").path
 
     def full(self, *arguments, **options):
@@ -95,7 +95,7 @@ def test_a_disk_that_is_full_is_when_runs_are_removed(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_half_a_run_is_never_taken_for_one(tmp_path, monkeypatch):
+def test_partly_removed_run_is_not_listed(tmp_path, monkeypatch):
     one = make(tmp_path / "one").path
 
     def stopped(path):

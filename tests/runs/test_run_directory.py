@@ -1,4 +1,4 @@
-"""Run directories: made whole or not at all, updated atomically, read back."""
+"""Run directories: created completely or not at all, updated atomically, read back."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def make(path, **info):
     return create_run(path, config="experiment.steps = 100\n", operative="experiment.seed = 3\n", info={**INFO, **info})
 
 
-def test_a_new_path_has_the_experiment_the_time_the_seed_and_four_hex_digits(tmp_path):
+def test_new_run_path_has_experiment_time_seed_and_hex_digits(tmp_path):
     before = datetime.now(UTC).replace(microsecond=0)
     path = new_run_path(tmp_path, "quickstart", 7)
     assert path.parent == tmp_path / "quickstart"
@@ -36,7 +36,7 @@ def test_a_new_path_has_the_experiment_the_time_the_seed_and_four_hex_digits(tmp
     assert not path.parent.exists()
 
 
-def test_a_name_is_taken_as_it_is_and_once(tmp_path):
+def test_chosen_run_name_is_kept_and_must_be_free(tmp_path):
     path = new_run_path(tmp_path, "quickstart", 7, "base")
     assert path == tmp_path / "quickstart" / "base"
     make(path)
@@ -45,12 +45,12 @@ def test_a_name_is_taken_as_it_is_and_once(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../up"])
-def test_a_name_that_leaves_the_folder_is_refused(tmp_path, name):
+def test_run_name_that_leaves_the_folder_is_refused(tmp_path, name):
     with pytest.raises(RunError, match="Invalid run name"):
         new_run_path(tmp_path, "quickstart", 7, name)
 
 
-def test_a_run_is_made_and_read_back(tmp_path):
+def test_run_is_created_and_read_back(tmp_path):
     run = make(tmp_path / "runs" / "quickstart" / "base")
     assert isinstance(run, RunDirectory)
     again = Run(str(run.path))
@@ -76,7 +76,7 @@ def test_metrics_are_read_as_records_one_line_at_a_time(tmp_path):
     assert next(run.iter_metrics()) == records[0]
 
 
-def test_fields_are_updated_and_numbers_that_are_not_finite_survive(tmp_path):
+def test_update_sets_fields_and_keeps_non_finite_numbers(tmp_path):
     run = make(tmp_path / "base", provenance={"argv": ["NaN"]})
     run.update(status="diverged", metrics={"critic/loss": math.nan, "lr": np.float32(0.5)}, wall_seconds=1.5)
     run.update(step=np.int64(7), evaluation={"swd": -math.inf})
@@ -95,7 +95,7 @@ def test_fields_are_updated_and_numbers_that_are_not_finite_survive(tmp_path):
 
 
 @pytest.mark.parametrize("crash_in", ["fsync", "replace"])
-def test_a_crash_during_an_update_leaves_the_old_file(tmp_path, monkeypatch, crash_in):
+def test_crash_during_update_keeps_the_old_file(tmp_path, monkeypatch, crash_in):
     run = make(tmp_path / "base")
     before = (run.path / "run.json").read_bytes()
 
@@ -112,9 +112,9 @@ def test_a_crash_during_an_update_leaves_the_old_file(tmp_path, monkeypatch, cra
     assert len(list(run.path.iterdir())) == 3
 
 
-def test_a_killed_process_leaves_a_whole_file(tmp_path):
+def test_killed_process_leaves_a_complete_file(tmp_path):
     run = make(tmp_path / "base")
-    # Every update has the same number in two fields; whichever update the kill meets, they must agree.
+    # Every update has the same number in two fields, which must agree whenever the process is killed.
     code = (
         "import sys, itertools; from ganlab.run import Run; run = Run(sys.argv[1])\n"
         "for n in itertools.count(1): run.update(step=n, metrics={'n': n, 'fill': 'x' * 20_000}); print(n, flush=True)"
@@ -131,7 +131,7 @@ def test_a_killed_process_leaves_a_whole_file(tmp_path):
     assert info["metrics"]["n"] == info["step"]
 
 
-def test_a_field_that_json_does_not_have_changes_nothing(tmp_path):
+def test_field_without_json_equivalent_changes_nothing(tmp_path):
     run = make(tmp_path / "base")
     with pytest.raises(TypeError):
         run.update(strategy=object())
@@ -141,7 +141,7 @@ def test_a_field_that_json_does_not_have_changes_nothing(tmp_path):
     assert not (tmp_path / "deep").exists()
 
 
-def test_a_run_that_cannot_be_made_leaves_nothing(tmp_path, monkeypatch):
+def test_failed_creation_of_a_run_leaves_nothing(tmp_path, monkeypatch):
     (tmp_path / "runs").mkdir()
     path = tmp_path / "runs" / "quickstart" / "base"
 
@@ -154,16 +154,16 @@ def test_a_run_that_cannot_be_made_leaves_nothing(tmp_path, monkeypatch):
     assert list((tmp_path / "runs").iterdir()) == []
 
 
-def test_a_run_is_not_made_over_another_or_under_a_file(tmp_path):
+def test_create_run_refuses_existing_paths(tmp_path):
     make(tmp_path / "base")
-    with pytest.raises(RunError, match="is there already"):
+    with pytest.raises(RunError, match="already exists"):
         make(tmp_path / "base")
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match="cannot be made: Not a directory"):
         make(tmp_path / "file" / "deep" / "base")
 
 
-def test_what_is_no_run_says_what_it_is(tmp_path):
+def test_errors_describe_what_is_not_a_run(tmp_path):
     old, new = make(tmp_path / "runs" / "quickstart" / "old"), make(tmp_path / "runs" / "other" / "new")
     os.utime(old.path / "run.json", (1, 1))
     with pytest.raises(RunError, match=r"no such directory\. Did you mean 'old'\?"):
@@ -177,7 +177,7 @@ def test_what_is_no_run_says_what_it_is(tmp_path):
         Run(old.path / "run.json")
 
 
-def test_broken_files_are_named(tmp_path):
+def test_errors_name_the_broken_file(tmp_path):
     run = make(tmp_path / "base")
     (run.path / "config.gin").unlink()
     with pytest.raises(RunError, match=r"config\.gin cannot be read: No such file"):
@@ -190,7 +190,7 @@ def test_broken_files_are_named(tmp_path):
         _ = run.info
 
 
-def test_runs_are_found_below_a_folder_and_not_inside_each_other(tmp_path):
+def test_find_runs_ignores_nested_and_hidden_runs(tmp_path):
     for name in ("b/two", "a/one", "a/one/nested", "a/.hidden"):
         if name == "a/one/nested":  # a checkpoint folder may hold anything
             (tmp_path / name).mkdir()
@@ -202,7 +202,7 @@ def test_runs_are_found_below_a_folder_and_not_inside_each_other(tmp_path):
     assert list(find_runs(tmp_path / "nowhere")) == []
 
 
-def test_reading_runs_needs_no_tensorflow():
+def test_reading_runs_does_not_import_tensorflow():
     code = "import sys, ganlab; ganlab.Run; import ganlab.telemetry; print(*{m.split('.')[0] for m in sys.modules})"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "ganlab" in loaded

@@ -1,4 +1,4 @@
-"""The code of parts as hashes: what counts as changed, and what does not."""
+"""Hashes of the code of parts: which changes count, and which do not."""
 
 import importlib
 import sys
@@ -59,14 +59,14 @@ PACKAGE = {
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """A plugin of a package with helper modules: `write(name, text)` changes one of them; gives its folder."""
+    """A plugin package with helper modules; yields `write(name, text)`, which changes one of them."""
     monkeypatch.syspath_prepend(tmp_path)
     folder = tmp_path / "mylips"
     folder.mkdir()
 
     def write(name, text):
         (folder / f"{name}.py").write_text(textwrap.dedent(text))
-        modules._parsed.cache_clear()  # two texts of one length, in one tick of the clock
+        modules._parsed.cache_clear()  # the texts may have the same length and time
 
     for name, text in PACKAGE.items():
         write(name, text)
@@ -84,7 +84,7 @@ def code(*names):
     return of_parts(Recipe("", "experiment", {"constraints": [Recipe("constraints", name, {}) for name in names]}))
 
 
-def test_a_part_is_its_module_and_those_that_it_imports(package):
+def test_code_of_a_part_includes_imported_modules(package):
     assert set(code("mine")["constraints.mine"]) == {MADE_BY, "mylips.constraint", "mylips.helper", "mylips.deep"}
     assert set(code("other")["constraints.other"]) == {MADE_BY, "mylips.other"}
 
@@ -98,7 +98,7 @@ def test_a_part_is_its_module_and_those_that_it_imports(package):
     ],
     ids=["default", "helper", "imported late"],
 )
-def test_a_change_of_any_of_them_is_named(package, module, before, after):
+def test_changed_modules_are_reported(package, module, before, after):
     then = code("mine", "other")
     package(module, PACKAGE[module].replace(before, after))
     (line,) = code_changes(then, code("mine", "other"))
@@ -117,34 +117,34 @@ def test_a_change_of_any_of_them_is_named(package, module, before, after):
     ],
     ids=["comment", "docstring", "layout", "a module that is not used", "another part's module"],
 )
-def test_what_decides_no_number_is_no_change(package, module, before, after):
+def test_comments_layout_and_unrelated_modules_are_not_changes(package, module, before, after):
     then = code("mine")
     assert before in PACKAGE[module]
     package(module, PACKAGE[module].replace(before, after))
     assert code_changes(then, code("mine")) == []
 
 
-def test_a_helper_that_is_gone_and_one_that_is_new(package, tmp_path):
+def test_removed_and_added_helper_modules(package, tmp_path):
     then = code("mine")
     package("constraint", PACKAGE["constraint"].replace("deep", "unused"))
     lines = code_changes(then, code("mine"))
     assert [line.partition(":")[0] for line in lines] == [
         "code of constraints.mine, mylips.constraint",
         "code of constraints.mine, mylips.unused",
-    ]  # deep.py is there as it was
+    ]  # deep.py is unchanged
     (tmp_path / "mylips" / "deep.py").unlink()
-    del sys.modules["mylips"].other  # no matter
+    del sys.modules["mylips"].other  # irrelevant
     assert "code of constraints.mine, mylips.deep: content " in "\n".join(code_changes(then, code("mine")))
 
 
-def test_arguments_that_a_plugin_binds_count(package):
+def test_bound_arguments_count_as_code(package):
     then = code("part")
     assert {"mylips", "mylips.other"} < set(then["constraints.part"])
     package("other", PACKAGE["other"].replace("a=3", "a=4"))
     assert "mylips.other" in "".join(code_changes(then, code("part")))
 
 
-def test_another_class_under_the_same_name(package):
+def test_different_class_under_the_same_name_is_a_change(package):
     then = code("mine")
     sys.modules["mylips"].Mine = sys.modules["mylips.other"].Other
     found = plugins.Plugins()
@@ -154,13 +154,13 @@ def test_another_class_under_the_same_name(package):
     assert "code of constraints.mine, made by: 'mylips.constraint.Mine', and now 'mylips.other.Other'" in lines
 
 
-def test_modules_imported_by_a_computed_name(package):
+def test_modules_imported_by_a_computed_name_are_included(package):
     text = "import importlib\nname = 'unused'\nimportlib.import_module(f'{__package__}.{name}')\n"
     package("helper", text + textwrap.dedent(PACKAGE["helper"]))
     assert "mylips.unused" in code("mine")["constraints.mine"]
 
 
-def test_ones_own_code_beside_a_plugin_file(tmp_path, monkeypatch):
+def test_user_code_beside_a_plugin_file_is_included(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     modules._is_ones_own.cache_clear()
     (tmp_path / "my_numbers.py").write_text("ONE = 1\n")
@@ -204,7 +204,7 @@ def unrelated():
         ("return 1", "return 2", True),
     ],
 )
-def test_a_class_of_a_notebook_counts_with_what_it_names(monkeypatch, before, after, same):
+def test_notebook_class_includes_the_definitions_it_uses(monkeypatch, before, after, same):
     def cell(text):
         main = types.ModuleType("__main__")
         monkeypatch.setitem(sys.modules, "__main__", main)
@@ -220,12 +220,12 @@ def test_a_class_of_a_notebook_counts_with_what_it_names(monkeypatch, before, af
     "forged",
     [None, {}, {"constraints.mine": 1}, {"constraints.mine": {"mylips.helper": {"a": [1]}}}, {"constraints.mine": []}],
 )
-def test_a_forged_record_is_compared_as_data(package, forged):
+def test_forged_code_record_is_compared_as_data(package, forged):
     lines = code_changes(forged, code("mine"))
     assert all(line.isprintable() for line in lines)
 
 
-def test_hostile_names_are_escaped_and_import_nothing(package, tmp_path):
+def test_hostile_module_names_are_escaped_and_not_imported(package, tmp_path):
     (tmp_path / "evil.py").write_text("raise SystemExit\n")
     hostile = {"evil": "x", "\x1b[2J\n": "\x1b]0;x\x07", "../../etc/passwd": "y", "a" * 500: "z", "mylips..x": None}
     then = {"constraints.mine": {**code("mine")["constraints.mine"], **hostile}}

@@ -1,4 +1,4 @@
-"""Archives of strangers: all of it or nothing, bounded, and one sentence for whatever is odd."""
+"""Untrusted archives: unpacked completely or not at all, within limits, with one sentence for each fault."""
 
 import gzip
 import io
@@ -96,15 +96,15 @@ def victim(tmp_path):
     ("name", "message"),
     [
         ("Victim/checkpoints/evil/run.json", "Victim is a run, and nothing is unpacked into a run"),
-        ("Victim/run.json", "Victim is there already"),
-        ("victim/run.json", "Victim is there already"),
+        ("Victim/run.json", "Victim already exists"),
+        ("victim/run.json", "Victim already exists"),
         ("VICTIM/checkpoints/x/run.json", "Victim is a run"),
         ("ring/link/one/run.json", "link is a link, and nothing"),
         ("ring/link/run.json", "link is a link, and nothing"),
         ("ring/file/one/run.json", "file is a file where a folder of runs would go"),
     ],
 )
-def test_nothing_is_written_into_a_run_that_exists(tmp_path, victim, name, message):
+def test_nothing_is_unpacked_into_an_existing_run(tmp_path, victim, name, message):
     (tmp_path / "runs" / "ring").mkdir()
     (tmp_path / "runs" / "ring" / "link").symlink_to(victim)
     (tmp_path / "runs" / "ring" / "file").write_text("")
@@ -112,8 +112,8 @@ def test_nothing_is_written_into_a_run_that_exists(tmp_path, victim, name, messa
 
 
 @pytest.mark.parametrize("below", [".", "checkpoints", "new/folder", "../Victim/new", "new/../../Victim/x"])
-def test_a_folder_in_a_run_is_no_place_for_runs(tmp_path, victim, below):
-    refused(packed(tmp_path / "a.tgz", RUN), victim / below, "is in the run|is a run|there already|cannot be")
+def test_unpacking_inside_a_run_is_refused(tmp_path, victim, below):
+    refused(packed(tmp_path / "a.tgz", RUN), victim / below, "is in the run|is a run|already exists|cannot be")
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_a_folder_in_a_run_is_no_place_for_runs(tmp_path, victim, below):
         ([RUN, ("two/.hidden/run.json", b"{}")], "holds 'two/.hidden/run.json', which is not part of a run"),
     ],
 )
-def test_what_is_odd_is_one_sentence(tmp_path, members, message):
+def test_invalid_members_are_refused_in_one_sentence(tmp_path, members, message):
     (tmp_path / "runs").mkdir()
     refused(packed(tmp_path / "a.tgz", *members), tmp_path / "runs", message)
     refused(packed(tmp_path / "a.tgz", *members), tmp_path / "new" / "runs", message)
@@ -181,11 +181,11 @@ def test_what_is_odd_is_one_sentence(tmp_path, members, message):
         ([INFO, bytes(3 << 20)], "data after its end"),
     ],
 )
-def test_a_forged_header_is_one_sentence(tmp_path, parts, message):
+def test_forged_headers_are_refused_in_one_sentence(tmp_path, parts, message):
     refused(raw(tmp_path / "a.tgz", *parts), tmp_path / "runs", message)
 
 
-def test_names_of_all_formats_are_read(tmp_path):
+def test_names_in_all_tar_formats_are_read(tmp_path):
     for format in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
         folder = tmp_path / str(format)
         long = "one/" + "b" * 100 + "/" + "c" * 90
@@ -194,7 +194,7 @@ def test_names_of_all_formats_are_read(tmp_path):
         assert (folder / long).read_bytes() == b"x"
 
 
-def test_times_of_the_future_are_those_of_now_and_programs_are_none(tmp_path):
+def test_future_times_and_modes_are_not_restored(tmp_path):
     path = packed(
         tmp_path / "a.tgz", RUN, member("one/a", b"", mtime=2**33, mode=0o7777), member("one/b", mtime=1000.5)
     )
@@ -212,7 +212,7 @@ def test_locks_and_empty_folders_are_left_out(tmp_path):
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["one"]
 
 
-def test_whatever_is_cut_off_is_refused(tmp_path):
+def test_truncated_archives_are_refused(tmp_path):
     make(tmp_path / "one")
     archive([tmp_path / "one"], tmp_path / "a.tgz")
     whole = (tmp_path / "a.tgz").read_bytes()
@@ -231,25 +231,25 @@ def test_whatever_is_cut_off_is_refused(tmp_path):
 @pytest.mark.parametrize(
     "garbage",
     [b"x", b"garbage", gzip.compress(b"more"), gzip.compress(INFO + END)],
-    ids=["a byte", "garbage", "a stream", "an archive"],  # compressed bytes hold the time
+    ids=["a byte", "garbage", "a stream", "an archive"],  # ids, because compressed bytes contain the time
 )
-def test_what_stands_behind_the_end_is_refused(tmp_path, garbage):
+def test_data_after_the_end_is_refused(tmp_path, garbage):
     path = packed(tmp_path / "a.tgz", RUN)
     path.write_bytes(path.read_bytes() + garbage)
     refused(path, tmp_path / "runs", "is damaged or not an archive")
 
 
-def test_a_turned_bit_is_refused(tmp_path):
+def test_flipped_bit_is_refused(tmp_path):
     make(tmp_path / "one")
     archive([tmp_path / "one"], tmp_path / "a.tgz")
     whole = bytearray((tmp_path / "a.tgz").read_bytes())
-    whole[-6] ^= 1  # of the checksum of everything
+    whole[-6] ^= 1  # in the checksum of everything
     (tmp_path / "a.tgz").write_bytes(whole)
     refused(tmp_path / "a.tgz", tmp_path / "runs", "is damaged")
 
 
 def zeros(path, size):
-    """An archive of one run with a file of zeros, written in pieces."""
+    """Writes an archive of one run with a file of zeros, in pieces."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     with path.open("wb") as file:
         file.write(packer.compress(INFO + header(b"one/zeros", size=octal(size))))
@@ -259,7 +259,7 @@ def zeros(path, size):
     return path
 
 
-def test_a_bomb_is_refused_before_it_is_written(tmp_path):
+def test_decompression_bomb_is_refused_before_it_is_written(tmp_path):
     path = zeros(tmp_path / "a.tgz", 80 << 20)
     assert path.stat().st_size < 1 << 18
     began = time.process_time()
@@ -268,7 +268,7 @@ def test_a_bomb_is_refused_before_it_is_written(tmp_path):
     assert unarchive(path, tmp_path / "runs", Limits(expansion=None)) == [tmp_path / "runs" / "one"]
 
 
-def test_many_files_are_refused(tmp_path):
+def test_too_many_files_are_refused(tmp_path):
     members = [header(b"one/%d" % number) for number in range(300)]
     path = raw(tmp_path / "a.tgz", INFO, *members)
     refused(path, tmp_path / "runs", "more than 300 files and folders.*--max-files", limits=Limits(files=300))
@@ -281,7 +281,7 @@ def test_many_files_are_refused(tmp_path):
     assert unarchive(path, tmp_path / "runs", Limits(files=302))
 
 
-def test_memory_is_bounded(tmp_path):
+def test_unpacking_takes_bounded_memory(tmp_path):
     name = b"".join([b"n" * (1 << 20)] * 80)
     raw(tmp_path / "a.tgz", header(kind=b"L", size=octal(len(name))), name, INFO)
     zeros(tmp_path / "b.tgz", 80 << 20)
@@ -304,7 +304,7 @@ def two(path):
     return packed(path, ("ring/one/run.json", b"{}"), ("digits/two/run.json", b"{}"), ("digits/two/a", b"x"))
 
 
-def test_a_second_run_that_cannot_be_moved_takes_the_first_back(tmp_path, monkeypatch):
+def test_failed_move_of_the_second_run_undoes_the_first(tmp_path, monkeypatch):
     (tmp_path / "runs").mkdir()
     rename = Path.rename
 
@@ -317,7 +317,7 @@ def test_a_second_run_that_cannot_be_moved_takes_the_first_back(tmp_path, monkey
     refused(two(tmp_path / "a.tgz"), tmp_path / "runs", "ring cannot be written: Permission denied")
 
 
-def test_a_run_that_appears_meanwhile_stays(tmp_path, monkeypatch):
+def test_run_created_meanwhile_is_kept(tmp_path, monkeypatch):
     check = unpacking.check_free
 
     def late(target, folder):
@@ -326,7 +326,7 @@ def test_a_run_that_appears_meanwhile_stays(tmp_path, monkeypatch):
             make(target)
 
     monkeypatch.setattr(unpacking, "check_free", late)
-    with pytest.raises(RunError, match="one is there already"):
+    with pytest.raises(RunError, match="one already exists"):
         unarchive(two(tmp_path / "a.tgz"), tmp_path / "runs")
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["ring"]
     assert (tmp_path / "runs" / "ring" / "one" / "config.gin").exists()
@@ -362,7 +362,7 @@ def stopped(tmp_path, number, seconds):
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)])
-def test_a_signal_leaves_nothing(tmp_path, number, code):
+def test_signal_during_unpacking_leaves_nothing(tmp_path, number, code):
     two(tmp_path / "a.tgz")
     status, said = stopped(tmp_path, number, 0.5)
     assert status == code
@@ -370,20 +370,20 @@ def test_a_signal_leaves_nothing(tmp_path, number, code):
     assert [path.name for path in tmp_path.iterdir()] == ["a.tgz"]
 
 
-def test_what_a_killed_process_left_is_hidden_and_removed_by_the_next(tmp_path):
+def test_leftovers_of_a_killed_process_are_hidden_and_removed_by_the_next_call(tmp_path):
     two(tmp_path / "a.tgz")
     assert stopped(tmp_path, signal.SIGKILL, 60)[0] == -signal.SIGKILL
     left = [path for path in tmp_path.iterdir() if path.name != "a.tgz"]
     assert len(left) == 1
     assert left[0].name.startswith(".unpacking-")
-    with unpacking._aside(tmp_path) as living:  # of a process that is still at it
+    with unpacking._aside(tmp_path) as living:  # of a process that is still running
         unarchive(tmp_path / "a.tgz", tmp_path / "new" / "runs")
         assert living.exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.tgz", "new"]
     assert sorted(path.name for path in (tmp_path / "new" / "runs").iterdir()) == ["digits", "ring"]
 
 
-def test_a_process_killed_between_two_moves_is_finished_by_the_next(tmp_path):
+def test_next_call_completes_the_moves_of_a_killed_process(tmp_path):
     (tmp_path / "runs").mkdir()
     two(tmp_path / "a.tgz")
     packed(tmp_path / "b.tgz", RUN)
@@ -404,7 +404,7 @@ def test_a_process_killed_between_two_moves_is_finished_by_the_next(tmp_path):
 
 
 @pytest.mark.parametrize("planted", [b"", b"{}", b"[1]", b'["2e2e2f78"]', b'["2f746d70"]', b'["zz"]', b"[" * 9000])
-def test_a_planted_hidden_folder_moves_nothing_elsewhere(tmp_path, planted):
+def test_planted_hidden_folder_moves_nothing_elsewhere(tmp_path, planted):
     left = tmp_path / "runs" / ".unpacking-0"
     (tmp_path / "runs" / "x").mkdir(parents=True)
     left.mkdir()
@@ -413,7 +413,7 @@ def test_a_planted_hidden_folder_moves_nothing_elsewhere(tmp_path, planted):
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["one", "x"]
 
 
-def test_an_archive_that_is_no_file_is_refused(tmp_path):
+def test_archive_must_be_a_regular_file(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("/dev/zero")
     for name in ("pipe", "link", "."):

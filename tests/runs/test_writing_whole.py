@@ -1,4 +1,4 @@
-"""Files and folders that are there whole or not at all."""
+"""Files and folders are written completely or not at all."""
 
 import errno
 
@@ -8,7 +8,7 @@ from ganlab.errors import RunError
 from ganlab.support.atomic import new_file, new_folder
 
 
-def test_a_file_takes_its_place_at_the_end_and_replaces_the_older_one(tmp_path):
+def test_new_file_replaces_the_older_one_at_the_end(tmp_path):
     (tmp_path / "a").write_text("older")
     with new_file(tmp_path / "a") as file:
         file.write(b"newer")
@@ -30,7 +30,7 @@ def half_a_folder(path, error):
 
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt(), ValueError()])
-def test_what_stops_the_writing_leaves_what_was_there(tmp_path, error):
+def test_interrupted_writes_leave_the_old_state(tmp_path, error):
     (tmp_path / "a").write_text("older")
     (tmp_path / "empty").mkdir()
     before = sorted(tmp_path.rglob("*"))
@@ -39,18 +39,18 @@ def test_what_stops_the_writing_leaves_what_was_there(tmp_path, error):
         with pytest.raises(expected) as raised:
             write(tmp_path / name, error)
         if expected is RunError:
-            told = f"{tmp_path / name} cannot be written: No space left on device. Nothing was left behind."
-            assert str(raised.value) == told
+            message = f"{tmp_path / name} cannot be written: No space left on device. Nothing was left behind."
+            assert str(raised.value) == message
     assert sorted(tmp_path.rglob("*")) == before
     assert (tmp_path / "a").read_text() == "older"
 
 
-def test_a_file_that_cannot_be_read_meanwhile_is_named(tmp_path):
+def test_new_file_names_an_unreadable_input(tmp_path):
     with pytest.raises(RunError, match=r"a cannot be written: .*other: No such file"), new_file(tmp_path / "a"):
         (tmp_path / "other").read_text()
 
 
-def test_a_folder_appears_when_it_is_full(tmp_path):
+def test_new_folder_appears_when_complete(tmp_path):
     for name in ("new", "deep/er/new"):
         with new_folder(tmp_path / name) as folder:
             (folder / "file").write_text("x")
@@ -59,7 +59,7 @@ def test_a_folder_appears_when_it_is_full(tmp_path):
         assert [path for path in (tmp_path / name).parent.iterdir() if path.name.startswith(".")] == []
 
 
-def test_a_folder_is_made_over_nothing_but_an_empty_one(tmp_path):
+def test_new_folder_replaces_only_an_empty_folder(tmp_path):
     (tmp_path / "file").write_text("")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").write_text("")

@@ -1,4 +1,4 @@
-"""Runs that a stranger made odd: each a sound run, but for one thing."""
+"""Hostile runs: each is a valid run except for one fault."""
 
 import json
 import os
@@ -7,10 +7,10 @@ from pathlib import Path
 
 from ganlab.runs import create_run
 
-# Escapes that clear a screen, forged lines, a name turned round, a half of a surrogate pair, markup.
+# Escapes that clear a screen, forged lines, reversed text, a lone surrogate, markup.
 EVIL = "a\x1b[2Jb\nError: forged\r\x07\u202egnp.exe\x9b\ud800[red]<script>alert(1)</script>"
 OUT = "../../../../planted"
-# What may come out of no command, and the lines that only a stranger would write.
+# Characters that no command may print.
 UNSAFE = "\x1b\r\x07\u202e\x9b\x00"
 DEEP = 900
 
@@ -34,7 +34,7 @@ ROW = '{"step": 40, "metrics": {"critic/loss": {"reduced": -1.5}, "critic/wasser
 
 
 def make(path, **info):
-    """A sound run."""
+    """Makes a valid run."""
     create_run(path, config="experiment.steps = 40\n", operative="", info={**INFO, **info})
     (path / "metrics.jsonl").write_text(ROW)
     (path / "checkpoints" / "step-00000040").mkdir(parents=True)
@@ -82,7 +82,7 @@ def _link(name, to):
 def _socket(run):
     (run / "metrics.jsonl").unlink()
     at = os.getcwd()
-    os.chdir(run)  # its name has room for some hundred bytes
+    os.chdir(run)  # a socket's path is limited to about a hundred bytes
     try:
         with socket.socket(socket.AF_UNIX) as made:
             made.bind("metrics.jsonl")
@@ -113,7 +113,7 @@ def _nested(depth):
 
 
 def _with(name, value):
-    """A run.json whose field is the raw text of a value."""
+    """A run.json in which one field has a raw text as its value."""
     return json.dumps({**INFO, name: "@"}).replace('"@"', value).encode()
 
 
@@ -168,7 +168,7 @@ ODDITIES = {
 
 
 def folder(root: Path, oddity: str) -> Path:
-    """A folder with a sound run and an odd one."""
+    """Makes a folder with a valid run and a hostile one."""
     runs = root / "runs"
     make(runs / "digits" / "20260801-120000-s0-aaaa")
     ODDITIES[oddity](make(runs / "digits" / "20260801-130000-s0-bbbb"))

@@ -1,4 +1,4 @@
-"""Who reads a run's files, names files after data, or prints what others wrote, and does not pass the doors for it."""
+"""Finds code that reads a run's files, names files after data, or prints untrusted text without the safe functions."""
 
 import ast
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2] / "ganlab"
-# All but the kit that authors hold their own plugins against.
+# Everything except the kit that authors test their plugins with.
 FILES = {str(path.relative_to(ROOT)): path for path in sorted(ROOT.rglob("*.py")) if path.parent.name != "testing"}
 
 READING = {"open", "read_text", "read_bytes", "os.open", "io.open", "np.load", "numpy.load", "np.fromfile", "json.load"}
@@ -77,7 +77,7 @@ ALLOWED = {
 
 
 def calls(source):
-    """What a module calls that only doors should: the names as they are written, without the object of a method."""
+    """Yields a module's calls that only the safe functions should make, as written, without the object of a method."""
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Call):
             continue
@@ -87,19 +87,19 @@ def calls(source):
         found = called if called in names else method if method in names - PRINTING else None
         if found == "open" and writes(node, called):
             continue
-        if found is not None and not (found in SHOWING and all(map(is_shown, node.args))):
+        if found is not None and not (found in SHOWING and all(map(is_escaped, node.args))):
             yield found
 
 
 def writes(node, called):
-    """Whether a file is opened to be written, as a new one or at its end: what is made is one's own."""
+    """Whether a file is opened for writing or appending, which is safe: the program made the file."""
     place = 1 if called == "open" else 0
     mode = node.args[place] if len(node.args) > place else None
     mode = next((word.value for word in node.keywords if word.arg == "mode"), mode)
     return isinstance(mode, ast.Constant) and isinstance(mode.value, str) and mode.value[:1] in "wxa"
 
 
-def is_shown(argument):
+def is_escaped(argument):
     """Whether a cell is a constant, or passes through `cell` or `line`."""
     return isinstance(argument, ast.Constant) or any(
         isinstance(part, (ast.Name, ast.Attribute)) and ast.unparse(part) in ("cell", "line")
@@ -108,7 +108,7 @@ def is_shown(argument):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_module_passes_the_doors(name):
+def test_module_uses_the_safe_functions(name):
     found = set(calls(FILES[name].read_text()))
     assert found <= ALLOWED.get(name, set()), (
         f"ganlab/{name}: files of a run are opened by ganlab.support.paths, names are made by as_name, and what is "
@@ -116,7 +116,7 @@ def test_a_module_passes_the_doors(name):
     )
 
 
-def test_nothing_is_allowed_that_is_not_there():
+def test_allowed_calls_are_all_in_use():
     found = {name: set(calls(path.read_text())) for name, path in FILES.items()}
     assert {
         name: what - found.get(name, set()) for name, what in ALLOWED.items() if what - found.get(name, set())
@@ -143,5 +143,5 @@ def test_nothing_is_allowed_that_is_not_there():
         ("open_inside(run, 'x'); say(line(run.path))", []),
     ],
 )
-def test_who_does_not_would_be_found(source, found):
+def test_unsafe_calls_are_detected(source, found):
     assert list(calls(source)) == found

@@ -1,4 +1,4 @@
-"""A stranger's run can make itself look odd, and no other: every command that reads runs, beside a sound one."""
+"""A hostile run cannot affect another one: runs every command that reads runs, beside a valid run."""
 
 import contextlib
 import json
@@ -18,12 +18,12 @@ from ganlab.runs import find_runs
 from ganlab.tensorboard.logfolder import LogFolder
 
 SOUND, ODD = "20260801-120000-s0-aaaa", "20260801-130000-s0-bbbb"
-# A command that waits for a pipe waits for ever, and one that reads /dev/zero has no memory left.
+# A command that waits for a pipe never ends, and one that reads /dev/zero runs out of memory.
 SECONDS = 30
 
 
 class LateError(BaseException):
-    """Nobody handles it by mistake."""
+    """Raised on a timeout; a BaseException, so that nothing catches it by mistake."""
 
 
 @contextlib.contextmanager
@@ -44,12 +44,12 @@ def in_time():
 def runs(request, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     yield folder(tmp_path, request.param).relative_to(tmp_path)
-    # pytest cannot remove folders that are a thousand deep, and would end with a traceback.
+    # pytest cannot remove folders a thousand levels deep, and would end with a traceback.
     subprocess.run(["rm", "-rf", tmp_path / "runs"], check=True)
 
 
 def ganlab(*arguments):
-    """What a command leaves; that no traceback came, and nothing on the screen that a terminal obeys."""
+    """Runs a command; checks that it prints no traceback and no control characters, and returns its result."""
     with in_time():
         done = CliRunner().invoke(cli, [str(argument) for argument in arguments], env={"COLUMNS": "500"})
     assert done.exception is None or isinstance(done.exception, SystemExit), repr(done.exception)
@@ -63,7 +63,7 @@ def ganlab(*arguments):
 
 
 def offered(name, option, run):
-    """What the shell offers for an option of a command on a run."""
+    """The shell completions for an option of a command on a run."""
     command = cli.get_command(None, name)
     parameter = next(one for one in command.params if option in one.opts)
     context = click.Context(command)
@@ -72,7 +72,7 @@ def offered(name, option, run):
         return [item.value for item in completing._completed(completing.completer(command, parameter), context, "")]
 
 
-def test_every_command_shows_the_sound_run_beside_an_odd_one(runs, tmp_path):
+def test_commands_show_the_valid_run_beside_a_hostile_one(runs, tmp_path):
     sound, odd = runs / "digits" / SOUND, runs / "digits" / ODD
     listed = ganlab("runs", "list", runs)
     assert listed.exit_code == 0
@@ -96,14 +96,14 @@ def test_every_command_shows_the_sound_run_beside_an_odd_one(runs, tmp_path):
         assert all(text.isprintable() for text in offered(name, option, odd))
 
     assert ganlab("runs", "archive", sound, "-o", "sound.tar.gz").exit_code == 0
-    if sum(path.lstat().st_size for path in odd.iterdir()) < 1 << 40:  # else it takes as long as it takes
+    if sum(path.lstat().st_size for path in odd.iterdir()) < 1 << 40:  # otherwise it takes too long
         ganlab("runs", "archive", odd, "-o", "odd.tar.gz")
     ganlab("runs", "rm", odd, "--yes")
     assert sound.is_dir()
     assert not (tmp_path / "planted").exists()
 
 
-def test_tensorboard_shows_the_sound_run_beside_an_odd_one(runs, tmp_path):
+def test_tensorboard_shows_the_valid_run_beside_a_hostile_one(runs, tmp_path):
     said = []
     with in_time(), contextlib.closing(LogFolder(lambda: find_runs(runs), said.append)) as shown:
         shown.refresh()
@@ -123,7 +123,7 @@ def test_tensorboard_shows_the_sound_run_beside_an_odd_one(runs, tmp_path):
     assert all(sentence.count("\n") == 0 for sentence in said)
 
 
-def test_the_commands_that_act_on_a_run_refuse_an_odd_one(runs, monkeypatch):
+def test_commands_that_act_on_a_run_refuse_a_hostile_one(runs, monkeypatch):
     from ganlab.errors import GanlabError
     from ganlab.run import Run
     from ganlab.training.loading import find_checkpoint

@@ -1,4 +1,4 @@
-"""No name that reaches a path leads out of the folder of runs, whoever chose it."""
+"""Names from users and strangers never lead out of the folder of runs."""
 
 import os
 from pathlib import Path
@@ -15,7 +15,7 @@ TEXTS = ["../../x", "/etc/x", "..", ".", "", "\0", "a\nb", "\ud800", "\u202ex", 
 
 
 @pytest.mark.parametrize("name", [*FILES, "x" * 240 + ".gin"], ids=ascii)
-def test_an_experiment_file_of_any_name_puts_its_run_where_lists_find_it(tmp_path, name):
+def test_experiment_file_of_any_name_has_a_listed_run(tmp_path, name):
     path = new_run_path(tmp_path / "runs", Path(name).stem, 0)
     assert path.parents[1] == tmp_path / "runs"
     assert path.resolve().is_relative_to(tmp_path / "runs")
@@ -31,14 +31,14 @@ def test_experiment_files_of_different_names_have_different_folders(tmp_path):
 @pytest.mark.parametrize(
     "name", ["", ".", "..", ".x", "../x", "a/b", "/x", "a\0b", "a\nb", "\ud800", "\u202ex", "x" * 61]
 )
-def test_a_name_that_is_none_is_refused(tmp_path, name):
+def test_invalid_run_names_are_refused(tmp_path, name):
     with pytest.raises(RunError, match="Invalid run name"):
         new_run_path(tmp_path, "stem", 0, name)
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda text: ascii(text)[:20])
 @pytest.mark.parametrize("field", ["experiment.seed", "dataset", "constraints", "name"])
-def test_what_a_run_says_of_itself_names_one_link_in_the_folder_for_tensorboard(tmp_path, text, field):
+def test_hostile_settings_give_one_safe_link_for_tensorboard(tmp_path, text, field):
     runs = tmp_path / "runs" / "digits"
     settings = {"dataset": "digits", "experiment.seed": 0}
     strange = {**settings, text: text} if field == "name" else {**settings, field: text}

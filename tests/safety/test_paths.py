@@ -1,4 +1,4 @@
-"""Names from any text, one line from any text, and files that are opened in their folder alone."""
+"""Safe names and lines from any text, and files that are opened only inside their folder."""
 
 import os
 import socket
@@ -41,7 +41,7 @@ STRANGE = [
 
 
 @pytest.mark.parametrize("text", STRANGE, ids=ascii)
-def test_any_text_makes_a_name(tmp_path, text):
+def test_any_text_gives_a_valid_name(tmp_path, text):
     name = as_name(text)
     assert is_name(name)
     assert as_name(name) == name
@@ -53,13 +53,13 @@ def test_any_text_makes_a_name(tmp_path, text):
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_names_of_different_texts_differ():
+def test_different_texts_give_different_names():
     assert len({as_name(text) for text in STRANGE}) == len(STRANGE)
     assert len({as_name(text) for text in ("a/b", "a-b", "a\0b", "a\nb", "../a-b", "./a-b")}) == 6
 
 
 @pytest.mark.parametrize("text", ["a", "baseline-2", "gradient_penalty.weight=10 s0", "Größe", "a~b", "-x", "x."])
-def test_a_name_stays_as_it_is(text):
+def test_valid_name_is_unchanged(text):
     assert as_name(text) == text
 
 
@@ -74,7 +74,7 @@ def test_every_character_is_safe_on_a_terminal():
             assert shown in (f"a{char}b", f"a{char!r}b".replace("'", "")), hex(code)
 
 
-def test_lines_stay_lines_and_one_line_is_one():
+def test_line_and_lines_escape_control_characters():
     assert line("a\nb\r\n\tc") == r"a\nb\r\n\tc"
     assert lines("a\nb\x1b\n") == "a\nb\\x1b\n"
     assert line(7) == "7"
@@ -91,7 +91,7 @@ def run(tmp_path):
     return tmp_path / "run"
 
 
-def test_files_in_a_folder_are_read_also_by_links_within_it(run):
+def test_files_are_read_through_links_within_the_folder(run):
     (run / "link").symlink_to("below/file")
     (run / "there").symlink_to("below")
     for folder in (run, run.parent / "latest"):
@@ -115,14 +115,14 @@ def leads_out(run):
     yield "a\0b", lambda: None
 
 
-def test_nothing_outside_of_a_folder_is_opened(run):
+def test_nothing_outside_the_folder_is_opened(run):
     for name, make in leads_out(run):
         make()
         with pytest.raises(RunError, match=r"out of the run's folder\. A run is data"):
             open_inside(run, name)
 
 
-def test_pipes_sockets_and_folders_are_not_waited_for(run, monkeypatch):
+def test_pipes_sockets_and_folders_are_refused_without_waiting(run, monkeypatch):
     os.mkfifo(run / "pipe")
     (run / "link").symlink_to("pipe")
     monkeypatch.chdir(run)
@@ -138,7 +138,7 @@ def test_pipes_sockets_and_folders_are_not_waited_for(run, monkeypatch):
     assert found.value.filename == str(run / "nothing")
 
 
-def test_a_link_that_takes_a_files_place_while_it_is_opened_is_not_followed(run, monkeypatch):
+def test_link_swapped_in_during_opening_is_not_followed(run, monkeypatch):
     real = os.stat
 
     def swapped(path, **how):
@@ -153,7 +153,7 @@ def test_a_link_that_takes_a_files_place_while_it_is_opened_is_not_followed(run,
         open_inside(run, "file")
 
 
-def test_folders_are_walked_however_deep_and_links_are_not_followed(tmp_path):
+def test_walk_handles_any_depth_and_does_not_follow_links(tmp_path):
     at = tmp_path
     for _ in range(300):
         at /= "d"
@@ -166,12 +166,12 @@ def test_folders_are_walked_however_deep_and_links_are_not_followed(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "nan?", "{", '{"a":' * 900 + "1" + "}" * 900, "[" * 100_000, "9" * 5000, b"\xff"])
-def test_json_that_nothing_can_reckon_with_is_one_kind_of_error(text):
+def test_invalid_or_excessive_json_is_a_value_error(text):
     with pytest.raises(ValueError, match=r"Expecting|deeply|digits|decode|codec"):
         parse_json(text)
 
 
-def test_json_reads_back_as_it_was_and_endless_numbers_are_infinite():
+def test_json_round_trips_and_huge_numbers_are_infinite():
     value = {"a": [1, -2.5, "x\ud800", None, True, {"b": 10**299}]}
     import json
 

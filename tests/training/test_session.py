@@ -292,6 +292,6 @@ def test_a_disk_that_is_full_leaves_the_truth_in_run_json(tmp_path, monkeypatch)
 
 def test_a_run_that_is_there_is_not_overwritten(completed):
     before = (completed.path / "run.json").read_text()
-    with pytest.raises(ganlab.RunError, match="is there already"):
+    with pytest.raises(ganlab.RunError, match="already exists"):
         train(small(0, steps=1), completed.path)
     assert (completed.path / "run.json").read_text() == before
