@@ -3,9 +3,9 @@
     python tools/architecture.py
     python tools/architecture.py --check
 
-Writes docs/architecture.svg; with --check exits with 1 where that file is not what the code says. Imports that others
-imply are left out: where A imports B and B imports C, A's import of C says nothing more. Arrows lead to the next row;
-imports from further below are written into the box. Needs import-linter, which holds the layers (`lint-imports`).
+Writes docs/architecture.svg; with --check exits with 1 if that file does not match the code. Imports that others imply
+are left out: if A imports B and B imports C, A's import of C adds nothing. Arrows lead to the next row; imports from
+further below are written into the box. Needs import-linter, which enforces the layers (`lint-imports`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Package:
 
 
 def layers() -> list[list[str]]:
-    """The names of packages in each layer, the highest first, as import-linter is told."""
+    """The names of packages in each layer, the highest first, as configured for import-linter."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     (contract,) = (c for c in settings["contracts"] if c["type"] == "layers")
     return [[name.strip() for name in layer.split("|")] for layer in contract["layers"]]
@@ -67,7 +67,7 @@ def package(name: str) -> Package:
 
 
 def imports(names: set[str]) -> dict[str, set[str]]:
-    """Which package imports which, in functions and for types, too."""
+    """The imports of each package, including those in functions and for types."""
     import grimp
 
     graph, found = grimp.build_graph("ganlab", cache_dir=None), {name: set[str]() for name in names}
@@ -143,7 +143,7 @@ def _arrow(source: tuple[float, float, float], target: tuple[float, float, float
 
 
 def main() -> int:
-    """Does what the command line says; 1 where the drawing is not of this code."""
+    """Runs the command; returns 1 if the drawing is out of date."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing")
     if parser.parse_args().check:

@@ -1,11 +1,11 @@
-"""What ganlab costs, as ratios measured in one run.
+"""Benchmarks: the cost of ganlab, as ratios measured in one run.
 
     python tools/bench.py
     python tools/bench.py loops replicas --rounds 5 --json
 
-Everything is timed in turn with what it is held against, several rounds, and the medians of the rounds' ratios are
-printed with their quartiles and, where there is one, the bar that they have to stay under. A machine that does other
-things at the same time makes the quartiles wide: then run again.
+Everything is timed in turn with what it is compared with, in several rounds. The medians of the rounds' ratios are
+printed with their quartiles and, if there is one, the bar that they have to stay under. Other work on the machine makes
+the quartiles wide: then run again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from benchmarks import engine, loops, replicas
 from benchmarks.pairs import Figure, Ratio
 
-# What makes processes of its own comes first: afterwards this one holds TensorFlow's threads and memory.
+# Families with their own processes come first: afterwards this one holds TensorFlow's threads and memory.
 FAMILIES: dict[str, Callable[..., list[Ratio | Figure]]] = {
     "loops": loops.loops,
     "precision": loops.precision,
@@ -43,14 +43,14 @@ FAMILIES: dict[str, Callable[..., list[Ratio | Figure]]] = {
 
 
 def measure(names: Sequence[str], rounds: int, torch: str) -> dict[str, list[Ratio | Figure]]:
-    """The figures of each family, which standard error hears of as they come; none of one that fails."""
+    """The figures of each family, also printed to standard error as they come; none for a family that fails."""
     results: dict[str, list[Ratio | Figure]] = {}
     for name in names:
         print(f"{name} ...", file=sys.stderr, flush=True)
         given = {"torch": torch} if name == "loops" else {}
         try:
             results[name] = FAMILIES[name](rounds, **given)
-        except Exception as error:  # half an hour of the others' figures is not lost for it
+        except Exception as error:  # keep the others' figures, which took half an hour
             traceback.print_exception(error)
             continue
         for row in results[name]:
@@ -68,7 +68,7 @@ def cells(row: Ratio | Figure) -> list[str]:
 
 
 def table(results: dict[str, list[Ratio | Figure]]) -> str:
-    """The figures as tables of Markdown, a family each, under the first line of what it says of itself."""
+    """The figures as Markdown, one table per family, under the first line of its docstring."""
     lines = []
     for name, rows in results.items():
         about = (FAMILIES[name].__doc__ or "").strip().splitlines()[0]
@@ -79,7 +79,7 @@ def table(results: dict[str, list[Ratio | Figure]]) -> str:
 
 
 def main() -> int:
-    """Measures the families that are named, or all; 1 where one failed."""
+    """Measures the named families, or all; returns 1 if one failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="FAMILY", help=f"which, of {', '.join(FAMILIES)}; all by default")
     parser.add_argument("--only", nargs="+", default=[], metavar="FAMILY", help="the same")

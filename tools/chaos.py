@@ -1,16 +1,16 @@
-"""Stops runs in many ways, resumes them, and holds them against one that was never stopped, bit for bit.
+"""Stops runs in many ways, resumes them, and compares them bit for bit with a run that was never stopped.
 
     python tools/chaos.py --kills 10
     python tools/chaos.py --kills 100 --seed 1 --jobs 2 --json chaos.json
     python tools/chaos.py --kills 20 --gin mine.gin --param experiment.steps=500
     python tools/chaos.py --kills 10 --only SIGTERM
 
-Each run is stopped several times: by signals at random moments; in the midst of a write, an fsync or a rename of its
-files; by a loss of power, which takes what no fsync made safe; by a disk that is full or read-only; and with its newest
-checkpoint damaged. Compared are every checkpoint that a stopped run left, and of the run that came through the weights,
-the optimizers, the average, the constraints' state, metrics.jsonl, the event files, the pictures and run.json.
+Each run is stopped several times: by signals at random moments; in the middle of a write, an fsync or a rename of its
+files; by a loss of power, which takes whatever no fsync made safe; by a disk that is full or read-only; and with its
+newest checkpoint damaged. Every checkpoint that a stopped run left is compared, and for the run that completed also the
+weights, the optimizers, the average, the constraints' state, metrics.jsonl, the event files, the pictures and run.json.
 
-Exits with 1 where anything differs, or where a process did not end as it must. Linux, with a C compiler.
+Exits with 1 if anything differs, or if a process did not end as it must. Needs Linux and a C compiler.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _DIGITS = Path(__file__).with_name("killing") / "digits.gin"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Does what the command line says; 1 where a run differs."""
+    """Runs the command; returns 1 if a run differs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gin", default=str(_DIGITS), help="the experiment; by default digits on two replicas")
     parser.add_argument("--param", action="append", default=[], help="an override, as of `ganlab run`")
-    parser.add_argument("--kills", type=int, default=10, help="how often runs are stopped, in all (default 10)")
-    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="this kind alone, as SIGTERM")
+    parser.add_argument("--kills", type=int, default=10, help="how often runs are stopped in total (default 10)")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="only this kind: SIGTERM, say")
     parser.add_argument("--seed", type=int, default=0, help="decides how and when (default 0)")
     parser.add_argument(
         "--reach", type=float, default=0.5, help="most of a run before a kill, from 0 to 1 (default .5)"
@@ -68,7 +68,7 @@ def _kill(options: argparse.Namespace, folder: Path) -> int:
     experiment = Experiment(("--gin", options.gin, *given), Path(options.gin).stem, folder)
     kinds = [kind for kind in KINDS if not options.only or kind.name in options.only]
     if not kinds:
-        raise SystemExit(f"--only {options.only}: there is none. Take of {[kind.name for kind in KINDS]}.")
+        raise SystemExit(f"--only {options.only}: unknown. Choose from {[kind.name for kind in KINDS]}.")
     bench = Bench(experiment, build(folder), kinds, kills=options.kills, seed=options.seed, reach=options.reach)
     begun = time.monotonic()
     reference = bench.reference()
@@ -105,7 +105,7 @@ def _kill(options: argparse.Namespace, folder: Path) -> int:
 
 
 def table(kills: Sequence[Any]) -> str:
-    """What happened by kind, as Markdown: steps as least, median and most."""
+    """The results by kind, as Markdown: steps as least, median and most."""
     rows = [("stopped by", "times", "at step", "steps done again", "from the start", "to the end, s", "equal")]
     for kind in [*dict.fromkeys(sorted(kill.kind for kill in kills)), "all"]:
         those = [kill for kill in kills if kind in (kill.kind, "all")]

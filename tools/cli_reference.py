@@ -1,4 +1,4 @@
-"""Writes docs/cli.md from what the commands say of themselves.
+"""Writes docs/cli.md from the help texts of the commands.
 
 python tools/cli_reference.py
 """
@@ -94,10 +94,10 @@ def _option(parameter: click.Option, context: click.Context) -> str:
         names = names.removesuffix("`") + f" {_value(parameter)}`"
     default = parameter.get_default(context, call=False)
     shown = "" if parameter.is_flag or default in (None, ()) or isinstance(default, enum.Enum) else str(default)
-    told = parameter.help or ""
-    if shown and "default" not in told:
-        told = f"{told} Default: `{shown}`."
-    return f"| {_cell(names)} | {_cell(told)} |"
+    text = parameter.help or ""
+    if shown and "default" not in text:
+        text = f"{text} Default: `{shown}`."
+    return f"| {_cell(names)} | {_cell(text)} |"
 
 
 def _value(parameter: click.Parameter) -> str:

@@ -1,4 +1,4 @@
-"""Which layers and activations of Keras and ganlab TensorFlow differentiates rightly, once and twice.
+"""Checks which layers and activations of Keras and ganlab TensorFlow differentiates correctly, once and twice.
 
 python tools/derivatives.py            # prints the table of docs/verification.md
 """
@@ -24,7 +24,7 @@ _POINTS, _LINES, _IMAGES, _SOLIDS = (6,), (6, 4), (6, 6, 4), (5, 5, 5, 2)
 
 
 def layers() -> Iterator[tuple[str, keras.layers.Layer, tuple[int, ...]]]:
-    """Every layer of the catalogue: what the table calls it, the layer, and the shape of one of its examples."""
+    """Every layer of the catalogue: its name in the table, the layer, and the shape of one of its examples."""
     made = keras.layers
     yield "Dense", made.Dense(3), _POINTS
     yield "EinsumDense", made.EinsumDense("abc,cd->abd", output_shape=(None, 3)), _LINES
@@ -112,12 +112,12 @@ class Attention(keras.layers.Layer):
         self.attention.build(shape, shape)
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
-        """What the sequence attends to."""
+        """Applies the attention of the sequence to itself."""
         return self.attention(x, x)
 
 
 def look(layer: keras.layers.Layer, shape: tuple[int, ...], examples: int = 4) -> Wrong | None:
-    """What is wrong with one layer, at random inputs and weights, or None."""
+    """Checks one layer at random inputs and weights; returns what is wrong, or None."""
     random = np.random.default_rng(0)
     x = random.standard_normal((examples, *shape)).astype(np.float32)
     layer(tf.constant(x))

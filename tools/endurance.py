@@ -1,12 +1,12 @@
-"""What a long run takes: memory, open files and threads, which must stay as they are.
+"""Measures the memory, open files and threads of a long run, which must not grow.
 
     python tools/endurance.py
     python tools/endurance.py --iterations 50000 --param experiment.evaluate_every=2000 --json endurance.json
 
 Trains the eight Gaussians with a row at every step, and evaluations, diagnostics and checkpoints now and then.
-After a warm-up, in which everything is traced once and buffers find their size, it prints for each thousand iterations
-the median of the resident memory, free pages given back, and exits with 1 where it grows by more than 2% or the number
-of open files or of threads grows at all. Linux with glibc.
+After a warm-up, in which everything is traced once and buffers reach their size, it prints for each thousand iterations
+the median of the resident memory, free pages given back. It exits with 1 if that grows by more than 2%, or if the
+number of open files or of threads grows at all. Needs Linux with glibc.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MOST_GROWTH = 0.02
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Does what the command line says; 1 where something grew."""
+    """Runs the command; returns 1 if something grew."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gin", default="eight_gaussians", help="the experiment (default eight_gaussians)")
     parser.add_argument("--param", action="append", default=[], help="an override, as of `ganlab run`")
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def train(options: argparse.Namespace, folder: Path) -> list[dict[str, Any]]:
-    """Trains in a process of its own, and gives what it took at every hundredth step."""
+    """Trains in its own process, and returns its resources at every hundredth step."""
     looks = ", ".join(f"@diagnostics.{name}()" for name in _DIAGNOSTICS)
     params = [
         f"experiment.steps={options.warm_up + options.iterations}",

@@ -1,10 +1,10 @@
-"""Gives ganlab's readers of files input that nobody would write, until something other than a `GanlabError` comes out.
+"""Fuzzes ganlab's file readers until something other than a `GanlabError` is raised.
 
     python tools/fuzz.py --minutes 5
     python tools/fuzz.py --minutes 1 --only gin --only events --seed 7
 
-Experiment files, metrics.jsonl, run directories, event files, checkpoints and archives; each for so many minutes.
-Prints how many inputs each was given, and the smallest that shows a fault. Exits with 1 where there is one.
+Targets: experiment files, metrics.jsonl, run directories, event files, checkpoints and archives, each for so many
+minutes. Prints the number of inputs of each, and the smallest input that shows a fault. Exits with 1 if there is one.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from collections.abc import Sequence
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-# Inputs of one seed; then the next, since hypothesis slows down when it has seen many.
+# Inputs per seed; then the next seed, because hypothesis slows down when it has seen many.
 _ROUND = 1000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Does what the command line says; 1 where a fault was found."""
+    """Runs the command; returns 1 if a fault was found."""
     from fuzzing import TARGETS
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

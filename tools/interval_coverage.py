@@ -1,4 +1,4 @@
-"""How often the intervals of `ganlab compare` cover what they are of: the tables of docs/comparing.md.
+"""Measures how often the intervals of `ganlab compare` cover the truth: the tables of docs/comparing.md.
 
 python tools/interval_coverage.py [--trials 4000]
 """
@@ -75,7 +75,7 @@ def _of_means(draw: Draw, n: int, trials: int) -> str:
 
 def _of_middles(draw: Draw, n: int, trials: int) -> str:
     rng = np.random.default_rng(n)
-    # What the interquartile mean of n runs estimates: its own mean over many such n.
+    # The estimand of the interquartile mean of n runs: its own mean over many samples of n.
     return _coverage([bootstrap_intervals(draw(rng, n))[1] for _ in range(trials)], _middle(draw, n))
 
 
@@ -93,7 +93,7 @@ def _of_improvements(probability: float, ratio: float, n: int, trials: int) -> s
 
 
 def _coverage(intervals: list, truth: float) -> str:
-    # Rounding must not put the end of an interval beside a value that it is.
+    # Rounding must not separate the end of an interval from a value that it equals.
     return f"{100 * np.mean([low - 1e-12 <= truth <= high + 1e-12 for low, high in intervals]):.0f}"
 
 

@@ -1,13 +1,13 @@
-"""How long an iteration would take on TPU slices that nobody has at hand: a projection, and no measurement.
+"""Projects the time of an iteration on TPU slices that are not at hand; this is not a measurement.
 
     python tools/projection.py
     python tools/projection.py --gin mine.gin --batch 1024 --json
 
-The training step is compiled for the chip, as `ganlab verify --checks tpu` does, at two batches: what it computes,
-reads, writes and reduces over replicas are the TPU compiler's counts. Times are these over the data sheet's rates, so
-what a slice could do at best, but for `--efficiency`. The rate of input is measured on this machine.
+The training step is compiled for the chip, as `ganlab verify --checks tpu` does, at two batches. Its arithmetic, memory
+traffic and reductions over replicas are the TPU compiler's counts. Times are these over the data sheet's rates, so the
+best that a slice could do, except for `--efficiency`. The rate of input is measured on this machine.
 
-Prints a table for a global batch that stays (strong scaling) and one for a chip's that stays (weak scaling).
+Prints a table for a fixed global batch (strong scaling) and one for a fixed batch per chip (weak scaling).
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def main() -> int:
         "--precision",
         choices=sorted(model.PASSES),
         default="mixed_bfloat16",
-        help="of the experiment (default mixed_bfloat16; float32 takes the compiler some ten minutes a program)",
+        help="of the experiment (default mixed_bfloat16; float32 takes the compiler some ten minutes per program)",
     )
     parser.add_argument("--small", type=int, default=8, help="the smaller compiled batch of a chip (default 8)")
     parser.add_argument("--large", type=int, default=64, help="the larger one, and weak scaling's (default 64)")
     parser.add_argument("--batch", type=int, default=1024, help="the global batch of strong scaling (default 1024)")
-    parser.add_argument("--efficiency", type=float, default=0.5, help="of products, to the peak (default .5)")
+    parser.add_argument("--efficiency", type=float, default=0.5, help="of products, relative to the peak (default .5)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
 
@@ -62,7 +62,7 @@ def main() -> int:
         made = {"bytes_a_second_and_core": rate, "compiled": costs, "projections": [p.as_json() for p in projections]}
         print(json.dumps(made, indent=2))
         return 0
-    print(f"Input: {rate / 1e6:.0f} MB of float32 examples a second and core from PNG files, measured here.\n")
+    print(f"Input: {rate / 1e6:.0f} MB of float32 examples per second and core from PNG files, measured here.\n")
     print("\n".join(compiled_lines(counts)))
     for one in projections:
         print("\n".join(one.lines()))
@@ -102,7 +102,7 @@ def compiled(options: argparse.Namespace, chip: str) -> Costs:
 
 
 def _bytes_of_an_example(options: argparse.Namespace) -> float:
-    """What a chip is given of real examples in an iteration, for each example of its batch."""
+    """Bytes of real examples that a chip gets in an iteration, for each example of its batch."""
     from ganlab.composition import compose
     from ganlab.config import load
 

@@ -1,13 +1,13 @@
-"""Published figures and claims about Lipschitz-constrained critics, measured again.
+"""Reproduces published figures and claims about Lipschitz-constrained critics.
 
     python tools/reproduce.py --list
     python tools/reproduce.py wgan_gp_fig1_gradients
     python tools/reproduce.py mode_coverage --full -o coverage
 
 Writes table.md, claims.json and pictures, prints the table, and exits with 1 if a claim does not hold. `--quick`, the
-default, is small enough for ten minutes on two cores and says how small; `--full` takes the papers' networks and
+default, is small enough for ten minutes on two cores and prints its sizes; `--full` takes the papers' networks and
 batches, and as many updates as a GPU does in hours.
-docs/results.md shows what came out.
+docs/results.md has the results.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ def module(name: str) -> ModuleType:
 
 
 def summary(name: str) -> str:
-    """What a reproduction shows, in a line, without importing it."""
+    """The summary of a reproduction, in one line, without importing it."""
     source = Path(__file__).with_name("reproductions") / f"{name}.py"
     return (ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or "").splitlines()[0]
 
 
 def reproduce(name: str, size: str, folder: Path) -> bool:
-    """Runs one reproduction and writes what came of it.
+    """Runs one reproduction and writes its results.
 
     Args:
-        name: Which, of `NAMES`.
+        name: A name in `NAMES`.
         size: "quick" or "full".
-        folder: Where tables, claims and pictures go.
+        folder: The folder for tables, claims and pictures.
 
     Returns:
         Whether every claim holds.
@@ -85,17 +85,17 @@ def reproduce(name: str, size: str, folder: Path) -> bool:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; gives the exit status."""
+    """Runs the command; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("name", nargs="?", choices=NAMES, help="which to run")
-    parser.add_argument("--list", action="store_true", help="say what there is")
+    parser.add_argument("name", nargs="?", choices=NAMES, help="the reproduction to run")
+    parser.add_argument("--list", action="store_true", help="list the reproductions")
     size = parser.add_mutually_exclusive_group()
     for name, help_ in (
         ("quick", "ten minutes on two cores at most (the default)"),
         ("full", "the papers' networks, for hours"),
     ):
         size.add_argument(f"--{name}", dest="size", action="store_const", const=name, help=help_)
-    parser.add_argument("-o", "--output", type=Path, help="folder for what is written [runs/reproductions/NAME]")
+    parser.add_argument("-o", "--output", type=Path, help="the folder to write to [runs/reproductions/NAME]")
     given = parser.parse_args(arguments)
     if given.list or given.name is None:
         width = max(map(len, NAMES))

@@ -1,1 +1,1 @@
-"""The plugins that come with ganlab, one package for each kind of component. They use public names of ganlab alone."""
+"""The plugins that come with ganlab, one package for each kind of component. They use only public names of ganlab."""

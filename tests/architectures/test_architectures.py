@@ -297,7 +297,7 @@ def test_sample_shapes_that_do_not_fit_are_named(name, shape, message):
         ("mlp", {"depth": -1}, r"architectures\.mlp\.depth = -1 must be"),
         ("mlp", {"latent_dim": 2.0}, r"architectures\.mlp\.latent_dim = 2\.0 must be"),
         ("mlp", {"activation": "swish"}, r"mlp\.activation = 'swish' must be one of 'relu', 'leaky_relu'"),
-        ("mlp", {"width": 9, "activation": "max_min"}, r'mlp\.width = 9 must be even where activation = "max_min"'),
+        ("mlp", {"width": 9, "activation": "max_min"}, r'mlp\.width = 9 must be even if activation = "max_min"'),
         ("mlp", {"dropout": 1.0}, r"architectures\.mlp\.dropout = 1\.0 must be at least 0 and below 1"),
         ("dcgan", {"dropout": -0.1}, r"architectures\.dcgan\.dropout = -0\.1 must be at least 0 and below 1"),
         ("mlp", {"output": "sigmoid"}, r"mlp\.output = 'sigmoid' must be one of 'auto', 'linear', 'tanh'"),

@@ -288,7 +288,7 @@ def test_the_seed_is_the_experiments_own_where_none_is_given(sweep):
             "searches.learner needs an objective: name a metric, for example ",
         ),
         (("--gin", "b.gin", "--maximize"), "--maximize needs an objective: name a metric, for example "),
-        (("--gin", "b.gin", "--search", "random"), "searches.random draws without end: say how many configurations, "),
+        (("--gin", "b.gin", "--search", "random"), "searches.random draws without end: limit the number of "),
         (("--gin", "b.gin", "--name", "a/b"), "Invalid sweep name 'a/b': use at most 60 printable "),
         (
             ("--gin", "b.gin", "--retry-failed"),

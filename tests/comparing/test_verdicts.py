@@ -131,7 +131,7 @@ def test_more_rows_take_more_seeds(tmp_path):
     assert compare([tmp_path], against=names(found)[0.1]).improvement[names(found)[1.0], MODES].comparisons == 2
 
 
-def test_equal_rows_show_no_difference_and_single_runs_tell_nothing(tmp_path):
+def test_equal_rows_show_no_difference_and_single_runs_are_inconclusive(tmp_path):
     figures = {0.1: (8.0, 7.0, 8.0, 7.0), 1.0: (7.0, 8.0, 7.0, 8.0), 10.0: (2.0,)}
     found = compare([write(tmp_path, figures)])
     label = names(found)
@@ -139,16 +139,16 @@ def test_equal_rows_show_no_difference_and_single_runs_tell_nothing(tmp_path):
     reference = next(one.against for (_, tag), one in found.improvement.items() if tag == MODES)
     other = label[1.0] if reference == label[0.1] else label[0.1]
     assert f"No difference from {reference} is seen: {other}." in text
-    assert f"Nothing can be concluded of {label[10.0]}: fewer than two runs" in text
+    assert f"Nothing can be concluded of {label[10.0]}: with fewer than two runs" in text
 
 
-def test_one_run_each_tells_nothing(tmp_path):
+def test_one_run_each_is_inconclusive(tmp_path):
     found = compare([write(tmp_path, {0.1: (8.0,), 10.0: (1.0,)})])
     assert found.verdicts[MODES].startswith("Nothing can be concluded")
     assert "4 seeds of each" in found.verdicts[MODES]
 
 
-def test_the_report_says_what_may_be_concluded_and_by_which_rule(tmp_path):
+def test_the_report_has_the_verdicts_and_their_rule(tmp_path):
     few, many = tmp_path / "few", tmp_path / "many"
     write(few, {0.1: (8.0, 7.0), 10.0: (1.0, 2.0)})
     write(many, {0.1: (8.0, 7.0, 7.5, 7.2), 10.0: (1.0, 2.0, 3.0, 2.5)})

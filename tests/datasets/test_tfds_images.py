@@ -72,7 +72,7 @@ def test_images_of_several_shapes_need_a_size(tfds):
     tfds([IMAGES[0], IMAGES[1, :4]])
     images = TfdsImages(name="tiny")
     with pytest.raises(
-        Exception, match=r"shapes \(6, 4, 3\) and \(4, 4, 3\); they must be of one shape. Set datasets\."
+        Exception, match=r"shapes \(6, 4, 3\) and \(4, 4, 3\); they must have one shape. Set datasets\."
     ):
         images.examples(tf.constant([0, 1], tf.int64), 0)
 

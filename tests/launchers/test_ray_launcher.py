@@ -75,7 +75,7 @@ def test_a_trial_that_lost_its_actor_has_failed_and_its_process_ends(ray, tried,
 
 @pytest.mark.slow
 def test_what_this_machine_can_never_give_is_refused(ray, tried):
-    with pytest.raises(ganlab.ConfigError, match=r"a trial asks for 9999 CPU, and this machine has \d+\. Ask for less"):
+    with pytest.raises(ganlab.ConfigError, match=r"a trial requests 9999 CPU, and this machine has \d+\. Request less"):
         tried(on_ray(num_cpus=9999), "")
 
 

@@ -132,7 +132,8 @@ def test_on_several_nodes_each_has_its_part_of_one_cluster(slurm, tried, tmp_pat
 
 
 def test_what_slurm_refuses_is_said_in_its_words(slurm, tried):
-    with pytest.raises(ganlab.ConfigError, match=r"takes no job .*sbatch: error: invalid partition specified: nowhere"):
+    refused = r"refuses the job .*sbatch: error: invalid partition specified: nowhere"
+    with pytest.raises(ganlab.ConfigError, match=refused):
         tried(submitit(partition="nowhere"), "")
 
 

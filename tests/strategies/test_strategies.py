@@ -59,7 +59,7 @@ def test_one_device_is_one_replica_on_it(cpus):
 @pytest.mark.parametrize(
     ("name", "arguments", "error", "message"),
     [
-        ("one_device", {"device": "gpu0"}, ganlab.ConfigError, r"one_device\.device: 'gpu0' is no name of a device"),
+        ("one_device", {"device": "gpu0"}, ganlab.ConfigError, r"device: 'gpu0' is not the name of a device"),
         ("one_device", {"device": "CPU:9"}, ganlab.IncompatibleError, r"no CPU:9; TensorFlow sees CPU:0, CPU:1.*Name"),
         (
             "mirrored",
@@ -115,7 +115,7 @@ def test_a_cluster_that_names_this_process_is_taken(config):
     ("text", "message"),
     [
         ("", r"TF_CONFIG, which is not set\. Set it to \{\"cluster\""),
-        ("{'cluster'}", r"is no JSON \(line 1, column 2: .*strategies\.mirrored on one machine"),
+        ("{'cluster'}", r"is not JSON \(line 1, column 2: .*strategies\.mirrored on one machine"),
         ("[]", r"has no object 'cluster'"),
         (json.dumps({"cluster": {"worker": ["a:1"]}}), r"has no object 'task'"),
         (json.dumps({"cluster": {"ps": ["a:1"]}, "task": {}}), r"has no cluster\.worker"),

@@ -1,1 +1,1 @@
-"""What ganlab costs, as ratios: a module for each family of figures."""
+"""Benchmarks of ganlab, as ratios: one module for each family of figures."""

@@ -58,6 +58,6 @@ def _experiment(parts: dict[str, Any]) -> ganlab.Experiment:
         "critic_steps": 5,
         "steps": 1_000_000,
     }
-    if "strategy" not in parts:  # with several workers there is no such device to ask for
+    if "strategy" not in parts:  # with several workers this device does not exist
         given["strategy"] = ganlab.component("strategies", "one_device")(device="CPU:0")
     return ganlab.experiment(**{**given, **parts})

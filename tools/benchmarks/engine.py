@@ -11,7 +11,7 @@ from benchmarks import cases
 from benchmarks.pairs import Figure, Ratio, alternate, compare, seconds_of
 
 _BARS = {"spectral_norm": 1.15, "gradient_penalty": 1.70, "r1, every 4": 1.30}
-# What a constraint needs of the critic before it does anything.
+# Settings of the critic that a constraint needs to have an effect.
 _NEEDS: dict[str, dict[str, Any]] = {"consistency": {"dropout": 0.1}}
 
 
@@ -78,8 +78,8 @@ def guards(rounds: int) -> list[Ratio | Figure]:
 def diagnostics(rounds: int) -> list[Ratio | Figure]:
     """Every diagnostic at its default interval, on the shipped toy experiment.
 
-    A run looks once in `evaluate_every` iterations, so a look is held against a chunk of iterations, in turn, and the
-    ratio is computed for the interval. What is traced at the first look is paid once a run, and shown by itself.
+    A run looks once in `evaluate_every` iterations, so a look is timed in turn with a chunk of iterations, and the
+    ratio is computed for the interval. Tracing at the first look happens once per run, and is shown separately.
     """
     from ganlab.composition import compose
     from ganlab.config import load

@@ -1,4 +1,4 @@
-"""ganlab against the same training without it: speed, precision, memory, the time until something happens."""
+"""ganlab against the same training without it: speed, precision, memory, and the time to the first iteration."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def telemetry(rounds: int) -> list[Ratio | Figure]:
             for child in (silent, logging, saving):
                 child.ready()
             rows.append(compare(f"{label}: every step logged / nothing", logging, silent, rounds, bar=1.02))
-            # Long enough turns that each has its share of checkpoints.
+            # Turns are long enough that each has its share of checkpoints.
             seconds = {"mlp": 8.0, "dcgan": 16.0}[kind] if rounds > 3 else 2.0
             name = f"{label}: a checkpoint every {every} iterations / none"
             rows.append(compare(name, saving, logging, min(rounds, 5), seconds=seconds))

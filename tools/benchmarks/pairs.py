@@ -1,6 +1,6 @@
-"""Two things timed in turn, and what their ratios say.
+"""Ratios of two things timed in turn.
 
-Absolute times mean little on shared machines: whatever else runs slows both of a pair alike, so every figure is the
+Absolute times mean little on shared machines: other work slows down both of a pair alike, so every figure is the
 median over rounds of the ratio within a round, and its spread the quartiles. Which of the two goes first alternates.
 """
 
@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Ratio:
-    """What one thing costs relative to another.
+    """The cost of one thing relative to another.
 
     Attributes:
-        name: What is held against what.
+        name: The two things that are compared.
         pairs: Seconds (or bytes) of both in each round.
-        bar: The largest ratio that is good enough; None where there is none.
+        bar: The largest ratio that is good enough; None if there is none.
     """
 
     name: str
@@ -63,13 +63,13 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Figure:
-    """A number that is no ratio.
+    """A number that is not a ratio.
 
     Attributes:
-        name: What it is.
+        name: The name of the quantity.
         value: The number.
         unit: Its unit.
-        bar: The largest that is good enough; None where there is none.
+        bar: The largest that is good enough; None if there is none.
     """
 
     name: str
@@ -119,7 +119,7 @@ def compare(
     """The cost of an iteration of one training relative to another's.
 
     Args:
-        name: What is held against what.
+        name: The two things that are compared.
         first: Trains the given number of iterations.
         second: Likewise.
         rounds: How many rounds.

@@ -1,4 +1,4 @@
-"""Trainings in processes of their own, in turn."""
+"""Trainings in their own processes, timed in turn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PEERS = Path(__file__).resolve().parents[1] / "peers"
 
 
 class Child:
-    """A script of tools/peers: trains when told to, and is idle otherwise.
+    """A script of tools/peers: trains on request, and is idle otherwise.
 
     Attributes:
         first: Seconds from the start of the process to the end of its first iteration; known after `ready`.
@@ -53,13 +53,13 @@ class Child:
             self._process.wait()
 
     def ask(self, iterations: int) -> None:
-        """Has it train that many iterations, or a few more."""
+        """Makes it train that many iterations, or a few more."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{iterations}\n")
         self._process.stdin.flush()
 
     def answer(self) -> float:
-        """Waits until it has; gives the seconds of one iteration."""
+        """Waits until it has; returns the seconds of one iteration."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
@@ -74,20 +74,20 @@ class Child:
         return self.answer()
 
     def ready(self) -> None:
-        """Has it make its first iteration."""
+        """Makes it train its first iteration."""
         self.train(1)
         self.first = time.perf_counter() - self._begun
 
 
 class Together:
-    """Processes that train one experiment, told the same at the same time."""
+    """Processes that train one experiment, with the same requests at the same time."""
 
     def __init__(self, children: Sequence[Child]) -> None:
         """Takes them."""
         self._children = children
 
     def train(self, iterations: int) -> float:
-        """Has all of them train; gives the slowest one's seconds of an iteration."""
+        """Makes all of them train; returns the slowest one's seconds per iteration."""
         for child in self._children:
             child.ask(iterations)
         return max(child.answer() for child in self._children)
@@ -105,14 +105,14 @@ def compare(
     """The cost of an iteration of one relative to the other's, both past their first.
 
     Args:
-        name: What is held against what.
+        name: The two things that are compared.
         first: Trains.
         second: Trains.
         rounds: How many rounds, each a turn of both; who begins alternates.
         seconds: How long a turn lasts, about.
         bar: The largest ratio that is good enough.
     """
-    # Warm, and with chunks as long as they become in a run.
+    # Warmed up, and with chunks as long as they become in a run.
     counts = [max(1, round(seconds / min(child.train(2), child.train(8)))) for child in (first, second)]
     for child, count in zip((first, second), counts, strict=True):
         child.train(count)

@@ -13,7 +13,7 @@ _BARS = {("mlp", 2): 1.25, ("mlp", 4): 1.80, ("dcgan", 2): 1.15, ("dcgan", 4): N
 
 
 def replicas(rounds: int) -> list[Ratio | Figure]:
-    """Virtual replicas against one device. They share its cores, so that 1 would be all that can be had."""
+    """Virtual replicas against one device. They share its cores, so 1 is the best possible ratio."""
     rows: list[Ratio | Figure] = []
     for (kind, count), bar in _BARS.items():
         with ganlab_run(kind, None) as one, ganlab_run(kind, None, replicas=count) as several:

@@ -1,4 +1,4 @@
-"""Notes what the process takes, at every hundredth step, outside the run's folder."""
+"""Records the process's resources at every hundredth step, outside the run's folder."""
 
 import ctypes
 import gc
@@ -13,11 +13,11 @@ EVERY = 100
 
 @ganlab.hookimpl
 def ganlab_metrics(run, records):
-    """Notes memory, descriptors and threads."""
+    """Records memory, descriptors and threads."""
     step = records[0].step
     if step % EVERY:
         return
-    # What is free already is given back first: when the allocator does that by itself is chance, some percent of all.
+    # Free memory is given back first: when the allocator does that by itself is chance, some percent of the total.
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
@@ -25,7 +25,7 @@ def ganlab_metrics(run, records):
         "step": step,
         "resident": int(status["VmRSS"].split()[0]) / 1024,
         "peak": int(status["VmHWM"].split()[0]) / 1024,
-        "descriptors": len(os.listdir("/proc/self/fd")) - 1,  # but for the one that lists them
+        "descriptors": len(os.listdir("/proc/self/fd")) - 1,  # except the one that lists them
         "threads": int(status["Threads"]),
     }
     with open(os.environ["ENDURANCE_NOTES"], "a") as file:

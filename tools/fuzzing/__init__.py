@@ -1,4 +1,4 @@
-"""Input that nobody would write, for every reader of files: only ganlab's own errors may come out, and no lies."""
+"""Fuzz targets for every reader of files: only ganlab's own errors may be raised, and results must be true."""
 
 from fuzzing.targets import TARGETS, Target, examples
 

@@ -1,4 +1,4 @@
-"""Archives of runs: all of one is unpacked or nothing, and never into a run that was there or outside of the folder."""
+"""Fuzz target: archives of runs are unpacked completely or not at all, never into another run or outside the folder."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _pax(records: list[tuple[bytes, bytes, int]]) -> bytes:
 
 
 def files() -> st.SearchStrategy[bytes]:
-    """The bytes of an archive: of right and wrong headers, cut, repeated, and packed once more."""
+    """The bytes of an archive: with valid and invalid headers, truncated, repeated, or packed twice."""
     name = weighted((3, st.sampled_from(_NAMES[:6])), (3, st.sampled_from(_NAMES)), (1, st.text(max_size=8)))
     plain = st.builds(_file, name, st.just(b"0"), st.binary(max_size=9), st.none(), st.just(_octal(9)), st.just(True))
     folder = st.builds(_file, name, st.just(b"5"), st.just(b""), st.none(), st.just(b""), st.just(True))
@@ -112,7 +112,7 @@ def files() -> st.SearchStrategy[bytes]:
 
 
 def check(data: bytes, folder: Path) -> None:
-    """Unpacks an archive beside a run that is there."""
+    """Unpacks an archive beside an existing run."""
     path, runs = folder / "a.tgz", folder / "runs"
     path.write_bytes(data)
     (runs / "there" / "checkpoints").mkdir(parents=True)

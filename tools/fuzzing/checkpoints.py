@@ -1,4 +1,4 @@
-"""Checkpoints: one whose files are not what was written is not used, and a forged one is a `GanlabError`."""
+"""Fuzz target: a checkpoint whose files were altered is not used, and a forged one is a `GanlabError`."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def check(drawn: tuple[str, dict[str, Any], bytes, bool], folder: Path) -> None:
 
 
 def _watched(checkpoint: Checkpoint) -> None:
-    """Uses what watched over the run, as resuming does."""
+    """Uses the state of the guards, as resuming does."""
     from ganlab.training.graph.guards import Warnings
 
     with checkpoint.using("watch"):

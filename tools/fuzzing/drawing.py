@@ -1,4 +1,4 @@
-"""Inputs of all targets: bytes that were once right, and JSON that never was."""
+"""Inputs of all targets: corrupted bytes, and JSON that was never valid."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 T = TypeVar("T")
 
-# What breaks programs: limits of types, words that mean something to JSON or Python, letters that are no letters.
+# Values that break programs: limits of types, words with a meaning in JSON or Python, characters that are not letters.
 NUMBERS = st.one_of(
     st.integers(-3, 3),
     st.sampled_from([2**31, 2**63, -(2**63), 10**400, 0.5, -0.5, 1e308, -1e308, math.nan, math.inf, -math.inf]),
@@ -26,7 +26,7 @@ WORDS = st.one_of(
 
 
 def weighted(*choices: tuple[int, st.SearchStrategy[T]]) -> st.SearchStrategy[T]:
-    """One of some strategies, each as often as its weight says; `st.one_of` would take all alike."""
+    """One of some strategies, each as often as its weight; `st.one_of` would draw all equally often."""
     numbers = [number for number, (weight, _) in enumerate(choices) for _ in range(weight)]
     return st.sampled_from(numbers).flatmap(lambda number: choices[number][1])
 
@@ -43,12 +43,12 @@ def json_values(keys: Sequence[str] = ()) -> st.SearchStrategy[object]:
 
 @st.composite
 def mutated(draw: st.DrawFn, originals: Sequence[bytes], pieces: Sequence[bytes] = ()) -> bytes:
-    """One of some files with bytes changed, left out, repeated and put in.
+    """One of some files with bytes changed, removed, repeated and inserted.
 
     Args:
-        draw: Draws.
-        originals: The files as they were right.
-        pieces: What is put in, besides arbitrary bytes.
+        draw: Hypothesis' draw function.
+        originals: The valid files.
+        pieces: Pieces to insert, besides arbitrary bytes.
     """
     data = draw(st.sampled_from(list(originals)))
     inserted = st.one_of(st.sampled_from(list(pieces)), st.binary(max_size=6)) if pieces else st.binary(max_size=6)

@@ -1,4 +1,4 @@
-"""Event files: cut, they hold whole records up to the step and nothing else."""
+"""Fuzz target: after a cut, event files hold whole records up to the step and nothing else."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STEPS = [
 
 
 def files() -> st.SearchStrategy[bytes]:
-    """The bytes of a file: torn, or with checksums that are right and data that is not."""
+    """The bytes of a file: torn, or with valid checksums and invalid data."""
     forged = st.builds(_record, st.binary(max_size=12), st.one_of(st.none(), st.integers(0, 2**64 - 1)))
     negative = st.integers(-(2**63), 2**63 - 1).map(lambda step: _record(Event(step=step).SerializeToString()))
     records = st.lists(st.one_of(st.sampled_from(_STEPS), forged, negative), max_size=6).map(b"".join)
@@ -47,7 +47,7 @@ def check(data: bytes, folder: Path) -> None:
         assert kept[at : at + 16 + length] in data
         at += 16 + length
     assert at == len(kept)
-    # What the cut made the last record has its data looked at the second time only.
+    # The record that the cut made the last has its data checked only the second time.
     event_cutting.cut(folder, after=_AFTER)
     assert kept.startswith(path.read_bytes() if path.exists() else b"")
     assert all(other == path or other.name.startswith("damaged-") for other in folder.iterdir())

@@ -1,4 +1,4 @@
-"""Experiment files: what is no experiment is one `GanlabError`, and what is one can be written down and read back."""
+"""Fuzz target: an invalid experiment file is one `GanlabError`; a valid one can be written and read back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""metrics.jsonl: read as it is or refused; mended, it holds the very lines up to the step; both readers agree."""
+"""Fuzz target: metrics.jsonl is read or refused; repaired, it has its lines up to the step; both readers agree."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def files() -> st.SearchStrategy[bytes]:
 
 
 def check(data: bytes, folder: Path) -> None:
-    """Reads and mends a file."""
+    """Reads and repairs a file."""
     path = folder / "metrics.jsonl"
     path.write_bytes(data)
     tags = sorted(logged_tags(path))
@@ -80,7 +80,7 @@ def _refused(path: Path, data: bytes, tags: list[str]) -> None:
 
 
 def _check_mended(path: Path, data: bytes) -> None:
-    """Checks that lines are left out, but none is changed, and that what is wrong is kept beside the file."""
+    """Checks that lines are left out but not changed, and that invalid ones are kept beside the file."""
     there = iter(data.split(b"\n"))
     assert all(line in there for line in path.read_bytes().split(b"\n")[:-1])
     assert all(other == path or other.name.startswith("damaged-") for other in path.parent.iterdir())

@@ -1,4 +1,4 @@
-"""Names from any text: one component of a path, one line of a screen, and what is named stays where it belongs."""
+"""Fuzz target: names from any text are one component of a path and one line on a screen, and never lead elsewhere."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LONGEST = 400
 
 
 def texts() -> st.SearchStrategy[list[str]]:
-    """Some texts, of what breaks names and of anything."""
+    """Some texts: characters that break names, and arbitrary ones."""
     letters = st.characters(codec=None) | st.sampled_from(_PIECES)
     pieces = st.lists(letters, max_size=12).map("".join)
     long = st.builds(lambda text, times: (text * times)[:_LONGEST], pieces, st.integers(1, 300))
@@ -57,7 +57,7 @@ def _run(drawn: list[str], folder: Path) -> None:
 
 
 def _links(drawn: list[str], folder: Path) -> None:
-    """The names of the links that TensorBoard is shown."""
+    """The names of the links that TensorBoard reads."""
     seed, dataset, key = drawn
     first, second = (folder / "runs" / "x" / f"20260801-{time}0000-s0-aaaa" for time in (12, 13))
     settings = {"dataset": dataset, "experiment.seed": seed, key: key}

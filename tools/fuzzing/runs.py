@@ -1,4 +1,4 @@
-"""A run's folder, forged: whatever its files say, reading it is an answer or a `GanlabError`, and executes nothing."""
+"""Fuzz target: reading a forged run folder gives an answer or a `GanlabError`, and executes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One odd run.json beside a sound run: whatever it says, every list, comparison and page shows the sound one."""
+"""Fuzz target: with an odd run.json beside a sound run, every list, comparison and page still shows the sound one."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def files() -> st.SearchStrategy[bytes]:
 
 
 def made_of(field: str, value: bytes) -> bytes:
-    """A run.json with the text of a field as it is given."""
+    """A run.json with the given text of a field."""
     return json.dumps({**_SOUND, field: "@"}).encode().replace(b'"@"', value)
 
 

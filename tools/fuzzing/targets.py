@@ -1,4 +1,4 @@
-"""What is fuzzed, and how one target is run."""
+"""The fuzz targets, and how one is run."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from fuzzing import settings as odd_settings
 
 @dataclass(frozen=True)
 class Target:
-    """A reader and the input that it is given.
+    """A reader and its inputs.
 
     Attributes:
         inputs: Draws one input.
-        check: Reads it in an empty folder; what it raises is a finding.
+        check: Reads it in an empty folder; any exception is a finding.
     """
 
     inputs: SearchStrategy[Any]
@@ -44,12 +44,12 @@ def examples(name: str, count: int, *, number: int | None = None) -> int:
     """Runs a target; a finding is raised with the smallest input that shows it.
 
     Args:
-        name: Of `TARGETS`.
-        count: How many inputs.
-        number: Decides which; None for the same ones every time.
+        name: A name in `TARGETS`.
+        count: The number of inputs.
+        number: The seed; None for the same inputs every time.
 
     Returns:
-        How many inputs there were; fewer where there are no more that differ.
+        The number of inputs that were tried; fewer if no more differ.
     """
     target, tried = TARGETS[name], 0
 

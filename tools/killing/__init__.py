@@ -1,1 +1,1 @@
-"""What `tools/chaos.py` is made of: faults, loss of power, runs that are stopped and resumed, and their equality."""
+"""Parts of `tools/chaos.py`: faults, loss of power, runs that are stopped and resumed, and tests of equality."""

@@ -1,4 +1,4 @@
-"""Runs that are stopped and resumed, again and again, and held against one that never was."""
+"""Runs that are stopped and resumed repeatedly, and compared with one that never was."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ REFERENCE = "reference"
 
 @dataclass
 class Kill:
-    """One time that a run was stopped.
+    """One stop of a run.
 
     Attributes:
-        kind: How.
-        run: Which run.
-        step: The last row before.
-        resumed_from: The newest sound checkpoint then; 0 where there was none.
-        seconds: From a signal to the end of the process.
-        detail: What was hit.
-        wrong: What is not as it must be, in words: nothing where all is well.
+        kind: The kind of stop.
+        run: The run.
+        step: The step of the last row before.
+        resumed_from: The step of the newest sound checkpoint; 0 if there was none.
+        seconds: The time from a signal to the end of the process.
+        detail: The operation or file that was hit.
+        wrong: Faults, in words; empty if there are none.
     """
 
     kind: str
@@ -52,9 +52,9 @@ class Reference:
 
     Attributes:
         run: The run, with all its checkpoints.
-        seconds: That it trained for.
-        operations: On files that match a fault's pattern, in all of it.
-        variables: How many of each group a checkpoint holds.
+        seconds: Its training time.
+        operations: The number of operations on files that match a fault's pattern.
+        variables: The number of variables of each group in a checkpoint.
     """
 
     run: Run
@@ -76,12 +76,12 @@ class Bench:
         """Takes the experiment.
 
         Args:
-            experiment: What is trained.
-            library: Of faults.
-            kinds: How runs are stopped, each as often as the others.
-            kills: How often runs are stopped, in all.
-            seed: Decides how and when.
-            reach: The part of a run, at most, that a process does before it is stopped.
+            experiment: The experiment to train.
+            library: The library of faults.
+            kinds: The kinds of stops, each as often as the others.
+            kills: The total number of stops.
+            seed: Decides how and when runs are stopped.
+            reach: The largest fraction of a run that a process does before it is stopped.
         """
         self._experiment, self._library, self._seed, self._reach = experiment, library, seed, reach
         random = np.random.default_rng(seed)
@@ -105,7 +105,7 @@ class Bench:
         return Reference(run, float(run.info["wall_seconds"]), operations, counted(last))
 
     def chain(self, reference: Reference, say: Callable[[Kill], None]) -> Iterator[list[Kill]]:
-        """Trains runs until all kinds are used up; yields what happened to each run once it is through."""
+        """Trains runs until all kinds are used up; yields the stops of each run once it has completed."""
         while self._kinds:
             with self._lock:
                 self._started += 1
@@ -125,7 +125,7 @@ class Bench:
                 failed = f"exit code {ended.code}: {ended.errors[-500:]}" if ended.code else ""
                 break
             kill = self._stop(name, kind, reference, random)
-            if kill is None:  # it was through before
+            if kill is None:  # it completed first
                 self._kinds.append(kind)
                 break
             kills.append(kill)
@@ -144,7 +144,7 @@ class Bench:
             return None
 
     def _stop(self, name: str, kind: Kind, reference: Reference, random: np.random.Generator) -> Kill | None:
-        """Trains until the kind stops it; None where the run completed before."""
+        """Trains until the run is stopped; None if it completed first."""
         preload, path = self._preload(name), self._experiment.path(name)
         most = max(2, int(self._reach * reference.operations[kind.fault.match]))
         fault = replace(kind.fault, at=int(random.integers(1, most)), part=float(random.random()))
@@ -162,7 +162,7 @@ class Bench:
         sound = [c for c in Checkpoints(path / "checkpoints").all() if c.damage() is None]
         for checkpoint in sound:
             same = reference.at(checkpoint.step)
-            # A run that is told to stop saves where it is, which may be at no step that the reference saved.
+            # A run that is asked to stop saves at its current step, which the reference may not have saved.
             wrong += differing_checkpoints(same, checkpoint) if same else []
         resumed_from = sound[-1].step if sound else 0
         return Kill(kind.name, name, max(ended.step, resumed_from), resumed_from, ended.seconds, detail, wrong)

@@ -1,4 +1,4 @@
-"""Whether two runs are one, bit for bit, but for the time."""
+"""Compares two runs bit for bit, except for times."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ganlab.run import Run
 from ganlab.training.checkpoints import Checkpoint, Checkpoints
 
 _FIELDS = ("status", "step", "metrics", "evaluation", "diagnostics", "health", "warnings")
-# What a checkpoint's variables are called, by what they are of.
+# Names of a checkpoint's variables, by group.
 GROUPS = {
     "weights": "/weights/",
     "optimizers": "/optimizer/",
@@ -26,7 +26,7 @@ GROUPS = {
 
 
 def differing_runs(one: Run, other: Run) -> list[str]:
-    """What differs between two runs that have ended, each in a few words; nothing where they are equal."""
+    """Lists the differences between two runs that have ended, each in a few words; empty if they are equal."""
     found = []
     last, others = (Checkpoints(run.path / "checkpoints").latest() for run in (one, other))
     if last is None or others is None or last.step != others.step:
@@ -43,7 +43,7 @@ def differing_runs(one: Run, other: Run) -> list[str]:
 
 
 def differing_checkpoints(one: Checkpoint, other: Checkpoint) -> list[str]:
-    """What differs between two sound checkpoints of one step."""
+    """Lists the differences between two sound checkpoints of one step."""
     if _files(one) == _files(other):
         return []
     found = _differing(_variables(one), _variables(other), f"step {one.step}: ")
@@ -53,7 +53,7 @@ def differing_checkpoints(one: Checkpoint, other: Checkpoint) -> list[str]:
 
 
 def counted(checkpoint: Checkpoint) -> dict[str, int]:
-    """How many variables of each group a checkpoint holds."""
+    """The number of variables of each group in a checkpoint."""
     names = json.loads((checkpoint.path / "manifest.json").read_text())["variables"]
     return {group: sum(part in f"/{name}/" for name in names) for group, part in GROUPS.items()}
 
@@ -81,7 +81,7 @@ def _pictures(run: Path) -> dict[str, bytes]:
 
 
 def _events(run: Path) -> tuple[dict[tuple[int, str], list[bytes]], list[tuple[int, str]]]:
-    """Every value of the event files by step and tag, and the scalars that are there more than once."""
+    """Every value of the event files by step and tag, and the scalars that appear more than once."""
     found: dict[tuple[int, str], list[bytes]] = defaultdict(list)
     scalars: Counter[tuple[int, str]] = Counter()
     for path in sorted(run.glob("events.out.tfevents.*")):
@@ -89,7 +89,7 @@ def _events(run: Path) -> tuple[dict[tuple[int, str], list[bytes]], list[tuple[i
             for value in event.summary.value:
                 key = (event.step, value.tag)
                 plugin = value.metadata.plugin_data.plugin_name
-                # The records of a run's beginning and end are of their time.
+                # The records of a run's beginning and end contain the time.
                 found[key].append(b"" if plugin == "hparams" else value.tensor.SerializeToString())
                 scalars[key] += plugin == "scalars"
     return found, [key for key, times in scalars.items() if times > 1]

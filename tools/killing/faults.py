@@ -1,4 +1,4 @@
-"""Faults in the midst of a file operation, by a library that is preloaded into the process (faults.c)."""
+"""Faults in the middle of a file operation, by a library that is preloaded into the process (faults.c)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens at one operation on a run's files.
+    """A fault at one operation on a run's files.
 
     Attributes:
-        kind: "kill", "enospc", "erofs", or "none" to keep the log alone.
-        match: Only paths with this in them count, or with a leading "!" those without it.
+        kind: "kill", "enospc", "erofs", or "none" to only keep the log.
+        match: Only paths that contain this count, or with a leading "!" those that do not.
         at: The operation, counted from 1 at the process's start.
-        part: How much of it is done before, in [0, 1]; of what is no write: whether it is.
+        part: The fraction of a write that is done before, in [0, 1]; for other operations, whether it is done.
     """
 
     kind: str = "none"
@@ -27,12 +27,12 @@ class Fault:
 
 @dataclass(frozen=True)
 class Preload:
-    """The library, and where it keeps what a loss of power is worked out from.
+    """The library, and its records from which a loss of power is computed.
 
     Attributes:
         library: Its file.
-        log: What was made durable, and what was done to names, an operation a line.
-        shadow: A folder of links to what was removed or replaced.
+        log: Calls of fsync and operations on names, one per line.
+        shadow: A folder of links to files that were removed or replaced.
     """
 
     library: Path
@@ -40,7 +40,7 @@ class Preload:
     shadow: Path
 
     def environment(self, fault: Fault, run: Path, *, logged: bool) -> dict[str, str]:
-        """The variables for a process that works on a run. What an earlier process left in the log is dropped."""
+        """The environment variables for a process that works on a run. The log of an earlier process is dropped."""
         self.log.unlink(missing_ok=True)
         shutil.rmtree(self.shadow, ignore_errors=True)
         self.shadow.mkdir(parents=True)
@@ -56,10 +56,10 @@ class Preload:
 
 
 def build(folder: Path) -> Path:
-    """Compiles the library into a folder and gives its path.
+    """Compiles the library into a folder and returns its path.
 
     Raises:
-        SystemExit: There is no C compiler, or it fails.
+        SystemExit: The C compiler is missing or fails.
     """
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:

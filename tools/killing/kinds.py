@@ -16,12 +16,12 @@ class Kind:
     """One way to stop a run.
 
     Attributes:
-        name: In the report.
-        sent: The signal that comes at a random moment; None where the fault does it.
-        fault: Of which kind, on which files.
-        codes: Exit codes that are right, as subprocess gives them.
-        status: What run.json must say afterwards, or None where nothing can be asked of it.
-        power: Whether the power goes with the process.
+        name: The name in the report.
+        sent: The signal that is sent at a random moment; None if the fault stops the run.
+        fault: The kind of fault, and its files.
+        codes: The expected exit codes, as subprocess returns them.
+        status: The expected status in run.json afterwards; None if it can be any.
+        power: Whether the power is lost with the process.
         damage: Whether the newest checkpoint is damaged afterwards.
     """
 
@@ -41,7 +41,7 @@ KINDS = (
     Kind("loss of power", fault=Fault("kill"), power=True),
     Kind("SIGTERM", signal.SIGTERM, codes=(143,), status="interrupted"),
     Kind("SIGINT", signal.SIGINT, codes=(130,), status="interrupted"),
-    # Before training begins, a folder that cannot be written to is a mistake of the command: 2.
+    # Before training begins, a folder that cannot be written to is a usage error: 2.
     Kind("disk full", fault=Fault("enospc"), codes=(1, 2)),
     Kind("checkpoints read-only", fault=Fault("erofs", _CHECKPOINTS), codes=(1, 2)),
     Kind("SIGKILL, and the newest checkpoint damaged", signal.SIGKILL, damage=True),

@@ -1,8 +1,8 @@
-"""A loss of power, worked out on the files that a killed process left.
+"""Simulates a loss of power on the files that a killed process left.
 
-Killing a process loses nothing that it had written: the kernel still has it. Without power all may be lost that was not
-followed by fsync. POSIX promises that a file's bytes are there after fsync of the file, and names in a folder after
-fsync of the folder, and nothing else; so here
+Killing a process loses nothing that it had written: the kernel still has it. A loss of power may lose everything that
+was not followed by fsync. POSIX promises that a file's bytes are there after fsync of the file, and names in a folder
+after fsync of the folder, and nothing else; so here
 
 - of each file, bytes beyond what was there at its last fsync are cut off at a random length or read as zeros, and
 - of each folder, what was done to its names since its last fsync (made, renamed, removed) is undone from a random point
@@ -24,11 +24,11 @@ from killing.faults import Preload
 
 @dataclass
 class Lost:
-    """What was lost.
+    """The losses.
 
     Attributes:
-        torn: Files whose ends are, relative to the run.
-        undone: Operations on names, in words.
+        torn: Files whose ends were lost, relative to the run.
+        undone: Operations on names that were undone, in words.
     """
 
     torn: list[str] = field(default_factory=list)
@@ -36,13 +36,13 @@ class Lost:
 
 
 def lose_power(run: Path, preload: Preload, random: np.random.Generator) -> Lost:
-    """Takes from a run's folder what a loss of power at the end of the logged process may take."""
+    """Removes from a run's folder what a loss of power at the end of the logged process may remove."""
     operations, durable = _read(preload.log)
     lost = Lost()
     _undo(run, operations, preload.shadow, random, lost)
     for path in sorted(path for path in run.rglob("*") if path.is_file()):
         found = path.stat()
-        safe = durable.get(found.st_ino, found.st_size)  # one that the process never opened is as it was
+        safe = durable.get(found.st_ino, found.st_size)  # a file that the process never opened is unchanged
         if found.st_size > safe:
             _tear(path, int(random.integers(safe, found.st_size)), zeros=bool(random.integers(2)))
             lost.torn.append(str(path.relative_to(run)))
@@ -50,7 +50,7 @@ def lose_power(run: Path, preload: Preload, random: np.random.Generator) -> Lost
 
 
 def _read(log: Path) -> tuple[list[list[str]], dict[int, int]]:
-    """Operations on names since their folder's last fsync, oldest first, and how much of each file is durable."""
+    """Operations on names since their folder's last fsync, oldest first, and the durable size of each file."""
     operations: list[list[str] | None] = []
     pending: dict[str, list[int]] = defaultdict(list)
     durable: dict[int, int] = {}
@@ -75,7 +75,7 @@ def _undo(run: Path, operations: list[list[str]], shadow: Path, random: np.rando
     for index, (what, *rest) in enumerate(operations):
         by_folder[rest[2] if what == "rename" else rest[0]].append(index)
     undone = {index for of in by_folder.values() for index in of[int(random.integers(len(of) + 1)) :]}
-    again: dict[str, str] = {}  # folders that were removed have another inode when they are back
+    again: dict[str, str] = {}  # folders that were removed have another inode when they are restored
     for index in sorted(undone, reverse=True):
         what, *rest = operations[index]
         folders = {str(path.stat().st_ino): path for path in (run, *run.rglob("*")) if path.is_dir()}
@@ -122,4 +122,4 @@ def _tear(path: Path, length: int, *, zeros: bool) -> None:
     size = path.stat().st_size
     os.truncate(path, length)
     if zeros:
-        os.truncate(path, size)  # what was cut reads as zeros now
+        os.truncate(path, size)  # the part that was cut now reads as zeros

@@ -14,7 +14,7 @@ from killing.faults import Fault, Preload
 from killing.kinds import Kind
 
 _PLUGIN = Path(__file__).with_name("noting") / "ganlab_plugins.py"
-# A process that takes longer hangs: what is killed here trains for seconds.
+# A process that takes longer hangs: the runs here train for seconds.
 _LIMIT_SECONDS = 600.0
 
 
@@ -25,8 +25,8 @@ class Ended:
     Attributes:
         code: Its exit code, negative for a signal.
         step: The last step whose row was written or about to be, or 0.
-        seconds: From the signal to the end; 0 without a signal.
-        errors: What it wrote to standard error.
+        seconds: The time from the signal to the end; 0 without a signal.
+        errors: Its standard error.
     """
 
     code: int
@@ -37,7 +37,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is trained, as arguments of `ganlab run`, and where runs go."""
+    """The experiment, as arguments of `ganlab run`, and the folder of runs."""
 
     arguments: tuple[str, ...]
     stem: str
@@ -48,7 +48,7 @@ class Experiment:
         return self.folder / self.stem / name
 
     def command(self, name: str) -> list[str]:
-        """Starts a run, or goes on with it where it is there."""
+        """The command that starts a run, or resumes it if it exists."""
         path = self.path(name)
         new = [*self.arguments, "--runs", str(self.folder), "--name", name]
         what = ["--resume", str(path)] if (path / "run.json").exists() else new
@@ -65,13 +65,13 @@ def train(
     after: float = 0.0,
     keep_all: bool = False,
 ) -> Ended:
-    """Trains until the end, or until what is to stop it does.
+    """Trains until the end, or until the run is stopped.
 
     Args:
-        experiment: What.
-        name: The run, which goes on where it is there.
+        experiment: The experiment.
+        name: The run, which is resumed if it exists.
         preload: The library of faults.
-        kind: How it is stopped; None to let it be.
+        kind: How it is stopped; None for not at all.
         fault: The kind's fault, with the operation at which it comes.
         after: Seconds of training before a signal.
         keep_all: Whether no checkpoint is removed.
@@ -99,7 +99,7 @@ def train(
 
 
 def _send(process: subprocess.Popen[bytes], kind: Kind | None, notes: Path, after: float) -> float | None:
-    """Sends the kind's signal in time and says when; None where it has none or the process was faster."""
+    """Sends the kind's signal and returns the time; None if it has none or the process ended first."""
     if kind is None or kind.sent is None:
         return None
     deadline = time.monotonic() + _LIMIT_SECONDS

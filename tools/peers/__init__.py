@@ -1,1 +1,1 @@
-"""What ganlab is measured against: the same training, written by hand without it."""
+"""Peers for benchmarks of ganlab: the same training, written by hand without it."""

@@ -1,13 +1,13 @@
-"""A run of ganlab, as `ganlab run` trains one, that another process times.
+"""Runs ganlab, as `ganlab run` does, while another process times it.
 
     python tools/peers/ganlab_run.py mlp '{"log_every": 1, "run": "/tmp/run"}'
 
 Options, all of them optional: `run`, a directory that the run is written to with all telemetry (without it nothing is
-written, and only training is timed); `replicas`, how many virtual ones; `workers`, whether `TF_CONFIG` says which of
-several processes this is; and settings of the experiment that are numbers or words.
+written, and only training is timed); `replicas`, the number of virtual ones; `workers`, whether `TF_CONFIG` selects one
+of several processes; and settings of the experiment that are numbers or words.
 
 Prints a line of JSON for each line on standard input, a number of iterations: how many were made, at least those, and
-how long they took. A run is held up only where its processes agree how to go on, after a chunk's rows are written.
+how long they took. A run is paused only where its processes agree on how to continue, after a chunk's rows are written.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from peers import serving
 
 
 class Paced:
-    """Holds a run up whenever it has made as many iterations as were asked for."""
+    """Pauses a run whenever it has made the requested number of iterations."""
 
     def __init__(self) -> None:
         self._from, self._until, self._begun = 0, 0, 0.0
         self._agree = Trainer.agree
 
     def install(self) -> None:
-        """From now on every trainer asks before it goes on."""
+        """Makes every trainer wait for a request before it continues."""
         paced = self
 
         def agree(trainer: Trainer, values: Any) -> list[float]:
@@ -48,14 +48,14 @@ class Paced:
         Trainer.agree = agree
 
     def wait(self, step: int) -> None:
-        """Waits for the next number of iterations; ends the process where there is none."""
+        """Waits for the next number of iterations; ends the process if there is none."""
         line = sys.stdin.readline()
         if not line:
             os._exit(0)
         self._from, self._until, self._begun = step, step + int(line), time.perf_counter()
 
     def reached(self, step: int) -> None:
-        """Answers if that is far enough."""
+        """Answers if enough iterations were made."""
         if step >= self._until:
             serving.answer(step - self._from, time.perf_counter() - self._begun)
             self.wait(step)

@@ -23,7 +23,7 @@ from peers import serving, tf_loop
 
 
 class WassersteinGAN(keras.Model):
-    """Generator and critic, trained one iteration a batch."""
+    """Generator and critic, trained one iteration per batch."""
 
     def __init__(self, model: tf_loop.Model) -> None:
         """Takes the networks."""
@@ -61,7 +61,7 @@ class WassersteinGAN(keras.Model):
 
 
 def trainer(kind: str) -> serving.Train:
-    """Trains the named model for as many iterations as asked."""
+    """Trains the named model for the requested iterations."""
     model = tf_loop.MODELS[kind]()
     gan = WassersteinGAN(model)
     gan.compile()

@@ -1,4 +1,4 @@
-"""A training that another process times: it is told how many iterations to make, and says how long they took."""
+"""Serves a training to another process that times it: takes a number of iterations, and reports how long they took."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Train = Callable[[int], object]
 
 
 def serve(trainer: Callable[[str], Train]) -> None:
-    """Answers each line on standard input, a number of iterations, with what they took.
+    """Answers each line on standard input, a number of iterations, with the time they took.
 
     Args:
-        trainer: Makes what trains from the model's name, which is the only argument of the command.
+        trainer: Makes a training function from the model's name, which is the only argument of the command.
     """
     train = trainer(sys.argv[1])
     for line in sys.stdin:
@@ -24,12 +24,12 @@ def serve(trainer: Callable[[str], Train]) -> None:
 
 
 def answer(iterations: int, seconds: float) -> None:
-    """Says, as a line of JSON, what was done, how long it took, and the most memory held so far."""
+    """Prints, as a line of JSON, the iterations, their time, and the most memory held so far."""
     print(json.dumps({"iterations": iterations, "seconds": seconds, "bytes": peak_bytes()}), flush=True)
 
 
 def peak_bytes() -> int:
-    """The most memory that this process has held, by the kernel's own mark; 0 where there is none."""
+    """The most memory that this process has held, as recorded by the kernel; 0 if unknown."""
     try:
         with open("/proc/self/status") as status:
             return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))

@@ -30,12 +30,12 @@ CRITIC_STEPS = 5
 
 @dataclass(frozen=True)
 class Model:
-    """Networks and what they are trained with.
+    """Networks and their training settings.
 
     Attributes:
         generator: `(n, latent) -> (n, *shape)`.
         critic: `(n, *shape) -> (n, 1)`.
-        shape: Of one example.
+        shape: The shape of one example.
         latent: The length of the generator's input.
         batch: Examples in a batch.
         weight: The gradient penalty's factor.
@@ -141,7 +141,7 @@ class Loop:
 
 
 def trainer(kind: str) -> Loop:
-    """Trains the named model for as many iterations as asked."""
+    """Trains the named model for the requested iterations."""
     return Loop(MODELS[kind]())
 
 

@@ -41,7 +41,7 @@ class ConvolutionalGenerator(nn.Module):
 
 @dataclass(frozen=True)
 class Model:
-    """Networks and what they are trained with, as in tf_loop.py."""
+    """Networks and their training settings, as in tf_loop.py."""
 
     generator: nn.Module
     critic: nn.Module
@@ -78,7 +78,7 @@ def dcgan(*, batch: int = 64, channels: int = 64) -> Model:
 
 
 def trainer(kind: str) -> serving.Train:
-    """Trains the named model for as many iterations as asked."""
+    """Trains the named model for the requested iterations."""
     model = {"mlp": mlp, "dcgan": dcgan}[kind]()
     data = torch.rand((4096, *model.shape)) * 2 - 1
     critic_optimizer, generator_optimizer = (
@@ -102,7 +102,7 @@ def trainer(kind: str) -> serving.Train:
         for _ in range(count):
             for _ in range(CRITIC_STEPS):
                 update_critic()
-            # The critic takes no gradient here: that is what a careful user would save.
+            # The critic needs no gradient here, which a careful user would skip.
             model.critic.requires_grad_(False)
             loss = -model.critic(model.generator(torch.randn(model.batch, model.latent))).mean()
             generator_optimizer.zero_grad(set_to_none=True)

@@ -1,1 +1,1 @@
-"""How long an iteration would take on a TPU slice, from its compiled program and the chip's data sheet."""
+"""Estimates the time of an iteration on a TPU slice, from its compiled program and the chip's data sheet."""

@@ -1,4 +1,4 @@
-"""What the data sheets say of chips, and the slices that they come in."""
+"""The data sheets of chips, and the slices that they come in."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Chip:
-    """A generation of TPUs; per chip, units a second.
+    """A generation of TPUs; per chip, units per second.
 
     Attributes:
         flops: Floating-point operations in bfloat16.
         memory: Bytes to and from high-bandwidth memory.
         links: Bytes that leave over all its links to other chips together: half of the bidirectional figure.
         hosted: Chips to a host, in slices of several hosts.
-        wraps: The length of a side from which it is closed to a ring.
+        wraps: The length of a side from which on it is closed to a ring.
     """
 
     flops: float
@@ -26,7 +26,7 @@ class Chip:
 
 
 # https://cloud.google.com/tpu/docs/v5e and /v5p: peak compute per chip, HBM bandwidth, interchip bandwidth. A v5e slice
-# is a torus only whole, 16x16; a v5p slice has wrap-around links where its sides are multiples of 4.
+# is a torus only as a whole, 16x16; a v5p slice has wrap-around links if its sides are multiples of 4.
 CHIPS = {
     "v5e": Chip(197e12, 819e9, 200e9, 4, 16),
     "v5p": Chip(459e12, 2765e9, 600e9, 4, 4),
@@ -38,9 +38,9 @@ class Slice:
     """Chips in a grid.
 
     Attributes:
-        name: As Google Cloud calls it: a v5p is counted in TensorCores, of which a chip has two.
-        chip: What it is made of.
-        sides: How many lie along each side.
+        name: Google Cloud's name: a v5p is counted in TensorCores, of which a chip has two.
+        chip: The kind of chip.
+        sides: The number of chips along each side.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Slice:
 
     @property
     def chips(self) -> int:
-        """How many there are, each a replica."""
+        """The number of chips, each a replica."""
         return math.prod(self.sides)
 
     @property

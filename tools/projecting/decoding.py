@@ -1,4 +1,4 @@
-"""How fast a core makes examples of picture files, measured."""
+"""Measures how fast a core decodes picture files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SIDE = 64
 
 
 def decoding_rate() -> float:
-    """Bytes of examples that one core makes a second, from PNG files of 64 by 64 pixels; measured here."""
+    """Bytes of examples per second that one core makes from PNG files of 64 by 64 pixels; measured here."""
     rng = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder:
         names = [f"{folder}/{i}.png" for i in range(512)]

@@ -8,20 +8,20 @@ from projecting.chips import CHIPS, Slice
 
 # XLA multiplies float32 numbers at the highest precision as six products of bfloat16.
 PASSES = {"float32": 6, "mixed_bfloat16": 1}
-# Seconds for a message from a chip to the next one: an assumption, of the order that is reported for such links.
+# Seconds for a message from one chip to the next: an assumption, of the order that is reported for such links.
 HOP = 1e-6
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What one iteration takes of one chip.
+    """The cost of one iteration on one chip.
 
     Attributes:
         flops: Floating-point operations.
         accessed: Bytes read and written.
-        all_reduces: How many all-reduces.
+        all_reduces: The number of all-reduces.
         reduced: Bytes in all of them.
-        examples: Bytes of real examples that its host hands it.
+        examples: Bytes of real examples from its host.
     """
 
     flops: float
@@ -48,7 +48,7 @@ class Costs:
     most: Cost
 
     def at(self, batch: int) -> Cost:
-        """The cost of that batch on a chip; what is reduced are gradients, whatever the batch."""
+        """The cost of a batch on a chip; the all-reduces are of gradients, whatever the batch."""
         part = (batch - self.small) / (self.large - self.small)
 
         def between(low: float, high: float) -> float:
@@ -83,17 +83,17 @@ class Time:
 
     @property
     def computing(self) -> float:
-        """Arithmetic and memory, which go on at the same time."""
+        """Arithmetic and memory, which overlap."""
         return max(self.products, self.memory)
 
     @property
     def reducing(self) -> float:
-        """All-reduces, which wait for a gradient and are waited for."""
+        """All-reduces, which overlap with nothing: each needs a gradient, and the next update needs its result."""
         return self.exchange + self.latency
 
     @property
     def total(self) -> float:
-        """Of the iteration: the next one's input comes meanwhile."""
+        """The time of the iteration, which overlaps with the next one's input."""
         return max(self.computing + self.reducing, self.input)
 
     @property
@@ -112,17 +112,17 @@ class Time:
 
 
 def time(cost: Cost, where: Slice, *, precision: str, efficiency: float, host: float) -> Time:
-    """How long an iteration takes at best.
+    """The shortest time of an iteration.
 
     An all-reduce on a torus that uses every link both ways sends and receives `2 (n - 1) / n` times its bytes on each
-    chip, through all links at once, and passes the slice twice, to add up and to tell the sum.
+    chip, through all links at once, and passes the slice twice, to add up and to distribute the sum.
 
     Args:
-        cost: What a chip has to do.
+        cost: The cost on one chip.
         where: The slice.
-        precision: Of the experiment.
+        precision: The precision of the experiment.
         efficiency: The fraction of the peak that products reach.
-        host: Bytes of examples a second that a host makes and hands to its chips.
+        host: Bytes of examples per second that a host makes for its chips.
     """
     chip, n = CHIPS[where.chip], where.chips
     hosted = min(n, chip.hosted)

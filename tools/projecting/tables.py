@@ -16,7 +16,7 @@ class Projection:
 
     Attributes:
         precision: The experiment's.
-        scaling: What stays as the slice grows, in words.
+        scaling: The batch that stays the same as the slice grows, in words.
         rows: Slices, with the batch of a chip and the iteration's time.
     """
 
@@ -52,7 +52,7 @@ class Projection:
 
 
 def compiled_lines(counts: dict[str, Costs]) -> Iterator[str]:
-    """What the compiler counted, by chip."""
+    """The compiler's counts, by chip."""
     yield "| chip | batch of a chip | GFLOP | MB accessed | all-reduces | MB reduced |"
     yield "|---|---|---|---|---|---|"
     for chip, costs in counts.items():

@@ -1,6 +1,6 @@
-"""Published figures and claims, measured again: one module each, run by `tools/reproduce.py`.
+"""Reproductions of published figures and claims: one module each, run by `tools/reproduce.py`.
 
-A module has a docstring whose first line says what it shows, `SIZES` (its measures by the names `quick` and `full`) and
-`reproduce(size)`, which gives a `reproductions.report.Report`. What is trained is trained by ganlab's own loop, from
-the experiment files in gin/paper.
+A module has a docstring whose first line summarizes it, `SIZES` (its measures by the names `quick` and `full`) and
+`reproduce(size)`, which returns a `reproductions.report.Report`. All training uses ganlab's own loop and the experiment
+files in gin/paper.
 """

@@ -17,10 +17,10 @@ from ganlab.training.graph.sampling import Sampler
 from ganlab.training.graph.trainer import Trainer
 from reproductions.drawing import COLOURS, GREY, panels, png
 from reproductions.report import Claim, Report, Table, number
-from reproductions.training import started, told
+from reproductions.training import started, timed
 
 _CLIPPING, _PENALTY = "weight clipping", "gradient penalty"
-# What each changes in the experiment file, which is of the gradient penalty.
+# The overrides of each in the experiment file, which has the gradient penalty.
 SETTINGS: Mapping[str, list[str]] = {
     _CLIPPING: [
         "experiment.constraints=[@constraints.weight_clipping()]",
@@ -36,14 +36,14 @@ TRAINS = 0.5
 
 @dataclass(frozen=True)
 class Size:
-    """How large the networks are and how long they train.
+    """The size of the networks and the length of training.
 
     Attributes:
         width: Units of each hidden layer.
-        batch: Examples an update.
+        batch: Examples per update.
         steps: Generator updates.
-        critic_steps: Updates of the critic to each of them.
-        rate: Adam's learning rate, RMSProp's half of it; both fall to zero by a cosine.
+        critic_steps: Critic updates per generator update.
+        rate: Adam's learning rate; RMSProp has half of it. Both fall to zero by a cosine.
         seeds: Runs of each.
     """
 
@@ -62,7 +62,7 @@ def reproduce(size: Size) -> Report:
     """Trains every cell and counts those that train."""
     left: dict[tuple[str, str, int], list[float]] = {}
     for name, activation, depth in itertools.product(SETTINGS, ACTIVATIONS, DEPTHS):
-        with told(f"{name}, {activation}, {depth} hidden layers"):
+        with timed(f"{name}, {activation}, {depth} hidden layers"):
             left[name, activation, depth] = [_left(name, activation, depth, size, seed) for seed in range(size.seeds)]
     rows = []
     for name, activation in itertools.product(SETTINGS, ACTIVATIONS):
@@ -74,14 +74,14 @@ def reproduce(size: Size) -> Report:
 
 
 def distance(trainer: Trainer) -> float:
-    """The exact distance of samples of the generator, as it is, from the data."""
+    """The exact distance of the generator's current samples from the data."""
     experiment, state = trainer.experiment, trainer.state
     sample = Sampler(state.generator, state.sampling_weights(), int(experiment.architecture.latent_dim))
     return experiment.evaluators[0].evaluate(sample, experiment.dataset, None)["distance"]
 
 
 def _left(name: str, activation: str, depth: int, size: Size, seed: int) -> float:
-    """What training leaves of the distance."""
+    """The fraction of the distance that is left after training."""
     optimizer, rate = ("rmsprop", size.rate / 2) if name == _CLIPPING else ("adam", size.rate)
     trainer = started(
         "depth_sweep",
@@ -129,6 +129,6 @@ def _drawn(left: Mapping[tuple[str, str, int], list[float]]) -> bytes:
         panel.set_title(activation, fontsize=8, color=GREY)
         panel.set_xlabel("hidden layers", fontsize=8, color=GREY)
     axes[0].set_ylabel("distance left", fontsize=8, color=GREY)
-    axes[0].set_ylim(bottom=0)  # shared, so after all is drawn
+    axes[0].set_ylim(bottom=0)  # shared, so after everything is drawn
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False, fontsize=8)
     return png(figure)

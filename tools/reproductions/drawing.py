@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-# One look for all: small type, no boxes, colours that a colour-blind reader can tell apart (Okabe and Ito, 2008).
+# One look for all: small type, no boxes, colours that a colour-blind reader can distinguish (Okabe and Ito, 2008).
 BLUE, ORANGE, GREEN, RED, GREY = "#0072b2", "#e69f00", "#009e73", "#d55e00", "#777777"
 COLOURS = (BLUE, ORANGE, GREEN, RED, "#cc79a7", "#56b4e9", "#f0e442", "#000000")
 
@@ -18,9 +18,9 @@ def panels(rows: int, columns: int, *, width: float = 3.2, height: float = 3.0, 
     Args:
         rows: Panels down.
         columns: Panels across.
-        width: Of a panel, in inches of 100 pixels.
-        height: Of a panel, likewise.
-        options: Of matplotlib's `Figure.subplots`.
+        width: The width of a panel, in inches of 100 pixels.
+        height: The height of a panel, likewise.
+        options: Options of matplotlib's `Figure.subplots`.
     """
     from matplotlib.figure import Figure
 

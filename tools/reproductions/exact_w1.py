@@ -1,9 +1,9 @@
 """Every constraint's estimate of the Wasserstein-1 distance against the exact one, on three pairs of distributions.
 
 A critic is trained alone between two fixed distributions, with the Wasserstein loss and each constraint's defaults. Its
-estimate is the difference of its mean scores; the truth, between the very same points, is the optimal transport's. Many
-constraints do not hold the slope to one but to some factor, or let it exceed one by a little. So the estimate is given
-once more over the largest slope that was found: what is then missing, the critic did not learn.
+estimate is the difference of its mean scores; the truth, between the very same points, comes from optimal transport.
+Many constraints do not hold the slope to one but to some factor, or let it exceed one by a little. So the estimate is
+also given over the largest slope that was found: the remaining error is what the critic did not learn.
 
 Under a gradient penalty of weight w the best critic between distributions that are W apart along parallel lines has not
 slope 1 but 1 + W / (2 w): `slope * W - w (slope - 1)^2` is largest there. That is a claim below.
@@ -23,13 +23,13 @@ from ganlab.plugins import manager as plugins
 from ganlab.transport import exact_w1
 from reproductions.drawing import BLUE, GREY, ORANGE, panels, png
 from reproductions.report import Claim, Report, Table, number
-from reproductions.training import composed, told, trained, view
+from reproductions.training import composed, timed, trained, view
 
 _IMAGES, _GAUSSIANS, _MIXTURES = "two images", "translated Gaussians", "grid and ring of Gaussians"
 _ORTHONORMAL = "bjorck"  # the file's own constraint
 _POINTS = 500
 _MANY = "architectures.data_plus_noise.examples=65536"
-# What each changes in the experiment file, which is of the two images.
+# The overrides of each in the experiment file, which has the two images.
 PAIRS: Mapping[str, list[str]] = {
     _IMAGES: [],
     _GAUSSIANS: [
@@ -40,21 +40,21 @@ PAIRS: Mapping[str, list[str]] = {
     ],
     _MIXTURES: ["real=@datasets.gaussian_grid()", "fake=@datasets.gaussian_ring()", _MANY],
 }
-# The critic has rectifiers, where the file's sorts pairs of units: that is for orthonormal kernels.
+# The critic has rectifiers; the file's sorts pairs of units, which is for orthonormal kernels.
 _RECTIFIERS = "architectures.mlp.activation='relu'"
 CRITICS: Mapping[str, list[str]] = {_ORTHONORMAL: [], "consistency": [_RECTIFIERS, "architectures.mlp.dropout=0.1"]}
 
 
 @dataclass(frozen=True)
 class Size:
-    """How large the critics are and how long they train, five updates a step.
+    """The size of the critics and the length of training, five updates per step.
 
     Attributes:
         width: Units of each of the three hidden layers.
-        steps: Of each training.
-        batch: Examples an update.
-        image_steps: Of each training on the two images, where two examples are all there is.
-        image_batch: Examples an update there.
+        steps: Steps of each training.
+        batch: Examples per update.
+        image_steps: Steps of each training on the two images, which are the only examples there.
+        image_batch: Examples per update there.
     """
 
     width: int
@@ -69,13 +69,13 @@ SIZES = {"quick": Size(64, 300, 64, 60, 4), "full": Size(512, 5000, 256, 1000, 1
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a critic makes of a pair.
+    """A critic's estimate for a pair.
 
     Attributes:
         value: The difference of its mean scores.
         exact: The distance between the same points.
         slope: Its largest slope at the points and between them.
-        bound: A certified upper bound of its slope, NaN where there is none.
+        bound: A certified upper bound of its slope; NaN if there is none.
     """
 
     value: float
@@ -97,7 +97,7 @@ def reproduce(size: Size) -> Report:
     for pair in PAIRS:
         found[pair] = {}
         for name in names:
-            with told(f"{name} on the {pair}"):
+            with timed(f"{name} on the {pair}"):
                 found[pair][name] = _estimated(pair, name, size)
     header = ["constraint", "estimate", "error", "largest slope", "estimate / slope, error", "certified bound"]
     tables = []
@@ -119,7 +119,7 @@ def measured(critic: ganlab.CriticView) -> Estimate:
 
 
 def _against(value: float, exact: float) -> str:
-    """How far a value is from the exact one: the relative error, or a factor where that says more."""
+    """The error of a value: relative to the exact one, or as a factor if that is clearer."""
     ratio = value / exact
     return f"{ratio - 1:+.1%}" if 0.1 <= ratio <= 3 else f"{number(ratio)} times"
 

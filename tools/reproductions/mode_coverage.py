@@ -2,7 +2,7 @@
 
 2,500 samples; one within three standard deviations of a mode is of high quality. A perfect sampler scores 98.9%. The
 published rows are of critics without any constraint and of PacGAN's packed ones; networks and training differ from
-theirs, so that they stand beside, not in a contest. Each constraint is used with the game of its paper and one setting:
+theirs, so they are for orientation, not a contest. Each constraint is used with the game of its paper and one setting:
 nothing was searched for.
 """
 
@@ -20,13 +20,13 @@ from ganlab.training.graph.sampling import Sampler
 from ganlab.training.graph.trainer import Trainer
 from reproductions.drawing import BLUE, GREY, ORANGE, panels, png
 from reproductions.report import Claim, Report, Table
-from reproductions.training import told, trained
+from reproductions.training import timed, trained
 
 DATASETS = {"ring": "ring, 8 modes", "grid": "grid, 25 modes"}
 _NONE, _PENALTY, _CLIPPING = "none", "gradient penalty", "weight clipping"
 _NON_SATURATING = "experiment.loss=@losses.non_saturating()"
-# What each row changes in the experiment file, which is of the gradient penalty. Weights are those of toy experiments,
-# a hundredth of the papers' for images; the limit of clipping is the one that did better of 0.01 and 0.1.
+# The overrides of each row in the experiment file, which has the gradient penalty. Weights are those of toy
+# experiments, a hundredth of the papers' for images; the limit of clipping is the better of 0.01 and 0.1.
 SETTINGS: Mapping[str, tuple[str, list[str]]] = {
     _NONE: ("non-saturating", [_NON_SATURATING, "experiment.constraints=[]"]),
     _CLIPPING: (
@@ -66,14 +66,14 @@ PUBLISHED = {
 
 @dataclass(frozen=True)
 class Size:
-    """How large the networks are and how long they train.
+    """The size of the networks and the length of training.
 
     Attributes:
-        width: Units of each of the three hidden layers; the WGAN-GP paper's 512.
-        batch: Examples an update; its 256.
-        steps: Generator updates, five of the critic each.
-        rate: The learning rate, of RMSProp half of it, that falls to zero by a cosine; the paper's is 1e-4 throughout.
-        seeds: How many runs of each.
+        width: Units of each of the three hidden layers; 512 in the WGAN-GP paper.
+        batch: Examples per update; 256 in the paper.
+        steps: Generator updates, with five critic updates each.
+        rate: The learning rate, half of it for RMSProp, which falls to zero by a cosine; 1e-4 throughout in the paper.
+        seeds: Runs of each.
     """
 
     width: int
@@ -93,7 +93,7 @@ def reproduce(size: Size) -> Report:
     for (row, dataset), (column, name) in itertools.product(enumerate(DATASETS), enumerate(SETTINGS)):
         figures = []
         for seed in range(size.seeds):
-            with told(f"{name} on the {dataset}, seed {seed}"):
+            with timed(f"{name} on the {dataset}, seed {seed}"):
                 trainer = trained("mode_coverage", _params(dataset, name, size, seed))
             sample, data = _sampler(trainer), cast("Any", trainer.experiment.dataset)
             measured = trainer.experiment.evaluators[0].evaluate(sample, data, None)

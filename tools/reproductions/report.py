@@ -1,4 +1,4 @@
-"""What a reproduction comes to: tables, pictures, and claims that hold or do not."""
+"""The results of a reproduction: tables, pictures, and claims that hold or do not."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class Claim:
     """A statement with a number in it.
 
     Attributes:
-        statement: What is claimed, in words that a reader can check against the table.
-        figure: What was measured.
-        relation: How the figure must lie to the limit.
-        limit: What it is held against.
+        statement: The claim, in words that a reader can check against the table.
+        figure: The measured figure.
+        relation: The required relation of the figure to the limit.
+        limit: The limit.
     """
 
     statement: str
@@ -28,7 +28,7 @@ class Claim:
 
     @property
     def holds(self) -> bool:
-        """Whether it does; a figure that is not a number never does."""
+        """Whether the claim holds; never for a figure that is NaN."""
         return bool(self.figure >= self.limit if self.relation == "at least" else self.figure <= self.limit)
 
     def row(self) -> list[str]:
@@ -42,9 +42,9 @@ class Table:
     """Rows of text.
 
     Attributes:
-        title: What it shows, with units.
+        title: The title, with units.
         header: The columns' names.
-        rows: As many cells each.
+        rows: One cell per column.
     """
 
     title: str
@@ -64,8 +64,8 @@ class Report:
     """The outcome of one reproduction.
 
     Attributes:
-        tables: What was measured.
-        claims: What is said about it.
+        tables: The measurements.
+        claims: The claims about them.
         pictures: PNGs by name, without the suffix.
     """
 
@@ -84,11 +84,11 @@ class Report:
         return "\n".join(table.markdown() for table in [*self.tables, claims])
 
     def write(self, folder: Path, facts: Mapping[str, Any]) -> None:
-        """Leaves `table.md`, `claims.json` and the pictures.
+        """Writes `table.md`, `claims.json` and the pictures.
 
         Args:
-            folder: Where to; made if it is not there.
-            facts: What else claims.json says: the reproduction's name, its size, the command, the commit.
+            folder: The folder, made if it does not exist.
+            facts: Further fields of claims.json: the reproduction's name, its size, the command, the commit.
         """
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "table.md").write_text(self.markdown(), encoding="utf-8")
@@ -109,7 +109,7 @@ class Report:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A number with so many significant digits, as tables have it; two where it is very large or small."""
+    """A number with so many significant digits, as in tables; with two if it is very large or small."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     return f"{value:.{digits}g}" if 1e-3 <= abs(value) < 10**digits else f"{value:.1e}"

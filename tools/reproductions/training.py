@@ -1,4 +1,4 @@
-"""Training as reproductions need it: an experiment file, a few overrides, and a look at what came of it."""
+"""Training for reproductions: an experiment file, a few overrides, and a view of the result."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ganlab.config import load
 from ganlab.training.diagnostics.view import CriticFunctions, View
 from ganlab.training.graph.trainer import Trainer
 
-# Of the critic in an iteration of the files of figure 1a, where nothing else is trained.
+# Critic updates in an iteration of the files of figure 1a, where nothing else is trained.
 UPDATES_EACH = 10
-# Reproductions are small: one device is quickest, and shows what several would.
+# Reproductions are small: one device is fastest, and gives the same results as several.
 _ONE_DEVICE = "experiment.strategy=@strategies.one_device()"
 
 
@@ -39,7 +39,7 @@ def trained(file: str, params: Sequence[str] = ()) -> Trainer:
 
 
 def view(trainer: Trainer) -> View:
-    """The critic as diagnostics see it, now."""
+    """The current critic, as diagnostics see it."""
     experiment, state = trainer.experiment, trainer.state
     return View(experiment, state, CriticFunctions(experiment, state), state.step)
 
@@ -52,8 +52,8 @@ def run(file: str, params: Sequence[str] = ()) -> Iterator[ganlab.Run]:
 
 
 @contextmanager
-def told(what: str) -> Iterator[None]:
-    """Says on the error stream what was done and how long it took."""
+def timed(what: str) -> Iterator[None]:
+    """Context manager: prints to standard error what was done and how long it took."""
     begun = time.monotonic()
     yield
     print(f"{what}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)

@@ -1,7 +1,7 @@
 """Gradients vanish or explode through twelve clipped layers, not through penalized ones (figure 1b, left).
 
 Gulrajani et al., "Improved Training of Wasserstein GANs" (2017): generators and critics of twelve layers on the swiss
-roll, clipped at three limits or under the gradient penalty. What is drawn is what `diagnostics.gradient_norms` writes:
+roll, clipped at three limits or under the gradient penalty. The figure shows what `diagnostics.gradient_norms` writes:
 the mean norm of the gradient of an example's critic loss by the output of each layer.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 import ganlab
 from reproductions.drawing import COLOURS, GREY, panels, png
 from reproductions.report import Claim, Report, Table, number
-from reproductions.training import run, told
+from reproductions.training import run, timed
 
 LIMITS = (0.1, 0.01, 0.001)
 _PENALTY = "gradient penalty"
@@ -25,13 +25,13 @@ _FIGURE = "diagnostics/gradient_norms/activations/"
 
 @dataclass(frozen=True)
 class Size:
-    """How large the networks are and how long they train.
+    """The size of the networks and the length of training.
 
     Attributes:
-        width: Units of each hidden layer; the paper's 512.
-        batch: Examples an update; the paper's 256.
-        steps: Generator updates, five of the critic each.
-        seeds: How many runs of each.
+        width: Units of each hidden layer; 512 in the paper.
+        batch: Examples per update; 256 in the paper.
+        steps: Generator updates, with five critic updates each.
+        seeds: Runs of each.
     """
 
     width: int
@@ -49,7 +49,7 @@ def reproduce(size: Size) -> Report:
     for name, file, params in _settings():
         found = []
         for seed in range(size.seeds):
-            with told(f"{name}, seed {seed}"), run(file, [*params, *_sizes(size, seed)]) as made:
+            with timed(f"{name}, seed {seed}"), run(file, [*params, *_sizes(size, seed)]) as made:
                 found.append(norms_by_layer(made))
         norms[name] = np.array(found)
     rows = [_row(name, seed, line) for name, lines in norms.items() for seed, line in enumerate(lines)]
@@ -59,7 +59,7 @@ def reproduce(size: Size) -> Report:
 
 
 def norms_by_layer(made: ganlab.Run) -> np.ndarray:
-    """The last norms that the diagnostic found in a run, from the first hidden layer to the last."""
+    """The last norms of the diagnostic in a run, from the first hidden layer to the last."""
     last = {record.tag: record.reduced for record in made.metrics() if record.tag.startswith(_FIGURE)}
     return np.array([value for tag, value in last.items() if not tag.endswith("/score")])
 

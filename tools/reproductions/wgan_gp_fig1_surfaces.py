@@ -1,8 +1,8 @@
 """Clipped critics are cones over the data; penalized ones see its modes (Gulrajani et al. 2017, figure 1a).
 
-The generator is fixed at data plus unit noise, and the critic alone is trained. The paper shows level lines; what they
-show is put in numbers by how far the critic dips between neighbouring modes (in the swiss roll, across the hollow of
-its innermost turn). A concave function, such as a cone, cannot dip; the best critic does, since there are fewer
+The generator is fixed at data plus unit noise, and only the critic is trained. The paper shows level lines; here they
+are measured by how far the critic dips between neighbouring modes (in the swiss roll, across the hollow of its
+innermost turn). A concave function, for example a cone, cannot dip; the best critic does, because there are fewer
 examples there than generated points.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 import ganlab
 from reproductions.drawing import GREY, ORANGE, panels, png
 from reproductions.report import Claim, Report, Table, number
-from reproductions.training import UPDATES_EACH, told, trained, view
+from reproductions.training import UPDATES_EACH, timed, trained, view
 
 DATASETS = {"gaussian_ring": "8 Gaussians", "gaussian_grid": "25 Gaussians", "swiss_roll": "swiss roll"}
 CONSTRAINTS = {"clipping": "weight clipping", "penalty": "gradient penalty"}
@@ -28,13 +28,13 @@ _LEVELS = 18
 
 @dataclass(frozen=True)
 class Size:
-    """How large the networks are and how long they train.
+    """The size of the networks and the length of training.
 
     Attributes:
-        width: Units of each of the critic's three hidden layers; the paper's 512.
-        updates: Of the critic.
-        penalty_rate: Adam's learning rate under the penalty; the paper's 1e-4.
-        seeds: How many runs of each.
+        width: Units of each of the critic's three hidden layers; 512 in the paper.
+        updates: Critic updates.
+        penalty_rate: Adam's learning rate under the penalty; 1e-4 in the paper.
+        seeds: Runs of each.
     """
 
     width: int
@@ -47,12 +47,12 @@ SIZES = {"quick": Size(256, 4000, 5e-4, 2), "full": Size(512, 100_000, 1e-4, 5)}
 
 
 def reproduce(size: Size) -> Report:
-    """Trains every critic, takes its dips, draws those of the first seed."""
+    """Trains every critic, measures its dips, and draws those of the first seed."""
     figure, axes = panels(2, 3, sharex=True, sharey=True)
     rows, dips = [], {}
     for (row, constraint), (column, dataset) in itertools.product(enumerate(CONSTRAINTS), enumerate(DATASETS)):
         for seed in range(size.seeds):
-            with told(f"{CONSTRAINTS[constraint]} on {DATASETS[dataset]}, seed {seed}"):
+            with timed(f"{CONSTRAINTS[constraint]} on {DATASETS[dataset]}, seed {seed}"):
                 critic = _critic(constraint, dataset, seed, size)
             slope = float(critic.slopes(critic.more(1000)[1]).mean())
             dips[constraint, dataset, seed] = dip = dip_between(critic, *neighbours(critic.dataset, dataset), slope)
@@ -65,7 +65,7 @@ def reproduce(size: Size) -> Report:
 
 
 def dip_between(critic: ganlab.CriticView, first: np.ndarray, second: np.ndarray, slope: float) -> float:
-    """How much lower the critic is half way between neighbours than at them, the mean over all pairs.
+    """The mean dip over all pairs: how much lower the critic is half way between neighbours than at them.
 
     In units of the most that a critic of the slope could dip, the slope times half the distance: 1 for a critic that
     falls and rises as steeply as that, 0 for a plane, below 0 for a concave function.

@@ -2,8 +2,8 @@
 
 The paper shows two histograms: of weights clipped at 0.01, and of penalized ones. Most of a wide layer's initial
 weights, which He's uniform distribution puts within sqrt(6 / width), lie outside that limit and are clipped before the
-first update. So a third critic is clipped at just that bound, where few weights are to begin with: it shows where
-training takes them. The critics are those of figure 1a on the swiss roll, trained alone to near their optimum.
+first update. So a third critic is clipped at just that bound, where few weights lie initially: it shows where training
+moves them. The critics are those of figure 1a on the swiss roll, trained alone to near their optimum.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ import numpy as np
 import ganlab
 from reproductions.drawing import BLUE, GREY, panels, png
 from reproductions.report import Claim, Report, Table, number
-from reproductions.training import UPDATES_EACH, started, told, view
+from reproductions.training import UPDATES_EACH, started, timed, view
 
-# Of the histograms, which leave out the largest hundredth: without limits, single weights lie far out.
+# The range of the histograms, which leave out the largest hundredth: without limits, single weights lie far out.
 _BINS, _DRAWN = 101, 0.99
 _PAPER, _BOUND, _PENALTY = "clipping at 0.01", "clipping at the initial bound", "gradient penalty"
 
 
 @dataclass(frozen=True)
 class Size:
-    """How large the networks are and how long they train.
+    """The size of the networks and the length of training.
 
     Attributes:
-        width: Units of each of the critic's three hidden layers; the paper's 512.
-        updates: Of the critic.
-        penalty_rate: Adam's learning rate under the penalty; the paper's 1e-4.
+        width: Units of each of the critic's three hidden layers; 512 in the paper.
+        updates: Critic updates.
+        penalty_rate: Adam's learning rate under the penalty; 1e-4 in the paper.
     """
 
     width: int
@@ -47,7 +47,7 @@ def reproduce(size: Size) -> Report:
     figure, (axes,) = panels(1, 3, width=3.4, height=2.8)
     rows, fractions = [], {}
     for panel, (name, file, params) in zip(axes, _settings(size), strict=True):
-        with told(name):
+        with timed(name):
             trainer = started(file, params)
             before = at_largest(view(trainer))
             trainer.train(trainer.experiment.steps)
@@ -66,7 +66,7 @@ def reproduce(size: Size) -> Report:
 
 
 def at_largest(critic: ganlab.CriticView) -> float:
-    """The fraction of weights within 1% of the largest, as `diagnostics.weights` has it."""
+    """The fraction of weights within 1% of the largest, as in `diagnostics.weights`."""
     return ganlab.component("diagnostics", "weights")().look(critic).figures["at_largest"]
 
 

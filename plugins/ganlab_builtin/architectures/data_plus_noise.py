@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 class DataPlusNoise(ganlab.Architecture):
     """A fixed generator beside the critic of another architecture.
 
-    Figure 1a of Gulrajani et al., "Improved Training of Wasserstein GANs" (2017), shows critics trained so: the
-    generator's distribution is the data's plus Gaussian noise of unit variance. The critic alone is trained, to near
-    its optimum, and its level lines show what functions a constraint lets it become.
+    Figure 1a of Gulrajani et al., "Improved Training of Wasserstein GANs" (2017), shows critics trained this way: the
+    generator's distribution is the data's plus Gaussian noise of unit variance. Only the critic is trained, to near
+    its optimum, and its level lines show what functions a constraint allows.
 
     The generator holds `examples` of the dataset and picks one by the first of its latent numbers.
     """
@@ -38,10 +38,10 @@ class DataPlusNoise(ganlab.Architecture):
         """Keeps the parts.
 
         Args:
-            dataset: What the noise is added to, as a rule the experiment's.
+            dataset: The dataset that the noise is added to, usually the experiment's.
             critic: The architecture whose critic is trained.
             std: The noise's standard deviation, in units of the data; the paper's 1.
-            examples: How many examples to pick from; of a smaller dataset all.
+            examples: The number of examples to pick from; all of a smaller dataset.
             seed: Decides the examples of a synthetic dataset.
 
         Raises:

@@ -44,7 +44,7 @@ class MLP(ganlab.Architecture):
             latent_dim: The length of the generator's input.
             depth: Hidden layers of each network.
             width: Units of each hidden layer.
-            activation: What follows each hidden layer; the leaky slope is 0.2. "max_min" sorts pairs of units and
+            activation: The function after each hidden layer; the leaky slope is 0.2. "max_min" sorts pairs of units and
                 needs an even width, "full_sort" sorts all.
             output: The generator's end: "linear", "tanh" for samples in [-1, 1], or "auto", tanh for images
                 `(height, width, channels)` and linear for the rest.
@@ -58,7 +58,7 @@ class MLP(ganlab.Architecture):
         check_choice("mlp.activation", activation, ACTIVATIONS)
         if activation == "max_min" and width % 2:
             raise ganlab.ConfigError(
-                f'architectures.mlp.width = {width!r} must be even where activation = "max_min", which sorts pairs of '
+                f'architectures.mlp.width = {width!r} must be even if activation = "max_min", which sorts pairs of '
                 'units. Add a unit, or take "full_sort".'
             )
         check_choice("mlp.output", output, OUTPUTS)

@@ -1,4 +1,4 @@
-"""What the architectures share: normalizations, ends of networks, and checks of their parameters."""
+"""Shared parts of the architectures: normalizations, ends of networks, and checks of their parameters."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def square_side(name: str, sample_shape: tuple[int, ...], rule: str) -> int:
 
     Args:
         name: The architecture's name, for the error.
-        sample_shape: What the dataset's examples look like.
-        rule: What the architecture takes, for the error.
+        sample_shape: The shape of the dataset's examples.
+        rule: The shapes that the architecture accepts, for the error.
 
     Raises:
         IncompatibleError: These are not square images.

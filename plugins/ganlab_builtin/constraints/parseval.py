@@ -25,7 +25,7 @@ class Parseval(ganlab.Constraint):
     the square root of how many patches an input lies in, as in the paper: it is 1-Lipschitz where the matrix is.
 
     Kernels stay near orthonormal only where updates are small beside the step; the logged lipschitz_bound says how
-    near. The paper's convex weights for adding branches up are the architecture's affair.
+    near. The paper's convex weights for adding branches up are left to the architecture.
 
     Logs `distance`, the largest over kernels of `||W'W - I||`, Frobenius' norm, by the side of W that is shorter.
     """

@@ -13,8 +13,8 @@ from ganlab.lazy import tensorflow as tf
 if TYPE_CHECKING:
     import keras
 
-# How near a cold start comes depends on how close the two largest singular values are. Of random kernels up to 1600 x
-# 128 all were within 1% after these, and within 4% after a fifth of them. Each update then goes on from the last.
+# How accurate a cold start is depends on how close the two largest singular values are. All random kernels up to 1600 x
+# 128 were within 1% after these, and within 4% after a fifth of them. Each update then continues from the last.
 _WARM_UP = 100
 
 
@@ -30,7 +30,7 @@ class SpectralNorm(ganlab.Constraint):
     via spectral normalization" (2019).
 
     u is kept as state and moves once per critic update, so that real, fake and interpolated examples of one update are
-    scored by one and the same critic. Vectors such as biases are left alone.
+    scored by one and the same critic. Vectors, for example biases, are left alone.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class SpectralNorm(ganlab.Constraint):
         power_iterations: int = 1,
         target: float = 1.0,
     ) -> None:
-        """Chooses what is normalized, to what, and how closely the singular vectors are followed.
+        """Chooses the operator, the target and how closely the singular vectors are followed.
 
         Args:
             operator: A convolution's kernel as a "matrix", as in the paper, or the "convolution" itself.

@@ -1,4 +1,4 @@
-"""From where on the slope that a penalty aims at is far from its target."""
+"""The thresholds from which a slope counts as far from a penalty's target."""
 
-# What two digits print as twice the target is complained of, too.
+# Below 2, so that a slope that two digits print as twice the target also counts.
 STEEP, FLAT = 1.95, 0.5

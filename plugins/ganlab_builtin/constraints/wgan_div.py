@@ -47,7 +47,7 @@ class WGANDiv(ganlab.Constraint):
                 )
         if not 1 < p < math.inf:
             raise ganlab.ConfigError(
-                f"constraints.wgan_div.p = {p!r} must be finite and above 1: there is no divergence at 1."
+                f"constraints.wgan_div.p = {p!r} must be finite and above 1: no divergence is defined at 1."
             )
         self.k, self.p, self.every = k, p, every
 

@@ -1,4 +1,4 @@
-"""Examples in a numpy file: one's own data with no code."""
+"""Examples in a numpy file: your own data without code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.datasets.checks import refusal, whence
 from ganlab_builtin.datasets.pixels import gather
 
-_CHUNK_BYTES = 2**24  # how much of a file is looked at in one go
+_CHUNK_BYTES = 2**24  # the part of a file that is checked at a time
 _ROUNDING = 1e-3  # how far outside [-1, 1] an image may be by rounding, as half precision leaves it
 
 
@@ -24,7 +24,7 @@ class Arrays(ganlab.Dataset):
 
     The array is `(n, d)` for vectors, `(n, height, width)` for grey images, which get a channel axis, or
     `(n, height, width, channels)`. Bytes (uint8) become [-1, 1]; floating-point values are taken as they are, and
-    images of them must lie in [-1, 1]; `low` and `high` say otherwise. A `.npy` file is memory-mapped and may be
+    images of them must lie in [-1, 1], unless `low` and `high` are given. A `.npy` file is memory-mapped and may be
     larger than memory; the array of a `.npz` file is read whole.
     """
 
@@ -41,13 +41,13 @@ class Arrays(ganlab.Dataset):
 
         Args:
             path: The file; a relative path is from the working directory.
-            key: Which array of a `.npz` file; may be left out where there is one only, beside the labels.
-            low: The value that becomes -1; goes with `high`.
+            key: The array of a `.npz` file; may be left out if there is only one beside the labels.
+            low: The value that becomes -1; requires `high`.
             high: The value that becomes 1. Integers other than uint8 need both.
             labels: The array of a `.npz` file that has each row's class, whole numbers from 0; None for no labels.
 
         Raises:
-            ConfigError: The file cannot be read, or its array is empty, of a wrong rank, ragged, not of numbers,
+            ConfigError: The file cannot be read, or its array is empty, of the wrong rank, ragged, not of numbers,
                 not finite or out of range; or the labels are not a class a row. The message names the file and the
                 rule.
         """
@@ -59,7 +59,7 @@ class Arrays(ganlab.Dataset):
         self._path = path
         rows = _load(path, key, labels)
         self._check_kind(rows)
-        # Plain bytes are in their range by nature, and need no look.
+        # Plain bytes are always in range, and need no check.
         if rows.dtype == np.uint8 and low is None:
             low, high = 0.0, 255.0
         elif rows.dtype.kind in "iu" and low is None:
@@ -76,7 +76,7 @@ class Arrays(ganlab.Dataset):
         self.classes = None if self._labels is None else int(self._labels.max()) + 1
 
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
-        """The rows with these numbers, `(n, *sample_shape)` float32; the seed plays no part."""
+        """The rows with these numbers, `(n, *sample_shape)` float32; the seed is not used."""
         # Bytes stay bytes through Python: a quarter of the traffic.
         dtype = np.uint8 if self._rows.dtype == np.uint8 else np.float32
         count = numbers.shape[0]

@@ -1,4 +1,4 @@
-"""Picture files that are broken, found before training: by their first and last bytes, or by decoding every one."""
+"""Finds broken picture files before training: by their first and last bytes, or by decoding every one."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from ganlab.lazy import tensorflow as tf
 
-_PARALLEL = 16  # files in work at a time; more than this was no quicker
+_PARALLEL = 16  # files in work at a time; more were not faster
 
-# First bytes of each format, with the last bytes of a whole file where the format has such.
+# First bytes of each format, with the last bytes of a whole file if the format defines them.
 _ENDS = (
     (b"\x89PNG\r\n\x1a\n", b"\x00\x00\x00\x00IEND\xaeB`\x82"),
     (b"\xff\xd8", b"\xff\xd9"),
@@ -17,10 +17,10 @@ _ENDS = (
 
 
 def suspicious(path: bytes) -> bool:
-    """Whether a file does not begin and end as a whole PNG, JPEG, GIF or BMP file does.
+    """Whether a file does not begin and end like a whole PNG, JPEG, GIF or BMP file.
 
-    Reads a few bytes of it, so that a folder of a million files costs a minute and not a day. A file that was cut off
-    is always found; one with other bytes behind its picture is too, and only decoding it can tell.
+    Reads a few bytes of it, so that a folder of a million files takes a minute and not a day. A file that was cut off
+    is always found; so is one with other bytes after its picture, and only decoding can distinguish the two.
     """
     try:
         with open(path, "rb") as file:
@@ -39,8 +39,8 @@ def undecodable(paths: Sequence[bytes], decode: Callable[[tf.Tensor], tf.Tensor]
     """The files that cannot be read or decoded, in order.
 
     Args:
-        paths: Which to try; all of each is read.
-        decode: From a path, a string tensor, to pixels.
+        paths: The files to try; each is read completely.
+        decode: Converts a path, a string tensor, to pixels.
     """
     if not paths:
         return []

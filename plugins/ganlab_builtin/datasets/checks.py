@@ -1,4 +1,4 @@
-"""Checks of arguments: every dataset of this package refuses a value in the same words."""
+"""Checks of arguments, with the same messages in every dataset of this package."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def refusal(dataset: str, parameter: str, value: Any, rule: str) -> ganlab.Confi
 
 
 def whence(path: str) -> str:
-    """Where a path was looked for, as a sentence that follows what was not found; empty for an absolute one."""
+    """A sentence on where a relative path was looked for; empty for an absolute one."""
     if os.path.isabs(os.path.expanduser(path)):
         return ""
     return (

@@ -1,4 +1,4 @@
-"""The handwritten digits that come with scikit-learn: real images with nothing to download."""
+"""The handwritten digits that come with scikit-learn: real images without a download."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ class Digits(ganlab.Dataset):
     classes = 10
 
     def __init__(self, *, labels: Sequence[int] | None = None) -> None:
-        """Takes the digits with some labels.
+        """Selects digits by label.
 
         Args:
             labels: The classes to keep, of 0 to 9; None for all.
 
         Raises:
-            ConfigError: There is no label, or one is not a digit.
+            ConfigError: The list is empty, or a label is not a digit.
         """
         if labels is not None:
             whole = all(isinstance(label, int) and not isinstance(label, bool) for label in labels)
             if not labels or not whole or not set(labels) <= set(range(10)):
                 raise refusal("digits", "labels", labels, "must be a list of digits 0 to 9, or None for all of them.")
-        self._kept = None if labels is None else tuple(labels)
+        self._selected = None if labels is None else tuple(labels)
         # The whole set's size is known without the second that importing scikit-learn takes.
         self.size = _SIZE if labels is None else len(self._images)
 
@@ -53,18 +53,18 @@ class Digits(ganlab.Dataset):
         from sklearn.datasets import load_digits
 
         levels, labels = load_digits(return_X_y=True)
-        kept = np.isin(labels, range(10) if self._kept is None else self._kept)
+        kept = np.isin(labels, range(10) if self._selected is None else self._selected)
         return levels[kept], labels[kept].astype(np.int64)
 
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
-        """The images with these numbers, `(n, 8, 8, 1)` float32, in scikit-learn's order; the seed plays no part."""
+        """The images with these numbers, `(n, 8, 8, 1)` float32, in scikit-learn's order; the seed is not used."""
         return tf.gather(self._images, numbers)
 
     def labels(self, numbers: tf.Tensor) -> tf.Tensor:
-        """The digits that the images show, `(n,)` int64 of 0 to 9, whichever were kept."""
+        """The digits that the images show, `(n,)` int64 of 0 to 9, whichever labels were selected."""
         return tf.gather(self._rows[1], numbers)
 
     def fingerprint(self) -> dict[str, Any]:
-        """Hashes of the images and of what they show."""
+        """Hashes of the images and of their labels."""
         images, shown = fingerprints.of_array(self._images), fingerprints.of_array(self._rows[1])
         return {"size": self.size, "rows": images, "labels": shown}

@@ -15,38 +15,38 @@ from ganlab_builtin.datasets.checks import check_whole, refusal, whence
 from ganlab_builtin.datasets.pixels import from_bytes, square
 
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
-_PARALLEL = 16  # files in work at a time; more than this was no quicker
+_PARALLEL = 16  # files in work at a time; more were not faster
 
 
 class ImageFolder(ganlab.Dataset):
     """Every PNG, JPEG, BMP and GIF file under a folder, cropped and resized to squares.
 
-    Files are found in subfolders too and numbered in the order of their relative paths; hidden ones are left out. Of
-    each the central square is taken and resized with antialiased bilinear interpolation, in [-1, 1]. A GIF gives its
-    first frame, transparency is dropped, and a camera's orientation tag (EXIF) is not applied.
+    Files in subfolders are included, and numbered in the order of their relative paths; hidden ones are left out. The
+    central square of each is resized with antialiased bilinear interpolation, in [-1, 1]. A GIF gives its first frame,
+    transparency is dropped, and a camera's orientation tag (EXIF) is not applied.
 
-    Where every file lies in a subfolder and there are two of those or more, they are the classes, in the order of
-    their names.
+    If every file lies in a subfolder and there are at least two of these, they are the classes, in the order of their
+    names.
 
     Attributes:
-        skipped: How many files were left out because they cannot be decoded.
+        skipped: The number of files that were left out because they cannot be decoded.
     """
 
     def __init__(self, *, path: str, size: int = 64, channels: int = 3, skip_broken: bool = False) -> None:
-        """Lists the files, and refuses a folder with one that was cut off.
+        """Lists the files, and refuses a folder with a truncated one.
 
         Args:
             path: The folder; a relative path is from the working directory.
             size: The side of the images in pixels.
             channels: 3 for colour, where grey files get three equal channels, or 1 for grey, where colours become
                 their luma (ITU-R BT.601).
-            skip_broken: Whether to leave out files that cannot be decoded, with a warning that says how many. Every
-                file is decoded for that before training. Otherwise the first and last bytes of each are looked at, and
-                a file that is broken inside stops the run that comes to it.
+            skip_broken: Whether to leave out files that cannot be decoded, with a warning that counts them. For that
+                every file is decoded before training. Otherwise only the first and last bytes of each are checked, and
+                a file that is broken inside stops the run that reads it.
 
         Raises:
-            ConfigError: There is no such folder, or no image in it; a file is broken and is not to be skipped; or
-                `size` or `channels` cannot be.
+            ConfigError: The folder does not exist or has no image; a file is broken and is not to be skipped; or `size`
+                or `channels` is invalid.
         """
         check_whole("image_folder", size=size)
         if channels not in (1, 3):
@@ -65,13 +65,13 @@ class ImageFolder(ganlab.Dataset):
         broken = self._broken(found, every=skip_broken)
         self.skipped = len(broken)
         if broken:
-            told = f"{self.skipped} of {len(found)} files cannot be decoded: {_listed(broken)}."
+            problem = f"{self.skipped} of {len(found)} files cannot be decoded: {_listed(broken)}."
             if not skip_broken:
                 remedy = "Mend or remove them, or set datasets.image_folder.skip_broken = True."
-                raise refusal("image_folder", "path", path, f"has broken files: {told} {remedy}")
+                raise refusal("image_folder", "path", path, f"has broken files: {problem} {remedy}")
             if self.skipped == len(found):
-                raise refusal("image_folder", "path", path, f"has no file to train on: {told}")
-            warnings.warn(f"datasets.image_folder.path = {path!r} without broken files: {told}", stacklevel=2)
+                raise refusal("image_folder", "path", path, f"has no file to train on: {problem}")
+            warnings.warn(f"datasets.image_folder.path = {path!r} without broken files: {problem}", stacklevel=2)
             found = [name for name in found if name not in broken]
         self._names = [os.fsencode(name) for name in found]
         self.size = len(found)
@@ -81,15 +81,15 @@ class ImageFolder(ganlab.Dataset):
         self.classes = len(places) if len(places) > 1 and all(tops) else None
 
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
-        """The images with these numbers, `(n, size, size, channels)` float32; the seed plays no part.
+        """The images with these numbers, `(n, size, size, channels)` float32; the seed is not used.
 
         Raises:
             tf.errors.InvalidArgumentError: A file cannot be read or decoded; the message names it.
         """
         count = numbers.shape[0]
         paths = tf.strings.join([self._root, tf.gather(tf.constant(self._names), numbers)])
-        # A decoding error does not know its file. So failed ones are left out, the positions of the others are kept,
-        # and a row for no file at the end makes sure that there is a batch where all failed.
+        # A decoding error does not name its file. So failed ones are left out, the positions of the others are kept,
+        # and an extra row at the end makes sure that there is a batch even if all failed.
         read = tf.data.Dataset.from_tensor_slices(paths).enumerate()
         read = read.map(lambda at, file: (at, self._image(file)), num_parallel_calls=_PARALLEL).ignore_errors()
         end = tf.data.Dataset.from_tensors((tf.constant(-1, tf.int64), tf.zeros(self.sample_shape)))
@@ -122,7 +122,7 @@ class ImageFolder(ganlab.Dataset):
 
     def _image(self, path: tf.Tensor) -> tf.Tensor:
         size, _, channels = self.sample_shape
-        # With the file's own channels, because asking for others is an error for some formats (BMP).
+        # With the file's own channels, because requesting others is an error for some formats (BMP).
         pixels = tf.io.decode_image(tf.io.read_file(path), expand_animations=False)
         pixels = tf.ensure_shape(pixels, (None, None, None))
         grey = tf.shape(pixels)[-1] < 3  # grey, or grey and alpha

@@ -1,4 +1,4 @@
-"""The small image sets that Keras downloads and keeps."""
+"""The small image sets that Keras downloads and caches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ganlab_builtin.datasets.checks import check_whole, refusal
 from ganlab_builtin.datasets.pixels import from_bytes, gather, square
 
 _ORIGIN = "https://storage.googleapis.com/tensorflow/tf-keras-datasets"
-# What Keras looks for under its folder `datasets`, by set: (file, where it comes from).
+# The files that Keras looks for in its folder `datasets`, by set: (file, source).
 _FILES = {
     "mnist": [("mnist.npz", f"{_ORIGIN}/mnist.npz")],
     "fashion_mnist": [
@@ -40,18 +40,18 @@ class KerasImages(ganlab.Dataset):
         split: Literal["train", "test"] = "train",
         resize: int | None = None,
     ) -> None:
-        """Loads the set, which downloads it where Keras does not have it yet.
+        """Loads the set, and downloads it if Keras does not have it yet.
 
         Args:
-            name: Which set.
+            name: The set.
             split: Its training or its test images.
-            resize: The side in pixels that images are resized to, by antialiased bilinear interpolation, such as 32
-                for MNIST under an architecture that halves five times; None leaves them as they are.
+            resize: The side in pixels that images are resized to, by antialiased bilinear interpolation, for example 32
+                for MNIST with an architecture that halves five times; None leaves them as they are.
 
         Raises:
-            ConfigError: There is no such set or split.
-            MissingDependencyError: The files are not there and cannot be downloaded; the message says which file to
-                put where.
+            ConfigError: The set or the split is unknown.
+            MissingDependencyError: The files are missing and cannot be downloaded; the message lists the files and
+                where to put them.
         """
         if name not in _FILES:
             raise refusal("keras", "name", name, f"must be one of {', '.join(map(repr, _FILES))}.")
@@ -69,7 +69,7 @@ class KerasImages(ganlab.Dataset):
         self.classes = 100 if name == "cifar100" else 10
 
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
-        """The images with these numbers, `(n, *sample_shape)` float32; the seed plays no part."""
+        """The images with these numbers, `(n, *sample_shape)` float32; the seed is not used."""
         shape = (numbers.shape[0], *self._images.shape[1:])
         images = from_bytes(gather(self._images.__getitem__, numbers, shape, np.uint8))
         return images if self._resize is None else square(images, self._resize)
@@ -88,14 +88,14 @@ def _load(name: str) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, n
     """Images and labels of the two splits."""
     try:
         train, test = getattr(keras.datasets, name).load_data()
-    # Keras raises a bare Exception for a failed download, and whatever a broken file leads to.
+    # Keras raises a bare Exception for a failed download, and various errors for a broken file.
     except Exception as error:
         if isinstance(error, ganlab.GanlabError):  # no Keras at all
             raise
         folder = os.path.join(os.environ.get("KERAS_HOME", "~/.keras"), "datasets")
         files = "; ".join(f"{origin} as {os.path.join(folder, file)}" for file, origin in _FILES[name])
         raise ganlab.MissingDependencyError(
-            f"datasets.keras.name = {name!r} could not be loaded: {error}. Where there is no network, put there by "
+            f"datasets.keras.name = {name!r} could not be loaded: {error}. Without a network, copy the files there by "
             f"hand: {files}."
         ) from error
     return train, test

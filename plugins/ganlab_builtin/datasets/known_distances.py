@@ -1,4 +1,4 @@
-"""Pairs of distributions whose Wasserstein-1 distance is known: what a critic's estimate can be held against."""
+"""Pairs of distributions whose Wasserstein-1 distance is known, to compare a critic's estimate with."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class TwoImages(ganlab.Dataset):
         """Draws the images.
 
         Args:
-            side: Of the images, in pixels.
-            fraction: How much of the image's area the square covers, up to rounding.
+            side: The side of the images in pixels.
+            fraction: The fraction of the image's area that the square covers, up to rounding.
             dark: The value of the ground, in [-1, 1].
             bright: The value of the square, in [-1, 1]; that of the ground gives the counterpart itself.
 
@@ -52,11 +52,11 @@ class TwoImages(ganlab.Dataset):
         self.wasserstein = square * abs(bright - dark)
 
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
-        """The image with the square, as often as asked: `(n, side, side, 1)` float32."""
+        """The image with the square, repeated: `(n, side, side, 1)` float32."""
         return tf.tile(self._image[None], [tf.shape(numbers)[0], 1, 1, 1])
 
     def counterpart(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
-        """The ground alone, as often as asked: `(n, side, side, 1)` float32."""
+        """The ground alone, repeated: `(n, side, side, 1)` float32."""
         return tf.tile(self._ground[None], [tf.shape(numbers)[0], 1, 1, 1])
 
     def fingerprint(self) -> dict[str, Any]:
@@ -108,5 +108,5 @@ class TranslatedGaussians(ganlab.Dataset):
         return (self._mean + self._std * noise).astype(np.float32)
 
     def fingerprint(self) -> dict[str, Any]:
-        """What the samples are drawn by: they are functions of it and of the seed."""
+        """The parameters of the distribution: samples are functions of these and of the seed."""
         return {"shape": list(self.sample_shape), "distance": self.wasserstein, "std": self._std}

@@ -41,7 +41,7 @@ class GaussianMixture(ganlab.Dataset):
         return (means + self.std * random.standard_normal((n, 2))).astype(np.float32)
 
     def fingerprint(self) -> dict[str, Any]:
-        """What the samples are drawn by: they are functions of it and of the seed."""
+        """The parameters of the distribution: samples are functions of these and of the seed."""
         return {"modes": fingerprints.of_array(np.round(self.modes, 4)), "std": round(self.std, 6)}
 
 
@@ -56,10 +56,10 @@ class GaussianRing(GaussianMixture):
         """Places the modes.
 
         Args:
-            modes: How many.
+            modes: The number of modes.
             radius: The circle's radius before scaling.
             std: The standard deviation of each Gaussian along each axis, before scaling.
-            scale: What samples are divided by.
+            scale: The divisor of samples.
 
         Raises:
             ConfigError: A value is not above zero.
@@ -85,7 +85,7 @@ class GaussianGrid(GaussianMixture):
             side: Modes along each axis: there are `side` squared of them.
             spacing: The distance of neighbours before scaling.
             std: The standard deviation of each Gaussian along each axis, before scaling.
-            scale: What samples are divided by.
+            scale: The divisor of samples.
 
         Raises:
             ConfigError: A value is not above zero.

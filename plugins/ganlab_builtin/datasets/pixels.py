@@ -1,4 +1,4 @@
-"""What datasets of images share: rows by number, the range [-1, 1], and squares of one size."""
+"""Shared parts of image datasets: rows by number, the range [-1, 1], and squares of one size."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def gather(
     """Rows that Python reads, as a tensor inside a graph.
 
     Args:
-        read: Takes example numbers, int64 of the shape of `numbers`, and returns what belongs to them.
+        read: Takes example numbers, int64 of the shape of `numbers`, and returns their rows.
         numbers: int64, `(n,)` or a scalar.
         shape: The static shape of the result; None where it varies.
-        dtype: The dtype of the result. What `read` returns is cast to it, so that byte orders and float64 pass too.
+        dtype: The dtype of the result, to which the rows are cast, so that other byte orders and float64 work too.
 
     Returns:
         A tensor of this shape and dtype.

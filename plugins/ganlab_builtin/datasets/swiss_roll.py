@@ -26,7 +26,7 @@ class SwissRoll(ganlab.Dataset):
 
         Args:
             noise: The standard deviation of the Gaussian noise along each axis, before scaling.
-            scale: What samples are divided by.
+            scale: The divisor of samples.
 
         Raises:
             ConfigError: A value is not above zero.
@@ -48,5 +48,5 @@ class SwissRoll(ganlab.Dataset):
         return ((sheet + self._noise * random.standard_normal((n, 2))) / self._scale).astype(np.float32)
 
     def fingerprint(self) -> dict[str, Any]:
-        """What the samples are drawn by: they are functions of it and of the seed."""
+        """The parameters of the distribution: samples are functions of these and of the seed."""
         return {"noise": self._noise, "scale": self._scale}

@@ -40,16 +40,16 @@ class TfdsImages(ganlab.Dataset):
 
         Args:
             name: The set's name, with configuration and version if need be: `celeb_a`, `lsun/bedroom:3.1.0`.
-            split: A split in TensorFlow Datasets' words, such as `train` or `train[:90%]`.
-            data_dir: Where prepared sets lie; None for TensorFlow Datasets' own default.
-            key: The feature that is the image.
+            split: A split in TensorFlow Datasets' notation, for example `train` or `train[:90%]`.
+            data_dir: The folder of prepared sets; None for TensorFlow Datasets' default.
+            key: The feature that holds the image.
             resize: The side in pixels that the central square of each image is resized to, by antialiased bilinear
                 interpolation; None leaves images as they are, which must then be of one shape.
-            download: Whether a set that is not there is downloaded and prepared, which can be many gigabytes.
+            download: Whether to download and prepare a missing set, which can be many gigabytes.
 
         Raises:
             MissingDependencyError: TensorFlow Datasets is not installed, or the set is not prepared.
-            ConfigError: There is no such set, split or feature, the set is code from elsewhere, or the feature is no
+            ConfigError: The set, split or feature is unknown, the set is code from elsewhere, or the feature is not an
                 image.
         """
         if resize is not None:
@@ -75,7 +75,7 @@ class TfdsImages(ganlab.Dataset):
         self.size = len(self._source)
 
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
-        """The images with these numbers, `(n, *sample_shape)` float32; the seed plays no part."""
+        """The images with these numbers, `(n, *sample_shape)` float32; the seed is not used."""
         if self._resize is None:
             return from_bytes(gather(self._batch, numbers, (numbers.shape[0], *self.sample_shape), np.uint8))
         return tf.map_fn(
@@ -90,7 +90,7 @@ class TfdsImages(ganlab.Dataset):
             if image.shape != self.sample_shape:
                 raise ganlab.ConfigError(
                     f"datasets.tfds.name = {self._name!r} has images of shapes {self.sample_shape} and {image.shape}; "
-                    "they must be of one shape. Set datasets.tfds.resize to a size in pixels."
+                    "they must have one shape. Set datasets.tfds.resize to a size in pixels."
                 )
         return np.stack(images)
 
@@ -107,7 +107,7 @@ def _open(name: str, split: str, data_dir: str | None, download: bool) -> Any:
     tfds = require("tensorflow_datasets")
     try:
         return tfds.data_source(name, split=split, data_dir=data_dir, download=download)
-    # Not prepared at all, and prepared in a format without random access: it says both in several ways.
+    # Not prepared at all, or prepared in a format without random access: there are several errors for both.
     except (AssertionError, NotImplementedError) as error:
         at = f", data_dir={data_dir!r}" if data_dir else ""
         raise ganlab.MissingDependencyError(

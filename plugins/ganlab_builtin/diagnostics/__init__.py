@@ -1,4 +1,4 @@
-"""First-party diagnostics, found as anybody's are: by the entry point of this package."""
+"""First-party diagnostics, registered through this package's entry point like any plugin's."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class GradientNorms(ganlab.Diagnostic):
         return ganlab.Findings(figures, replicas, pictures={"depth": picture})
 
     def diagnose(self, figures: Mapping[str, float]) -> str | None:
-        """Complains where norms change by more than a hundredfold over the depth."""
+        """Complains if norms change by more than a hundredfold over the depth."""
         layers = sum(name.startswith("activations/") for name in figures)
         slope = figures["decades_per_layer"]
         if abs(slope) * (layers - 1) <= _DECADES:
@@ -95,6 +95,6 @@ def _joined(gradients: Mapping[str, np.ndarray], names: tuple[str, ...]) -> np.n
 
 
 def _slope(norms: np.ndarray) -> float:
-    """By least squares; a norm that float32 no longer tells from zero counts as its smallest number."""
+    """By least squares; a norm that is zero in float32 counts as its smallest number."""
     heights = np.log10(np.maximum(norms, np.finfo(np.float32).tiny))
     return float(np.polyfit(np.arange(len(norms)), heights, 1)[0]) if len(norms) > 1 else 0.0

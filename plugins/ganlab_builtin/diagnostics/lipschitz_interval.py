@@ -1,4 +1,4 @@
-"""Between which numbers the critic's Lipschitz constant lies."""
+"""Bounds of the critic's Lipschitz constant, from below and from above."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _ROUNDING = 1e-3
 
 
 class LipschitzInterval(ganlab.Diagnostic):
-    """What the critic's Lipschitz constant is at least, by examples, and at most, by a certificate.
+    """Bounds of the critic's Lipschitz constant: from below by examples, from above by a certificate.
 
     From below: the largest slope at real, generated and interpolated points, and the largest
     `|critic(x) - critic(y)| / ||x - y||` over pairs of them. From above: the least bound that a constraint certifies,
-    where one does.
+    if one does.
 
     Figures: `slopes` and `pairs`, those two; `lower`, the larger; `upper` and `ratio`, upper over lower, where there is
     a certificate.
@@ -37,7 +37,7 @@ class LipschitzInterval(ganlab.Diagnostic):
 
         Args:
             every: Generator updates between looks; 0 for each evaluation.
-            points: Real, generated and interpolated points, each so many; and three times as many pairs.
+            points: The number of real, generated and interpolated points each; there are three times as many pairs.
 
         Raises:
             ConfigError: There would be no pair.

@@ -1,4 +1,4 @@
-"""How the critic's kernels stretch what they are given."""
+"""How far the critic's kernels stretch their inputs."""
 
 from __future__ import annotations
 
@@ -57,5 +57,5 @@ def _singular_values(kernel: np.ndarray) -> np.ndarray:
         matrix = matrix.T
     if not np.isfinite(matrix).all():
         return np.full(matrix.shape[1], np.nan)
-    # Those of the smaller square: many times quicker than of a tall matrix, and as exact for the large ones.
+    # From the smaller Gram matrix: many times faster than for a tall matrix, and as exact for the large values.
     return np.sqrt(np.maximum(np.linalg.eigvalsh(matrix.T @ matrix), 0.0))

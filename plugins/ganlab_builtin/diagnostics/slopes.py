@@ -10,14 +10,14 @@ import numpy as np
 
 import ganlab
 
-# What the constraints promise is a slope of at most about one; slopes of this factor beyond it are no rounding of that.
+# The constraints promise a slope of at most about one; a slope beyond it by this factor is not a rounding error.
 _STEEP, _FLAT = 2.0, 0.1
 
 
 class Slopes(ganlab.Diagnostic):
     """The norm of the critic's gradient at real, generated and interpolated examples.
 
-    Interpolated ones lie between a real and a generated example, at a uniform place: where Gulrajani et al., "Improved
+    Interpolated ones lie uniformly between a real and a generated example: where Gulrajani et al., "Improved
     training of Wasserstein GANs" (2017), show an optimal critic to have slope one.
 
     Figures, for each of `real`, `fake` and `interpolated`: `mean` (each replica's too), `low` and `high`, which leave
@@ -35,7 +35,7 @@ class Slopes(ganlab.Diagnostic):
     }
 
     def __init__(self, *, every: int = 0, target: float | None = 1.0) -> None:
-        """Chooses what is complained of.
+        """Chooses the slope to check for.
 
         Args:
             every: Generator updates between looks; 0 for each evaluation.
@@ -75,14 +75,14 @@ class Slopes(ganlab.Diagnostic):
         if slope > self.target:
             seen = "it is not held Lipschitz"
             remedy = (
-                "a larger weight of its penalty, such as constraints.gradient_penalty.weight, or a constraint where "
+                "a larger weight of its penalty, for example constraints.gradient_penalty.weight, or a constraint if "
                 "there is none: experiment.constraints = [@constraints.gradient_penalty()]"
             )
         else:
             seen = "it is held back too much, and tells the generator little"
             remedy = (
-                "a smaller weight of its penalty or a larger limit, such as constraints.weight_clipping.limit, or a "
-                "larger experiment.critic_steps"
+                "a smaller weight of its penalty or a larger limit, for example constraints.weight_clipping.limit, or "
+                "a larger experiment.critic_steps"
             )
         return (
             f"The critic's mean slope between real and generated examples is {slope:.3g} where {self.target:g} is "

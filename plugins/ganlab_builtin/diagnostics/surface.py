@@ -1,4 +1,4 @@
-"""What function of the plane the critic is."""
+"""A picture of the critic as a function of the plane."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Surface(ganlab.Diagnostic):
     }
 
     def __init__(self, *, every: int = 0, half_width: float | None = None, points: int = 1000) -> None:
-        """Chooses what is drawn.
+        """Chooses the square and the points to draw.
 
         Args:
             every: Generator updates between looks; 0 for each evaluation.
             half_width: The picture shows [-half_width, half_width]^2, the paper's toy figures with 3; None for the
                 square around the real points.
-            points: Real and generated points that are drawn, each so many.
+            points: The number of real and of generated points to draw.
 
         Raises:
             ConfigError: There would be nothing to draw.

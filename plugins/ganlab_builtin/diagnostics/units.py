@@ -1,4 +1,4 @@
-"""Which units of the critic do no work."""
+"""Units of the critic that do no work."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 import ganlab
 
-# Where each kind of nonlinearity is flat, or as good as flat, for what it was given.
+# Where each kind of nonlinearity is flat, or nearly flat, by its input.
 _NEVER_POSITIVE = ("relu", "relu6", "leaky_relu", "prelu", "elu", "selu", "celu")
 _CENTRES = {"tanh": (0.0, 1.0), "sigmoid": (0.5, 0.5), "softsign": (0.0, 1.0)}
 _SATURATED, _MOSTLY = 0.99, 0.5
@@ -67,13 +67,13 @@ class Units(ganlab.Diagnostic):
         return ganlab.Findings(figures)
 
     def diagnose(self, figures: Mapping[str, float]) -> str | None:
-        """Complains of the layer that has most idle units, where those are more than half."""
+        """Complains of the layer that has most idle units, if those are more than half."""
         name, fraction = max(figures.items(), key=lambda item: item[1])
         if fraction <= _MOSTLY:
             return None
         kind, _, layer = name.partition("/")
         return (
             f"{fraction:.0%} of the units of the critic's layer {layer} are {kind} for every example. Try a smaller "
-            "learning rate of experiment.critic_optimizer, or a nonlinearity that is flat nowhere, as "
+            "learning rate of experiment.critic_optimizer, or a nonlinearity that is never flat, for example "
             "architectures.mlp.activation = 'leaky_relu'."
         )

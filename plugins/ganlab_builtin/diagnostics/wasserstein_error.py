@@ -13,10 +13,10 @@ class WassersteinError(ganlab.Diagnostic):
 
     The estimate, mean critic(real) - mean critic(fake), is the value of a candidate in the dual problem (Arjovsky,
     Chintala and Bottou, "Wasserstein GAN", 2017, eq. 2); the exact distance is the primal's, by optimal transport. A
-    critic that is 1-Lipschitz cannot exceed it: a positive error says that this one is not, a negative one that it is
+    critic that is 1-Lipschitz cannot exceed it: a positive error means that this one is not, a negative one that it is
     not the best. An optimum between so few points may be one that only memorizes them.
 
-    Figures: `estimate`, `exact`, and `relative_error`, estimate over exact less one, where there is a distance.
+    Figures: `estimate`, `exact`, and `relative_error`, estimate over exact less one, if the distance is not zero.
     """
 
     metric_help: ClassVar[dict[str, str]] = {
@@ -33,10 +33,10 @@ class WassersteinError(ganlab.Diagnostic):
 
         Args:
             every: Generator updates between looks; 0 for each evaluation.
-            points: Real and generated points, each so many. Time grows as the cube.
+            points: The number of real and of generated points. Time grows as the cube.
 
         Raises:
-            ConfigError: There would be none.
+            ConfigError: It is not positive.
         """
         if points < 1:
             raise ganlab.ConfigError(f"diagnostics.wasserstein_error.points = {points!r} must be at least 1.")

@@ -14,7 +14,7 @@ _NEAR, _MOSTLY = 0.99, 0.5
 
 
 class Weights(ganlab.Diagnostic):
-    """Histograms of the critic's weights, and how many of them lie at the largest.
+    """Histograms of the critic's weights, and the fraction of them at the largest.
 
     Gulrajani, Ahmed, Arjovsky, Dumoulin and Courville, "Improved training of Wasserstein GANs" (2017), figure 1b right:
     clipped weights pile up at both limits. The limit is taken to be the largest absolute weight of the critic, which
@@ -48,7 +48,7 @@ class Weights(ganlab.Diagnostic):
         return ganlab.Findings(figures, histograms=critic.weights, pictures={"all": picture})
 
     def diagnose(self, figures: Mapping[str, float]) -> str | None:
-        """Complains where most weights are at the largest, as under a clipping limit."""
+        """Complains if most weights are at the largest, as under a clipping limit."""
         if figures["at_largest"] <= _MOSTLY:
             return None
         return (

@@ -1,4 +1,4 @@
-"""What a classifier makes of samples: with an Inception network's classes, the inception score."""
+"""Scores samples by a classifier: with an Inception network's classes, the inception score."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class ClassifierScore(OverFeatures):
-    """How sure a classifier is of each sample, and how many classes all of them spread over.
+    """How sure a classifier is of each sample, and over how many classes the samples spread.
 
     Salimans et al., "Improved techniques for training GANs" (2016), section 4: `exp(mean over x of KL(p(y|x) || p(y)))`
-    with p(y) the mean over samples, between 1 and the number of classes. They call it inception score where the
-    classifier is Inception. It looks at no real example: what one class is drawn like does not count.
+    with p(y) the mean over samples, between 1 and the number of classes. They call it inception score if the
+    classifier is Inception. It uses no real examples: how the samples of one class differ does not count.
     """
 
     metric_help: ClassVar[dict[str, str]] = {
@@ -33,8 +33,8 @@ class ClassifierScore(OverFeatures):
         """Keeps the classifier.
 
         Args:
-            features: A feature network with class probabilities, such as `@features.classifier()`.
-            samples: How many examples of either kind; of a finite dataset half of it at most.
+            features: A feature network with class probabilities, for example `@features.classifier()`.
+            samples: The number of examples of either kind; at most half of a finite dataset.
             seed: Decides the noise that samples are drawn from, and the real examples.
 
         Raises:
@@ -50,14 +50,14 @@ class ClassifierScore(OverFeatures):
 
         Args:
             sample: `sample(n, seed)` draws n samples.
-            dataset: What the classifier is made ready for, and where real examples come from.
+            dataset: The dataset that the classifier is prepared for, and the source of real examples.
             run: Not used.
 
         Returns:
-            `score`, of generated examples, and `real_score`, of as many real ones: what there is to reach.
+            `score`, of generated examples, and `real_score`, of as many real ones: the score to reach.
 
         Raises:
-            IncompatibleError: The feature network knows no classes, or there are too few real examples.
+            IncompatibleError: The feature network has no class probabilities, or there are too few real examples.
         """
         self.features.prepare(dataset)
         numbers, _ = real_numbers("classifier_score", dataset, samples=self.samples, seed=self.seed)
@@ -80,6 +80,6 @@ def score(probabilities: np.ndarray) -> float:
     """`exp(mean KL(p(y|x) || p(y)))` of rows `(n, classes)` that sum to 1; NaN where one is not finite."""
     marginal = probabilities.mean(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Where p(y|x) is 0, so is its part of the divergence; there p(y) may be 0 too.
+        # Where p(y|x) is 0, its part of the divergence is 0; p(y) may be 0 there too.
         parts = np.where(probabilities == 0.0, 0.0, probabilities * np.log(probabilities / marginal))
     return float(np.exp(parts.sum(axis=1).mean()))

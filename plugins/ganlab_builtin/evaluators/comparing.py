@@ -1,4 +1,4 @@
-"""What evaluators that compare samples share: equally many generated and real examples, as feature vectors."""
+"""Shared parts of evaluators that compare samples: equally many generated and real examples, as feature vectors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Sample = Callable[[int, int], np.ndarray]
 
 
 class OverFeatures(ganlab.Evaluator):
-    """Base of evaluators that measure in a feature space: they complain of features that measure nothing.
+    """Base class of evaluators that measure in a feature space: they complain of useless features.
 
     Attributes:
         features: The space; None for pixels.
@@ -26,7 +26,7 @@ class OverFeatures(ganlab.Evaluator):
     features: Any
 
     def diagnose(self, figures: Mapping[str, float]) -> str | None:
-        """Complains of what the features say is wrong with them."""
+        """Complains if the features report that they are useless."""
         features: ganlab.Features | None = self.features
         return None if features is None else features.diagnose()
 
@@ -36,9 +36,9 @@ class Compared:
     """Three samples of one size, float64, `(n, d)`.
 
     Attributes:
-        generated: From the generator.
-        real: From the dataset.
-        other: From the dataset too, with no example of `real` where it is finite: what a perfect generator would give.
+        generated: Drawn from the generator.
+        real: Drawn from the dataset.
+        other: Also from the dataset, without examples of `real` if it is finite: what a perfect generator would give.
     """
 
     generated: np.ndarray
@@ -52,8 +52,8 @@ class Compared:
             measure: Takes two samples.
 
         Returns:
-            `distance`, of generated examples from real ones, and `real_against_real`, what two real samples of that
-            size are apart. Either is NaN where its samples are not finite.
+            `distance`, of generated examples from real ones, and `real_against_real`, between two real samples of that
+            size. Either is NaN if its samples are not finite.
         """
         pairs = {"distance": (self.generated, self.real), "real_against_real": (self.other, self.real)}
         finite = {name: all(np.isfinite(points).all() for points in pair) for name, pair in pairs.items()}
@@ -69,15 +69,15 @@ def compared(
     seed: int,
     features: ganlab.Features | None,
 ) -> Compared:
-    """Draws what is compared.
+    """Draws the samples to compare.
 
     Args:
         evaluator: Its name, for messages.
         sample: Draws from the generator.
-        dataset: Where real examples come from. Of a finite one, half of it at most is compared with the other half.
-        samples: How many examples each sample has at most.
-        seed: Decides the generator's noise, and which real examples are taken.
-        features: What embeds examples; None for the examples themselves, flattened.
+        dataset: The source of real examples. At most half of a finite one is compared with the other half.
+        samples: The largest number of examples in each sample.
+        seed: Decides the generator's noise and the real examples.
+        features: The embedding of examples; None for the examples themselves, flattened.
 
     Raises:
         IncompatibleError: The dataset has fewer than four examples, or a sample is of another shape than its examples.
@@ -131,7 +131,7 @@ def check_count(selector: str, value: int, least: int) -> None:
     """Checks a whole number.
 
     Raises:
-        ConfigError: `evaluators.<selector>` is none, or out of its range.
+        ConfigError: `evaluators.<selector>` is not a whole number, or out of its range.
     """
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**31:
         raise ganlab.ConfigError(

@@ -19,7 +19,7 @@ class FrechetDistance(OverFeatures):
     """The squared Fréchet distance between Gaussians fitted to generated and to real features.
 
     Heusel et al., "GANs trained by a two time-scale update rule converge to a local Nash equilibrium" (2017), eq. 6:
-    `||m - m_r||^2 + tr(C + C_r - 2 (C C_r)^(1/2))`, which they call FID where features are those of Inception. It is
+    `||m - m_r||^2 + tr(C + C_r - 2 (C C_r)^(1/2))`, which they call FID if features are those of Inception. It is
     the squared Wasserstein-2 distance of the two Gaussians. The estimate is biased upward by an amount that depends on
     the sample's size and on the generator (Binkowski et al., 2018): compare figures of one size only.
     """
@@ -39,8 +39,8 @@ class FrechetDistance(OverFeatures):
         """Keeps the measure's size.
 
         Args:
-            samples: How many examples of either kind; of a finite dataset half of it at most. They should outnumber
-                the features, or the covariances have no full rank.
+            samples: The number of examples of either kind; at most half of a finite dataset. They should outnumber
+                the features, or the covariances lack full rank.
             seed: Decides the noise that samples are drawn from, and the real examples.
             features: The space to measure in; None for pixels.
 
@@ -71,7 +71,7 @@ class FrechetDistance(OverFeatures):
         if drawn.real.shape[1] > _WIDEST:
             raise ganlab.IncompatibleError(
                 f"evaluators.frechet_distance fits Gaussians of {drawn.real.shape[1]} features, and takes {_WIDEST} at "
-                "most. Set evaluators.frechet_distance.features, such as @features.classifier()."
+                "most. Set evaluators.frechet_distance.features, for example to @features.classifier()."
             )
         return drawn.distances(lambda x, y: gaussian_frechet(*moments(x), *moments(y)))
 

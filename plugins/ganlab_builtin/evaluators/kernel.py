@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _BLOCK = 1000
 
-# Between two samples of one distribution the estimate is zero on average; of features of usual sizes far below one.
+# Between two samples of one distribution the estimate is zero on average, and far below one for usual features.
 _APART = 1.0
 
 
@@ -23,7 +23,7 @@ class KernelDistance(OverFeatures):
     """The squared maximum mean discrepancy under a polynomial kernel, estimated without bias.
 
     Binkowski, Sutherland, Arbel and Gretton, "Demystifying MMD GANs" (2018), section 4: `k(x, y) = (<x, y> / d + 1)^3`
-    over d features, which they call KID where features are those of Inception. Without bias means that it is zero on
+    over d features, which they call KID if features are those of Inception. Without bias means that it is zero on
     average between samples of one distribution, so that a figure may be negative.
     """
 
@@ -45,7 +45,7 @@ class KernelDistance(OverFeatures):
         """Keeps the measure's size.
 
         Args:
-            samples: How many examples of either kind; of a finite dataset half of it at most.
+            samples: The number of examples of either kind; at most half of a finite dataset.
             degree: The kernel's degree.
             seed: Decides the noise that samples are drawn from, and the real examples.
             features: The space to measure in; None for pixels.
@@ -82,8 +82,8 @@ class KernelDistance(OverFeatures):
         if said is None and apart > _APART:
             said = (
                 f"Two samples of real examples are {apart:.2g} apart, which should be about 0: these features have no "
-                "usable scale, as those of an untrained network. Figures over them are not comparable with others. Set "
-                "evaluators.kid.features to trained ones, such as @features.classifier()."
+                "usable scale, like those of an untrained network. Figures over them are not comparable with others. "
+                "Set evaluators.kid.features to trained ones, for example @features.classifier()."
             )
         return said
 
@@ -94,13 +94,13 @@ def polynomial_mmd(x: np.ndarray, y: np.ndarray, degree: int = 3) -> float:
     Args:
         x: `(n, d)`.
         y: `(m, d)`.
-        degree: Of the kernel `(<x, y> / d + 1)^degree`.
+        degree: The degree of the kernel `(<x, y> / d + 1)^degree`.
     """
 
     def kernel(products: np.ndarray) -> np.ndarray:
         base = products / x.shape[1] + 1.0
         value = base.copy()
-        for _ in range(degree - 1):  # several times quicker than a power
+        for _ in range(degree - 1):  # several times faster than a power
             value *= base
         return value
 

@@ -14,7 +14,7 @@ from ganlab_builtin.evaluators.comparing import check_count
 if TYPE_CHECKING:
     from ganlab import Run
 
-# A divergence of log 2 is that of samples that are spread evenly over half of the modes.
+# Samples that are spread evenly over half of the modes have a divergence of log 2.
 _HALF, _RARE = math.log(2.0), 0.1
 
 
@@ -41,8 +41,8 @@ class ModeCoverage(ganlab.Evaluator):
         """Keeps the protocol.
 
         Args:
-            samples: How many samples to draw.
-            sigmas: How far from a mode a sample of high quality may lie, in the mixture's standard deviations.
+            samples: The number of samples to draw.
+            sigmas: The largest distance of a high-quality sample from a mode, in the mixture's standard deviations.
             seed: Decides the noise that samples are drawn from.
 
         Raises:
@@ -65,9 +65,9 @@ class ModeCoverage(ganlab.Evaluator):
             run: Not used.
 
         Returns:
-            `modes`: how many modes have a sample of high quality. `high_quality`: the fraction of such samples.
-            `reverse_kl`: the Kullback-Leibler divergence, in nats, of the modes that samples of high quality landed in
-            from the uniform distribution over modes; its largest value, `log k`, where there is no such sample.
+            `modes`: the number of modes that have a sample of high quality. `high_quality`: the fraction of such
+            samples. `reverse_kl`: the Kullback-Leibler divergence, in nats, of the modes that samples of high quality
+            landed in from the uniform distribution over modes; its largest value, `log k`, without any such sample.
 
         Raises:
             IncompatibleError: The dataset has no known modes, or samples are not points of their space.

@@ -1,4 +1,4 @@
-"""How faithful and how diverse samples are, told apart by nearest neighbours."""
+"""The fidelity and the diversity of samples, measured separately by nearest neighbours."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class PrecisionRecall(OverFeatures):
         """Keeps the measure's size.
 
         Args:
-            samples: How many examples of either kind; of a finite dataset half of it at most.
+            samples: The number of examples of either kind; at most half of a finite dataset.
             neighbours: k; the paper's is 3.
             seed: Decides the noise that samples are drawn from, and the real examples.
             features: The space to measure in; None for pixels.
@@ -62,7 +62,7 @@ class PrecisionRecall(OverFeatures):
             run: Not used.
 
         Returns:
-            `precision` and `recall`, and `real_precision`, what a second real sample scores.
+            `precision` and `recall`, and `real_precision`, the score of a second real sample.
 
         Raises:
             IncompatibleError: There are too few real examples, or samples are of another shape.
@@ -101,7 +101,7 @@ class DensityCoverage(OverFeatures):
         """Keeps the measure's size.
 
         Args:
-            samples: How many examples of either kind; of a finite dataset half of it at most.
+            samples: The number of examples of either kind; at most half of a finite dataset.
             neighbours: k; the paper's is 5.
             seed: Decides the noise that samples are drawn from, and the real examples.
             features: The space to measure in; None for pixels.

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 class ExactW1(OverFeatures):
-    """The exact Wasserstein-1 distance between samples: the truth that a critic's estimate is held against.
+    """The exact Wasserstein-1 distance between samples: the reference for a critic's estimate.
 
     Kantorovich's problem in its primal form (Peyre and Cuturi, "Computational optimal transport", 2019, eq. 2.11),
     under the Euclidean distance of pixels or of features. Between samples the distance is biased upward, because two
     samples of one distribution are apart, the more so the higher the dimension (Weed and Bach, "Sharp asymptotic and
     finite-sample rates of convergence of empirical measures in Wasserstein distance", 2019): `real_against_real` shows
-    by how much. POT computes it where it is installed (`pip install 'ganlab[eval]'`), scipy elsewhere.
+    by how much. POT computes it if it is installed (`pip install 'ganlab[eval]'`), scipy otherwise.
     """
 
     metric_help: ClassVar[dict[str, str]] = {
@@ -37,7 +37,7 @@ class ExactW1(OverFeatures):
         """Keeps the measure's size.
 
         Args:
-            samples: How many examples of either kind; of a finite dataset half of it at most. Time grows as the cube.
+            samples: The number of examples of either kind; at most half of a finite dataset. Time grows as the cube.
             seed: Decides the noise that samples are drawn from, and the real examples.
             features: The space to measure in; None for pixels, where the critic's own constraint holds.
 
@@ -67,7 +67,7 @@ class ExactW1(OverFeatures):
 
 
 class SlicedWasserstein(OverFeatures):
-    """The mean Wasserstein distance of one-dimensional projections: quick in any dimension.
+    """The mean Wasserstein distance of one-dimensional projections: fast in any dimension.
 
     Bonneel, Rabin, Peyre and Pfister, "Sliced and Radon Wasserstein barycenters of measures" (2015): directions u are
     uniform on the sphere, and the figure is `(mean over u of W_p(<x, u>, <y, u>)^p)^(1/p)`.
@@ -94,8 +94,8 @@ class SlicedWasserstein(OverFeatures):
         """Keeps the measure's size.
 
         Args:
-            samples: How many examples of either kind; of a finite dataset half of it at most.
-            projections: How many directions.
+            samples: The number of examples of either kind; at most half of a finite dataset.
+            projections: The number of directions.
             order: p, 1 or more.
             seed: Decides the noise, the real examples and the directions.
             features: The space to measure in; None for pixels.

@@ -1,4 +1,4 @@
-"""A small classifier that is trained on the dataset's own labels: features that suit data that Inception never saw."""
+"""A small classifier that is trained on the dataset's own labels: features for data unlike Inception's."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from ganlab_builtin.features import network, storing, training
 
 _VERSION = 1  # of the network and its training: files of another are left alone
 _BLOCK = 500
-_LEARNED = 0.25  # of the way from guessing to no mistake
+_LEARNED = 0.25  # the least fraction of the way from guessing to no mistakes
 
 
 class Classifier(ganlab.Features):
     """A convolutional network that learns the dataset's classes; features are its last hidden layer.
 
     It trains when it is first needed, under the strategy in use, and is then kept in a file. Every `hold_out`-th
-    example is not trained on; `held_out_accuracy` says how many of those it gets right. Batches, shifts and initial
-    weights follow from `seed` alone, so that 1, 2 or N replicas train the same network up to rounding.
+    example is held out; `held_out_accuracy` is the fraction of those that it classifies correctly. Batches, shifts and
+    initial weights follow from `seed` alone, so 1, 2 or N replicas train the same network up to rounding.
 
     Attributes:
-        held_out_accuracy: Of the network in use, or None before `prepare`.
+        held_out_accuracy: The accuracy of the network in use; None before `prepare`.
     """
 
     def __init__(
@@ -46,13 +46,13 @@ class Classifier(ganlab.Features):
         """Keeps how to train.
 
         Args:
-            updates: Of the network: how long it trains.
+            updates: The number of updates that the network trains.
             batch_size: Examples of one update over all replicas (the global batch).
             learning_rate: Adam's first rate, which falls to zero.
             width: Channels of the first convolutions.
             features: The length of feature vectors.
-            shift: How many pixels training images are moved by at most, at random; 0 for none.
-            hold_out: Every so many-th example, from number 0 on, is held out.
+            shift: The most pixels that training images are shifted by, at random; 0 for none.
+            hold_out: The interval of held-out examples, from number 0 on.
             seed: Decides initial weights, batches and shifts.
             cache: The folder of trained networks; None for `$GANLAB_CACHE/features` or `~/.cache/ganlab/features`.
 
@@ -123,7 +123,7 @@ class Classifier(ganlab.Features):
         return np.asarray(tf.nn.softmax(self._outputs(x)[1]))
 
     def diagnose(self) -> str | None:
-        """Complains of a network that knows its classes hardly better than by guessing."""
+        """Complains of a network that classifies hardly better than by guessing."""
         if self._dataset is None or self.held_out_accuracy is None:
             return None
         guessing = 1.0 / (self._dataset.classes or 1)
@@ -136,7 +136,7 @@ class Classifier(ganlab.Features):
         )
 
     def measure_accuracy(self) -> float:
-        """Tests the network again, under the strategy that it was made ready under; as `held_out_accuracy`."""
+        """Tests the network again, under the strategy that it was prepared under; as `held_out_accuracy`."""
         self._check_prepared()
         assert self._dataset is not None
         return training.accuracy(self._model, self._dataset, self._settings.hold_out)
@@ -154,7 +154,7 @@ class Classifier(ganlab.Features):
 
 
 def _say(what: str) -> None:
-    """A line on the screen, beside the output, where training is waited for."""
+    """Prints a line on standard error while the user waits for training."""
     print(f"features.classifier: {what}.", file=sys.stderr, flush=True)
 
 

@@ -18,7 +18,7 @@ _SAVE = "keras.applications.InceptionV3(weights='imagenet').save_weights('incept
 
 
 class Inception(ganlab.Features):
-    """The features that published Fréchet and kernel distances are measured in, nearly.
+    """Nearly the features that published Fréchet and kernel distances are measured in.
 
     Szegedy et al., "Rethinking the inception architecture for computer vision" (2016), as Keras has it: the 2,048 means
     over the last feature maps, and the class probabilities. Images are resized by antialiased bilinear interpolation,
@@ -29,17 +29,17 @@ class Inception(ganlab.Features):
     """
 
     def __init__(self, *, path: str, size: int = 299, classes: int = 1000, top: bool = True) -> None:
-        """Looks for the file; it is read when first needed.
+        """Checks that the file exists; it is read when first needed.
 
         Args:
             path: A file of Keras' InceptionV3 weights: `.weights.h5`, `.keras`, or `.h5` as Keras offers them for
-                download. Weights alone are read: no layer of a file is executed.
+                download. Only weights are read: no layer of a file is executed.
             size: The side in pixels that images are resized to, 75 or more; the network was trained at 299.
-            classes: How many classes the file's last layer has.
+            classes: The number of classes of the file's last layer.
             top: Whether the file has that layer; without it there are no class probabilities.
 
         Raises:
-            ConfigError: There is no such file, or a value is out of its range.
+            ConfigError: The file does not exist, or a value is out of its range.
         """
         file = Path(path).expanduser()
         if not path.endswith(_ENDINGS):
@@ -82,7 +82,7 @@ class Inception(ganlab.Features):
         )
         try:
             model.load_weights(str(self._path))
-        # Whatever a file of another kind or another network leads to.
+        # Any error of a file of another kind or another network.
         except Exception as error:
             reason = str(error).strip().split("\n")[0]
             raise _refusal(

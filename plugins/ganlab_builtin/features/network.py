@@ -17,9 +17,9 @@ def build(shape: tuple[int, ...], classes: int, *, width: int, features: int, se
 
     Args:
         shape: `(height, width, channels)`.
-        classes: How many.
+        classes: The number of classes.
         width: Channels of the first convolutions.
-        features: How many.
+        features: The number of features.
         seed: Decides the initial weights, the same in every process and under every strategy.
     """
     seeds = iter(range(1000 * seed, 1000 * seed + 1000))
@@ -27,7 +27,7 @@ def build(shape: tuple[int, ...], classes: int, *, width: int, features: int, se
     def he() -> Any:
         return keras.initializers.HeNormal(seed=next(seeds))
 
-    # Every part has a name and a precision of its own: what is trained beside it must not feel it.
+    # Every part has its own name and precision, so that it does not affect what is trained beside it.
     x = image = keras.Input(shape, name="image", dtype="float32")
     side, channels, block = min(shape[:2]), width, 0
     while block == 0 or side > _SMALLEST:

@@ -1,4 +1,4 @@
-"""A folder of trained feature networks: arrays in `.npz` files under keys of what they were trained on and how."""
+"""A folder of trained feature networks: arrays in `.npz` files, named by training data and settings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FACTS = "facts"
 
 @dataclass(frozen=True)
 class Stored:
-    """What a file holds.
+    """The content of a file.
 
     Attributes:
         arrays: The network's weights in order.
@@ -35,16 +35,16 @@ class Stored:
 
 
 def path(folder: str | None, name: str, dataset: ganlab.Dataset, settings: Mapping[str, Any]) -> Path:
-    """The file of a network, named by what it is trained on and how.
+    """The file of a network, named by its training data and settings.
 
-    Of the data, the size, the shape, every label and 512 examples spread over all of them count: looking at each pixel
+    The name depends on the data's size, shape, every label and 512 examples spread over all of them: reading each pixel
     would take as long as an epoch.
 
     Args:
-        folder: Where networks are kept; None for `$GANLAB_CACHE/features` or `~/.cache/ganlab/features`.
+        folder: The folder of networks; None for `$GANLAB_CACHE/features` or `~/.cache/ganlab/features`.
         name: The network's name.
-        dataset: What it is trained on, with labels and an end.
-        settings: How, in plain values.
+        dataset: The finite, labelled dataset that it is trained on.
+        settings: The settings of training, as plain values.
     """
     assert dataset.size is not None
     size = dataset.size
@@ -60,33 +60,33 @@ def path(folder: str | None, name: str, dataset: ganlab.Dataset, settings: Mappi
 
 
 def check(path: Path) -> None:
-    """Makes sure that a file can be written where this one belongs.
+    """Checks that a file can be written at a path.
 
     Raises:
         ConfigError: It cannot.
     """
-    with _told(path):
+    with _config_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=path.parent).close()
 
 
 def save(path: Path, arrays: Sequence[np.ndarray], facts: Mapping[str, Any]) -> None:
-    """Writes arrays and plain facts into one file, which is there whole or not at all.
+    """Writes arrays and plain facts into one file, completely or not at all.
 
     Raises:
         ConfigError: It cannot be written.
     """
     named: dict[str, Any] = {f"{i:04d}": array for i, array in enumerate(arrays)}
     named[_FACTS] = np.array(json.dumps(facts))
-    # Aside, under a name of its own: another run may be training the same network.
-    with _told(path), tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.stem}.") as aside:
+    # In a temporary folder, because another run may be training the same network.
+    with _config_errors(path), tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.stem}.") as aside:
         part = Path(aside) / path.name
         np.savez(part, **named)
         part.replace(path)
 
 
 def load(path: Path) -> Stored | None:
-    """What a file holds; None where there is none, or none that can be read. Nothing of it is executed."""
+    """Reads a file; None if it is missing or cannot be read. Nothing in it is executed."""
     try:
         with np.load(path, allow_pickle=False) as archive:
             arrays = [archive[name] for name in sorted(set(archive.files) - {_FACTS})]
@@ -96,7 +96,8 @@ def load(path: Path) -> Stored | None:
 
 
 @contextlib.contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _config_errors(path: Path) -> Iterator[None]:
+    """Context manager: turns an OSError while writing into a ConfigError."""
     try:
         yield
     except OSError as error:

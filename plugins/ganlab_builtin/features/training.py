@@ -1,4 +1,4 @@
-"""How the classifier is trained and tested: the same numbers on any number of replicas, up to rounding."""
+"""Trains and tests the classifier: the same numbers on any number of replicas, up to rounding."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REPORT_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Settings:
-    """What a trained classifier follows from, beside the data; `Classifier` documents each."""
+    """The settings that, with the data, determine a trained classifier; `Classifier` documents each."""
 
     updates: int
     batch_size: int
@@ -35,7 +35,7 @@ class Settings:
 
 
 def split(size: int, hold_out: int) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of training and of held-out examples, which depend on nothing but the numbers."""
+    """The numbers of training and of held-out examples, which depend only on these numbers."""
     numbers = np.arange(size)
     return numbers[numbers % hold_out != 0], numbers[numbers % hold_out == 0]
 
@@ -47,9 +47,9 @@ def train(
 
     Args:
         model: The network.
-        dataset: With labels and an end.
-        settings: How.
-        report: Is called every few seconds with the number of updates done.
+        dataset: The finite, labelled dataset.
+        settings: The settings of training.
+        report: Called every few seconds with the number of updates done.
     """
     strategy = tf.distribute.get_strategy()
     training, _ = split(_size(dataset), settings.hold_out)
@@ -64,20 +64,20 @@ def train(
         strategy.run(update, args=(model, adam, images, labels, weights))
 
     per_epoch = len(training) // size
-    told = time.monotonic()
+    reported_at = time.monotonic()
     for number in range(settings.updates):
         epoch, at = divmod(number, per_epoch)
         shuffled = np.random.default_rng([settings.seed, 0, epoch]).permutation(training)
         images, labels = _read(dataset, shuffled[at * size : (at + 1) * size])
         moved = shifted(images, settings.shift, np.random.default_rng([settings.seed, 1, number]))
         step(*filled(moved, labels, size))
-        if time.monotonic() - told >= _REPORT_SECONDS:
+        if time.monotonic() - reported_at >= _REPORT_SECONDS:
             report(number + 1)
-            told = time.monotonic()
+            reported_at = time.monotonic()
 
 
 def accuracy(model: keras.Model, dataset: ganlab.Dataset, hold_out: int) -> float:
-    """The fraction of held-out examples that a model gets right: counted in every replica, and summed."""
+    """The fraction of held-out examples that a model classifies correctly: counted in every replica, and summed."""
     strategy = tf.distribute.get_strategy()
     _, numbers = split(_size(dataset), hold_out)
 
@@ -121,7 +121,7 @@ def update(
 def correct(
     model: keras.Model, images: tensorflow.Tensor, labels: tensorflow.Tensor, weights: tensorflow.Tensor
 ) -> tensorflow.Tensor:
-    """How many examples of this replica's share are classified right; arguments as in `update`."""
+    """The number of examples in this replica's share that are classified correctly; arguments as in `update`."""
     _, logits = model(share(images), training=False)
     right = tf.equal(tf.argmax(logits, axis=1), share(labels))
     return tf.reduce_sum(share(weights) * tf.cast(right, tf.float32))
@@ -136,7 +136,7 @@ def share(x: tensorflow.Tensor) -> tensorflow.Tensor:
 
 
 def shifted(images: np.ndarray, pixels: int, random: np.random.Generator) -> np.ndarray:
-    """Images moved by up to so many pixels either way, each by an amount of its own; edges are continued."""
+    """Images shifted by up to so many pixels either way, each by its own amount; edges are repeated."""
     count, height, width = images.shape[:3]
     down, right = random.integers(-pixels, pixels + 1, size=(2, count, 1))
     rows = np.clip(np.arange(height) + down, 0, height - 1)
@@ -145,12 +145,12 @@ def shifted(images: np.ndarray, pixels: int, random: np.random.Generator) -> np.
 
 
 def filled(images: np.ndarray, labels: np.ndarray, size: int) -> tuple[tensorflow.Tensor, ...]:
-    """Images, labels and weights in rows that divide over the replicas: the first ones again, of weight 0, fill up.
+    """Images, labels and weights in rows that divide over the replicas, padded with the first rows at weight 0.
 
     Args:
         images: At most `size` of them.
-        labels: Theirs, int64.
-        size: Of a whole batch.
+        labels: Their labels, int64.
+        size: The size of a whole batch.
     """
     replicas = tf.distribute.get_strategy().num_replicas_in_sync
     rows = -(-size // replicas) * replicas

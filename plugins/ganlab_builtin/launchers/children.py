@@ -1,4 +1,4 @@
-"""A command as a child process of whoever starts it: of a sweep, of a job in a cluster's queue, of an actor."""
+"""Runs a command as a child process: of a sweep, of a job in a cluster's queue, or of an actor."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ CANNOT_START = guard.CANNOT_START
 
 
 class Child:
-    """One command, started when this is made; it ends when its parent dies, or soon after it was asked to.
+    """One command, started on construction; it ends when its parent dies, or soon after it was asked to.
 
-    It is in a session of its own: Ctrl-C at a terminal is for the parent, which decides what its children do.
+    It runs in its own session: Ctrl-C at a terminal goes to the parent, which decides what its children do.
     """
 
     def __init__(
@@ -34,11 +34,11 @@ class Child:
         """Starts it.
 
         Args:
-            command: Its words.
-            environment: All of its environment.
+            command: The command and its arguments.
+            environment: The whole environment.
             folder: The working directory.
-            log: The file that its output and errors are added to.
-            grace_seconds: From SIGTERM, which asks it to save and end, to SIGKILL for it and all of its process group.
+            log: The file that output and errors are appended to.
+            grace_seconds: The time from SIGTERM, which asks it to save and end, to SIGKILL for its process group.
 
         Raises:
             OSError: The folder or the log cannot be used.
@@ -56,18 +56,18 @@ class Child:
             )
 
     def poll(self) -> int | None:
-        """Its exit status, 128 and the signal's number where one ended it, or None while it runs."""
+        """Its exit status, 128 plus the signal's number if a signal ended it, or None while it runs."""
         return _as_shells_count(self._process.poll())
 
     def wait(self, seconds: float) -> int | None:
-        """Waits for its end, but no longer than this; as `poll` then."""
+        """Waits for its end, but no longer than this; returns the same as `poll`."""
         try:
             return _as_shells_count(self._process.wait(seconds))
         except subprocess.TimeoutExpired:
             return None
 
     def stop(self) -> None:
-        """Sends it SIGTERM, and SIGKILL when its grace is over. One that has ended is left alone."""
+        """Sends SIGTERM, and SIGKILL after the grace period; does nothing if it has ended."""
         self._process.terminate()
 
     def kill(self) -> None:
@@ -76,7 +76,7 @@ class Child:
 
 
 def check_grace(launcher: str, seconds: float) -> float:
-    """A grace as a launcher was given it.
+    """Checks a launcher's grace period.
 
     Raises:
         ConfigError: It is not a number of at least 0.

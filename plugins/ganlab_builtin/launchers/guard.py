@@ -1,7 +1,7 @@
-"""A process between a sweep and one of its commands, which ends the command when the sweep does, or asks for it.
+"""A process between a sweep and one of its commands, which ends the command when the sweep ends or requests it.
 
 Run by file name in a Python without site-packages, which starts in some 20 ms: each trial has one. It imports nothing
-of ganlab.
+from ganlab.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ import time
 
 CANNOT_START = 127
 
-# How soon a parent that died is noticed where Linux does not say so.
+# How often to check for the parent's death if Linux does not signal it.
 _LOOK_SECONDS = 1.0
-# Ask the command to end, and end it.
+# Signals that ask the command to end, and that kill it.
 _ASKING, _KILLING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP), signal.SIGUSR1
 _PR_SET_PDEATHSIG = 1
 
 
 def guard(parent: int, grace: float, command: list[str]) -> int:
-    """Runs a command in a process group of its own.
+    """Runs a command in its own process group.
 
-    SIGTERM is passed on to it; so it is sent where the parent dies. What has not ended some time after that is killed
-    with its group, at once for SIGUSR1.
+    SIGTERM is passed on to it, and sent to it when the parent dies. If it has not ended some time after that, it is
+    killed with its group; SIGUSR1 kills it at once.
 
     Args:
         parent: The process that this one belongs to.
         grace: Seconds from SIGTERM to SIGKILL.
-        command: Its words.
+        command: The command and its arguments.
 
     Returns:
-        Its exit status, 128 and the signal's number where one ended it.
+        Its exit status, 128 plus the signal's number if a signal ended it.
     """
     received: list[int] = []
     reading, writing = os.pipe()
@@ -75,7 +75,7 @@ def _become(command: list[str], parent: int) -> None:
     signal.set_wakeup_fd(-1)
     for number in (*_ASKING, _KILLING, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
-    _die_with_parent(signal.SIGKILL)  # which is the guard: nobody else would end this
+    _die_with_parent(signal.SIGKILL)  # the parent is the guard: nothing else would end this process
     if os.getppid() != parent:
         os._exit(128 + signal.SIGKILL)
     try:

@@ -13,15 +13,16 @@ from ganlab_builtin.launchers.children import Child, check_grace
 class Local(ganlab.Launcher):
     """Starts each trial as a process on this machine, at once.
 
-    Trials are in sessions of their own, so that Ctrl-C at the terminal is for the sweep, which then asks them to save.
-    A trial whose sweep dies is asked to save as well, by SIGTERM. One that heeds no signal is killed after its grace.
+    Trials run in their own sessions, so that Ctrl-C at the terminal goes to the sweep, which then asks them to save.
+    A trial whose sweep dies is also asked to save, by SIGTERM. One that ignores signals is killed after its grace
+    period.
     """
 
     def __init__(self, *, grace_seconds: float = 60.0) -> None:
-        """Takes how long to wait for a trial that was asked to end.
+        """Chooses how long to wait for a trial that was asked to end.
 
         Args:
-            grace_seconds: From SIGTERM to SIGKILL, for the trial and the processes that it started.
+            grace_seconds: The time from SIGTERM to SIGKILL, for the trial and the processes that it started.
 
         Raises:
             ConfigError: It is below 0.

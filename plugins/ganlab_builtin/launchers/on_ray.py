@@ -18,15 +18,15 @@ from ganlab_builtin.launchers.children import CANNOT_START, Child, check_grace
 _KILLED, _TERMINATED = 137, 143
 _WAIT_SECONDS, _CONNECT_SECONDS = 0.2, 10.0
 
-# Nothing of a trial passes through Ray but its command and its exit status. The least that Ray takes is 75 MB.
+# Only a trial's command and exit status pass through Ray. The least that Ray accepts is 75 MB.
 _OBJECT_STORE_BYTES = 80 * 2**20
 
 
 class OnRay(ganlab.Launcher):
-    """Every trial an actor of a Ray cluster, which finds it a machine with the cores and GPUs that it asks for.
+    """Runs every trial as an actor of a Ray cluster, which finds a machine with the requested cores and GPUs.
 
     Needs `pip install 'ganlab[ray]'`, and a folder for the sweep that all machines see. A trial has the environment of
-    the sweep, but for the GPUs, which are those that Ray assigned (`CUDA_VISIBLE_DEVICES`).
+    the sweep, except for the GPUs, which Ray assigns (`CUDA_VISIBLE_DEVICES`).
     """
 
     def __init__(
@@ -38,15 +38,15 @@ class OnRay(ganlab.Launcher):
         resources: dict[str, float] | None = None,
         grace_seconds: float = 60.0,
     ) -> None:
-        """Takes what to ask of Ray for each trial. Ray is started, or joined, with the first one.
+        """Chooses what each trial requests from Ray. Ray is started, or joined, with the first one.
 
         Args:
-            address: The cluster's, such as "auto" on one of its machines, or "ray-head:6379"; None for a Ray on this
-                machine alone, which ends with the sweep, or for the one that this process is connected to already.
+            address: The cluster's address, for example "auto" on one of its machines, or "ray-head:6379"; None for a
+                Ray on this machine alone, which ends with the sweep, or for the one that this process is connected to.
             num_cpus: Cores.
-            num_gpus: GPUs; a part of one, such as 0.5, is shared with others.
-            resources: Amounts of the cluster's own kinds of resource: `{"accelerator_type:H100": 0.1}`.
-            grace_seconds: From SIGTERM, by which a trial is asked to save and end, to SIGKILL.
+            num_gpus: GPUs; a part of one, for example 0.5, is shared with others.
+            resources: Amounts of the cluster's custom resources: `{"accelerator_type:H100": 0.1}`.
+            grace_seconds: The time from SIGTERM, by which a trial is asked to save and end, to SIGKILL.
 
         Raises:
             MissingDependencyError: Ray is not installed.
@@ -65,13 +65,13 @@ class OnRay(ganlab.Launcher):
         """Makes an actor for one command; it waits until a machine has room.
 
         Args:
-            command: Its words.
-            environment: What to set beside the variables that are there.
+            command: The command and its arguments.
+            environment: Variables to set in addition to those that exist.
             folder: The working directory.
-            log: The file that its output and errors are added to.
+            log: The file that output and errors are appended to.
 
         Raises:
-            ConfigError: There is no such cluster, or a Ray on this machine alone has too little for it.
+            ConfigError: The cluster cannot be reached, or a Ray on this machine alone has too few resources.
         """
         self._connect()
         # With Ray's default, a run and a stop would wait for each other.
@@ -115,8 +115,8 @@ class OnRay(ganlab.Launcher):
         for name, amount in asked.items():
             if amount > there.get(name, 0):
                 raise ganlab.ConfigError(
-                    f"launchers.ray: a trial asks for {amount:g} {name}, and this machine has {there.get(name, 0):g}. "
-                    "Ask for less, or give a cluster's address."
+                    f"launchers.ray: a trial requests {amount:g} {name}, and this machine has {there.get(name, 0):g}. "
+                    "Request less, or give a cluster's address."
                 )
 
 
@@ -133,7 +133,7 @@ class _RayJob(ganlab.Job):
                 self._status = int(self._ray.get(self._ended))
             except self._ray.exceptions.RayError:  # the machine is lost, or the actor was taken out of the queue
                 self._status = _TERMINATED if self._stopped else _KILLED
-            self._actor = None  # which gives its cores and GPUs to the next
+            self._actor = None  # frees its cores and GPUs for the next
         return self._status
 
     def stop(self) -> None:
@@ -146,7 +146,7 @@ class _RayJob(ganlab.Job):
             self._ray.kill(self._actor)
 
     def kill(self) -> None:
-        # With its actor the command loses its parent, and has its grace from then on.
+        # Without its actor the command loses its parent, and its grace period begins.
         if self._status is None and self._actor is not None:
             self._ray.kill(self._actor)
 
@@ -155,21 +155,21 @@ class _RayJob(ganlab.Job):
 
 
 class _Command:
-    """What the actor of a trial does: runs one command, a child process that does not outlive it."""
+    """The actor of a trial: runs one command, a child process that does not outlive it."""
 
     def __init__(self) -> None:
-        self._told = threading.Event()
+        self._stopping = threading.Event()
 
     def begun(self) -> None:
-        """Returns, which says that there is a machine."""
+        """Returns once there is a machine for the actor."""
 
     def run(
         self, command: list[str], environment: dict[str, str], folder: Path, log: Path, grace_seconds: float
     ) -> int:
-        """Runs it to its end and gives its exit status."""
+        """Runs the command to its end and returns its exit status."""
         mine = {name: value for name, value in os.environ.items() if _is_of_devices(name)}
         others = {name: value for name, value in environment.items() if not _is_of_devices(name)}
-        if self._told.is_set():
+        if self._stopping.is_set():
             return _TERMINATED
         try:
             variables = {**others, **mine}
@@ -178,23 +178,23 @@ class _Command:
             return CANNOT_START
         asked = False
         while (status := child.wait(_WAIT_SECONDS)) is None:
-            if self._told.is_set() and not asked:
+            if self._stopping.is_set() and not asked:
                 child.stop()
                 asked = True
         return status
 
     def stop(self) -> None:
-        """Has the command save and end."""
-        self._told.set()
+        """Asks the command to save and end."""
+        self._stopping.set()
 
 
 def _check_listening(address: str | None) -> None:
-    """Raises OSError where nobody listens at an address, for which Ray would wait minutes and then end the process."""
+    """Raises OSError if nothing listens at an address: Ray would wait minutes and then end the process."""
     host, colon, port = (address or "").rpartition("//")[2].rpartition(":")
     if colon and port.isdigit():
         socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS).close()
 
 
 def _is_of_devices(name: str) -> bool:
-    """Whether Ray says with this variable which accelerators are a trial's."""
+    """Whether Ray uses this variable to assign accelerators to a trial."""
     return name.endswith(("VISIBLE_DEVICES", "VISIBLE_CORES")) or name.startswith("TPU_")

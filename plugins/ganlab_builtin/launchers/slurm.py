@@ -18,19 +18,19 @@ from ganlab.lazy import require
 from ganlab_builtin.launchers.children import check_grace
 from ganlab_builtin.launchers.slurm_job import STOP, leave_word, run_in_job
 
-# How often a job hears from its sweep, and how often Slurm is asked about one that is about to leave.
+# How often a job hears from its sweep, and how often Slurm is asked about one that is about to end.
 _BEAT_SECONDS, _FORCE_SECONDS = 10.0, 5.0
 
 # Shared folders may show a result later than Slurm shows the job's end.
 _LAG_SECONDS = 15.0
 
-# Slurm answers at once, or is down.
+# Slurm answers within this time, or is down.
 _CANCEL_SECONDS = 10.0
 
-# The local executor knows no "without limit".
+# The local executor has no "without limit".
 _YEAR_MINUTES = 60 * 24 * 365
 
-# Exit statuses of jobs that ended without a result, by Slurm's and the local executor's words; others have not ended.
+# Exit statuses of jobs that ended without a result, by Slurm's and the local executor's states; others still run.
 _KILLED, _TERMINATED, _TIMED_OUT = 137, 143, 124
 _ENDED = {
     "COMPLETED": 1,
@@ -50,11 +50,11 @@ _ENDED = {
 
 
 class Submitit(ganlab.Launcher):
-    """Every trial a job in Slurm's queue, by submitit; without a cluster, submitit's stand-in on this machine.
+    """Runs every trial as a job in Slurm's queue, by submitit; without a cluster, by its stand-in on this machine.
 
     Needs `pip install 'ganlab[slurm]'`, a folder for the sweep that the nodes see too, and Slurm's accounting
-    (`sacct`), which tells of jobs that ended without a word. Jobs are not requeued: the sweep decides what is started
-    again. What submitit writes lies in `submitit/` beside the logs.
+    (`sacct`), which reports jobs that ended without a result. Jobs are not requeued: the sweep decides what is started
+    again. submitit's own files lie in `submitit/` beside the logs.
     """
 
     def __init__(
@@ -72,24 +72,24 @@ class Submitit(ganlab.Launcher):
         grace_seconds: float = 60.0,
         slurm: dict[str, Any] | None = None,
     ) -> None:
-        """Takes what to ask of Slurm for each trial.
+        """Chooses what each trial requests from Slurm.
 
         Args:
-            cluster: "slurm", "local" for processes on this machine, or None for Slurm where there is one.
-            partition: Slurm's partition; None for the cluster's default, as with all that follows.
-            time_minutes: The longest that a trial may take.
+            cluster: "slurm", "local" for processes on this machine, or None for Slurm if it is there.
+            partition: Slurm's partition; None for the cluster's default, as for the parameters below.
+            time_minutes: The time limit of a trial.
             mem_gb: Memory of each node, in GB.
             cpus_per_task: Cores of each node.
             gpus_per_node: GPUs of each node. Without Slurm, 0 hides those of this machine.
-            nodes: On how many nodes a trial trains, for `strategies.multi_worker`, whose TF_CONFIG is set.
-            save_seconds: How long before the time limit a trial is told to save and end.
-            orphan_seconds: How long a trial goes on when it hears no more from its sweep, before it saves and ends.
-            grace_seconds: From SIGTERM, by which a trial is asked to save and end, to SIGKILL.
+            nodes: The number of nodes that a trial trains on, for `strategies.multi_worker`, whose TF_CONFIG is set.
+            save_seconds: How long before the time limit a trial is asked to save and end.
+            orphan_seconds: How long a trial that hears nothing from its sweep continues before it saves and ends.
+            grace_seconds: The time from SIGTERM, by which a trial is asked to save and end, to SIGKILL.
             slurm: Further options of `sbatch`: `{"qos": "low", "exclusive": True}`.
 
         Raises:
             MissingDependencyError: submitit is not installed.
-            ConfigError: A value is wrong, or there is no Slurm here.
+            ConfigError: A value is invalid, or Slurm is missing.
         """
         self._submitit = require("submitit")
         logging.getLogger("submitit").setLevel(logging.ERROR)  # it greets on standard output
@@ -126,18 +126,18 @@ class Submitit(ganlab.Launcher):
             self._parameters = {"timeout_min": limit, "signal_delay_s": save_seconds, "gpus_per_node": gpus_per_node}
 
     def start(self, command: Sequence[str], *, environment: Mapping[str, str], folder: Path, log: Path) -> ganlab.Job:
-        """Puts one command in the queue.
+        """Submits one command to the queue.
 
         Args:
-            command: Its words.
-            environment: What to set beside the variables that are there.
+            command: The command and its arguments.
+            environment: Variables to set in addition to those that exist.
             folder: The working directory.
-            log: The file that its output and errors are added to.
+            log: The file that output and errors are appended to.
 
         Raises:
-            ConfigError: Slurm does not take it.
+            ConfigError: Slurm refuses it.
         """
-        # A folder of its own: the local executor's job numbers are process numbers, which come again.
+        # Its own folder: the local executor's job numbers are process numbers, which are reused.
         own = log.absolute().parent / "submitit" / f"{log.stem}-{secrets.token_hex(4)}"
         own.mkdir(parents=True)
         leave_word(own, "0")
@@ -150,7 +150,7 @@ class Submitit(ganlab.Launcher):
             with _interrupts_held():
                 job = executor.submit(run_in_job, *arguments)
         except (RuntimeError, OSError) as error:
-            raise ganlab.ConfigError(f"Slurm takes no job from launchers.submitit: {_told(error)}") from error
+            raise ganlab.ConfigError(f"Slurm refuses the job of launchers.submitit: {_last_line(error)}") from error
         return _SubmititJob(job, own=own, log=log, slurm=self._slurm)
 
 
@@ -173,7 +173,7 @@ class _SubmititJob(ganlab.Job):
         if self._status is None and not self._stopped:
             self._stopped = True
             leave_word(self._own, STOP)
-            if self._slurm:  # one that waits will never read it
+            if self._slurm:  # a job that is still queued would never read it
                 self._cancel("--state=PENDING")
 
     def kill(self) -> None:
@@ -212,7 +212,7 @@ class _SubmititJob(ganlab.Job):
         return _ENDED[state]
 
     def _state(self) -> str:
-        # Slurm is asked seldom, for its sake, but for a job that is about to leave.
+        # Slurm is asked seldom, to spare it, except about a job that is about to end.
         if self._stopped and time.monotonic() - self._asked_at >= _FORCE_SECONDS:
             self._asked_at = time.monotonic()
             self._job.get_info(mode="force")
@@ -232,7 +232,7 @@ class _SubmititJob(ganlab.Job):
 
 @contextlib.contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Processes started inside never see Ctrl-C, at which submitit's local executor would kill its tasks at once."""
+    """Context manager: hides Ctrl-C from processes started inside; submitit's local executor would kill its tasks."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -240,8 +240,8 @@ def _interrupts_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _told(error: Exception) -> str:
-    """The last line of what sbatch said."""
+def _last_line(error: Exception) -> str:
+    """The last line that sbatch printed."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1] if lines else type(error).__name__
 

@@ -1,4 +1,4 @@
-"""What a job of Slurm's does: runs one command, until that ends or the sweep says stop."""
+"""The body of a Slurm job: runs one command until it ends or the sweep stops it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from typing import Any
 from ganlab.lazy import require
 from ganlab_builtin.launchers.children import Child
 
-# What a sweep says in a job's folder, which both see: a number that grows while the sweep lives, or STOP. A signal
-# would be lost on a job that is just beginning, and Slurm kills what does not end within seconds of one.
+# The file by which a sweep reaches a job, in a folder that both see: a number that grows while the sweep lives, or
+# STOP. A signal could be lost on a job that is just starting, and Slurm kills jobs that do not end soon after one.
 WORD, STOP = "word", "stop"
 _LOOK_SECONDS, _WAIT_SECONDS = 1.0, 0.2
 _TERMINATED = 128 + signal.SIGTERM
 
 
 def leave_word(own: Path, text: str) -> None:
-    """Says something to a job; it reads the old word or the new one.
+    """Leaves a message for a job, which reads either the old one or the new one.
 
     Args:
         own: The job's folder.
@@ -42,16 +42,16 @@ def run_in_job(
     orphan_seconds: float,
     grace_seconds: float,
 ) -> int:
-    """What each task of a job does: runs the command until it ends, or until it has to.
+    """The body of each task of a job: runs the command until it ends or is stopped.
 
     Args:
-        command: Its words.
-        environment: What to set beside the variables that are there.
+        command: The command and its arguments.
+        environment: Variables to set in addition to those that exist.
         folder: The working directory.
-        log: The file that its output and errors are added to; of further nodes, one beside it.
-        own: The job's folder, where the sweep leaves word.
-        orphan_seconds: How long to go on without word.
-        grace_seconds: From SIGTERM to SIGKILL for the command.
+        log: The file that output and errors are appended to; further nodes have a file beside it.
+        own: The job's folder, where the sweep leaves messages.
+        orphan_seconds: How long to continue without a message.
+        grace_seconds: The time from SIGTERM to SIGKILL for the command.
 
     Returns:
         The command's exit status.
@@ -66,7 +66,7 @@ def run_in_job(
     def receive(number: int, frame: Any) -> None:
         received.append(number)
 
-    # Of Slurm: SIGTERM where the job is cancelled or preempted, SIGUSR2 before its time is up.
+    # From Slurm: SIGTERM if the job is cancelled or preempted, SIGUSR2 before its time is up.
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(number, receive)
     word = _Word(own / WORD, orphan_seconds)
@@ -74,16 +74,16 @@ def run_in_job(
         return _TERMINATED
     variables = {**os.environ, **environment}
     child = Child(command, environment=variables, folder=folder, log=log, grace_seconds=grace_seconds)
-    told = False
+    stopping = False
     while (status := child.wait(_WAIT_SECONDS)) is None:
-        if not told and (received or word.says_stop()):
+        if not stopping and (received or word.says_stop()):
             child.stop()
-            told = True
+            stopping = True
     return status
 
 
 class _Word:
-    """What a job last heard from its sweep."""
+    """The last message of a job's sweep."""
 
     def __init__(self, path: Path, orphan_seconds: float) -> None:
         self._path, self._orphan_seconds = path, orphan_seconds
@@ -91,11 +91,11 @@ class _Word:
         self._heard_at, self._looked_at = time.monotonic(), -float("inf")
 
     def says_stop(self) -> bool:
-        """Whether the sweep told this job to stop, or is no more."""
+        """Whether the sweep stopped this job, or is gone."""
         now = time.monotonic()
         if now - self._looked_at >= _LOOK_SECONDS:
             self._looked_at = now
-            # Read, not only looked at: shared file systems may show old times, but show what is new to who opens.
+            # Read, not only stat: shared file systems may show old times, but new content to readers.
             with contextlib.suppress(OSError):
                 text = self._path.read_text(encoding="utf-8")
                 if text != self._text:
@@ -104,12 +104,12 @@ class _Word:
 
 
 def tf_config(hosts: Sequence[str], rank: int, job: str) -> str:
-    """TF_CONFIG of one of several nodes, as TensorFlow's documentation of `MultiWorkerMirroredStrategy` has it.
+    """TF_CONFIG of one of several nodes, as in TensorFlow's documentation of `MultiWorkerMirroredStrategy`.
 
     Args:
         hosts: The nodes' names, in the order of their ranks.
-        rank: Which of them this is.
-        job: The job's number, from which all nodes take the same port.
+        rank: The rank of this node.
+        job: The job's number, from which all nodes derive the same port.
 
     Returns:
         The JSON text.

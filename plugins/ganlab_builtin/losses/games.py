@@ -108,13 +108,12 @@ class LeastSquares(ganlab.Loss):
         """Keeps the targets.
 
         Args:
-            a: What the critic should score samples of the generator.
-            b: What the critic should score data. With `b - c = 1` and `b - a = 2` the game minimizes a Pearson
-                divergence.
-            c: What the generator wants its samples to score.
+            a: The critic's target for samples of the generator.
+            b: The critic's target for data. With `b - c = 1` and `b - a = 2` the game minimizes a Pearson divergence.
+            c: The generator's target for its samples.
 
         Raises:
-            ConfigError: A target is not finite, or `a` equals `b`, so that nothing tells the two apart.
+            ConfigError: A target is not finite, or `a` equals `b`, so that data and samples have the same target.
         """
         for name, value in (("a", a), ("b", b), ("c", c)):
             if not math.isfinite(value):
@@ -122,7 +121,7 @@ class LeastSquares(ganlab.Loss):
         if a == b:
             raise ganlab.ConfigError(
                 f"losses.least_squares.a = {a!r} equals b: the critic would give data and samples one score. "
-                "Use different targets, such as a = 0.0 and b = 1.0."
+                "Use different targets, for example a = 0.0 and b = 1.0."
             )
         self.a, self.b, self.c = a, b, c
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 @keras.saving.register_keras_serializable(package="ganlab")
 class Adam(keras.optimizers.Adam):
-    """Keras' Adam, but that one kernel goes once over a variable and its moments where a dozen would.
+    """Keras' Adam, with one kernel that passes once over a variable and its moments instead of a dozen kernels.
 
     Kingma and Ba, "Adam: a method for stochastic optimization" (2015), in the order of computation at the end of
     section 2, as in Keras. Variables, config and numbers are those of its base class, but for rounding.

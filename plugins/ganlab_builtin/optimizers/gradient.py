@@ -71,7 +71,7 @@ def rmsprop(
         learning_rate: The step size, at the start of the schedule.
         rho: Decay of the squared gradient's average: 0.99 in that paper's own code; 0.9 in the clipping experiments of
             "Improved Training of Wasserstein GANs".
-        epsilon: Added to that average under the square root, which is why it is small.
+        epsilon: Added to that average under the square root, and therefore small.
         schedule: How the learning rate falls.
         decay_steps: Updates until it has fallen; None for the whole run.
         final_fraction: The share of the learning rate that is left then.
@@ -101,7 +101,7 @@ def sgd(
 
     Args:
         learning_rate: The step size, at the start of the schedule. Ten times the default makes a critic under a
-            gradient penalty of weight 10 chaotic, and then rounding alone tells replica counts apart.
+            gradient penalty of weight 10 chaotic, and then rounding alone makes replica counts differ.
         momentum: Decay of the velocity; 0.0 for none.
         nesterov: Whether the gradient is taken as if after the velocity's step. It needs momentum.
         schedule: How the learning rate falls.
@@ -117,7 +117,8 @@ def sgd(
     _check_fraction("sgd", "momentum", momentum)
     if nesterov and not momentum:
         raise ganlab.ConfigError(
-            "optimizers.sgd.nesterov = True has no effect with momentum = 0.0. Set optimizers.sgd.momentum, to 0.9 say."
+            "optimizers.sgd.nesterov = True has no effect with momentum = 0.0. "
+            "Set optimizers.sgd.momentum, for example to 0.9."
         )
     rate = _rate("sgd", learning_rate, schedule, decay_steps, final_fraction)
     return keras.optimizers.SGD(learning_rate=rate, momentum=momentum, nesterov=nesterov)

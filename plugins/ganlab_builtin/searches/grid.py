@@ -32,14 +32,14 @@ class Grid(ganlab.Search):
             if isinstance(choices, ganlab.Range):
                 raise ganlab.ConfigError(
                     f"searches.grid tries every value, and {name} takes any from {choices.low} to {choices.high}. "
-                    "List its values, or use another search: --search random, say."
+                    "List its values, or use another search, for example --search random."
                 )
             values.append(choices.values)
         combinations = math.prod(map(len, values))
         if budget is not None and budget < combinations:
             raise ganlab.ConfigError(
                 f"searches.grid tries all {combinations} combinations, and a budget of {budget} does not allow that. "
-                "Raise the budget or leave it out, or use another search: --search random, say."
+                "Raise the budget or leave it out, or use another search, for example --search random."
             )
         tried = [dict(proposal.settings) for proposal in history]
         every = (dict(zip(space, combination, strict=True)) for combination in itertools.product(*values))

@@ -9,15 +9,15 @@ from typing import Literal
 
 import ganlab
 
-# After so many that were proposed before, all have been: of 500 combinations the last is missed twice in a billion.
+# After this many repeats in a row all have been proposed: of 500 combinations the last is missed twice in a billion.
 _DRAWS = 10_000
 
 
 class Random(ganlab.Search):
     """Draws each setting by itself, evenly: over the values, over the numbers of a range, or over their logarithms.
 
-    Proposal number n depends on the seed, on n and on what was proposed before, which is not proposed again. Bergstra &
-    Bengio (2012) say why this beats a grid: where few settings matter, each trial tries another value of those.
+    Proposal number n depends on the seed, on n and on the earlier proposals, which are not repeated. Bergstra & Bengio
+    (2012) explain why this beats a grid: if few settings matter, each trial tries another value of those.
     """
 
     def start(
@@ -32,17 +32,17 @@ class Random(ganlab.Search):
         """Takes the space; the direction changes nothing.
 
         Raises:
-            ganlab.ConfigError: There is no budget.
+            ganlab.ConfigError: The budget is missing.
         """
         if budget is None:
             raise ganlab.ConfigError(
-                "searches.random draws without end: say how many configurations, --budget 20, say."
+                "searches.random draws without end: limit the number of configurations, for example with --budget 20."
             )
         self._space, self._budget, self._seed = space, budget, seed
         self._proposed = [dict(proposal.settings) for proposal in history]
 
     def propose(self) -> Mapping[str, str] | None:
-        """A new draw; None after the budget, or where there is none left that is new."""
+        """A new draw; None after the budget, or if no new one is left."""
         number = len(self._proposed)
         if number >= self._budget:
             return None

@@ -1,4 +1,4 @@
-"""Settings that an optimizer of black boxes chooses: Optuna's."""
+"""Settings chosen by a black-box optimizer: Optuna."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from typing import Any, Literal
 import ganlab
 from ganlab.lazy import require
 
-# How often the sampler is asked for a configuration that was not proposed yet, before one is drawn at random.
+# How often the sampler is asked for a new configuration before one is drawn at random.
 _ATTEMPTS = 10
 
 
 class Optuna(ganlab.Search):
-    """Learns from the objectives so far where good settings are, by Optuna's tree-structured Parzen estimator.
+    """Learns from earlier objectives where good settings are, by Optuna's tree-structured Parzen estimator.
 
     Needs `pip install 'ganlab[sweep]'`. Bergstra et al. (2011), "Algorithms for hyper-parameter optimization": settings
     are drawn where the density of good configurations, divided by that of the others, is large. Watanabe (2023),
-    "Tree-structured Parzen estimator: understanding its algorithm components", says what each parameter does.
+    "Tree-structured Parzen estimator: understanding its algorithm components", explains each parameter.
 
-    Proposal number n depends on the seed, on n and on the results by then, so a sweep that was killed goes on as if it
+    Proposal number n depends on the seed, on n and on the results by then, so a sweep that was killed resumes as if it
     had not been. No configuration is proposed twice.
     """
 
@@ -38,19 +38,19 @@ class Optuna(ganlab.Search):
         pruner_startup: int = 5,
         warmup_steps: int = 0,
     ) -> None:
-        """Takes how to search.
+        """Chooses how to search.
 
         Args:
-            startup: How many configurations end before the model takes over from random draws.
-            pruner: What gives configurations up on the way: "median" those whose best so far is worse than the median
-                of the others' at the same step, "hyperband" by successive halving, in brackets of different patience
+            startup: The number of configurations that end before the model takes over from random draws.
+            pruner: Gives configurations up early: "median" those whose best so far is worse than the median of the
+                others' at the same step, "hyperband" by successive halving, in brackets of different patience
                 (Li et al., 2018, "Hyperband: a novel bandit-based approach to hyperparameter optimization").
-            pruner_startup: How many configurations are trained to the end before "median" gives up any.
-            warmup_steps: Objectives before this step count for nothing: early ones of GANs say little.
+            pruner_startup: The number of configurations that are trained to the end before "median" gives up any.
+            warmup_steps: Objectives before this step are ignored: early ones of GANs mean little.
 
         Raises:
             MissingDependencyError: Optuna is not installed.
-            ConfigError: A number is below 0, or there is no such pruner.
+            ConfigError: A number is below 0, or the pruner is unknown.
         """
         self._optuna = require("optuna")
         for name, value in (("startup", startup), ("pruner_startup", pruner_startup), ("warmup_steps", warmup_steps)):
@@ -75,20 +75,20 @@ class Optuna(ganlab.Search):
         direction: Literal["minimize", "maximize"],
         history: Sequence[ganlab.Proposal] = (),
     ) -> None:
-        """Takes the space, and tells Optuna what is known of it.
+        """Takes the space, and passes the known results to Optuna.
 
         Args:
-            space: What may be set, and to what.
-            budget: How many configurations there may be.
-            seed: Of all draws.
-            direction: Whether small or large objectives are good.
+            space: The settings that may vary, and their values.
+            budget: The largest number of configurations.
+            seed: The seed of all draws.
+            direction: Whether small or large objectives are better.
             history: The configurations of an earlier process.
 
         Raises:
-            ConfigError: There is no budget, or a range is empty or has logarithms of numbers that have none.
+            ConfigError: The budget is missing, or a range is empty or logarithmic with numbers that are not positive.
         """
         if budget is None:
-            raise ganlab.ConfigError("searches.optuna needs a budget: say how many configurations, --budget 30, say.")
+            raise ganlab.ConfigError("searches.optuna needs a budget of configurations, for example --budget 30.")
         self._budget, self._seed, self._direction = budget, seed, direction
         self._axes = {name: _axis(name, axis, self._optuna.distributions) for name, axis in space.items()}
         self._combinations = math.prod(axis.size for axis in self._axes.values())
@@ -108,7 +108,7 @@ class Optuna(ganlab.Search):
                     self.finish(number, proposal.value)
 
     def propose(self) -> Mapping[str, str] | None:
-        """One more configuration; None after the budget, or where every one was proposed."""
+        """One more configuration; None after the budget, or if every one was proposed."""
         number = len(self._proposed)
         if number >= min(self._budget, self._combinations):
             return None
@@ -118,14 +118,14 @@ class Optuna(ganlab.Search):
         return settings
 
     def report(self, number: int, step: int, value: float) -> bool:
-        """Hands an objective on the way to the pruner; True where that gives the configuration up."""
+        """Passes an intermediate objective to the pruner; True if that gives the configuration up."""
         with self._quiet():
             if self._note(number, step, value) and self._trials[number].should_prune():
                 self._given_up.add(number)
         return number in self._given_up
 
     def finish(self, number: int, value: float | None) -> None:
-        """Tells Optuna how a configuration ended. One that was given up counts by what it reported last."""
+        """Reports to Optuna how a configuration ended. One that was given up counts by its last report."""
         states = self._optuna.trial.TrialState
         with self._quiet():
             if number in self._given_up:
@@ -136,7 +136,7 @@ class Optuna(ganlab.Search):
                 self._study.tell(self._trials[number], value)
 
     def _note(self, number: int, step: int, value: float) -> bool:
-        """Tells Optuna an objective on the way, if it counts."""
+        """Reports an intermediate objective to Optuna, if it counts."""
         counts = step >= self._warmup_steps and math.isfinite(value)
         if counts:
             self._trials[number].report(value, step)
@@ -149,10 +149,10 @@ class Optuna(ganlab.Search):
         self._proposed.append(settings)
 
     def _suggested(self, number: int) -> dict[str, str]:
-        """What the model suggests, on a copy of the study: what is proposed has fewer digits, and is new."""
+        """The model's suggestion, from a copy of the study, because proposals have fewer digits and are new."""
         digest = hashlib.sha256(f"{self._seed} {number}".encode()).digest()
         seed = int.from_bytes(digest[:4], "big")
-        # Optuna's sampler goes on from draw to draw; one for each proposal is the same after a restart.
+        # Optuna's sampler has a state that advances with each draw; one per proposal is the same after a restart.
         sampler = self._optuna.samplers.TPESampler(seed=seed, n_startup_trials=self._startup, multivariate=True)
         copy = self._optuna.create_study(direction=self._direction, sampler=sampler)
         copy.add_trials(self._study.get_trials(deepcopy=False))
@@ -171,7 +171,7 @@ class Optuna(ganlab.Search):
 
     @contextmanager
     def _quiet(self) -> Iterator[None]:
-        """Keeps Optuna's notes of each trial from a sweep's table."""
+        """Context manager: keeps Optuna's messages on trials out of a sweep's table."""
         logging = self._optuna.logging
         verbosity = logging.get_verbosity()
         logging.set_verbosity(logging.ERROR)
@@ -185,13 +185,13 @@ class Optuna(ganlab.Search):
 
 @dataclass(frozen=True)
 class _Axis:
-    """A setting as Optuna has it.
+    """A setting as Optuna represents it.
 
     Attributes:
-        distribution: Optuna's.
-        size: How many values there are.
-        text: What an experiment file writes for a value of Optuna's.
-        value: The other way round.
+        distribution: Optuna's distribution.
+        size: The number of values.
+        text: Converts a value of Optuna's to the text in an experiment file.
+        value: The inverse of `text`.
     """
 
     distribution: Any

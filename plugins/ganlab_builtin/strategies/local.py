@@ -8,7 +8,7 @@ import re
 import ganlab
 from ganlab.lazy import tensorflow as tf
 
-# Each is a device of its own, with threads: thousands would take minutes and all memory before they could be refused.
+# Each is a device with its own threads: thousands would take minutes and all memory before they could be refused.
 _MOST_VIRTUAL = 256
 
 _DEVICE = re.compile(r"/?(?:device:)?(CPU|GPU):(\d+)", re.IGNORECASE)
@@ -18,14 +18,14 @@ def one_device(*, device: str | None = None) -> tf.distribute.Strategy:
     """Everything on one device: one replica.
 
     Args:
-        device: Which, such as "GPU:1" or "CPU:0"; None for the first GPU, or the CPU where there is none.
+        device: The device, for example "GPU:1" or "CPU:0"; None for the first GPU, or the CPU if there is none.
 
     Returns:
         A `tf.distribute.OneDeviceStrategy`.
 
     Raises:
-        ConfigError: This is no name of a device.
-        IncompatibleError: This machine has no such device.
+        ConfigError: This is not the name of a device.
+        IncompatibleError: The device is missing on this machine.
     """
     chosen = _device("one_device.device", device) if device is not None else _first(_logical("GPU") or _logical("CPU"))
     return tf.distribute.OneDeviceStrategy(f"/{chosen}")
@@ -35,9 +35,9 @@ def mirrored(*, devices: list[str] | None = None, virtual_replicas: int | None =
     """A replica on each of several devices of this machine, in step.
 
     Args:
-        devices: Which, such as ["GPU:0", "GPU:1"], all of one type; None for all GPUs, or one CPU where there is none.
-        virtual_replicas: Splits the CPU into this many devices, a replica on each: the way to see on a laptop what
-            several replicas do. It is no faster than one. TensorFlow splits a CPU before its first use and only once.
+        devices: The devices, for example ["GPU:0", "GPU:1"], all of one type; None for all GPUs, or else one CPU.
+        virtual_replicas: Splits the CPU into this many devices, a replica on each, to see on a laptop what several
+            replicas do. It is not faster than one. TensorFlow splits a CPU before its first use and only once.
 
     Returns:
         A `tf.distribute.MirroredStrategy`.
@@ -57,8 +57,8 @@ def mirrored(*, devices: list[str] | None = None, virtual_replicas: int | None =
         chosen = _distinct(devices)
     else:
         chosen = _logical("GPU") or [_first(_logical("CPU"))]
-    # A group of collectives has one size for the life of a process: two strategies of unlike sizes could not follow one
-    # another. Summing on one device has no groups, and on CPUs is no slower. GPUs keep TensorFlow's choice, NCCL.
+    # A group of collectives has one size for the life of a process: two strategies of different sizes could not follow
+    # one another. Summing on one device has no groups, and is not slower on CPUs. GPUs keep TensorFlow's choice, NCCL.
     summing = tf.distribute.ReductionToOneDevice() if chosen[0].startswith("CPU") else None
     return tf.distribute.MirroredStrategy([f"/{device}" for device in chosen], cross_device_ops=summing)
 
@@ -71,9 +71,9 @@ def _split_cpu(count: int) -> list[str]:
             f"{_MOST_VIRTUAL}, or None for real devices."
         )
     cpu = tf.config.list_physical_devices("CPU")[0]
-    # Whoever split it into more already may count on them: the first few serve as well.
+    # The CPU may already be split into more, which other code may rely on: the first few serve as well.
     if len(tf.config.get_logical_device_configuration(cpu) or []) < count:
-        # A RuntimeError says that TensorFlow has started: what there is decides, below.
+        # A RuntimeError means that TensorFlow has started: the existing devices decide, below.
         with contextlib.suppress(RuntimeError):
             tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * count)
     present = _logical("CPU")
@@ -89,8 +89,8 @@ def _split_cpu(count: int) -> list[str]:
 def _distinct(devices: list[str]) -> list[str]:
     if not devices:
         raise ganlab.ConfigError(
-            "strategies.mirrored.devices = [] names no device. Name some, such as ['GPU:0', 'GPU:1'], or leave it out "
-            "for all GPUs."
+            "strategies.mirrored.devices = [] names no device. Name some, for example ['GPU:0', 'GPU:1'], or leave "
+            "it out for all GPUs."
         )
     chosen = [_device("mirrored.devices", device) for device in devices]
     if len(set(chosen)) < len(chosen):
@@ -107,7 +107,7 @@ def _device(selector: str, name: str) -> str:
     match = _DEVICE.fullmatch(name)
     if not match:
         raise ganlab.ConfigError(
-            f"strategies.{selector}: {name!r} is no name of a device. Write 'CPU:0', 'GPU:0', 'GPU:1' and so on."
+            f"strategies.{selector}: {name!r} is not the name of a device. Write 'CPU:0', 'GPU:0', 'GPU:1' and so on."
         )
     plain = f"{match[1].upper()}:{int(match[2])}"
     present = _logical("CPU") + _logical("GPU")

@@ -1,4 +1,4 @@
-"""TPUs, connected to with patience."""
+"""TPUs, with retries while connecting."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ def tpu(*, address: str = "", connect_attempts: int = 5) -> tf.distribute.Strate
     Make it before anything else uses TensorFlow: starting the TPU system clears what was there.
 
     Args:
-        address: The TPU's name, "grpc://host:port", or "local" for the chips of this machine. Empty for what the
-            environment says (`TPU_NAME`), or else the chips of this machine.
-        connect_attempts: How often to try while the TPU cannot be reached, as after its start or a preemption. Waits
-            double from one second to at most a minute.
+        address: The TPU's name, "grpc://host:port", or "local" for the chips of this machine. Empty for the TPU in the
+            environment variable `TPU_NAME`, or else the chips of this machine.
+        connect_attempts: How often to try while the TPU cannot be reached, for example after its start or a preemption.
+            Waits double from one second to at most a minute.
 
     Returns:
         A `tf.distribute.TPUStrategy`.
 
     Raises:
         ConfigError: `connect_attempts` is not a whole number of at least 1.
-        IncompatibleError: There is no TPU, or it could not be reached.
+        IncompatibleError: The TPU is missing or could not be reached.
     """
     if not isinstance(connect_attempts, int) or isinstance(connect_attempts, bool) or connect_attempts < 1:
         raise ganlab.ConfigError(
@@ -70,13 +70,13 @@ def retry(
     """Calls until it succeeds, waiting twice as long after each failure.
 
     Args:
-        attempt: What to call.
-        attempts: How often at most.
+        attempt: The function to call.
+        attempts: The largest number of calls.
         transient: The errors that may pass; others are raised at once.
         sleep: Waits for that many seconds.
 
     Returns:
-        What the call returned.
+        The result of the call.
     """
     wait = _FIRST_WAIT
     for _ in range(attempts - 1):
@@ -102,7 +102,7 @@ def _connect(address: str) -> Any:
 
 
 def _probe(address: str) -> None:
-    """Opens and closes a connection: TensorFlow would wait for a host that does not answer without an end."""
+    """Opens and closes a connection: TensorFlow would wait forever for a host that does not answer."""
     if not address.startswith("grpc://"):
         return
     host, _, port = address.removeprefix("grpc://").split(",")[0].partition(":")
@@ -110,10 +110,10 @@ def _probe(address: str) -> None:
 
 
 def _address() -> str:
-    """Where the TPU is according to this machine, asking no server.
+    """The TPU's address according to this machine, without asking a server.
 
     Raises:
-        IncompatibleError: Nothing here speaks of a TPU.
+        IncompatibleError: There is no sign of a TPU on this machine.
     """
     for variable in _ADDRESS_VARIABLES:
         if os.environ.get(variable):

@@ -56,17 +56,17 @@ def multi_worker(*, communication: Literal["auto", "ring", "nccl"] = "auto") -> 
 
 
 def check_cluster(text: str) -> None:
-    """Checks the value of `TF_CONFIG`, which says who the workers are and which of them this process is.
+    """Checks the value of `TF_CONFIG`, which lists the workers and which of them this process is.
 
     Raises:
-        ConfigError: It is missing, no JSON, or does not name this process among the workers.
+        ConfigError: It is missing, not JSON, or does not name this process among the workers.
     """
     if not text.strip():
         raise _unusable("is not set")
     try:
         config = json.loads(text)
     except json.JSONDecodeError as error:
-        raise _unusable(f"is no JSON (line {error.lineno}, column {error.colno}: {error.msg})") from None
+        raise _unusable(f"is not JSON (line {error.lineno}, column {error.colno}: {error.msg})") from None
     cluster, task = _part(config, "cluster"), _part(config, "task")
     addresses = {name: cluster[name] for name in ("chief", "worker") if name in cluster}
     for name, hosts in addresses.items():

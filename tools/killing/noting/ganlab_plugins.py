@@ -1,4 +1,4 @@
-"""Tells the tool, outside the run's folder, how far a run is; and lets the reference run keep all its checkpoints."""
+"""Reports a run's progress to the tool, outside the run's folder, and makes the reference run keep all checkpoints."""
 
 import os
 
@@ -7,7 +7,7 @@ import ganlab
 
 @ganlab.hookimpl
 def ganlab_run_start(run):
-    """Notes that training begins."""
+    """Records that training begins."""
     if os.environ.get("CHAOS_KEEP_ALL"):
         from ganlab.training import checkpoints
 
@@ -17,7 +17,7 @@ def ganlab_run_start(run):
 
 @ganlab.hookimpl
 def ganlab_metrics(run, records):
-    """Notes the step of a row."""
+    """Records the step of a row."""
     _note(records[0].step)
 
 
