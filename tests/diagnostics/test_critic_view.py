@@ -129,7 +129,7 @@ class Tiny(ganlab.Constraint):
         return {name: 1e-25 * weight for name, weight in weights.items()}
 
 
-def test_slopes_whose_squares_are_below_the_smallest_float_are_told():
+def test_slopes_whose_squares_underflow_are_reported():
     view = Views(constraints=[Tiny()], architecture=Critic(outputs=linear))()
     expected = 1e-25 * np.linalg.norm(view.weights["line/kernel"].astype(np.float64))
     np.testing.assert_allclose(view.slopes(view.real), np.full(12, expected), rtol=1e-5)
@@ -256,7 +256,7 @@ def test_a_view_follows_training_and_repeats_itself():
     np.testing.assert_array_equal(later.more(5)[0], before.more(5)[0])
 
 
-def test_what_is_shared_between_diagnostics_cannot_be_written_to():
+def test_arrays_shared_between_diagnostics_are_read_only():
     view = Views()()
     gradients = view.gradients(0)
     for array in (view.real, view.fake, *view.weights.values(), *view.effective.values(), *gradients.weights.values()):

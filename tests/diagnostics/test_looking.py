@@ -78,7 +78,7 @@ def test_figures_of_replicas_are_those_of_their_shares(runs):
     assert all(len(values) <= 1 for _, values in found(runs[0]).values())
 
 
-def test_each_looks_when_it_says_and_at_the_end(runs):
+def test_each_looks_at_its_interval_and_at_the_end(runs):
     steps = {}
     for step, name in found(runs[2]):
         steps.setdefault(name.split("/")[0], set()).add(step)
@@ -181,7 +181,7 @@ def test_health_names_what_clipping_does(limit, rate, steps, said, tmp_path):
     assert texts(run, "health")[-1][1] == "\n".join(f"- {complaint}" for complaint in run.info["health"])
 
 
-def test_health_says_nothing_of_a_sound_run(tmp_path):
+def test_health_of_a_sound_run_is_empty(tmp_path):
     parts = {
         "constraints": [component("constraints", "gradient_penalty", weight=1.0)],
         "critic_optimizer": component("optimizers", "adam", learning_rate=0.01),
@@ -223,18 +223,18 @@ def fails(critic):
         (Odd(ganlab.Findings(), every=1.5), ganlab.ContractError, r"every = 1\.5; it must be a whole number"),
     ],
 )
-def test_what_can_never_work_leaves_nothing(diagnostic, error, message, tmp_path):
+def test_diagnostic_that_cannot_work_leaves_no_run(diagnostic, error, message, tmp_path):
     with pytest.raises(error, match=message):
         train(experiment(2, diagnostics=[diagnostic], evaluate_every=0), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
-def test_a_part_that_is_no_diagnostic_is_refused():
+def test_part_that_is_not_a_diagnostic_is_refused():
     with pytest.raises(ganlab.ConfigError, match=r"experiment\.diagnostics is .*must be a ganlab\.Diagnostic"):
         experiment(0, diagnostics=[component("constraints", "gradient_penalty")])
 
 
-def test_one_that_fails_within_a_run_costs_no_training(tmp_path):
+def test_diagnostic_that_fails_within_a_run_loses_no_training(tmp_path):
     parts = {"evaluate_every": 0, "checkpoint_every": 0, "log_every": 1}
     said = r"^Training failed after step 2: diagnostics\.odd failed in look: ValueError: no figure today"
     with pytest.raises(ganlab.TrainingFailedError, match=said):
@@ -248,7 +248,7 @@ def test_one_that_fails_within_a_run_costs_no_training(tmp_path):
     assert found(run) == {(2, "odd/step"): (2.0, ()), (4, "odd/step"): (4.0, ())}
 
 
-def test_two_of_one_name_are_told_apart(tmp_path):
+def test_two_diagnostics_of_one_name_get_distinct_names(tmp_path):
     twice = [Odd(ganlab.Findings({"a": 1.0})), Odd(ganlab.Findings({"a": np.nan}))]
     run = train(experiment(0, diagnostics=twice, steps=1), tmp_path / "run")
     assert list(found(run)) == [(1, "odd/a"), (1, "odd_2/a")]

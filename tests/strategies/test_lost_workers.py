@@ -49,7 +49,7 @@ def numbers(run):
 
 
 @pytest.mark.slow
-def test_workers_that_lose_one_another_go_on_bit_for_bit(tmp_path):
+def test_workers_that_lose_one_another_resume_bit_for_bit(tmp_path):
     (tmp_path / "experiment.gin").write_text(_EXPERIMENT)
     runs = tmp_path / "runs" / "experiment"
     codes, outputs = outcome(workers.start_two(tmp_path, "--gin", "experiment.gin", "--name", "whole"))

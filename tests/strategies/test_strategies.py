@@ -107,7 +107,7 @@ def test_devices_of_two_types_are_refused(cpus, monkeypatch):
         {"cluster": {"chief": ["a:1"], "worker": ["b:1"]}, "task": {"type": "chief", "index": 0}},
     ],
 )
-def test_a_cluster_that_names_this_process_is_taken(config):
+def test_cluster_that_names_this_process_is_used(config):
     check_cluster(json.dumps(config))
 
 
@@ -125,7 +125,7 @@ def test_a_cluster_that_names_this_process_is_taken(config):
         (json.dumps({**TWO_WORKERS, "task": {"type": "worker", "index": "0"}}), r"task\.index = '0', which must be"),
     ],
 )
-def test_a_cluster_that_cannot_be_used_says_why(text, message, monkeypatch):
+def test_unusable_cluster_is_refused_with_a_reason(text, message, monkeypatch):
     monkeypatch.setenv("TF_CONFIG", text)
     with pytest.raises(ganlab.ConfigError, match=message):
         make("multi_worker")
@@ -195,7 +195,7 @@ def test_a_tpu_that_never_answers_is_given_up_after_the_attempts(monkeypatch):
     assert len(fake.waits) == 2
 
 
-def test_what_will_not_pass_is_not_tried_again(monkeypatch):
+def test_permanent_failures_are_not_retried(monkeypatch):
     fake = FakeTPU(monkeypatch, [tf.errors.NotFoundError(None, None, "TPUs not found in the cluster.")])
     with pytest.raises(
         ganlab.IncompatibleError, match=r"found no TPU at 'local': TPUs not found in the cluster\. Check"
@@ -204,7 +204,7 @@ def test_what_will_not_pass_is_not_tried_again(monkeypatch):
     assert len(fake.connected) == 1
 
 
-def test_a_host_that_refuses_is_found_out_before_tensorflow_waits_for_it(monkeypatch):
+def test_refusing_host_is_detected_before_tensorflow_waits_for_it(monkeypatch):
     monkeypatch.setattr(tpus.time, "sleep", lambda seconds: None)
     with pytest.raises(
         ganlab.IncompatibleError, match=r"could not reach the TPU 'grpc://127\.0\.0\.1:1' in 2 attempts"
@@ -240,7 +240,7 @@ def test_chips_of_this_machine_are_local_and_need_their_own_tensorflow(monkeypat
     assert fake.connected == ["local"]
 
 
-def test_a_tpu_that_is_being_made_is_worth_another_attempt(monkeypatch):
+def test_tpu_that_is_being_created_is_tried_again(monkeypatch):
     states = [RuntimeError('TPU "t" is not yet ready; state: "CREATING"'), None]
 
     def connect(resolver):

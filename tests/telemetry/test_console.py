@@ -26,7 +26,7 @@ def show(console, clock, step, seconds, loss=0.5):
     console.scalars([Record(step, "critic/loss", loss, (0.25, 0.75)), Record(step, "lr", 9.0)])
 
 
-def test_without_a_terminal_there_is_a_line_now_and_then():
+def test_without_a_terminal_lines_are_printed_at_intervals():
     clock, out = Clock(), io.StringIO()
     console = Console(stream=out, clock=clock)
     console.start(1000)
@@ -43,7 +43,7 @@ def test_without_a_terminal_there_is_a_line_now_and_then():
     ]
 
 
-def test_the_last_step_is_always_said_and_a_resumed_run_counts_from_where_it_was():
+def test_last_step_is_always_printed_and_a_resumed_run_counts_from_its_step():
     clock, out = Clock(), io.StringIO()
     console = Console(stream=out, clock=clock)
     console.start(1000, done=990)
@@ -56,7 +56,7 @@ def test_the_last_step_is_always_said_and_a_resumed_run_counts_from_where_it_was
     assert out.getvalue() == "step 1000/1000 (100%)  5.0 steps/s  0:00:00 left\n"
 
 
-def test_quiet_says_warnings_alone():
+def test_quiet_prints_only_warnings():
     clock, out = Clock(), Terminal()
     console = Console(quiet=True, stream=out, clock=clock)
     console.start(10)

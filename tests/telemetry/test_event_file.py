@@ -29,7 +29,7 @@ def steps(folder):
     return [scalar.step for scalar in EventAccumulator(str(folder)).Reload().Scalars("a")]
 
 
-def test_a_full_file_is_followed_by_another_and_tensorboard_reads_on(tmp_path):
+def test_full_file_is_followed_by_another_that_tensorboard_reads_too(tmp_path):
     file = EventFile(tmp_path, full_bytes=TEN)
     for step in range(90, 120):
         file.add(event(step))
@@ -63,7 +63,7 @@ def test_files_keep_their_order_when_the_clock_is_set_back(tmp_path, monkeypatch
     assert steps(tmp_path) == [1, 2, 3]
 
 
-def test_what_was_flushed_is_there_for_a_reader(tmp_path):
+def test_flushed_events_are_visible_to_a_reader(tmp_path):
     file = EventFile(tmp_path)
     file.add(event(1))
     file.flush()
@@ -72,7 +72,7 @@ def test_what_was_flushed_is_there_for_a_reader(tmp_path):
     file.close()
 
 
-def test_a_folder_that_cannot_be_written_to_is_an_oserror(tmp_path):
+def test_unwritable_folder_raises_oserror(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="file"):
         EventFile(tmp_path / "file")
@@ -83,7 +83,7 @@ def test_a_folder_that_cannot_be_written_to_is_an_oserror(tmp_path):
         file.flush()
 
 
-def test_a_next_file_that_cannot_be_begun_is_an_oserror_again_and_again(tmp_path, monkeypatch):
+def test_failure_to_begin_the_next_file_raises_oserror_every_time(tmp_path, monkeypatch):
     file = EventFile(tmp_path, full_bytes=TEN)
     for step in range(90, 100):
         file.add(event(step))

@@ -32,7 +32,7 @@ def test_values_are_counted_into_bins_of_equal_width(tmp_path):
 @pytest.mark.parametrize(
     ("values", "counted"), [([np.nan, 1.0, np.inf, 2.0, -np.inf], 2), ([3.0, 3.0], 2), ([np.nan], 0), ([], 0)]
 )
-def test_what_is_not_finite_is_left_out(values, counted, tmp_path):
+def test_non_finite_values_are_left_out(values, counted, tmp_path):
     writer = TensorBoardWriter(tmp_path)
     writer.histogram(1, "weights/kernel", np.asarray(values, np.float32))
     writer.close()

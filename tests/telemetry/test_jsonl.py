@@ -33,7 +33,7 @@ def test_a_line_has_the_documented_form(tmp_path):
     assert json.loads(path.read_text()) == {"step": 10, "metrics": metrics}
 
 
-def test_records_come_back_exactly_also_those_that_are_not_finite(tmp_path):
+def test_records_are_read_back_exactly_also_non_finite_ones(tmp_path):
     path = tmp_path / "metrics.jsonl"
     third = float(np.float32(1) / np.float32(3))
     records = [
@@ -85,7 +85,7 @@ def test_a_torn_last_line_is_not_read_and_is_dropped_by_the_next_writer(tmp_path
     assert steps(path) == [1, 2, 3]
 
 
-def test_a_resumed_run_drops_what_it_will_write_again(tmp_path):
+def test_resumed_run_drops_rows_it_will_write_again(tmp_path):
     path = tmp_path / "metrics.jsonl"
     write(path, [10, 20, 30, 40])
     write(path, [30], truncate_after=25)
@@ -113,7 +113,7 @@ def test_a_crash_while_mending_leaves_the_file_as_it_was(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "line", ["garbage", "[1]", '{"step": "x", "metrics": {}}', '{"step": 1, "metrics": {"a": "reduced"}}', "\x00\x00"]
 )
-def test_a_line_that_is_none_is_named(tmp_path, line):
+def test_invalid_line_is_named(tmp_path, line):
     path = tmp_path / "metrics.jsonl"
     write(path, [1])
     with path.open("a") as file:
@@ -130,7 +130,7 @@ def test_no_file_has_no_records(tmp_path):
     assert list(read_metrics(tmp_path / "metrics.jsonl")) == []
 
 
-def test_values_become_plain(tmp_path):
+def test_values_become_json_values(tmp_path):
     value = {"a": np.float32(0.5), 1: (np.int64(2), math.nan), "b": [np.bool_(True), None, "NaN"], "c": np.ones(2)}
     plain = {"a": 0.5, "1": [2, "NaN"], "b": [True, None, "NaN"], "c": [1.0, 1.0]}
     assert to_json(value) == plain

@@ -39,7 +39,7 @@ def test_runs_come_go_and_keep_their_names(tmp_path):
     assert (second / "events.out.tfevents.2").read_text() == "more"
 
 
-def test_a_run_whose_file_is_damaged_or_older_is_shown_all_the_same(tmp_path):
+def test_run_with_a_damaged_or_older_file_is_still_shown(tmp_path):
     for name, text in (("120000-s0-aaaa", "{"), ("130000-s1-bbbb", '{"status": "completed"}')):
         path = tmp_path / "digits" / f"20260801-{name}"
         path.mkdir(parents=True)

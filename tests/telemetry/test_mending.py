@@ -48,7 +48,7 @@ def change(path, before, after):
     ],
 )
 @pytest.mark.parametrize("after_step", [None, 160])
-def test_a_damaged_line_costs_itself_alone_and_is_reported(metrics, before, after, said, after_step):
+def test_damaged_line_is_reported_and_only_it_is_lost(metrics, before, after, said, after_step):
     change(metrics, before, after)
     damaged = metrics.read_bytes().splitlines(keepends=True)
     writer = JsonLinesWriter(metrics, truncate_after=after_step)
@@ -77,14 +77,14 @@ def test_many_damaged_lines_are_counted(metrics):
     assert found.complaint.endswith("15 rows stay; 5 of the 20 that were written are missing.")
 
 
-def test_a_wrong_step_in_the_last_row_is_missed_by_its_number(metrics):
+def test_wrong_step_in_the_last_row_is_noticed_by_the_row_count(metrics):
     change(metrics, b'"step": 200,', b'"step": 900,')
     found = mend(metrics, truncate_after=200, expected=20)
     assert found.rows == 19
     assert "it lacks rows. 1 line is moved to damaged-metrics.jsonl. 19 rows stay; 1 of the 20" in found.complaint
 
 
-def test_rows_that_are_gone_are_missed(metrics):
+def test_missing_rows_are_reported(metrics):
     metrics.write_text("".join(metrics.read_text().splitlines(keepends=True)[:5]))
     assert "5 rows stay; 15 of the 20 that were written are missing" in mend(metrics, expected=20).complaint
     metrics.unlink()
@@ -92,7 +92,7 @@ def test_rows_that_are_gone_are_missed(metrics):
 
 
 @pytest.mark.parametrize("tail", [b"", b'{"step": 210, "metr', b"hello"])
-def test_what_a_kill_leaves_is_not_damage(metrics, tail):
+def test_torn_last_line_after_a_kill_is_not_damage(metrics, tail):
     metrics.write_bytes(metrics.read_bytes() + tail)
     assert mend(metrics, truncate_after=160, expected=16).complaint == ""
     assert steps(metrics) == STEPS[:16]
@@ -137,7 +137,7 @@ def turn(path, step, byte):
 
 @pytest.mark.parametrize("byte", [0, 5, 9, 12, 13, 30, 60, -20, -3], ids=lambda byte: f"byte {byte}")
 @pytest.mark.parametrize("step", [50, 200])
-def test_a_turned_bit_in_an_event_file_costs_one_event(file, step, byte):
+def test_flipped_bit_in_an_event_file_loses_one_event(file, step, byte):
     turn(file, step, byte)
     damaged = file.read_bytes()
     (said,) = event_cutting.cut(file.parent, after=200).complaints

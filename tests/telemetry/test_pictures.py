@@ -47,7 +47,7 @@ def test_nan_is_mid_grey_and_the_grid_is_square_by_default():
 
 
 @pytest.mark.parametrize("shape", [(8, 8, 1), (0, 8, 8, 1), (1, 8, 8, 2)])
-def test_what_is_no_image_is_refused(shape):
+def test_arrays_that_are_not_images_are_refused(shape):
     with pytest.raises(ValueError, match=r"must be \(n, h, w, 1 or 3\)"):
         image_grid(np.zeros(shape))
 
@@ -83,7 +83,7 @@ def test_samples_outside_do_not_change_the_range():
     assert (without[:60] != beyond[:60]).any()  # the legend counts them
 
 
-def test_the_critic_is_asked_on_a_grid_of_the_range_and_its_level_lines_are_drawn():
+def test_critic_is_scored_on_a_grid_and_its_level_lines_are_drawn():
     real = np.array([[-1.0, -1.0], [1.0, 1.0]])
     asked = []
 

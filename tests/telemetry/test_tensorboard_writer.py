@@ -60,7 +60,7 @@ def test_flushed_values_are_read_while_the_writer_is_open_and_nan_is_nan(tmp_pat
     writer.close()
 
 
-def test_a_resumed_run_forgets_what_was_written_after_its_checkpoint(tmp_path):
+def test_resumed_run_drops_events_after_its_checkpoint(tmp_path):
     first = TensorBoardWriter(tmp_path)
     for step in (1, 2, 3, 4):
         first.scalars([Record(step, "critic/loss", float(step))])
@@ -71,7 +71,7 @@ def test_a_resumed_run_forgets_what_was_written_after_its_checkpoint(tmp_path):
     assert values(read(tmp_path), "critic/loss") == [(1, 1.0), (2, 2.0), (3, 30.0)]
 
 
-def test_pictures_come_back_as_they_were_with_their_size(tmp_path):
+def test_pictures_are_read_back_unchanged_with_their_size(tmp_path):
     grid = image_grid(np.zeros((6, 8, 8, 3), np.float32), columns=3)
     writer = TensorBoardWriter(tmp_path)
     writer.image(7, "samples", grid)
@@ -90,7 +90,7 @@ def test_channels_are_read_from_the_header():
     assert png_size(scatter(points, points)) == (600, 600, 4)
 
 
-def test_texts_come_back(tmp_path):
+def test_texts_are_read_back(tmp_path):
     writer = TensorBoardWriter(tmp_path)
     writer.text(0, "config", "# Größe\n\n    experiment.steps = 3")
     writer.close()
@@ -122,7 +122,7 @@ def test_the_layout_compares_runs_and_then_draws_each_metric_with_its_replicas(t
     assert drawn(read_back, "replicas", "critic/loss", tags) == [tags[0], tags[3], tags[4]]
 
 
-def test_runs_under_different_constraints_share_a_chart_of_what_means_the_same():
+def test_runs_with_different_constraints_share_charts_of_common_metrics():
     tags = [f"constraints/{name}/{metric}" for name in ("r1", "dragan") for metric in ("slope", "target")]
     figures = ["constraints/bjorck/lipschitz_bound", "diagnostics/slopes/real/mean", "diagnostics/units/dead/a"]
     charts = layout([*tags, "diagnostics/units/dead/b"], figures)
@@ -141,7 +141,7 @@ def drawn(charts, category: str, title: str, tags: list[str]) -> list[str]:
     return [tag for tag in tags if any(re.match(line, tag) for line in chart.multiline.tag)]
 
 
-def test_hyperparameters_are_typed_and_what_cannot_be_written_is_left_out(tmp_path):
+def test_hyperparameters_are_typed_and_unwritable_ones_are_left_out(tmp_path):
     run = tmp_path / "20260801-120000-s0-1f2e"
     writer = TensorBoardWriter(run)
     written = {"jit": True, "batch_size": 64, "weight": 0.5, "loss": "hinge"}
@@ -259,7 +259,7 @@ def test_the_server_draws_the_replicas_in_one_chart_for_all_runs(server):
     }
 
 
-def test_the_server_gives_the_curve_of_a_replica(server):
+def test_server_returns_the_curve_of_a_replica(server):
     curve = get(f"{server}/plugin/scalars/scalars?run=a&tag=replica/1/critic/loss")
     assert [event[1:] for event in curve] == [[1, 0.75], [2, 0.75]]
 

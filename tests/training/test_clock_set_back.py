@@ -14,7 +14,7 @@ from ganlab.run import train
 pytestmark = pytest.mark.usefixtures("cpus")
 
 
-def test_a_run_whose_clock_runs_backwards_is_told_in_order(tmp_path, monkeypatch):
+def test_clock_set_back_keeps_rows_and_events_in_order(tmp_path, monkeypatch):
     hours = itertools.count(2_000_000_000, -3600)
     monkeypatch.setattr(time, "time", lambda: float(next(hours)))
     options = {"log_every": 1, "checkpoint_every": 2}

@@ -46,7 +46,7 @@ NORMALIZED = [
 
 
 @pytest.mark.parametrize(("role", "network", "compiled"), NORMALIZED, ids=["critic", "generator"])
-def test_what_talks_to_other_replicas_stays_uncompiled(monkeypatch, role, network, compiled):
+def test_part_that_communicates_stays_uncompiled(monkeypatch, role, network, compiled):
     parts = {"architecture": Layers(**{role: network}), "constraints": [constraint("weight_clipping", limit=0.5)]}
     one = trained(0, count=3, **parts)
     monkeypatch.setattr("ganlab.training.graph.trainer.compiles", lambda experiment: True)
@@ -56,7 +56,7 @@ def test_what_talks_to_other_replicas_stays_uncompiled(monkeypatch, role, networ
 
 
 @pytest.mark.parametrize(("role", "network", "compiled"), NORMALIZED, ids=["critic", "generator"])
-def test_what_talks_to_other_replicas_is_refused_where_compiling_is_asked_for(role, network, compiled):
+def test_part_that_communicates_is_refused_under_jit_on(role, network, compiled):
     parts = {"architecture": Layers(**{role: network}), "constraints": [constraint("weight_clipping", limit=0.5)]}
     with pytest.raises(
         ganlab.IncompatibleError,

@@ -63,7 +63,7 @@ def test_parameters_are_trained_and_state_is_kept(trainings):
     assert one.values["constraints/running_dragan/state/updates"] == 10
 
 
-def test_what_is_logged_is_reduced_as_asked(trainings):
+def test_logged_metrics_are_reduced_as_asked(trainings):
     one, two = trainings("everything", 0), trainings("everything", 2)
     by = {reduce: f"constraints/running_dragan/slope_{reduce}" for reduce in ("mean", "max", "min", "sum")}
     assert {m.tag: m.reduce for m in two.trainer.metrics}.items() >= {tag: reduce for reduce, tag in by.items()}.items()
@@ -81,7 +81,7 @@ def test_the_order_of_a_stack_matters(trainings):
     assert distance(trainings("everything", 0), trainings("everything, the other way round", 0)) > 1e-5
 
 
-def test_a_local_statistic_in_advance_departs():
+def test_local_statistic_in_advance_makes_replicas_differ():
     faster = {"critic_optimizer": sgd(0.05), "constraints": [Dragan(local=True)]}
     one, four = (trained(n, count=10, **faster) for n in (0, 4))
     assert distance(one, four) > 1e-3
@@ -94,11 +94,11 @@ def test_a_bound_is_of_the_effective_weights():
     assert Scorer(state).bounds() == {"orthogonal": pytest.approx(bound, rel=1e-5)}
 
 
-def test_a_bound_of_weights_is_not_said_of_a_transformed_critic(trainings):
+def test_transformed_critic_has_no_bound_from_weights(trainings):
     assert Scorer(trainings("everything", 0).trainer.state).bounds() == {}
 
 
-def test_the_critic_of_a_transform_is_what_scores():
+def test_scores_come_from_the_transformed_critic():
     # |critic / (slope + |critic|)| < 1 whatever the critic.
     state = TrainingState(small(0, constraints=[GradientNormalization()]))
     assert np.abs(Scorer(state)(100 * np.random.default_rng(0).normal(size=(50, 2)))).max() < 1

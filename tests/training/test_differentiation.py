@@ -312,7 +312,7 @@ def test_a_generator_without_a_gradient():
         Trainer(experiment(Layers(generator=generator, critic=of(Right())._critic))).trace()
 
 
-def test_a_gradient_of_the_users_own_is_taken_at_its_word():
+def test_custom_gradient_of_the_user_is_accepted():
     @tf.custom_gradient
     def doubled(x):
         return tf.ensure_shape(tf.numpy_function(lambda v: 2 * v, [x], tf.float32), x.shape), lambda dy: 2 * dy

@@ -63,7 +63,7 @@ def test_a_bound_is_named():
         Scorer(Trainer(small(0, constraints=[broken(lipschitz_bound=fails)])).state).bounds()
 
 
-def test_what_is_no_tensor_is_named():
+def test_constraint_returning_a_non_tensor_is_named():
     with pytest.raises(
         ganlab.PluginError, match=r"^constraints\.broken failed in penalty: TypeError: Failed to convert"
     ):
@@ -147,7 +147,7 @@ def test_data_that_fails_outside_training_is_named():
         real_examples(small(0, dataset=OddData()), 3)
 
 
-def test_noise_on_folded_rows_says_what_the_rule_is():
+def test_noise_on_folded_rows_states_the_rule():
     def folding(x):
         pairs = layers.Dropout(0.5)(keras.layers.Lambda(lambda y: tf.reshape(y, [-1, 1]), (1,))(x))
         return keras.layers.Dense(1)(keras.layers.Lambda(lambda y: tf.reshape(y, [-1, 2]), (2,))(pairs))
@@ -187,7 +187,7 @@ class Torn(Points):
         ("graph", r"Training failed after step \d: Torn: no point 1 \(test_failures\.py:\d+\)"),
     ],
 )
-def test_data_that_cannot_be_read_in_training(how, message):
+def test_unreadable_data_in_training_fails_the_run(how, message):
     trainer = Trainer(small(2, dataset=Torn(how)))
     with pytest.raises(ganlab.TrainingFailedError, match=message) as caught:
         trainer.train(4)  # 48 numbers of 40 points: the second is among them
@@ -195,7 +195,7 @@ def test_data_that_cannot_be_read_in_training(how, message):
     assert "\n" not in str(caught.value)
 
 
-def test_memory_that_is_not_there(monkeypatch):
+def test_out_of_memory_is_one_sentence(monkeypatch):
     # Made up: TensorFlow waits ten seconds for memory before it gives up.
     def exhausted(*_):
         raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating tensor with shape[7,7] on GPU:0")
@@ -211,7 +211,7 @@ def test_memory_that_is_not_there(monkeypatch):
     )
 
 
-def test_an_assertion_in_a_constraint_is_not_the_datas():
+def test_assertion_in_a_constraint_is_not_blamed_on_the_data():
     def penalty(self, critic, batch, state, replica):
         with tf.control_dependencies([tf.debugging.Assert(batch.step < 1, ["one update is enough"])]):
             return tf.zeros([batch.real.shape[0]])

@@ -32,7 +32,7 @@ def rows(tag, values):
     return [[Record(step, tag, value, (value,))] for step, value in enumerate(values, start=1)]
 
 
-def test_a_checksum_tells_bits_apart():
+def test_checksum_distinguishes_bits():
     one = tf.constant([1.0, 2.0])
     assert int(checksum(one)) == int(checksum(tf.constant([1.0, 2.0])))
     assert int(checksum(one)) != int(checksum(tf.constant([1.0, np.nextafter(np.float32(2), np.float32(3))])))
@@ -83,7 +83,7 @@ def test_a_constraint_that_fails_warns_once_after_ten_rows(made, tag, value, say
     assert seen[10:] == [[]] * 20
 
 
-def test_what_is_remembered_goes_on():
+def test_resume_restores_warnings():
     def made():
         return Warnings(
             ConstraintStack([constraint("gradient_penalty")], ["gradient_penalty"]),
@@ -126,7 +126,7 @@ def test_a_critics_loss_that_explodes_warns_once():
 
 @pytest.mark.parametrize("tag", ["critic/loss", "generator/loss"])
 @pytest.mark.parametrize("losses", [[1e12], [-1e12] * 3, [3.0, 2e4, 1e12], [0.1, -1500.0], [1.0] * 11 + [-1001.0]])
-def test_a_loss_without_a_sound_beginning_is_complained_of(tag, losses):
+def test_loss_that_explodes_in_the_first_rows_is_reported(tag, losses):
     warnings = Warnings(ConstraintStack([], []), [])
     said = [warning for row in rows(tag, losses) for warning in warnings.row(row)]
     assert len(said) == 1
@@ -135,14 +135,14 @@ def test_a_loss_without_a_sound_beginning_is_complained_of(tag, losses):
     assert [complaint.split(": ")[0] for complaint in warnings.complaints] == [tag]
 
 
-def test_a_loss_that_calms_down_is_no_longer_complained_of_and_stays_warned_of():
+def test_loss_that_recovers_is_no_longer_reported_and_its_warning_stays():
     warnings = Warnings(ConstraintStack([], []), [])
     said = [warning for row in rows("critic/loss", [1.0, 1e12, 1.0]) for warning in warnings.row(row)]
     assert (len(said), warnings.complaints) == (1, [])
 
 
 @pytest.mark.parametrize("losses", [[999.0] * 12, [1.0, 900.0], [5e5] * 12, [-20.0] * 5 + [0.0] * 20])
-def test_losses_of_usual_sizes_are_not_complained_of(losses):
+def test_losses_of_usual_sizes_are_not_reported(losses):
     warnings = Warnings(ConstraintStack([], []), [])
     assert not [warning for row in rows("critic/loss", losses) for warning in warnings.row(row)]
     assert warnings.complaints == []
@@ -152,13 +152,13 @@ def test_losses_of_usual_sizes_are_not_complained_of(losses):
     ("estimates", "ill"),
     [([1e-5], True), ([0.3, 1e-5, -1e-5, 1e-9], True), ([0.3, 1e-5, 1e-5], False), ([1e-5] * 9 + [2e-4], False)],
 )
-def test_a_critic_that_tells_nothing_apart_is_complained_of(estimates, ill):
+def test_critic_that_scores_everything_alike_is_reported(estimates, ill):
     warnings = Warnings(ConstraintStack([], []), [])
     assert not [warning for row in rows("critic/wasserstein", estimates) for warning in warnings.row(row)]
     assert [said.split(": ")[0] for said in warnings.complaints] == ["critic/wasserstein"] * ill
 
 
-def test_sizes_are_remembered_by_checkpoints_also_of_earlier_versions():
+def test_sizes_are_restored_from_checkpoints_also_of_earlier_versions():
     def made():
         return Warnings(ConstraintStack([], []), [])
 
@@ -176,7 +176,7 @@ def test_sizes_are_remembered_by_checkpoints_also_of_earlier_versions():
 
 @pytest.mark.parametrize("name", ["gradient_penalty", "dragan", "lipschitz_penalty"])
 @pytest.mark.parametrize("target", [1.0, 0.25])
-def test_a_slope_of_twice_its_target_is_complained_of_whatever_the_target(name, target):
+def test_slope_of_twice_its_target_is_reported_for_any_target(name, target):
     made = constraint(name, target=target)
     for factor in (1.999, 2.0, 2.001, 138.0):
         assert "slope" in made.diagnose({"slope": factor * target})
@@ -184,7 +184,7 @@ def test_a_slope_of_twice_its_target_is_complained_of_whatever_the_target(name, 
     assert constraint(name, target=0.0).diagnose({"slope": 0.1}) is None
 
 
-def test_what_is_not_finite_is_complained_of_and_reaches_no_plugin():
+def test_non_finite_metric_is_reported_and_reaches_no_plugin():
     made = constraint("gradient_penalty")
     warnings = Warnings(ConstraintStack([made], ["gp"]), [Metric("constraints/gp/slope")])
     for row in rows("constraints/gp/slope", [1.0, float("nan")]):

@@ -50,7 +50,7 @@ def test_one_example_is_a_set_too():
     assert (numbers(Inputs(small(0, dataset=Points([[1.0, 2.0]]))), 2, 1) == 0).all()
 
 
-def test_a_distribution_without_end_gives_fresh_numbers_for_ever():
+def test_endless_distribution_never_repeats_numbers():
     seen = numbers(Inputs(small(4, critic_steps=2)), 3, 4)
     assert sorted(seen.ravel()) == list(range(3 * 2 * 12))
 
@@ -139,7 +139,7 @@ def test_an_example_that_is_not_finite_is_named_before_anything_is_written():
     )
 
 
-def test_an_example_that_is_not_finite_is_no_divergence():
+def test_example_that_is_not_finite_is_not_reported_as_divergence():
     later = next(n for n in range(48) if at_iteration(with_a_broken_example(n), n) == 1)
     trainer = Trainer(with_a_broken_example(later))
     trainer.trace()

@@ -50,7 +50,7 @@ class Communicating(ganlab.Constraint):
 
 
 @pytest.mark.parametrize(("replicas", "jit"), [(0, "off"), (0, "on"), (2, "on"), (4, "off")])
-def test_it_adds_what_a_penalty_masked_and_multiplied_by_hand_adds(replicas, jit):
+def test_lazy_penalty_equals_a_penalty_masked_and_multiplied_by_hand(replicas, jit):
     # Two updates an iteration and cycles of three: the penalty comes first, second or not at all in an iteration.
     lazy = trained(replicas, constraints=[Slopes(every=3)], critic_steps=2, jit=jit)
     masked = trained(0, constraints=[Slopes(by_hand=3)], critic_steps=2)
@@ -66,13 +66,13 @@ def test_every_1_is_the_penalty_itself():
     assert_same(trained(0, constraints=[Slopes(every=1)]), trained(0, constraints=[Slopes()]), rtol=0, atol=0)
 
 
-def test_updates_without_it_do_not_compute_it():
+def test_lazy_penalty_is_not_computed_in_updates_without_it():
     counted = Counted(every=4)
     trained(0, count=5, constraints=[counted], critic_steps=2)  # updates 0 to 9, of which 0, 4 and 8
     assert counted.runs == 3
 
 
-def test_its_metrics_are_means_over_the_updates_that_have_it():
+def test_lazy_metrics_are_means_over_the_updates_with_the_penalty():
     lazy = Trainer(small(2, constraints=[Slopes(every=3)], critic_steps=2))
     values = lazy.train(6)
     masked = trained(2, count=6, constraints=[Slopes(by_hand=3)], critic_steps=1)
@@ -104,13 +104,13 @@ def test_a_metric_counts_updates_and_not_iterations():
         assert list(metric.measured(np.arange(20), critic_steps)) == hit
 
 
-def test_a_collective_in_it_is_refused():
+def test_collective_in_a_lazy_penalty_is_refused():
     with pytest.raises(IncompatibleError, match=r"communicates between replicas.*once in 2 updates.*every = 1"):
         Trainer(small(2, constraints=[Communicating()])).trace()
 
 
 @pytest.mark.parametrize("every", [0, -1, 1.5, "2"])
-def test_a_cycle_that_is_no_whole_number_is_refused(every):
+def test_cycle_must_be_a_whole_number(every):
     with pytest.raises(ContractError, match=f"slopes has every = {every!r}; it must be a whole number of at least 1"):
         Trainer(small(0, constraints=[Slopes(every=every)]))
 

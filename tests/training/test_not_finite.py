@@ -44,7 +44,7 @@ CONSTRAINTS = {
 
 
 @pytest.mark.parametrize("name", CONSTRAINTS)
-def test_a_row_that_is_met_later_is_named_and_no_checkpoint_holds_nan(name, tmp_path):
+def test_bad_row_met_later_is_named_and_no_checkpoint_holds_nan(name, tmp_path):
     constraints = [constraint(kind, **arguments) for kind, arguments in CONSTRAINTS[name]]
     experiment, row = with_a_bad_row(constraints=constraints)
     with pytest.raises(ganlab.TrainingFailedError) as caught:
@@ -76,7 +76,7 @@ def test_every_row_is_named(parts, tmp_path):
         Trainer(experiment).train(15)
 
 
-def test_a_row_that_a_picture_shows_is_named_before_anything_is_written(tmp_path):
+def test_bad_row_in_a_picture_is_named_before_anything_is_written(tmp_path):
     points = np.zeros((ROWS, 2))
     points[17] = np.inf
     with pytest.raises(ganlab.ContractError, match=r"Points gives values that are not finite .* in example 17\."):
@@ -116,7 +116,7 @@ def test_a_variable_that_no_metric_shows_ends_the_run(poisoned, tmp_path):
     assert max(record.step for record in run.metrics()) == run.info["step"]
 
 
-def test_what_is_not_finite_is_found_among_what_is_large():
+def test_non_finite_values_are_distinguished_from_large_ones():
     values = {
         "generator/weights/a": tf.Variable([np.nan, 1.0]),
         "critic/weights/large": tf.Variable([3e38, 3e38, -3e38]),  # whose sum is infinite

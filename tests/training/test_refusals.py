@@ -160,7 +160,7 @@ def latent(dimension):
         ("evaluators", lambda: None, ganlab.ConfigError, r"evaluators is None; it must be a list of ganlab\.Evaluator"),
     ],
 )
-def test_parts_that_do_not_say_what_they_are(part, value, kind, message):
+def test_parts_without_valid_sizes_or_roles_are_refused(part, value, kind, message):
     with pytest.raises(kind, match=message):
         small(0, **{part: value()})
 

@@ -75,7 +75,7 @@ def test_the_reference_moves(penalized):
     ],
     ids=["normalized generator, dropout, hinge, average, 3 updates", "a stack under Adam"],
 )
-def test_nor_does_anything_else(parts):
+def test_no_other_part_depends_on_the_number_of_replicas(parts):
     def built():
         made = dict(parts)
         made["constraints"] = [constraint(name, **CONSTRAINTS[name]) for name in parts["constraints"]]

@@ -47,7 +47,7 @@ def flip_bytes(path):
 
 
 @pytest.mark.parametrize(("step", "sent"), [(7, signal.SIGTERM), (5, signal.SIGINT), (7, signal.SIGHUP)])
-def test_an_interrupted_run_goes_on_as_if_nothing_had_been(completed, tmp_path, monkeypatch, step, sent):
+def test_resume_after_a_signal_equals_an_uninterrupted_run(completed, tmp_path, monkeypatch, step, sent):
     handlers = [signal.getsignal(number) for number in STOPPING]
     with monkeypatch.context() as patch:
         stopped_at(patch, step, sent)
@@ -64,7 +64,7 @@ def test_an_interrupted_run_goes_on_as_if_nothing_had_been(completed, tmp_path, 
     assert resumed.info["signal"] is None
 
 
-def test_a_killed_run_goes_on_from_its_checkpoint(completed, tmp_path):
+def test_resume_after_a_kill_continues_from_the_checkpoint(completed, tmp_path):
     # As kill -9 leaves it: rows ahead of the newest checkpoint, one line torn, a checkpoint half written.
     folder = tmp_path / "run"
     shutil.copytree(completed.path, folder)
@@ -107,7 +107,7 @@ def test_a_run_killed_at_any_checkpoint_has_written_all_before_it(completed, tmp
             assert resumed.info[field] == completed.info[field]
 
 
-def test_event_files_lose_what_a_kill_tore(completed, tmp_path):
+def test_resume_cuts_torn_records_from_event_files(completed, tmp_path):
     folder = tmp_path / "run"
     shutil.copytree(completed.path, folder)
     shutil.rmtree(folder / "checkpoints" / "step-00000010")
@@ -120,7 +120,7 @@ def test_event_files_lose_what_a_kill_tore(completed, tmp_path):
     assert len(list(folder.glob("events.out.tfevents.*"))) == 2
 
 
-def test_damage_in_the_midst_of_files_is_reported_and_the_rows_after_it_stay(completed, tmp_path, capsys):
+def test_damage_inside_files_is_reported_and_later_rows_stay(completed, tmp_path, capsys):
     folder = tmp_path / "run"
     shutil.copytree(completed.path, folder)
     shutil.rmtree(folder / "checkpoints" / "step-00000010")
@@ -162,7 +162,7 @@ def settings(run):
     [SETTINGS[:1], SETTINGS[1:2], SETTINGS[2:], SETTINGS],
     ids=["hyperparameters", "layout", "experiment", "all"],
 )
-def test_settings_that_a_kill_kept_from_the_disk_are_written_again(completed, tmp_path, lost):
+def test_resume_rewrites_settings_lost_in_a_kill(completed, tmp_path, lost):
     folder = tmp_path / "run"
     shutil.copytree(completed.path, folder)
     shutil.rmtree(folder / "checkpoints" / "step-00000010")
@@ -191,7 +191,7 @@ class Slow(ganlab.Evaluator):
 
 
 @pytest.mark.parametrize("at", [5, 10], ids=["between", "at the end"])
-def test_an_evaluation_is_left_when_the_run_is_to_stop_and_done_by_the_resumed_one(tmp_path, monkeypatch, at):
+def test_resume_does_the_evaluation_that_a_signal_abandoned(tmp_path, monkeypatch, at):
     whole = train(everything(evaluators=[Slow()]), tmp_path / "whole")
     monkeypatch.setattr(Slow, "at", at)
     begun = time.monotonic()
@@ -214,7 +214,7 @@ FORGED = {
 
 
 @pytest.mark.parametrize("changed", FORGED.values(), ids=FORGED)
-def test_a_forged_manifest_is_a_sentence(tmp_path, changed):
+def test_forged_manifest_is_one_sentence(tmp_path, changed):
     run = train(small(0, steps=4), tmp_path / "run")
     run.update(status="interrupted")
     path = Checkpoints(run.path / "checkpoints").latest().path / "manifest.json"
@@ -247,7 +247,7 @@ def assert_warned_as(run, other):
 
 
 @pytest.mark.parametrize("step", [8, 10, 12], ids=["before", "at the warning", "at an evaluation"])
-def test_an_interrupted_run_warns_as_if_nothing_had_been(warned, tmp_path, monkeypatch, step):
+def test_resumed_run_warns_like_an_uninterrupted_one(warned, tmp_path, monkeypatch, step):
     with monkeypatch.context() as patch:
         stopped_at(patch, step)
         train(clipped(), tmp_path / "run")
@@ -280,7 +280,7 @@ def test_a_run_that_begins_again_has_its_charts_and_hyperparameters(completed, t
     assert len(texts(resumed, "_hparams_/session_start_info")) == 1
 
 
-def test_a_run_says_that_it_is_completed_when_its_files_are(completed, tmp_path, monkeypatch):
+def test_run_is_completed_only_once_its_files_are_written(completed, tmp_path, monkeypatch):
     from ganlab.telemetry.tensorboard_writer import TensorBoardWriter
 
     def full(self):
@@ -294,7 +294,7 @@ def test_a_run_says_that_it_is_completed_when_its_files_are(completed, tmp_path,
     assert_equal_runs(completed, train(everything(), tmp_path / "run", resume=True))
 
 
-def test_a_disk_that_is_full_from_the_start_is_a_sentence(tmp_path, monkeypatch):
+def test_full_disk_at_the_start_is_one_sentence(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         stopped_at(patch, 2)
         run = train(small(0, steps=4), tmp_path / "run")
@@ -318,7 +318,7 @@ def test_a_disk_that_is_full_from_the_start_is_a_sentence(tmp_path, monkeypatch)
     assert train(small(0, steps=4), run.path, resume=True).info["status"] == "completed"
 
 
-def test_a_completed_run_has_nothing_to_go_on_with(completed):
+def test_resume_of_a_completed_run_is_refused(completed):
     with pytest.raises(ganlab.RunError, match="is completed"):
         train(everything(), completed.path, resume=True)
 
@@ -344,7 +344,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize(("damage", "message"), DAMAGES.values(), ids=DAMAGES)
-def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(completed, tmp_path, capsys, damage, message):
+def test_resume_names_a_damaged_checkpoint_and_uses_the_one_before(completed, tmp_path, capsys, damage, message):
     folder = tmp_path / "run"
     shutil.copytree(completed.path, folder)
     ganlab.Run(folder).update(status="interrupted")
@@ -358,7 +358,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(completed, tmp
     assert_equal_runs(completed, resumed)
 
 
-def test_where_all_checkpoints_are_damaged_the_run_starts_again(completed, tmp_path, capsys):
+def test_resume_with_all_checkpoints_damaged_starts_again(completed, tmp_path, capsys):
     folder = tmp_path / "run"
     shutil.copytree(completed.path, folder)
     ganlab.Run(folder).update(status="interrupted")
@@ -390,7 +390,7 @@ def test_a_checkpoint_of_another_experiment_does_not_fit(completed, parts):
         restore(checkpoint, TrainingState(everything(**parts())).variables())
 
 
-def test_two_trainings_of_one_directory(tmp_path, monkeypatch):
+def test_resume_of_a_run_in_training_is_refused(tmp_path, monkeypatch):
     from ganlab.runs.lock import locked
 
     stopped_at(monkeypatch, 2)
@@ -400,7 +400,7 @@ def test_two_trainings_of_one_directory(tmp_path, monkeypatch):
         train(small(0, steps=4), run.path, resume=True)
 
 
-def test_another_experiment_is_refused_and_its_differences_listed(tmp_path, monkeypatch):
+def test_resume_with_changed_settings_is_refused_and_differences_are_listed(tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         stopped_at(patched, 2)
         run = train(small(0, steps=4, log_every=1), tmp_path / "run")
@@ -420,7 +420,7 @@ def test_another_experiment_is_refused_and_its_differences_listed(tmp_path, monk
     assert run.info["status"] == "interrupted"
 
 
-def test_allowed_changes_are_written_down(tmp_path, monkeypatch):
+def test_allowed_changes_are_recorded(tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         stopped_at(patched, 2)
         run = train(small(0, steps=4, log_every=1), tmp_path / "run")
@@ -436,7 +436,7 @@ def test_allowed_changes_are_written_down(tmp_path, monkeypatch):
     assert (run.path / "metrics.jsonl").read_text() == (whole.path / "metrics.jsonl").read_text()
 
 
-def test_a_run_goes_on_with_other_replicas_where_that_is_allowed(tmp_path, monkeypatch):
+def test_resume_with_other_replicas_is_possible_if_allowed(tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         stopped_at(patched, 2)
         run = train(small(0, steps=4, log_every=3), tmp_path / "run")
@@ -446,7 +446,7 @@ def test_a_run_goes_on_with_other_replicas_where_that_is_allowed(tmp_path, monke
     assert (run.info["status"], run.info["replicas"], run.info["strategy"]) == ("completed", 2, "MirroredStrategy")
 
 
-def test_a_resumed_run_says_so(tmp_path, monkeypatch):
+def test_resume_is_recorded_in_run_json(tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         stopped_at(patched, 2)
         run = train(small(0, steps=4), tmp_path / "run")

@@ -93,7 +93,7 @@ def hyperparameters(run):
     return dict(found.hparams)
 
 
-def test_a_run_says_what_it_read_and_by_which_code(run):
+def test_run_records_its_data_and_code(run):
     origin = run.info["provenance"]
     assert (origin["data"]["size"], origin["data"]["of"]) == (200, "Points")
     assert "ganlab_plugins" in origin["code"]["constraints.shrink"]
@@ -104,21 +104,21 @@ def test_a_run_says_what_it_read_and_by_which_code(run):
     assert environment["devices"] == "4 CPU"
 
 
-def test_one_other_row_is_refused(run, points):
+def test_resume_with_one_changed_row_is_refused(run, points):
     other = points.copy()
     other[100, 1] += 1e-3
     said = refused(parts(other), run)
     assert f"{run.path} began with other data:\n  data of Points, rows: content " in said
 
 
-def test_other_data_and_settings_are_told_together(run, points):
+def test_changed_data_and_settings_are_reported_together(run, points):
     said = refused(parts(points[:150], steps=6), run)
     assert "began as another experiment and with other data:" in said
     assert "  experiment.steps: 4, and now 6\n" in said
     assert "  data of Points, size: 200, and now 150\n" in said
 
 
-def test_other_code_is_refused_before_anything_is_trained(run, points, plugin):
+def test_resume_with_changed_code_is_refused_before_training(run, points, plugin):
     plugin(PLUGIN.replace("0.99", "0.98"))
     try:
         said = refused(parts(points), run)
@@ -127,7 +127,7 @@ def test_other_code_is_refused_before_anything_is_trained(run, points, plugin):
     assert f"{run.path} began with other code:\n  code of constraints.shrink, ganlab_plugins: content " in said
 
 
-def test_a_comment_is_no_change_and_nothing_is_reported(run, points, plugin, capsys):
+def test_changed_comment_is_not_a_change(run, points, plugin, capsys):
     plugin(PLUGIN.replace("# A comment.", "# Another.\n\n"))
     try:
         assert train(parts(points), run.path, resume=True).info["status"] == "completed"
@@ -140,7 +140,7 @@ def test_a_comment_is_no_change_and_nothing_is_reported(run, points, plugin, cap
     assert not {"data", "code", "environment", "environment_changes"} & again.keys()
 
 
-def test_allowed_changes_are_what_the_next_resumption_compares_with(run, points, plugin, monkeypatch):
+def test_next_resume_compares_with_the_allowed_changes(run, points, plugin, monkeypatch):
     other = points.copy()
     other[100] = 0
     with monkeypatch.context() as patch:
@@ -177,7 +177,7 @@ def test_workers_compare_their_data_and_code(plugin, points, theirs):
             origins.of_trainer(Two())
 
 
-def test_another_environment_is_reported_and_no_reason_to_refuse(run, points, capsys, monkeypatch):
+def test_changed_environment_is_reported_and_not_refused(run, points, capsys, monkeypatch):
     monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")
     origin = run.info["provenance"]
     origin["environment"] |= {"tensorflow": "1.0.0", "threads in an operation": 77, "\x1b[2J": "\x1b[2J"}

@@ -19,7 +19,7 @@ def test_each_metric_is_reduced_as_it_was_logged():
     assert (total.reduced, total.replicas) == (9.0, (3.0, 6.0))
 
 
-def test_what_no_row_has_taken_is_kept_for_the_next():
+def test_unfinished_row_is_kept_for_the_next():
     rows = Rows(METRICS, 3, 2)
     assert list(rows.add(0, SEEN)) == []
     assert rows.pending.shape == (2, 2, 4)

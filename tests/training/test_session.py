@@ -62,7 +62,7 @@ def test_the_evaluation_is_in_the_rows_and_in_run_json(completed):
     assert figures.keys() == {f"mode_coverage/{figure}" for figure in ("modes", "high_quality", "reverse_kl")}
 
 
-def test_run_json_tells_the_run(completed):
+def test_run_json_describes_the_run(completed):
     info = completed.info
     expected = {
         "status": "completed",
@@ -148,7 +148,7 @@ def test_the_generator_of_a_run_needs_no_data(completed, monkeypatch):
     assert completed.info["sample_shape"] == [2]
 
 
-def test_run_json_says_what_is_compiled(tmp_path):
+def test_run_json_lists_the_compiled_parts(tmp_path):
     assert train(small(0, steps=1, jit="on"), tmp_path / "run").info["compiled"] == ["critic", "generator"]
 
 
@@ -176,7 +176,7 @@ class Spy:
         self._tell("end", status, run.info["status"])
 
 
-def test_hooks_are_told_and_one_that_fails_stops_nothing(tmp_path, plugged, capsys):
+def test_hooks_are_called_and_a_failing_one_stops_nothing(tmp_path, plugged, capsys):
     failing, spy = Spy(fails=True), Spy()
     plugged(failing=failing, spy=spy)
 
@@ -193,7 +193,7 @@ def test_hooks_are_told_and_one_that_fails_stops_nothing(tmp_path, plugged, caps
     assert "'failing' failed in ganlab_run_start: RuntimeError('tracker down')" in capsys.readouterr().err
 
 
-def test_a_diverged_run_says_when_and_what(tmp_path, plugged):
+def test_diverged_run_names_the_step_and_the_metric(tmp_path, plugged):
     spy = Spy()
     plugged(spy=spy)
     rectifiers = ganlab.component("architectures", "mlp")(width=8, depth=2, latent_dim=3)
@@ -217,7 +217,7 @@ def test_a_diverged_run_says_when_and_what(tmp_path, plugged):
     assert not np.isfinite(values[-1])
 
 
-def test_a_run_that_diverges_between_two_rows_leaves_what_grew(tmp_path):
+def test_run_diverging_between_rows_records_the_growing_metrics(tmp_path):
     rectifiers = ganlab.component("architectures", "mlp")(width=8, depth=2, latent_dim=3)
     experiment = small(2, architecture=rectifiers, critic_optimizer=sgd(1e3), log_every=1000, steps=1000)
     with pytest.raises(ganlab.TrainingFailedError) as caught:
@@ -235,7 +235,7 @@ class Refused(ganlab.Constraint):
         return critic(batch.real)[:1]
 
 
-def test_what_cannot_be_traced_leaves_nothing(tmp_path):
+def test_experiment_that_cannot_be_traced_leaves_no_files(tmp_path):
     with pytest.raises(ganlab.ContractError, match="penalty of shape"):
         train(small(2, constraints=[Refused()]), tmp_path / "group" / "run")
     assert list(tmp_path.iterdir()) == []
@@ -264,7 +264,7 @@ class Raising(ganlab.Evaluator):
         return {"figure": 1.0}
 
 
-def test_an_evaluator_that_fails_costs_no_training(tmp_path):
+def test_failing_evaluator_loses_no_training(tmp_path):
     parts = {"steps": 4, "evaluate_every": 0, "checkpoint_every": 0, "evaluators": [Raising()]}
     # Not a PluginError, which would be a mistake on the command line: the run began, and failed.
     with pytest.raises(ganlab.TrainingFailedError, match=r"^Training failed after step 4: .*no figure today"):
@@ -278,7 +278,7 @@ def test_an_evaluator_that_fails_costs_no_training(tmp_path):
     assert run.info["evaluation"] == {"raising/figure": 1.0}
 
 
-def test_a_disk_that_is_full_leaves_the_truth_in_run_json(tmp_path, monkeypatch):
+def test_full_disk_records_failed_in_run_json(tmp_path, monkeypatch):
     from ganlab.telemetry import JsonLinesWriter
 
     def full(self):
@@ -290,7 +290,7 @@ def test_a_disk_that_is_full_leaves_the_truth_in_run_json(tmp_path, monkeypatch)
     assert ganlab.Run(tmp_path / "run").info["status"] == "failed"
 
 
-def test_a_run_that_is_there_is_not_overwritten(completed):
+def test_existing_run_is_not_overwritten(completed):
     before = (completed.path / "run.json").read_text()
     with pytest.raises(ganlab.RunError, match="already exists"):
         train(small(0, steps=1), completed.path)

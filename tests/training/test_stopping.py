@@ -16,7 +16,7 @@ def test_a_closed_terminal_stops_as_a_terminated_process_does():
     assert signal.SIGHUP in STOPPING
 
 
-def test_nohup_is_heeded():
+def test_nohup_is_respected():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with signals() as received:

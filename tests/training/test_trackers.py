@@ -50,7 +50,7 @@ class Oddity(BaseException):
     "error",
     [SystemExit(0), SystemExit(), KeyboardInterrupt(), GeneratorExit(), Oddity("x"), MemoryError(), ValueError(1)],
 )
-def test_what_a_tracker_raises_is_a_warning_and_the_others_are_called(error):
+def test_failing_tracker_is_a_warning_and_the_others_are_called(error):
     heard, said = [], []
 
     def failing(**arguments):
@@ -78,7 +78,7 @@ def test_sys_exit_and_threads_that_die():
     assert said == ["Plugin 'exits' failed in ganlab_run_end: SystemExit('bye')"]
 
 
-def test_a_tracker_that_goes_elsewhere_takes_nobody_along(tmp_path, monkeypatch):
+def test_tracker_that_changes_the_working_directory_affects_nobody_else(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     said, heard = [], []
     found = Trackers(Loaded(away=lambda **_: os.chdir("/"), next=lambda **_: heard.append(os.getcwd())), said.append)
@@ -89,7 +89,7 @@ def test_a_tracker_that_goes_elsewhere_takes_nobody_along(tmp_path, monkeypatch)
     assert said == [f"Plugin 'away' changed the working directory in ganlab_metrics: it is reset to {tmp_path}."]
 
 
-def test_a_tracker_that_hangs_is_named_and_then_called_no_more(impatient):
+def test_hanging_tracker_is_named_and_not_called_again(impatient):
     heard, said = [], []
     found = Trackers(Loaded(stuck=forever, sound=lambda **arguments: heard.append(arguments)), said.append)
     begun = time.monotonic()
@@ -105,7 +105,7 @@ def test_a_tracker_that_hangs_is_named_and_then_called_no_more(impatient):
     assert len([line for line in said if "not called again" in line]) == 1
 
 
-def test_a_tracker_that_hangs_holds_no_signal(impatient, monkeypatch):
+def test_hanging_tracker_blocks_no_signal(impatient, monkeypatch):
     monkeypatch.setenv("GANLAB_TRACKER_SECONDS", "1000")
     said = []
     begun = time.monotonic()
@@ -127,7 +127,7 @@ def test_all_of_a_trackers_hooks_run_on_one_thread():
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "soon", "nan"])
-def test_a_limit_that_is_none_is_refused_before_anything_is_written(value, monkeypatch, tmp_path, cpus):
+def test_invalid_limit_is_refused_before_anything_is_written(value, monkeypatch, tmp_path, cpus):
     monkeypatch.setenv("GANLAB_TRACKER_SECONDS", value)
     with pytest.raises(ganlab.ConfigError, match=r"GANLAB_TRACKER_SECONDS = '.*' in the environment must be a number"):
         train(small(), tmp_path / "run")
@@ -157,7 +157,7 @@ class Stuck:
         forever()
 
 
-def test_a_run_with_bad_trackers_is_that_without_them(tmp_path, plugged, capsys, cpus, monkeypatch):
+def test_run_with_bad_trackers_equals_the_run_without_them(tmp_path, plugged, capsys, cpus, monkeypatch):
     monkeypatch.setenv("GANLAB_TRACKER_SECONDS", "0.5")
     experiment = small(steps=4, log_every=2, checkpoint_every=2)
     plain = train(experiment, tmp_path / "plain")

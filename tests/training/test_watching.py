@@ -59,7 +59,7 @@ def run_of(folder, does):
         (KeyboardInterrupt(), "a plugin raised KeyboardInterrupt"),
     ],
 )
-def test_an_evaluator_that_exits_fails_the_run_with_a_word_and_a_checkpoint(error, said, tmp_path):
+def test_exiting_evaluator_fails_the_run_with_a_message_and_a_checkpoint(error, said, tmp_path):
     with pytest.raises(TrainingFailedError) as caught:
         run_of(tmp_path / "run", raising(error))
     assert f"Training failed after step 3: {said}" in str(caught.value)
@@ -69,7 +69,7 @@ def test_an_evaluator_that_exits_fails_the_run_with_a_word_and_a_checkpoint(erro
 
 
 @pytest.mark.usefixtures("cpus")
-def test_an_evaluator_that_hangs_has_a_limit(tmp_path, monkeypatch):
+def test_hanging_evaluator_reaches_its_time_limit(tmp_path, monkeypatch):
     monkeypatch.setenv("GANLAB_EVALUATOR_SECONDS", "0.5")
     begun = time.monotonic()
     with pytest.raises(
@@ -131,7 +131,7 @@ def test_a_signal_that_a_plugin_swallows_ends_the_process_from_outside(ended):
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_limit_that_a_plugin_swallows_does_too(ended, monkeypatch):
+def test_limit_that_a_plugin_swallows_ends_the_process_from_outside(ended, monkeypatch):
     monkeypatch.setenv("GANLAB_EVALUATOR_SECONDS", "0.1")
     left, said = [], []
     with signals() as received, Watch(received, said.append, alone=True).over(lambda *how: left.append(how)):
@@ -142,7 +142,7 @@ def test_a_limit_that_a_plugin_swallows_does_too(ended, monkeypatch):
     assert "diagnostics.deaf has not answered" in said[-1]
 
 
-def test_what_answers_in_time_is_left_alone(ended, monkeypatch):
+def test_code_that_answers_in_time_is_left_alone(ended, monkeypatch):
     monkeypatch.setenv("GANLAB_EVALUATOR_SECONDS", "0.5")
     said = []
     with signals() as received, Watch(received, said.append, alone=True).over(lambda *how: said.append(how)):
