@@ -133,7 +133,7 @@ class Checkpoint:
             return f"{_MANIFEST} is torn"
         for name, (size, digest) in files.items():
             if Path(name).name != name:
-                return f"{_MANIFEST} names {name!r}, which is no file of it"
+                return f"{_MANIFEST} names {name!r}, which is not a file of the checkpoint"
             try:
                 now = _fingerprint(self.path / name)
             except (OSError, ValueError, RunError) as error:
@@ -144,9 +144,9 @@ class Checkpoint:
         return None
 
     def not_finite(self) -> str | None:
-        """The name of a variable that is not finite, or None: nobody can train on from there.
+        """The name of a variable that is not finite, or None; training cannot continue from such a checkpoint.
 
-        The state of a constraint may hold infinity, such as the smallest value of none.
+        The state of a constraint may hold infinity, for example as the smallest value before the first one.
 
         Raises:
             RunError: The variables cannot be read.

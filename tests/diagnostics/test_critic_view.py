@@ -1,4 +1,4 @@
-"""What diagnostics are handed: the critic of training, held against numpy and against training itself."""
+"""The view that diagnostics receive: the critic of training, compared with numpy and with training itself."""
 
 import keras
 import numpy as np
@@ -113,7 +113,7 @@ def test_a_linear_critic_as_the_constraints_make_it():
     view = Views(constraints=[Third()], architecture=Critic(outputs=linear))()
     w, b = view.weights["line/kernel"], view.weights["line/bias"]
     np.testing.assert_allclose(view.effective["line/kernel"], w / 3, rtol=1e-6)
-    x = np.random.default_rng(0).normal(size=(2500, 2)).astype(np.float32)  # more than are taken at a time
+    x = np.random.default_rng(0).normal(size=(2500, 2)).astype(np.float32)  # more than are computed in one piece
     np.testing.assert_allclose(view.scores(x), 5 * (x @ w / 3 + b / 3)[:, 0], rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(view.slopes(x), np.full(2500, 5 * np.linalg.norm(w) / 3), rtol=1e-5)
     assert view.bounds == {"third": pytest.approx(5 * np.linalg.norm(w) / 3, rel=1e-5)}
@@ -136,7 +136,7 @@ def test_slopes_whose_squares_underflow_are_reported():
 
 
 class Own(keras.Model):
-    """A model that is no graph of layers, with a layer that holds others and one that is called twice."""
+    """A model that is not a graph of layers, with a layer that holds others and one that is called twice."""
 
     def __init__(self):
         super().__init__(name="own")
@@ -169,7 +169,7 @@ def test_layers_are_in_order_for_any_model_and_activations_are_theirs():
     inner = np.maximum((first @ kernel + bias) @ kernel_2 + bias_2, 0)
     np.testing.assert_allclose(found["inner"], inner, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(found["end"][:, 0], view.scores(x), rtol=1e-5, atol=1e-6)
-    # Looking leaves the model as it was.
+    # Looking leaves the model unchanged.
     assert not any("call" in vars(inner) for inner in view._state.critic.model._flatten_layers())
 
 
@@ -233,7 +233,7 @@ def test_nothing_is_traced_anew_at_later_steps_and_nothing_that_is_not_asked_for
     assert traces() == [0] * 8
     everything(views())
     before = traces()
-    # Slopes of a share and of many, as samples are made.
+    # Slopes of a share and of many points, like samples.
     assert before == [1, 2, 1, 1, 1, 1, 1, 2]
     views.trainer.train(2)
     everything(views(2))

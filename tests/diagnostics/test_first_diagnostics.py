@@ -34,7 +34,7 @@ BLUE, ORANGE = (31, 95, 168), (232, 135, 30)
 
 
 def share(norms, weights):
-    """One example of each sort, whose gradients by activations have these norms: real ones, then twice as large."""
+    """One real and one generated example; gradients by activations have these norms, and twice these norms."""
     names = [f"layer_{i}" for i in range(len(norms))]
     return ganlab.LossGradients(
         weights={
@@ -322,7 +322,7 @@ def test_the_surface_is_over_the_data_or_the_papers_square():
     assert len(asked) == 1
     plane(rising, half_width=3.0)
     assert np.abs(asked[-1]).max() == pytest.approx(3.0)
-    assert np.abs(asked[-2]).max() == pytest.approx(1.15)  # what is measured is over the data all the same
+    assert np.abs(asked[-2]).max() == pytest.approx(1.15)  # the measurement is still over the data
 
 
 def test_images_have_no_surface():

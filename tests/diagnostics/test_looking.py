@@ -1,4 +1,4 @@
-"""Diagnostics within a run: when they look, what is written, what is said of a critic that is ill."""
+"""Diagnostics within a run: when they look, what they write, and what they report of a failing critic."""
 
 import io
 import json
@@ -134,7 +134,7 @@ def test_a_resumed_run_finds_the_same(runs, tmp_path, monkeypatch):
         patched.setattr(Trainer, "train", train_and_signal)
         run = train(with_all(2), tmp_path / "run")
     assert (run.info["status"], run.info["step"]) == ("interrupted", 3)
-    # What was due at step 3 is left to the resumed run.
+    # The work due at step 3 is left to the resumed run.
     assert {step for step, _ in found(run)} == {2}
     train(with_all(2), run.path, resume=True)
     assert found(run) == found(runs[2])
@@ -159,7 +159,7 @@ def texts(run, tag):
     [
         # Steps of a quarter of the limit: all weights are at one end or on their way to the other.
         (0.2, 0.05, 10, {"weight_clipping": "at the clipping limit 0.2", "weights": "within 1% of the largest, 0.2"}),
-        # Kernels of eight inputs that shrink what goes through to a fortieth at most.
+        # Kernels of eight inputs that shrink a signal to a fortieth at most.
         (0.003, 0.003, 4, {"gradient_norms": "they vanish", "slopes": "held back too much"}),
     ],
 )
@@ -196,7 +196,7 @@ def test_health_of_a_sound_run_is_empty(tmp_path):
 
 
 class Odd(ganlab.Diagnostic):
-    """Finds what it is told, from a step on."""
+    """Returns the given findings, from a step on."""
 
     def __init__(self, findings, *, every=0, since=0):
         self.findings, self.every, self.since = findings, every, since

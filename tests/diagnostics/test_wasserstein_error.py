@@ -13,7 +13,7 @@ REAL = np.random.default_rng(0).normal(size=(40, 2))
 
 
 def look(critic, real=REAL + SHIFT, fake=REAL, **arguments):
-    """What is found for a critic `(n, 2) -> (n,)` between a cloud and the same one moved by 5."""
+    """The figures for a critic `(n, 2) -> (n,)` between a cloud and the same cloud moved by 5."""
     asked = []
 
     def more(n):

@@ -1,4 +1,4 @@
-"""Two workers, of which one is told to stop or killed, again and again, end as two that were left in peace."""
+"""Two workers, one of which is stopped or killed again and again, end like two that were never interrupted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PATIENCE = 150
 
 
 def wait_for_checkpoints(run, count, processes):
-    """Waits until so many more checkpoints were written."""
+    """Waits until this many more checkpoints are written."""
     seen, deadline = set(), time.monotonic() + _PATIENCE
     before = {path.name for path in (run / "checkpoints").glob("step-*")}
     while len(seen) < count:
@@ -69,7 +69,7 @@ def test_workers_that_lose_one_another_resume_bit_for_bit(tmp_path):
             assert "another worker is gone" in outputs[1 - whom]
             assert "Traceback" not in outputs[1 - whom]
         info = ganlab.Run(runs / "killed").info
-        # A chief that was killed could not say so.
+        # A chief that was killed could not record it.
         assert info["status"] == ("running" if (sent, whom) == (signal.SIGKILL, 0) else "interrupted")
         assert info["step"] < 700
         arguments = ["--resume", str(runs / "killed")]

@@ -139,7 +139,7 @@ def test_workers_must_come_before_all_else(cpus, monkeypatch):
 
 
 class FakeTPU:
-    """Stands where TensorFlow's functions do and fails as told before it connects."""
+    """Replaces TensorFlow's functions; raises the given failures before it connects."""
 
     def __init__(self, monkeypatch, failures=()):
         self.failures, self.connected, self.waits = list(failures), [], []

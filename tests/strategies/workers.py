@@ -1,4 +1,4 @@
-"""Worker processes on this machine, and what they train."""
+"""Worker processes on this machine, and the experiment that they train."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checksum of event files, held against the published value and TensorBoard's own."""
+"""The checksum of event files, compared with the published value and TensorBoard's own."""
 
 import time
 
@@ -40,7 +40,7 @@ def test_a_huge_record_is_cut_within_seconds(tmp_path):
     path.write_bytes(whole[:-5] + b"x" + whole[-4:])  # torn in its data
     event_cutting.cut(tmp_path, after=1)
     assert len(path.read_bytes()) < 100
-    assert time.process_time() - began < 10  # TensorBoard's checksum takes 30 s and more a time
+    assert time.process_time() - began < 10  # TensorBoard's checksum takes 30 s and more each time
 
 
 def test_a_record_that_claims_more_than_a_run_writes_is_not_read(tmp_path, monkeypatch):

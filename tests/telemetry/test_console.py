@@ -1,4 +1,4 @@
-"""What is on the screen, with and without a terminal."""
+"""The output on the screen, with and without a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Event files come in pieces, in the order in which they were written, and say as an OSError what went wrong."""
+"""Event files come in pieces, keep the order in which they were written, and raise an OSError on failures."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Histograms as TensorBoard's own reader gives them back."""
+"""Histograms as TensorBoard's own reader returns them."""
 
 import numpy as np
 import pytest

@@ -68,7 +68,7 @@ def test_readers_see_whole_lines_only_and_all_of_them_after_a_flush(tmp_path):
     for step in range(200):
         writer.scalars([Record(step, record.tag, record.reduced, record.replicas) for record in longest])
         assert path.read_bytes()[-1:] in (b"", b"\n")
-    assert 0 < len(steps(path)) < 200  # some went out on their own, as memory is bounded
+    assert 0 < len(steps(path)) < 200  # some were flushed on their own, because memory is bounded
     writer.flush()
     assert steps(path) == list(range(200))
     writer.close()

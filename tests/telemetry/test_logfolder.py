@@ -1,4 +1,4 @@
-"""The folder that TensorBoard reads keeps in step with the runs there are."""
+"""The folder that TensorBoard reads follows the runs that exist."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_runs_come_go_and_keep_their_names(tmp_path):
     folder.refresh()
     folder.refresh()
     assert links(folder) == {"digits s0": first, "dragan s0": second}
-    # What a run writes, and a file that it begins later, is there at once.
+    # New events of a run, and files that it begins later, appear at once.
     (second / "events.out.tfevents.2").write_text("more")
     assert (folder.path / "dragan s0" / "events.out.tfevents.2").read_text() == "more"
     shutil.rmtree(first)

@@ -1,4 +1,4 @@
-"""Damage in the midst of a run's files costs what is damaged, is reported, and no row after it."""
+"""Damage inside a run's files is reported, and only the damaged parts are lost."""
 
 import json
 
@@ -127,7 +127,7 @@ RECORD = 12 + len(event(50).SerializeToString()) + 4
 
 
 def turn(path, step, byte):
-    """Turns a bit of a step's record; bytes below 0 count from its end."""
+    """Flips a bit of a step's record; bytes below 0 count from its end."""
     data = bytearray(path.read_bytes())
     mark = event(step).SerializeToString()
     start = data.index(mark) - 12

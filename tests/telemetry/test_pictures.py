@@ -1,4 +1,4 @@
-"""Pictures, decoded by another library and looked at pixel by pixel."""
+"""Pictures, decoded by another library and checked pixel by pixel."""
 
 from __future__ import annotations
 

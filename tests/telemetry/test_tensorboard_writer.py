@@ -1,4 +1,4 @@
-"""What TensorBoardWriter writes is what TensorBoard's own reader and server give back."""
+"""TensorBoard's own reader and server return what TensorBoardWriter has written."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def wait_for(ready, process, seconds=60) -> None:
 def test_the_server_draws_the_replicas_in_one_chart_for_all_runs(server):
     merged = get(f"{server}/plugin/custom_scalars/layout")
     charts = {part["title"]: [chart["title"] for chart in part.get("chart", [])] for part in merged["category"]}
-    # Runs of different replica counts share one chart a metric, and what only the third has is there too.
+    # Runs with different replica counts share one chart per metric, and metrics that only the third has are there too.
     assert charts == {
         "losses": ["critic/loss", "generator/loss"],
         "Wasserstein estimate": [],

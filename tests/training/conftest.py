@@ -31,7 +31,7 @@ def completed(cpus, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def contract_constraints():
-    """The constraints of contract_plugin.py, found as a stranger's."""
+    """The constraints of contract_plugin.py, found like an outside plugin's."""
     before = plugins.current()
     found = plugins.discover()
     found.add(plugins.Plugin("contract_plugin", "tests", ""), lambda: contract_plugin)

@@ -1,4 +1,4 @@
-"""Constraints that use the whole contract, each as a stranger would write it."""
+"""Constraints that use the whole contract, written as an outside author would."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Experiments small enough to train in a second, and ways to hold two of them against each other."""
+"""Experiments small enough to train in a second, and ways to compare two of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STEPS = 20
 
 
 def sgd(learning_rate=0.01, **arguments):
-    """The optimizer that hides no factor in the gradient."""
+    """SGD, the optimizer that does not hide a factor in the gradient."""
     return ganlab.component("optimizers", "sgd")(learning_rate=learning_rate, **arguments)
 
 
@@ -41,7 +41,7 @@ def small(replicas=0, **parts):
         "strategy": strategy(replicas),
         "critic_optimizer": optimizer,
         "generator_optimizer": optimizer,
-        "batch_size": 12,  # three examples on each of four replicas, and latent vectors of three: no multiple of four
+        "batch_size": 12,  # three examples on each of four replicas, and latent vectors of three: not multiples of four
         "critic_steps": 1,
         "steps": STEPS,
         "jit": "off",
@@ -51,7 +51,7 @@ def small(replicas=0, **parts):
 
 @dataclass(frozen=True)
 class Trained:
-    """What training left.
+    """The results of a training.
 
     Attributes:
         trainer: The trainer.
@@ -85,7 +85,7 @@ def trained(replicas=0, *, count=STEPS, **parts):
 
 
 def assert_same(one, other, *, rtol=1e-5, atol=1e-6):
-    """Says that two trainings agree in every variable and in every reduced metric of every iteration."""
+    """Asserts that two trainings agree in every variable and in every reduced metric of every iteration."""
     assert list(one.values) == list(other.values)
     for name, value in one.values.items():
         np.testing.assert_allclose(other.values[name], value, rtol=rtol, atol=atol, err_msg=name)

@@ -1,4 +1,4 @@
-"""A clock that is set back, as after a crash or by a time server, while a run trains and before it is resumed."""
+"""Runs whose clock is set back, for example by a time server, during training and before a resume."""
 
 import itertools
 import time
@@ -25,7 +25,7 @@ def test_clock_set_back_keeps_rows_and_events_in_order(tmp_path, monkeypatch):
 
     assert 0 <= first <= run.info["wall_seconds"] < 600
     assert [line["step"] for line in lines(run)] == list(range(1, 9))
-    # In the order in which TensorBoard comes to them, by the names of the files.
+    # In the order in which TensorBoard reads them, by the names of the files.
     tag = "critic/loss"
     read = EventAccumulator(str(run.path)).Reload().Scalars(tag)
     assert [event.step for event in read] == list(range(1, 9))

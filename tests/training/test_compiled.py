@@ -1,4 +1,4 @@
-"""XLA changes nothing but the speed."""
+"""XLA changes only the speed."""
 
 import dataclasses
 import types
@@ -40,7 +40,7 @@ def test_compiled_training_equals_uncompiled(replicas):
 
 NORMALIZED = [
     ("critic", normalized_critic, []),
-    # The critic's own part does without the generator, whose gradient goes through both.
+    # The critic's part does not need the generator; the generator's gradient goes through both.
     ("generator", normalized_generator, ["critic"]),
 ]
 
@@ -63,7 +63,7 @@ def test_part_that_communicates_is_refused_under_jit_on(role, network, compiled)
         match=rf"The {role}'s layer 'batch_normalization' \(BatchNormalization\) communicates.*jit is 'on'",
     ):
         Trainer(small(2, jit="on", **parts)).trace()
-    # Alone there is nobody to talk to.
+    # On one device there are no replicas to communicate with.
     alone = trained(0, count=3, jit="on", **parts)
     assert alone.trainer.compiled == ["critic", "generator"]
     assert_same(trained(0, count=3, **parts), alone)

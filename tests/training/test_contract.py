@@ -1,4 +1,4 @@
-"""The contract of constraints, whole: what each method is promised, and what breaking it says."""
+"""The whole contract of constraints: the promises to each method, and the errors of constraints that break it."""
 
 import re
 
@@ -50,7 +50,7 @@ def test_parameters_are_trained_and_state_is_kept(trainings):
     assert len(gains) == 3
     for name in gains:
         assert not np.array_equal(one.values[name], start[name])
-    # The deviation of the data, worked out apart from TensorFlow: d' = d / 2 + std / 2.
+    # The deviation of the data, computed without TensorFlow: d' = d / 2 + std / 2.
     ring = ganlab.component("datasets", "gaussian_ring")()
     deviation = 0.0
     for update in range(10):
@@ -77,7 +77,7 @@ def test_logged_metrics_are_reduced_as_asked(trainings):
 
 
 def test_the_order_of_a_stack_matters(trainings):
-    # Otherwise the stacks in both orders would say nothing on order.
+    # Otherwise the stacks in both orders would not test the order.
     assert distance(trainings("everything", 0), trainings("everything, the other way round", 0)) > 1e-5
 
 

@@ -1,4 +1,4 @@
-"""What TensorFlow differentiates wrongly, or not at all, is refused before training, by layer and line."""
+"""Operations that TensorFlow differentiates wrongly or not at all are refused before training, by layer and line."""
 
 import inspect
 
@@ -51,7 +51,7 @@ class Doubled(keras.layers.Layer):
 
 
 class Right(keras.layers.LayerNormalization):
-    """One that inherits from Keras' and computes something else."""
+    """A layer that inherits from a Keras layer and computes something else."""
 
     def call(self, x):
         return x / tf.sqrt(1.0 + tf.reduce_mean(tf.square(x), -1, keepdims=True))
@@ -161,7 +161,7 @@ def test_layers_that_are_right_once_go_with_constraints_that_do_not_differentiat
 
 
 class Untrue(ganlab.Constraint):
-    """Says that it takes no gradient, and takes one."""
+    """Declares that it does not differentiate, but does."""
 
     differentiates = False
 

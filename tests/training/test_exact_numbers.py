@@ -60,7 +60,7 @@ def test_one_update_of_a_linear_game_on_two_replicas():
     for name, value in expected.items():
         np.testing.assert_allclose(after[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
 
-    # What people see are means over each replica's six examples.
+    # The logged losses are means over each replica's six examples.
     scores_real, scores_fake = (real @ w + b)[:, 0], (fake @ w + b)[:, 0]
     local = (scores_real - scores_fake).reshape(2, 6).mean(axis=1)
     tags = [metric.tag for metric in trainer.metrics]
@@ -119,7 +119,7 @@ def test_the_average_is_its_recursion(replicas):
 
     for step in range(6):
         trainer.train(1)
-        # It follows more quickly at first: a decay of (1 + t) / (10 + t), until that passes 0.3, which is after t = 2.
+        # It follows more quickly at first: the decay is (1 + t) / (10 + t) until that exceeds 0.3, after t = 2.
         decay = min(0.3, (1 + step) / (10 + step))
         now = values(trainer.state)
         average = {n: decay * v + (1 - decay) * now[f"generator/weights/{n}"] for n, v in average.items()}

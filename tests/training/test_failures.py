@@ -1,4 +1,4 @@
-"""Mistakes in plugins and failures in training: each one sentence that says whose."""
+"""Mistakes in plugins and failures in training: each is one sentence that names the culprit."""
 
 import re
 
@@ -87,7 +87,7 @@ class OddOptimizer(keras.optimizers.SGD):
 
 
 class Subclassed(keras.Model):
-    """A model that is no functional one, and may fail when it is called in training."""
+    """A model that is not a functional one, and may fail when it is called in training."""
 
     def __init__(self, units, *, fails=False):
         super().__init__()
@@ -160,7 +160,7 @@ def test_noise_on_folded_rows_states_the_rule():
 
 
 class Torn(Points):
-    """Points of which the second cannot be read."""
+    """Points; the second cannot be read."""
 
     def __init__(self, how):
         super().__init__(np.zeros((40, 2)))
@@ -196,7 +196,7 @@ def test_unreadable_data_in_training_fails_the_run(how, message):
 
 
 def test_out_of_memory_is_one_sentence(monkeypatch):
-    # Made up: TensorFlow waits ten seconds for memory before it gives up.
+    # Simulated, because TensorFlow waits ten seconds for memory before it gives up.
     def exhausted(*_):
         raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating tensor with shape[7,7] on GPU:0")
 
@@ -227,7 +227,7 @@ def test_assertion_in_a_constraint_is_not_blamed_on_the_data():
 def test_an_unreadable_picture_is_one_sentence(tmp_path):
     picture = tf.io.encode_png(np.zeros((8, 8, 3), np.uint8)).numpy()
     for i in range(3):
-        # Broken inside: a picture that is cut off is found before training.
+        # Broken inside, because a truncated picture is found before training.
         (tmp_path / f"{i}.png").write_bytes(picture[:43] + b"??" + picture[45:] if i == 1 else picture)
     parts = {
         "dataset": ganlab.component("datasets", "image_folder")(path=str(tmp_path), size=8, channels=3),

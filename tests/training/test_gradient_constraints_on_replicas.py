@@ -43,7 +43,7 @@ def test_replicas_train_as_one_device_does(name):
 def test_a_replicas_own_statistic_would_show(name, collective, monkeypatch):
     one = trained(0, count=COUNT, **parts(name))
     monkeypatch.setattr(ReplicaView, collective, lambda self, x: x)
-    # The state is then not the same everywhere, which the guards would see in a run.
+    # The state then differs between replicas, which the guards would notice in a run.
     assert distance(one, trained(2, count=COUNT, **parts(name))) > 1e-4
 
 

@@ -1,4 +1,4 @@
-"""What stops a run and what warns of one."""
+"""Guards that stop a run, and guards that warn."""
 
 import json
 
@@ -198,7 +198,7 @@ def test_a_warning_is_in_run_json(tmp_path):
     warning, vanished = run.info["warnings"]
     assert warning.startswith("weight_clipping: ")
     assert vanished.startswith("critic/wasserstein: The critic scores real and generated examples alike")
-    # Health has both as they are in the last row.
+    # Health has both, as of the last row.
     assert [said.split(": ")[0] for said in run.info["health"]] == ["weight_clipping", "critic/wasserstein"]
     assert "at step 12." in run.info["health"][1]
     assert "at the clipping limit 0.0001" in warning

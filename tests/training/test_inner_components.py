@@ -1,4 +1,4 @@
-"""A component that is made with another one is written down, made again and resumed."""
+"""A component that is made with another one is recorded, made again and resumed."""
 
 import shutil
 
@@ -42,7 +42,7 @@ def test_a_constraint_inside_a_constraint(plugged, tmp_path):
     plugged(sums=Plugin())
     inner = [constraint("gradient_penalty", weight=3.0)]
     experiment = small(0, constraints=[constraint("sum", inner=inner)], steps=4, checkpoint_every=2)
-    inner.clear()  # the list is the caller's; what the constraint was made with is written down
+    inner.clear()  # the list is the caller's; the arguments of the constraint are already recorded
 
     whole = train(experiment_with(3.0), tmp_path / "whole")
 

@@ -1,4 +1,4 @@
-"""What each replica and update sees of the data."""
+"""The examples that each replica and update sees."""
 
 import numpy as np
 import pytest
@@ -79,7 +79,7 @@ def test_python_data_comes_through_tf_data_and_trains_the_same():
 
 
 def test_python_inside_a_loop_is_found():
-    # TensorFlow has no public way to the functions that a graph calls. Should this fail, FuncGraph._functions has
+    # TensorFlow has no public access to the functions that a graph calls. If this fails, FuncGraph._functions has
     # changed, and ganlab.training.graph.inputs needs another way: until then Python data runs inside the training loop.
     class OneByOne(Points):
         def examples(self, numbers, seed):
@@ -124,7 +124,7 @@ def with_a_broken_example(number):
 
 
 def at_iteration(experiment, number):
-    """The iteration that first sees an example, of two an epoch."""
+    """The iteration that first sees an example, with two iterations per epoch."""
     seen = numbers(Inputs(experiment), 4, 2).reshape(4, -1)
     return int(np.argmax((seen == number).any(axis=1)))
 

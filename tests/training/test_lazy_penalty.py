@@ -1,4 +1,4 @@
-"""A penalty computed in every n-th critic update: what it adds, what it logs, and that it does nothing in between."""
+"""A penalty computed in every n-th critic update: its values, its metrics, and that it does nothing in between."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("cpus")
 
 
 class Slopes(ganlab.Constraint):
-    """The gradient penalty, lazy by the core or, to compare, by a factor of its own."""
+    """The gradient penalty, made lazy by the core or, for comparison, by a factor of its own."""
 
     def __init__(self, *, every: int = 1, by_hand: int = 1) -> None:
         self.every, self.by_hand, self.runs = every, by_hand, 0

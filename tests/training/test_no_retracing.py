@@ -1,4 +1,4 @@
-"""A graph is built once a run, whatever the lengths of its chunks."""
+"""A graph is built once per run, whatever the lengths of its chunks."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Variables and data are part of the guard: what is not finite ends the run, by name, before it is in a checkpoint."""
+"""Variables and data that are not finite end the run, are named, and never reach a checkpoint."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from ganlab.training.graph.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("cpus")
 
-# More rows than a picture shows, which are looked at before training.
+# More rows than a picture shows, because those are checked before training.
 ROWS, SHOWN, BATCH = 1500, 1000, 12
 
 
@@ -27,7 +27,7 @@ def rectified(**parts):
 
 
 def with_a_bad_row(value=np.nan, *, iteration=5, python=False, **parts):
-    """The same, with a value that is not finite in a row that is met in this iteration first; and the row."""
+    """The same with a value that is not finite in a row that this iteration meets first; also returns the row."""
     experiment = rectified(**parts)
     met = Inputs(experiment).numbers(tf.constant(iteration, tf.int64), experiment.replicas - 1).numpy()
     row = next(int(number) for number in met if number >= SHOWN)
@@ -132,13 +132,13 @@ def test_non_finite_values_are_distinguished_from_large_ones():
         Sums(np.zeros((2, 6)), np.array([sums, sums])),
         infinite=("constraints/a/state/least", "constraints/a/state/nan"),
     )
-    # The critic's before the generator's, since it begins there.
+    # The critic's come before the generator's, because it begins there.
     assert found == ["critic/weights/infinite", "constraints/a/state/nan", "generator/weights/a"]
 
 
 def test_a_constraint_may_begin_with_infinity(contract_constraints):
     class Least(ganlab.Constraint):
-        """Remembers the smallest slope so far, and there is none at first."""
+        """Remembers the smallest slope so far; at first there is none."""
 
         def initial_state(self, critic):
             return {"least": tf.constant(np.inf)}

@@ -24,7 +24,7 @@ def critic(weights, activation):
 
 
 def gradients(activation, x):
-    """Of the mean squared slope by the weights: by the graph as training takes it, by the tape, and the graph."""
+    """Gradients of the mean squared slope by the weights: from the graph, as in training, from the tape; the graph."""
 
     @tf.function(autograph=False)
     def by_graph(given):
@@ -60,7 +60,7 @@ def test_the_mean_squared_slope_of_one_unit_by_hand(activation):
 def test_no_product_multiplies_zeros():
     x = tf.constant(np.random.default_rng(2).normal(size=(7, 3)), tf.float32)
     _, _, graph = gradients(tf.nn.relu, x)
-    # Three layers: two products forward, since the score itself is not needed; three back to x. Of those three, each
-    # has a gradient by its weight, and the two that have one before them by what they multiply.
+    # Three layers: two products forward, because the score itself is not needed; three back to x. Each of these three
+    # has a gradient by its weight, and the two with a product before them also one by their other factor.
     count = sum(op.type == "MatMul" for op in graph.get_operations())
     assert count <= 3 + 3 + 3 + 2 + 1

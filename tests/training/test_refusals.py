@@ -1,4 +1,4 @@
-"""What would go wrong silently is refused, by name of the layer or the setting."""
+"""Layers and settings that would go wrong silently are refused, by name."""
 
 import random
 
@@ -40,7 +40,7 @@ def test_layers_that_go_wrong_under_replicas(make, message, role):
 
 
 class Weighed(keras.layers.Layer):
-    """A layer with a term of its own: on a weight, or on what it computes."""
+    """A layer with a loss of its own: on a weight, or on its output."""
 
     def __init__(self, term, **kwargs):
         super().__init__(**kwargs)
@@ -91,8 +91,8 @@ def test_a_layer_that_normalizes_its_own_kernel(role):
 
 
 def test_every_nested_layer_is_found():
-    # Keras has no public way to a layer inside a layer. Should this fail, Model._flatten_layers has changed, and
-    # ganlab.training.graph.refusals needs another way: until then refusals miss what is inside blocks.
+    # Keras has no public access to a layer inside a layer. If this fails, Model._flatten_layers has changed, and
+    # ganlab.training.graph.refusals needs another way: until then refusals miss layers inside blocks.
     inner = keras.layers.Dense(1, name="inner")
     model = keras.Sequential([keras.Input((2,)), keras.Sequential([keras.Sequential([inner])])])
     assert any(layer is inner for layer in layers_of(model))
@@ -171,7 +171,7 @@ def test_numpys_whole_numbers_are_whole():
 
 
 def test_a_batch_larger_than_the_dataset_spans_epochs():
-    # Twelve examples a batch of four points: each three times, so the mean of a batch is that of the points.
+    # A batch has twelve examples of four points: each occurs three times, so the batch's mean is that of the points.
     class Mean(ganlab.Constraint):
         def advance(self, weights, state, batch, replica):
             replica.log("mean", batch.real)
@@ -208,7 +208,7 @@ def test_batch_normalization_in_a_clipped_critic():
     assert len(moving) == 2
     for name in moving:
         assert np.abs(one.values[name] - start[name]).max() > 1e-3
-        # The same on every replica, as each saw the moments of all.
+        # The same on every replica, because each saw the moments of all.
         (variable,) = [v for key, v in two.trainer.state.critic.buffers.items() if name.endswith(key)]
         first, second = (v.numpy() for v in variable.value.values)
         np.testing.assert_array_equal(first, second)
@@ -282,7 +282,7 @@ def test_dropout_drops_and_scales():
     # Uniform numbers below the rate drop: the first thousand of four.
     np.testing.assert_allclose(dropped, np.repeat([[0.0], [4 / 3], [4 / 3], [4 / 3]], 1000, axis=1), rtol=1e-6)
     np.testing.assert_array_equal(kept, inputs)
-    np.testing.assert_array_equal(layers.Dropout(0.25)(inputs, training=True), inputs)  # nobody to draw from
+    np.testing.assert_array_equal(layers.Dropout(0.25)(inputs, training=True), inputs)  # no source to draw from
 
 
 def test_gaussian_noise_adds():
@@ -300,7 +300,7 @@ def test_noisy_layers_draw_anew_for_every_call_and_update():
         return keras.layers.Dense(1, kernel_initializer="ones", trainable=False)(noisy)
 
     gaps = trained(0, count=5, architecture=Layers(critic=only_noise)).metric("critic/wasserstein")[:, 0]
-    # Were real and fake examples given one noise, these would be zero; were two updates, equal.
+    # If real and fake examples shared their noise, these would be zero; if two updates did, equal.
     assert np.abs(gaps).min() > 1e-4
     assert len(np.unique(gaps)) == 5
 

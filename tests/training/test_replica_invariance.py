@@ -1,4 +1,4 @@
-"""The promise that the rest hangs on: training does not depend on how many replicas it is spread over."""
+"""The promise that everything else rests on: training does not depend on the number of replicas."""
 
 import json
 
@@ -47,7 +47,7 @@ def test_weights_and_metrics_do_not_depend_on_the_number_of_replicas(name):
         other = trained(replicas, constraints=[constraint(name, **CONSTRAINTS[name])])
         assert other.rows.shape == (20, replicas, one.rows.shape[2])
         assert_same(one, other)
-        if replicas > 1:  # each replica sees examples of its own
+        if replicas > 1:  # each replica sees its own examples
             assert np.ptp(other.metric("critic/wasserstein"), axis=1).min() > 1e-4
 
 
@@ -83,7 +83,7 @@ def test_no_other_part_depends_on_the_number_of_replicas(parts):
             made["loss"] = ganlab.component("losses", parts["loss"])()
         for part in ("critic_optimizer", "generator_optimizer"):
             if part in parts:
-                # A gradient that is zero but for rounding must not become a full step.
+                # A gradient that is zero up to rounding must not become a full step.
                 made[part] = ganlab.component("optimizers", parts[part])(learning_rate=1e-3, epsilon=1e-4)
         return made
 
@@ -123,7 +123,7 @@ def test_a_run_leaves_the_same_rows(tmp_path):
             np.testing.assert_allclose(b["metrics"][tag]["reduced"], entry["reduced"], rtol=1e-5, atol=1e-6)
 
 
-# Three ways to get it wrong, each far outside the tolerance above: the tests have teeth.
+# Three mutants, each far outside the tolerance above: the tests would notice them.
 
 
 def far_from(reference, replicas=2):

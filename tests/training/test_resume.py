@@ -1,4 +1,4 @@
-"""A run that goes on equals one that never stopped, whatever stopped it."""
+"""A resumed run equals one that never stopped, whatever stopped it."""
 
 import json
 import os
@@ -65,7 +65,7 @@ def test_resume_after_a_signal_equals_an_uninterrupted_run(completed, tmp_path, 
 
 
 def test_resume_after_a_kill_continues_from_the_checkpoint(completed, tmp_path):
-    # As kill -9 leaves it: rows ahead of the newest checkpoint, one line torn, a checkpoint half written.
+    # The state after kill -9: rows ahead of the newest checkpoint, one torn line, a checkpoint half written.
     folder = tmp_path / "run"
     shutil.copytree(completed.path, folder)
     shutil.rmtree(folder / "checkpoints" / "step-00000010")
@@ -114,7 +114,7 @@ def test_resume_cuts_torn_records_from_event_files(completed, tmp_path):
     ganlab.Run(folder).update(status="running", step=9)
     (path,) = folder.glob("events.out.tfevents.*")
     whole = path.read_bytes()
-    path.write_bytes(whole + whole[100:130])  # no record: its length does not have the checksum that follows
+    path.write_bytes(whole + whole[100:130])  # not a record: the checksum does not match its length
 
     assert_equal_runs(completed, train(everything(), folder, resume=True))
     assert len(list(folder.glob("events.out.tfevents.*"))) == 2
@@ -143,14 +143,14 @@ def test_damage_inside_files_is_reported_and_later_rows_stay(completed, tmp_path
     files = sorted(folder.glob("events.out.tfevents.*"))
     tags = [value.tag for file in files for event in EventFileLoader(str(file)).Load() for value in event.summary.value]
     for tag in SETTINGS:
-        assert tags.count(tag) == 1  # perhaps among what was damaged, and written again
+        assert tags.count(tag) == 1  # if it was damaged, it is written again
 
 
 SETTINGS = ("_hparams_/session_start_info", "custom_scalars__config__", "experiment")
 
 
 def settings(run):
-    """What the event files say of the settings, by tag; a run begins at its own time."""
+    """The settings in the event files by tag, without the start time, which differs between runs."""
     files = sorted(run.path.glob("events.out.tfevents.*"))
     events = [event for file in files for event in EventFileLoader(str(file)).Load()]
     values = [(event.step, value) for event in events for value in event.summary.value if value.tag in SETTINGS]
@@ -176,7 +176,7 @@ def test_resume_rewrites_settings_lost_in_a_kill(completed, tmp_path, lost):
 
 
 class Slow(ganlab.Evaluator):
-    """Takes a minute at a step, in which a signal comes, and swallows every exception."""
+    """Takes a minute at one step, receives a signal during it, and swallows every exception."""
 
     at = None
 
@@ -226,7 +226,7 @@ def test_forged_manifest_is_one_sentence(tmp_path, changed):
 
 
 def clipped():
-    """A run that warns at its tenth row of weights at their limits, and evaluates where no row has been since."""
+    """A run that warns of weights at their limits in its tenth row, and evaluates with no row since."""
     parts = {"constraints": [constraint("weight_clipping", limit=1e-4)], "steps": 14, "log_every": 1}
     return small(2, **parts, evaluate_every=6, checkpoint_every=4)
 
@@ -256,7 +256,7 @@ def test_resumed_run_warns_like_an_uninterrupted_one(warned, tmp_path, monkeypat
 
 @pytest.mark.parametrize("kept", [["step-00000004", "step-00000008"], []], ids=["from before", "from the start"])
 def test_a_killed_run_warns_again(warned, tmp_path, kept):
-    # run.json knows of the warning already, and the text of it is cut.
+    # run.json already has the warning, and its text is cut.
     folder = tmp_path / "run"
     shutil.copytree(warned.path, folder)
     for path in (folder / "checkpoints").iterdir():
@@ -300,7 +300,7 @@ def test_full_disk_at_the_start_is_one_sentence(tmp_path, monkeypatch):
         run = train(small(0, steps=4), tmp_path / "run")
 
     def full(room):
-        """Writes that find room for so many files."""
+        """Makes a write function that has room for this many files."""
         written = []
 
         def write(path, text):
@@ -431,7 +431,7 @@ def test_allowed_changes_are_recorded(tmp_path, monkeypatch):
     assert info["resumed"][0]["changes"] == ["experiment.steps: 4, and now 6"]
     assert info["settings"]["experiment.steps"] == 6
     assert run.recipe().arguments["steps"] == 6
-    # Nothing in a step depends on how many there will be: the same numbers as of a run that had six from its start.
+    # No step depends on the total number of steps: the numbers equal those of a run with six from the start.
     whole = train(longer, tmp_path / "whole")
     assert (run.path / "metrics.jsonl").read_text() == (whole.path / "metrics.jsonl").read_text()
 

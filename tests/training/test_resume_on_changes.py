@@ -1,4 +1,4 @@
-"""Resuming on other data or with other code is refused, or written down where it is allowed."""
+"""Resuming with changed data or code is refused, or recorded if it is allowed."""
 
 import json
 import textwrap
@@ -82,7 +82,7 @@ def refused(experiment, run):
 
 
 def hyperparameters(run):
-    """Of the one record that there must be."""
+    """The hyperparameters of the only record in the event files."""
     (found,) = [
         hparams_metadata.parse_session_start_info_plugin_data(value.metadata.plugin_data.content)
         for path in run.path.glob("events.out.tfevents.*")
@@ -153,7 +153,7 @@ def test_next_resume_compares_with_the_allowed_changes(run, points, plugin, monk
     refused(parts(points), run)
     train(parts(other), run.path, resume=True)
     assert run.info["resumed"][1]["changes"] == []
-    # TensorBoard has it as a text at the step, and beside the hyperparameters, of which it knows one record.
+    # TensorBoard has it as a text at the step, and in the only record of hyperparameters.
     ((step, said),) = texts(run, "changes")
     assert (step, line in said.decode()) == (2, True)
     assert hyperparameters(run)["changed midway"].string_value == f"at step 2 ({line})"

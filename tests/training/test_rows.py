@@ -1,4 +1,4 @@
-"""How iterations and replicas become the rows that people read."""
+"""Iterations and replicas become the rows that people read."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What a run leaves, however it ends."""
+"""The files of a run, however it ends."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ BOUND = "constraints/spectral_norm/lipschitz_bound"  # comes with an evaluation,
 
 
 def rows(run):
-    """The rows with the figures of training alone."""
+    """The rows, with only the figures of training."""
     found = [line for line in lines(run) if "critic/loss" in line["metrics"]]
     for row in found:
         metrics = row["metrics"].items()
@@ -57,7 +57,7 @@ def test_the_evaluation_is_in_the_rows_and_in_run_json(completed):
     figures = {t.removeprefix(prefix): e for t, e in evaluated[-1]["metrics"].items() if t.startswith(prefix)}
     assert completed.info["evaluation"] == {name: entry["reduced"] for name, entry in figures.items()}
     assert all(entry["replicas"] == [] for entry in figures.values())
-    # One line a step: where training is logged too, it is the same line.
+    # One line per step: if training is logged at that step too, it is the same line.
     assert [line["step"] for line in lines(completed)] == [3, 5, 6, 9, 10]
     assert figures.keys() == {f"mode_coverage/{figure}" for figure in ("modes", "high_quality", "reverse_kl")}
 
@@ -153,27 +153,27 @@ def test_run_json_lists_the_compiled_parts(tmp_path):
 
 
 class Spy:
-    """A tracker: writes down what it is told."""
+    """A tracker that records the calls it receives."""
 
     def __init__(self, *, fails=False):
-        self.told, self.fails = [], fails
+        self.calls, self.fails = [], fails
 
-    def _tell(self, *what):
-        self.told.append(what)
+    def _record(self, *what):
+        self.calls.append(what)
         if self.fails:
             raise RuntimeError("tracker down")
 
     @ganlab.hookimpl
     def ganlab_run_start(self, run):
-        self._tell("start", run.info["status"], run.path)
+        self._record("start", run.info["status"], run.path)
 
     @ganlab.hookimpl
     def ganlab_metrics(self, run, records):
-        self._tell("metrics", records[0].step, {record.tag: record for record in records})
+        self._record("metrics", records[0].step, {record.tag: record for record in records})
 
     @ganlab.hookimpl
     def ganlab_run_end(self, run, status):
-        self._tell("end", status, run.info["status"])
+        self._record("end", status, run.info["status"])
 
 
 def test_hooks_are_called_and_a_failing_one_stops_nothing(tmp_path, plugged, capsys):
@@ -183,13 +183,13 @@ def test_hooks_are_called_and_a_failing_one_stops_nothing(tmp_path, plugged, cap
     run = train(small(2, steps=4, log_every=2), tmp_path / "run")
 
     assert run.info["status"] == "completed"
-    assert spy.told[0] == ("start", "running", tmp_path / "run")
-    assert spy.told[-1] == ("end", "completed", "completed")
-    assert [what[1] for what in spy.told[1:-1]] == [2, 4]
-    record = spy.told[1][2]["critic/loss"]
+    assert spy.calls[0] == ("start", "running", tmp_path / "run")
+    assert spy.calls[-1] == ("end", "completed", "completed")
+    assert [what[1] for what in spy.calls[1:-1]] == [2, 4]
+    record = spy.calls[1][2]["critic/loss"]
     assert len(record.replicas) == 2
     assert record.reduced == rows(run)[0]["metrics"]["critic/loss"]["reduced"]
-    assert len(failing.told) == len(spy.told)
+    assert len(failing.calls) == len(spy.calls)
     assert "'failing' failed in ganlab_run_start: RuntimeError('tracker down')" in capsys.readouterr().err
 
 
@@ -206,10 +206,10 @@ def test_diverged_run_names_the_step_and_the_metric(tmp_path, plugged):
     tag, _, step = str(caught.value).partition(" is not finite from step ")
     step = int(step.split(" ")[0])
     assert run.info["status"] == "diverged"
-    assert spy.told[-1] == ("end", "diverged", "diverged")
+    assert spy.calls[-1] == ("end", "diverged", "diverged")
     assert run.info["error"] == str(caught.value)
     assert run.info["health"][0] == f"training: {caught.value}"
-    # Rows up to that step are there, and the metric is finite before it.
+    # There are rows up to that step, and the metric is finite before it.
     assert [row["step"] for row in rows(run)] == list(range(1, step + 1))
     assert step > 1
     values = [float(row["metrics"][tag]["reduced"]) for row in rows(run)]
@@ -266,7 +266,7 @@ class Raising(ganlab.Evaluator):
 
 def test_failing_evaluator_loses_no_training(tmp_path):
     parts = {"steps": 4, "evaluate_every": 0, "checkpoint_every": 0, "evaluators": [Raising()]}
-    # Not a PluginError, which would be a mistake on the command line: the run began, and failed.
+    # Not a PluginError, which means a usage error: the run began, and failed.
     with pytest.raises(ganlab.TrainingFailedError, match=r"^Training failed after step 4: .*no figure today"):
         train(small(0, **parts), tmp_path / "run")
     run = ganlab.Run(tmp_path / "run")

@@ -1,4 +1,4 @@
-"""Signals that ask to stop: which are taken, and which stay ignored."""
+"""Signals that ask a run to stop: which ones it handles, and which stay ignored."""
 
 import signal
 

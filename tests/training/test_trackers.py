@@ -1,4 +1,4 @@
-"""A tracker loses no training, whatever it does."""
+"""A tracker cannot stop training, whatever it does."""
 
 import os
 import signal
@@ -135,7 +135,7 @@ def test_invalid_limit_is_refused_before_anything_is_written(value, monkeypatch,
 
 
 class Vandal:
-    """Does to a run what no tracker should."""
+    """Changes a run in ways that no tracker should."""
 
     @ganlab.hookimpl
     def ganlab_run_start(self, run):

@@ -1,4 +1,4 @@
-"""Evaluators and diagnostics that exit or hang: the run is saved, the culprit named, and no signal held."""
+"""Evaluators and diagnostics that exit or hang: the run is saved, the culprit named, and no signal blocked."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ from ganlab.training.watchdog import OverdueError, Watch
 
 
 class Odd(ganlab.Evaluator):
-    """Behaves at step 2 as it is told."""
+    """Misbehaves at step 2 in the given way."""
 
     def __init__(self, does):
         self._does = does
@@ -94,7 +94,7 @@ def test_plugins_that_exit_are_named_wherever_they_run():
 
 @pytest.fixture
 def ended(monkeypatch):
-    """Takes the end of the process for the end of a thread."""
+    """Replaces the end of the process by the end of a thread."""
     codes = []
 
     def end(code):
@@ -107,7 +107,7 @@ def ended(monkeypatch):
 
 
 def deaf(seconds):
-    """Waits, whatever comes."""
+    """Waits and ignores every error."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         try:
@@ -147,7 +147,7 @@ def test_code_that_answers_in_time_is_left_alone(ended, monkeypatch):
     said = []
     with signals() as received, Watch(received, said.append, alone=True).over(lambda *how: said.append(how)):
         for _ in range(4):
-            with plugin_code("evaluators.a", "evaluate"):  # the limit is for each
+            with plugin_code("evaluators.a", "evaluate"):  # the limit holds for each call
                 time.sleep(0.25)
     assert (ended, said) == ([], [])
 

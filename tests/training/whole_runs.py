@@ -1,4 +1,4 @@
-"""A run with every kind of state and of row, and whether two runs are one, bit for bit."""
+"""A run with every kind of state and of row, and the comparison of two runs bit for bit."""
 
 import json
 import signal
@@ -49,7 +49,7 @@ def checkpointed(run):
 
 
 def scalars(run):
-    """Every figure of the event files by step and tag; none may be there twice."""
+    """Every figure of the event files by step and tag; none may occur twice."""
     found = [
         (event.step, value.tag, float(tensor_util.make_ndarray(value.tensor)))
         for path in sorted(run.path.glob("events.out.tfevents.*"))
@@ -74,7 +74,7 @@ def texts(run, tag):
 
 
 def assert_equal_runs(one, other):
-    """Bit for bit, but for times."""
+    """Asserts that two runs are equal bit for bit, except times."""
     (step, numbers), (other_step, others) = checkpointed(one), checkpointed(other)
     assert step == other_step
     assert numbers.keys() == others.keys()
