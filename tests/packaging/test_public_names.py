@@ -29,7 +29,7 @@ def test_names_that_pages_use_are_public(page):
     assert sorted(used - set(ganlab.__all__) - PLACES) == []
 
 
-PLACES = {"hookspecs", "paths", "terminal"}
+PLACES = {"composition", "config", "hookspecs", "interfaces", "paths", "terminal"}
 
 
 def test_importing_and_listing_does_not_import_tensorflow():
