@@ -1,4 +1,4 @@
-"""The conformance kit: base classes whose tests hold a plugin's component to the contract.
+"""The conformance kit: base classes whose tests check a plugin's component against the contract.
 
 A constraint's author writes one method and inherits every test:
 
@@ -8,8 +8,8 @@ A constraint's author writes one method and inherits every test:
         def make(self):
             return Mine(weight=10.0)
 
-`pytest` then trains it on one, two and four replicas, compiled, resumed and stacked. Needs pytest (`pip install
-pytest`) and TensorFlow. `ganlab plugins check NAME` runs the same on an installed plugin.
+`pytest` then trains it on one, two and four replicas, compiled, resumed and stacked. The kit needs pytest (`pip install
+pytest`) and TensorFlow. `ganlab plugins check NAME` runs the same tests on an installed plugin.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _LAZY = {
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module 'ganlab.testing' has no attribute {name!r}")
-    importlib.import_module("ganlab.testing.conformance")  # which says so where pytest is missing
+    importlib.import_module("ganlab.testing.conformance")  # raises a clear error if pytest is missing
     return getattr(importlib.import_module(_LAZY[name]), name)
 
 

@@ -21,12 +21,12 @@ from ganlab.training.graph.networks import Network, build_networks
 from ganlab.training.graph.replica import Draws, ReplicaView
 from ganlab.training.graph.state import read
 
-# What an architecture is tried with where its author does not say.
+# The shapes that are tried if the author sets none.
 _SHAPES = ((2,), (32, 32, 3), (28, 28, 1), (16, 16, 1), (64, 64, 3))
 
 
 class ArchitectureConformance(TrainedConformance):
-    """Holds an architecture to its contract.
+    """Checks an architecture against its contract.
 
         class TestMine(ArchitectureConformance):
             sample_shape = (32, 32, 3)
@@ -34,11 +34,10 @@ class ArchitectureConformance(TrainedConformance):
             def make(self):
                 return Mine(width=8)
 
-    Make it as narrow as it can be: it is trained several times.
+    Make it as narrow as possible: it is trained several times.
 
     Attributes:
-        sample_shape: What it is to make samples of; None for the first of (2,) and some sizes of images that it
-            accepts.
+        sample_shape: The shape of the samples; None for the first of (2,) and some sizes of images that it accepts.
         fixed_generator: Whether the generator has nothing to train.
     """
 
@@ -46,17 +45,17 @@ class ArchitectureConformance(TrainedConformance):
     sample_shape: tuple[int, ...] | None = None
     fixed_generator: bool = False
     _cause: ClassVar[str] = (
-        "a layer mixes the examples of its replica (unsynchronized statistics), or draws noise of its own. Use "
+        "a layer mixes the examples of its replica (unsynchronized statistics), or draws its own noise. Use "
         "ganlab.layers for noise, and BatchNormalization(synchronized=True) or ganlab.layers.LayerNormalization."
     )
 
     def make(self) -> Architecture:
-        """The architecture under test: a new one at every call. What an author writes."""
+        """Makes the architecture under test, a new one at every call. Authors write this method."""
         raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new architecture.")
 
     def _parts(self) -> dict[str, Any]:
         settings: dict[str, Any] = {"architecture": self.make(), "dataset": _Noise(self._shape), "batch_size": 4}
-        # Batch normalization cannot be under a penalty that takes each example alone.
+        # Batch normalization does not work under a penalty that takes each example alone.
         return settings | ({"constraints": []} if self._networks[1].synchronizes else {})
 
     @property
@@ -73,7 +72,7 @@ class ArchitectureConformance(TrainedConformance):
             else:
                 return shape
         raise IncompatibleError(
-            f"It accepts none of the sample shapes {_SHAPES}; if it makes others, set sample_shape. It said: "
+            f"It accepts none of the sample shapes {_SHAPES}; if it makes others, set sample_shape. Its errors: "
             f"{' '.join(refusals)}"
         )
 
@@ -88,17 +87,17 @@ class ArchitectureConformance(TrainedConformance):
 
     @check()
     def test_the_seed_decides_the_weights(self) -> None:
-        """Built again with the same seed, by another object, the networks have the same names and the same bits."""
+        """Built again with the same seed, by another object, the networks have the same names and bits."""
         for role, one, other in zip(
             ("generator", "critic"), self._networks, _built(self.make(), self._shape), strict=True
         ):
             a, b = ({name: v.numpy() for name, v in network.weights.items()} for network in (one, other))
             if list(a) != list(b):
-                fail(f"Built twice the {role}'s weights are called {list(a)} and {list(b)}: they must not change.")
+                fail(f"Built twice, the {role}'s weights are named {list(a)} and {list(b)}: names must not change.")
             if bad := [name for name in a if not np.array_equal(a[name], b[name])]:
                 fail(
-                    f"Built twice with one seed the {role}'s {bad[:3]} are not the same: they are drawn by something "
-                    "that keras.utils.set_random_seed does not set. Use Keras initializers without a seed of their own."
+                    f"Built twice with one seed, the {role}'s {bad[:3]} are not the same: they are drawn by something "
+                    "that keras.utils.set_random_seed does not set. Use Keras initializers without their own seed."
                 )
 
     @check()
@@ -112,17 +111,17 @@ class ArchitectureConformance(TrainedConformance):
 
     @check()
     def test_rows_are_independent(self) -> None:
-        """In training, row i of the critic's scores is about example i alone."""
+        """In training, row i of the critic's scores depends on example i alone."""
         critic = self._networks[1]
         if critic.synchronizes:
-            pytest.skip(f"{critic.synchronizes} mixes examples, over all replicas; no constraint on examples takes it.")
+            pytest.skip(f"{critic.synchronizes} mixes examples over all replicas; no constraint on examples allows it.")
         x = _Noise(self._shape).examples(tf.range(4, dtype=tf.int64), 0)
         whole = self._output(critic, x).numpy()
         other = self._output(critic, tf.concat([-x[:1], x[1:]], axis=0)).numpy()
         if not np.allclose(other[1:], whole[1:], rtol=1e-4, atol=1e-5 * np.abs(whole).max()):
             fail(
                 "A score of the critic changes when another example of the batch does: a layer mixes examples. Use "
-                "layers that normalize each example alone, such as ganlab.layers.LayerNormalization."
+                "layers that normalize each example alone, for example ganlab.layers.LayerNormalization."
             )
 
     @check()
@@ -132,12 +131,12 @@ class ArchitectureConformance(TrainedConformance):
 
     @check()
     def test_finite_in_mixed_bfloat16(self) -> None:
-        """The same where it computes in bfloat16."""
+        """The same if it computes in bfloat16."""
         self._hold_gradients(precision="mixed_bfloat16")
 
     def _hold_gradients(self, **settings: Any) -> None:
         if self._networks[1].synchronizes:
-            pytest.skip("A critic with batch normalization goes with no penalty on gradients.")
+            pytest.skip("A critic with batch normalization does not work with a penalty on gradients.")
         roles = ("critic",) if self.fixed_generator else ("critic", "generator")
         for problem in gradients(Bench(self._experiment(**settings)), of="the networks' layers", roles=roles):
             fail(f"Under a penalty on the critic's slope: {problem}")

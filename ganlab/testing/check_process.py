@@ -1,9 +1,9 @@
-"""Checks components in a process of its own, and tells of each as it is done, a line of JSON each.
+"""Checks components in a separate process, and reports each when it is done, as one line of JSON.
 
     python -P -m ganlab.testing.check_process SPECIFICATION
 
-The specification is JSON: `components`, a list of `[kind, name]`, `plugin_file`, `no_plugin`, `params`, settings of the
-components, `shape`, that of an example or None, and `report`, the number of an open file for the lines.
+The specification is JSON: `components`, a list of `[kind, name]`; `plugin_file`; `no_plugin`; `params`, settings of the
+components; `shape`, the shape of an example or None; and `report`, the number of an open file for the lines.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ classes: dict[str, type] = {}
 
 @dataclass
 class Checked:
-    """What became of one component.
+    """The result of checking one component.
 
     Attributes:
-        component: Its selector, such as `constraints.r1`.
+        component: Its selector, for example `constraints.r1`.
         status: `passed`, `failed` or `not checked`.
         passed: How many tests passed.
-        skipped: By test, why it does not apply.
-        failures: By test, what to change.
+        skipped: The reason why a test does not apply, by test.
+        failures: The message that says what to change, by test.
         reason: Why it was not checked.
         seconds: How long it took.
     """
@@ -48,11 +48,11 @@ class Reporter:
     """A pytest plugin that writes a line when the last test of a component is done."""
 
     def __init__(self, names: dict[str, str], report: TextIO) -> None:
-        """Takes what to tell of.
+        """Takes the components to report.
 
         Args:
-            names: Component by the name of its class.
-            report: Where the lines go.
+            names: The component by the name of its class.
+            report: The file for the lines.
         """
         self._names, self._report = names, report
         self._now: Checked | None = None
@@ -91,17 +91,17 @@ def _message(report: Any) -> str:
     crash = getattr(report.longrepr, "reprcrash", None)
     if crash is None:
         return str(report.longrepr)
-    said = str(crash.message)
-    if said.startswith("Failed: "):  # the kit's own words
-        return said.removeprefix("Failed: ")
+    message = str(crash.message)
+    if message.startswith("Failed: "):  # a message of the kit
+        return message.removeprefix("Failed: ")
     return f"{crash.message} ({Path(crash.path).name}:{crash.lineno})"
 
 
 def main(specification: dict[str, Any]) -> None:
-    """Checks what is asked for."""
+    """Checks the components of a specification."""
     from ganlab.testing.devices import split_cpu
 
-    split_cpu()  # before a component is made, which may use TensorFlow
+    split_cpu()  # first, because making a component may use TensorFlow
 
     import pytest
 
@@ -120,11 +120,11 @@ def main(specification: dict[str, Any]) -> None:
             if reason := obstacle(component, given.get(selector)):
                 tell(Checked(selector, "not checked", reason=reason), report)
                 continue
-            # What a constraint is after is its author's to say, in a test.
-            said: dict[str, Any] = {"lowers_slopes": None} if kind == "constraints" else {}
+            # Only the author can state a constraint's purpose, in a test.
+            attributes: dict[str, Any] = {"lowers_slopes": None} if kind == "constraints" else {}
             if specification.get("shape") and kind in SHAPED:
-                said["sample_shape"] = tuple(specification["shape"])
-            made = suite(component, given.get(selector), **said)
+                attributes["sample_shape"] = tuple(specification["shape"])
+            made = suite(component, given.get(selector), **attributes)
             classes[made.__name__], names[made.__name__] = made, selector
         if not classes:
             return
@@ -140,7 +140,7 @@ def main(specification: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    # Run as a script this module is `__main__`; the test module imports it by its name.
+    # As a script this module is `__main__`; the test module imports it by its name.
     from ganlab.testing import check_process
 
     check_process.main(json.loads(sys.argv[1]))

@@ -1,4 +1,4 @@
-"""The test module of `ganlab plugins check`: a class for each component that it was asked for."""
+"""The test module of `ganlab plugins check`: one class for each component to check."""
 
 from ganlab.testing.check_process import classes
 

@@ -1,4 +1,4 @@
-"""Whether a component can be named in an experiment file with the parameters that it was made with."""
+"""Checks that an experiment file can name a component with the parameters that it was made with."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def round_trip(kind: str, make: Callable[[], Any]) -> Iterator[str]:
     """Writes the component into an experiment file as runs do, reads it back and makes it again.
 
     Args:
-        kind: Its kind, such as `constraints`.
+        kind: Its kind, for example `constraints`.
         make: Makes it.
 
     Returns:
-        What is wrong, a message each.
+        One message for each mistake.
     """
     name, factory, given = _construction(kind, make)
     with _offered(kind, name, factory) as refused:
@@ -61,7 +61,7 @@ def round_trip(kind: str, make: Callable[[], Any]) -> Iterator[str]:
                 return
         again, before = composition.make(found), make()
         if type(again) is not type(before):
-            yield f"Made again from an experiment file it is {again!r}, and was {before!r}."
+            yield f"Made again from an experiment file it is {again!r}, but it was {before!r}."
 
 
 def pickling(kind: str, make: Callable[[], Any]) -> Iterator[str]:
@@ -72,7 +72,7 @@ def pickling(kind: str, make: Callable[[], Any]) -> Iterator[str]:
         make: Makes it.
 
     Returns:
-        What is wrong, a message each.
+        One message for each mistake.
     """
     name, factory, given = _construction(kind, make)
     for parameter, value in {**_defaults(factory), **given}.items():
@@ -94,7 +94,7 @@ def _construction(kind: str, make: Callable[[], Any]) -> tuple[str, Callable[...
         return recipe.name, factory.make, dict(recipe.arguments)
     if kind in ("strategies", "optimizers"):
         pytest.skip(
-            f"make gave an object of TensorFlow's own, which does not say how it was made. Make it by its registered "
+            f"make returned a TensorFlow object, which does not record how it was made. Make it by its registered "
             f"factory, ganlab.component({kind!r}, NAME)(...), to have its parameters checked."
         )
     maker = type(made)
@@ -102,20 +102,20 @@ def _construction(kind: str, make: Callable[[], Any]) -> tuple[str, Callable[...
 
 
 def _arguments(maker: type, make: Callable[[], Any]) -> dict[str, Any]:
-    """What `make` hands to the constructor."""
+    """The arguments that `make` passes to the constructor."""
     if maker.__init__ is object.__init__:  # type: ignore[misc]
         return {}
-    plain: Any = maker.__init__  # type: ignore[misc]
+    constructor: Any = maker.__init__  # type: ignore[misc]
     calls: list[dict[str, Any]] = []
 
-    @functools.wraps(plain)
-    def noting(self: Any, *args: Any, **kwargs: Any) -> None:
+    @functools.wraps(constructor)
+    def recording(self: Any, *args: Any, **kwargs: Any) -> None:
         if type(self) is maker:
-            bound = inspect.signature(plain).bind(self, *args, **kwargs).arguments
+            bound = inspect.signature(constructor).bind(self, *args, **kwargs).arguments
             calls.append(dict(list(bound.items())[1:]))
-        plain(self, *args, **kwargs)
+        constructor(self, *args, **kwargs)
 
-    with mock.patch.object(maker, "__init__", noting):
+    with mock.patch.object(maker, "__init__", recording):
         make()
     return calls[-1] if calls else {}
 
@@ -126,7 +126,7 @@ def _defaults(factory: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _kit() -> dict[str, tuple[str, Callable[..., Any]]]:
-    """The kit's own parts by the experiment's parameter, each with its kind: what the file has beside the component."""
+    """The kit's parts that the file has beside the component, each with its kind, by the experiment's parameter."""
     return {
         "strategy": ("strategies", parts.one_device),
         "dataset": ("datasets", parts.Points),
@@ -147,7 +147,7 @@ def _descent() -> Any:
 
 @contextlib.contextmanager
 def _offered(kind: str, name: str, factory: Callable[..., Any]) -> Iterator[str]:
-    """Inside, a plugin offers this component and the kit's parts; gives the reason where it is refused."""
+    """Context manager: a plugin offers this component and the kit's parts; yields the reason if it is rejected."""
     offers: dict[str, dict[str, Callable[..., Any]]] = {}
     for other, make in _kit().values():
         offers.setdefault(other, {})["conformance_kit"] = make
@@ -182,7 +182,7 @@ def _read(text: str) -> Recipe:
 
 
 def _is(back: Any, value: Any) -> bool:
-    """Whether a value was read back, components with the defaults that they were written with."""
+    """Whether a value was read back unchanged, components with the defaults that they were written with."""
     if isinstance(value, Recipe) and isinstance(back, Recipe):
         same = all(_is(back.arguments.get(name), argument) for name, argument in value.arguments.items())
         return value.selector == back.selector and same

@@ -1,4 +1,4 @@
-"""What all conformance classes share: a part that its author makes, checks that speak to them, things made once."""
+"""The common base of the conformance classes: the component under test, checks with messages, shared objects."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ _BROKEN = "broken"
 
 
 def check(*, first: bool = False) -> Callable[[Check], Check]:
-    """Marks a test of the kit: ganlab's own errors fail it by their message alone.
+    """Marks a test of the kit: ganlab's own errors fail it with their message alone, without a traceback.
 
     Args:
-        first: Whether the others make sense only where it passes: it is run before them, and they are skipped where it
-            fails.
+        first: Whether the others make sense only if it passes: it runs before them, and if it fails they are skipped.
     """
 
     def mark(test: Check) -> Check:
@@ -38,7 +37,7 @@ def check(*, first: bool = False) -> Callable[[Check], Check]:
             import tensorflow as tf
 
             try:
-                # Every way of training is on CPUs: what is looked at eagerly must round as they do.
+                # All training is on CPUs: values computed eagerly must round as it does.
                 with tf.device("CPU:0"):
                     test(self)
             except (GanlabError, TrainingFailedError) as error:
@@ -57,7 +56,7 @@ def check(*, first: bool = False) -> Callable[[Check], Check]:
 
 
 def fail(problem: str) -> None:
-    """Fails a test by a message alone: what to change is in the author's code, not in the kit's."""
+    """Fails a test with a message and no traceback: the mistake is in the author's code, not in the kit's."""
     pytest.fail(problem, pytrace=False)
 
 
@@ -65,7 +64,7 @@ class Conformance:
     """The base of the conformance classes.
 
     Attributes:
-        kind: The kind of component, such as `constraints`.
+        kind: The kind of component, for example `constraints`.
     """
 
     kind: ClassVar[str]
@@ -76,11 +75,11 @@ class Conformance:
         cls._made = {}
 
     def make(self) -> Any:
-        """The component under test: a new one at every call. What an author writes."""
+        """Makes the component under test, a new one at every call. Authors write this method."""
         raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new component.")
 
     def once(self, key: str, make: Callable[[], Made]) -> Made:
-        """What `make` gives, made once for all tests of the class; an error too, which then fails each of them."""
+        """Returns the result of `make`, computed once for all tests of the class; an error fails each of them."""
         made = type(self)._made
         if key not in made:
             try:
@@ -94,16 +93,16 @@ class Conformance:
 
     @classmethod
     def let_go(cls) -> None:
-        """Drops what was made for the tests of this class; the pytest plugin calls it after the last of them."""
+        """Drops the objects shared by the tests of this class; the pytest plugin calls it after the last of them."""
         cls._made.clear()
 
     @pytest.fixture(autouse=True)
     def _on_replicas(self, ganlab_cpus: list[str]) -> None:
-        """Asks for the CPUs of the replicas."""
+        """Requests the CPUs of the replicas."""
 
     @check(first=True)
     def test_make_gives_a_new_one_each_time(self) -> None:
-        """`make` returns a component of the right role, another object at every call."""
+        """`make` returns a component of the right role, a new object at every call."""
         from ganlab.testing.parts import role_of
 
         role, called = role_of(self.kind)
@@ -112,11 +111,11 @@ class Conformance:
             if not isinstance(made, role):
                 fail(f"make returned {made!r}, of type {type(made).__name__}; it must return a {called}.")
         if one is other:
-            fail("make returned one object twice. Make a new one at every call: each training has its own.")
+            fail("make returned one object twice. Make a new one at every call: each training needs its own.")
 
     @check()
     def test_gin_round_trip(self) -> None:
-        """An experiment file can name it with its parameters, and gives it back with the same ones."""
+        """An experiment file can name it with its parameters, and is read back with the same ones."""
         from ganlab.composition import PARTS
         from ganlab.testing.configuring import round_trip
 
@@ -127,7 +126,7 @@ class Conformance:
 
     @check()
     def test_parameters_can_be_pickled(self) -> None:
-        """Its parameters survive pickling, so that sweeps can hand them to other processes."""
+        """Its parameters survive pickling, so that sweeps can send them to other processes."""
         from ganlab.testing.configuring import pickling
 
         for problem in pickling(self.kind, self.make):

@@ -22,29 +22,29 @@ from ganlab.training.graph.sampling import Scorer
 from ganlab.training.graph.state import TrainingState
 from ganlab.verification.truth import of_state
 
-# What a constraint must at least take off the steepest slope of a critic without it, relative: above rounding.
+# A constraint must lower the steepest slope by at least this part of the slope without it: more than rounding.
 _EFFECT = 1e-5
-# Of a bound that is met exactly, float32 may round the slope above it.
+# Where a bound is met exactly, float32 may round the slope above it by this part.
 _ROUNDING = 1e-4
 
 
 class ConstraintConformance(Conformance):
-    """Holds a constraint to its contract.
+    """Checks a constraint against its contract.
 
-    Write `make`, and the rest is tested on a small dense critic of two inputs and on a small convolutional one:
+    Write `make`; the tests use a small dense critic of two inputs and a small convolutional one:
 
         class TestMine(ConstraintConformance):
             def make(self):
                 return Mine(weight=10.0)
 
     Attributes:
-        penalty_at_slope_one: What its penalty costs an example where the critic's slope is 1 everywhere, as for a
-            critic that is just 1-Lipschitz: 0.0 for a gradient penalty, weight / 2 for R1. None where only this is
-            known: not more than where the slope is 10.
-        lowers_slopes: Whether a critic that is trained under it becomes less steep than one that is trained without.
-            False for constraints that are after something else; None where that is not known, as in checks by name:
-            then it must have some effect on slopes.
-        sample_shape: That of an example; None for points in the plane or, for a constraint that refuses or fails on
+        penalty_at_slope_one: The penalty of an example if the critic's slope is 1 everywhere, as for a critic that is
+            just 1-Lipschitz: 0.0 for a gradient penalty, weight / 2 for R1. None if it is only known to be at most
+            the penalty at slope 10.
+        lowers_slopes: Whether a critic trained under it becomes less steep than one trained without. False for
+            constraints with another purpose; None if that is not known, as in checks by name: then it must have some
+            effect on slopes.
+        sample_shape: The shape of an example; None for points in the plane or, if the constraint refuses or fails on
             those, the first of some sizes of images.
     """
 
@@ -54,14 +54,14 @@ class ConstraintConformance(Conformance):
     sample_shape: tuple[int, ...] | None = None
 
     def make(self) -> Constraint:
-        """The constraint under test: a new one at every call. What an author writes."""
+        """Makes the constraint under test, a new one at every call. Authors write this method."""
         raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new constraint.")
 
     def critic(self, sample_shape: tuple[int, ...]) -> keras.Model:
-        """The critic that it constrains, `(n, *sample_shape) -> (n, 1)`; override it where it asks for special layers.
+        """The critic to constrain, `(n, *sample_shape) -> (n, 1)`; override it to use special layers.
 
-        A dense critic for `(2,)` and a convolutional one for `(8, 8, 1)`; where it refuses these and this method is not
-        overridden, the same with noisy layers (`ganlab.layers.Dropout`).
+        By default a dense critic for `(2,)` and a convolutional one for `(8, 8, 1)`. If the constraint refuses these
+        and this method is not overridden, the same with noisy layers (`ganlab.layers.Dropout`).
         """
         return parts.critic(sample_shape)
 
@@ -72,7 +72,7 @@ class ConstraintConformance(Conformance):
 
     @check(first=True)
     def test_methods_are_pure_functions(self) -> None:
-        """Same inputs, same outputs; no variables, no numbers of their own, nothing kept on self but by prepare."""
+        """Same inputs, same outputs; no variables, no own random numbers, nothing stored on self except by prepare."""
         with no_variables("The constructor"):
             fresh = self.make()
         bench = self._trials.bench
@@ -83,7 +83,7 @@ class ConstraintConformance(Conformance):
 
     @check(first=True)
     def test_shapes_and_dtypes(self) -> None:
-        """A penalty for each example and a scalar of the weights, float32; states keep their shape; in a graph too."""
+        """A float32 penalty for each example, a float32 scalar of the weights, states of one shape; traced too."""
         bench = self._trials.bench
         values = {"penalty": bench.penalty(bench.draws()), "weight_penalty": bench.on_weights("weight_penalty")}
         for method, value in values.items():
@@ -94,13 +94,13 @@ class ConstraintConformance(Conformance):
 
     @check()
     def test_rows_are_independent(self) -> None:
-        """A penalty is one value per example, about that example alone, and so are the scores after a transform."""
+        """Each row of a penalty, and of the scores after a transform, depends on its own example alone."""
         for problem in unruly(self._trials.bench):
             fail(problem)
 
     @check()
     def test_values_and_gradients_are_finite(self) -> None:
-        """The critic's and the generator's first updates have finite gradients, and reach weights and samples."""
+        """The critic's and the generator's first updates have finite gradients that reach weights and samples."""
         for problem in gradients(self._trials.bench):
             fail(problem)
 
@@ -121,7 +121,7 @@ class ConstraintConformance(Conformance):
     @check()
     def test_finite_in_mixed_bfloat16(self) -> None:
         """A critic that computes in bfloat16 gives finite values and gradients, and a float32 penalty."""
-        self._trials.bench  # noqa: B018 (which decides the critic)
+        self._trials.bench  # noqa: B018 (decides the critic)
         bench = Bench(self._trials.experiment(precision="mixed_bfloat16"))
         value = bench.penalty(bench.draws())
         if value is not None and value.dtype != tf.float32:
@@ -131,7 +131,7 @@ class ConstraintConformance(Conformance):
 
     @check()
     def test_a_critic_of_slope_one(self) -> None:
-        """A critic that is just 1-Lipschitz costs what `penalty_at_slope_one` says, or no more than a steep one."""
+        """A critic that is just 1-Lipschitz costs `penalty_at_slope_one`, or no more than a steep one."""
         at_one, at_ten = (at_slope(self._trials.bench, steepness) for steepness in (1.0, 10.0))
         if at_one is None or at_ten is None:
             pytest.skip("It has no penalty on examples.")
@@ -140,12 +140,13 @@ class ConstraintConformance(Conformance):
             if not at_one.mean() <= at_ten.mean():
                 fail(
                     f"The penalty is {at_one.mean():.6g} where the critic's slope is 1 and {at_ten.mean():.6g} where "
-                    "it is 10: it rewards steepness. Check its sign: a penalty is added to what the critic minimizes."
+                    "it is 10: it rewards steepness. Check its sign: a penalty is added to the loss that the critic "
+                    "minimizes."
                 )
         elif not np.allclose(at_one, expected, rtol=1e-3, atol=1e-4):
             fail(
                 f"Where the critic's slope is 1 everywhere the penalty is {at_one.mean():.6g} (from {at_one.min():.6g} "
-                f"to {at_one.max():.6g}), and penalty_at_slope_one says {expected:.6g}. Change the one that is wrong."
+                f"to {at_one.max():.6g}), but penalty_at_slope_one is {expected:.6g}. Change the one that is wrong."
             )
 
     @check()
@@ -155,59 +156,59 @@ class ConstraintConformance(Conformance):
 
     @check()
     def test_four_replicas_train_as_one_device(self) -> None:
-        """The same on four."""
+        """The same on four replicas."""
         self._hold_against_one(4)
 
     @check()
     def test_replicas_hold_the_same_state(self) -> None:
-        """Every variable, of the constraint's state too, has the same bits on every replica."""
+        """Every variable, the constraint's state included, has the same bits on every replica."""
         for replicas in (2, 4):
             names = self._trials.on(replicas).unequal()
             own = [name.rpartition("/")[2] for name in names if name.startswith("constraints/")]
             if own:
                 fail(
-                    f"On {replicas} replicas the state {own} is another on each: advance takes something from its own "
-                    "replica's examples. Reduce what comes from data, moments and not deviations: replica.mean(x), "
-                    "replica.sum(x) or replica.max(x). What depends on replica.id does not belong in a state."
+                    f"On {replicas} replicas the state {own} differs: advance takes something from the replica's own "
+                    "examples. Reduce statistics of the data (moments, not deviations) with replica.mean(x), "
+                    "replica.sum(x) or replica.max(x). A state must not depend on replica.id."
                 )
             if names:
                 fail(
-                    f"On {replicas} replicas {names[:3]} are others on each replica: project or reparameterize depends "
-                    "on the replica. They must be functions of the weights and the state alone."
+                    f"On {replicas} replicas {names[:3]} differ: project or reparameterize depends on the replica. "
+                    "They must be functions of the weights and the state alone."
                 )
 
     @check()
     def test_graph_and_xla_agree(self) -> None:
-        """Compiled by XLA it trains as it does uncompiled."""
+        """Compiled by XLA, it trains as it does uncompiled."""
         for departure in departures(self._trials.short, self._trials.compiled):
             fail(
-                f"Compiled by XLA {departure}. XLA's random numbers are others for the same seed: only what is drawn "
-                "from replica is drawn outside. Otherwise an operation has another meaning or precision there."
+                f"Compiled by XLA, {departure}. XLA's random numbers differ for the same seed: only those from replica "
+                "are drawn outside. Otherwise an operation has another meaning or precision in XLA."
             )
 
     @check()
     def test_resuming_equals_never_stopping(self) -> None:
-        """Training on from a checkpoint gives the same bits as training through."""
+        """Training resumed from a checkpoint gives the same bits as uninterrupted training."""
         names = differing(*self._trials.resumed)
         if names:
             fail(
-                f"After a checkpoint is restored training gives other values for {names[:3]}: something is kept that "
-                "no checkpoint holds, such as an attribute of self or a tf.Variable. Return it from initial_state, and "
-                "its next value from advance: the core makes the variables and saves them."
+                f"After restoring a checkpoint, training gives different values for {names[:3]}: something is kept "
+                "outside the checkpoint, for example an attribute of self or a tf.Variable. Return it from "
+                "initial_state, and its next value from advance: the core makes the variables and saves them."
             )
 
     @check()
     def test_stacks_with_another_constraint(self) -> None:
-        """Before and after a constraint that uses every method it trains, and stays finite."""
-        self._trials.bench  # noqa: B018 (which decides the critic)
+        """It trains, and stays finite, before and after a constraint that uses every method."""
+        self._trials.bench  # noqa: B018 (decides the critic)
         for where, constraints in (
             ("before", [self.make(), parts.Companion()]),
             ("after", [parts.Companion(), self.make()]),
         ):
             if bad := self._trials.stacked(constraints).not_finite():
                 fail(
-                    f"Stacked {where} another constraint {bad[:3]} are not finite. A later constraint sees the weights "
-                    "and the critic as the earlier one makes them."
+                    f"Stacked {where} another constraint, {bad[:3]} are not finite. A later constraint receives the "
+                    "weights and the critic as changed by the earlier one."
                 )
 
     @check()
@@ -219,8 +220,8 @@ class ConstraintConformance(Conformance):
         with_it, free = (slope(t.state, t.trainer.experiment) for t in (trained, control))
         if not np.isfinite(with_it):
             fail(
-                f"Within {LONG} iterations of gradient descent, whose first moves the weights by two hundredths, the "
-                "critic stops being finite."
+                f"Within {LONG} iterations of gradient descent, of which the first moves the weights by two "
+                "hundredths, the critic is no longer finite."
             )
         if with_it < free * (1 - _EFFECT):
             return
@@ -229,10 +230,10 @@ class ConstraintConformance(Conformance):
             "constraint: it does not lower slopes"
         )
         if self.lowers_slopes is None and with_it > free * (1 + _EFFECT):
-            pytest.skip(f"{found}, as is right where it is after something else.")
+            pytest.skip(f"{found}, which is right if it has another purpose.")
         fail(
-            f"{found}. Is its weight too small, a gradient stopped, or its sign wrong? If it is after something else "
-            "than slopes, set lowers_slopes = False."
+            f"{found}. Is its weight too small, a gradient stopped, or its sign wrong? If its purpose is not to lower "
+            "slopes, set lowers_slopes = False."
         )
 
     @check()
@@ -243,16 +244,16 @@ class ConstraintConformance(Conformance):
         weights = [name for name in values if name.startswith("generator/weights")]
         if not any(np.any(values[name] != training.start[name]) for name in weights):
             fail(
-                "The generator does not move: no gradient comes through transform or reparameterize to the samples. Do "
+                "The generator does not move: no gradient reaches the samples through transform or reparameterize. Do "
                 "not stop gradients (tf.stop_gradient, .numpy(), integer casts) between samples and scores."
             )
         if bad := training.not_finite():
-            fail(f"After {len(training.rows)} iterations {bad[:3]} are not finite.")
+            fail(f"After {len(training.rows)} iterations, {bad[:3]} are not finite.")
 
     @check()
     def test_a_convolutional_critic(self) -> None:
-        """It constrains a convolutional critic of images too, or says in prepare that it cannot."""
-        self._trials.bench  # noqa: B018 (which decides the critic)
+        """It constrains a convolutional critic of images too, or refuses it in prepare."""
+        self._trials.bench  # noqa: B018 (decides the critic)
         shape = self._trials.shape if len(self._trials.shape) == 3 else parts.Images.sample_shape
         try:
             bench = Bench(self._trials.experiment(dataset=parts.dataset(shape)))
@@ -261,14 +262,14 @@ class ConstraintConformance(Conformance):
         for problem in gradients(bench):
             fail(f"With a convolutional critic: {problem}")
         bench.on_weights("project")
-        self._hold_bound(bench.state, slope(bench.state, bench.experiment), "Of a convolutional critic")
+        self._hold_bound(bench.state, slope(bench.state, bench.experiment), "For a convolutional critic")
 
     @check()
     def test_lipschitz_bound_holds(self) -> None:
-        """A bound that it gives is above the critic's slope between 1000 random pairs, at first and once trained."""
+        """Its bound is above the critic's slope between 1000 random pairs, at first and after training."""
         bench, trained = self._trials.bench, self._trials.long
         if not Scorer(bench.state).bounds():
-            pytest.skip("It gives no bound.")
+            pytest.skip("It has no bound.")
         self._hold_bound(bench.state, slope(bench.state, bench.experiment), "At first")
         self._hold_bound(trained.state, slope(trained.state, bench.experiment), f"After {LONG} iterations")
 
@@ -278,9 +279,9 @@ class ConstraintConformance(Conformance):
         training = self._trials.short
         prefix = f"constraints/{training.state.stack.names[0]}/"
         metrics = {t.removeprefix(prefix): float(v[-1]) for t, v in training.reduced().items() if t.startswith(prefix)}
-        said = training.state.stack.constraints[0].diagnose(metrics)
-        if said is not None and not isinstance(said, str):
-            fail(f"diagnose returned {said!r}; it must be a sentence, or None where all is well.")
+        answer = training.state.stack.constraints[0].diagnose(metrics)
+        if answer is not None and not isinstance(answer, str):
+            fail(f"diagnose returned {answer!r}; it must be a sentence, or None if all is well.")
 
     def _hold_against_one(self, replicas: int) -> None:
         one, other = self._trials.short, self._trials.on(replicas)
@@ -292,6 +293,6 @@ class ConstraintConformance(Conformance):
             if not steepest <= bound * (1 + _ROUNDING):
                 fail(
                     f"{when} lipschitz_bound is {bound:.6g}, and the critic's slope is {steepest:.6g} between two "
-                    "points: it is no upper bound. It must count every layer, its activation, and the effective "
-                    "weights that it is given; where that is not known return None."
+                    "points: it is not an upper bound. It must count every layer, its activation, and the effective "
+                    "weights that it is given; return None if any of these is unknown."
                 )

@@ -1,4 +1,4 @@
-"""A constraint on the bench: its methods called one by one, eagerly, with what the engine would hand them."""
+"""A bench for a constraint: calls its methods one by one, eagerly, with the arguments that the engine would pass."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from ganlab.training.graph.state import TrainingState, read
 from ganlab.training.graph.step import TrainingStep
 
 _ADVANCE, _PENALTY = noise.CONSTRAINTS, noise.CONSTRAINTS + 1
-# By how much of its weights a first update of plain gradient descent moves a network: far above rounding, and little
-# enough that a steep penalty does not throw the critic away.
+# The first update of plain gradient descent moves a network by this part of its weights: far above rounding, and so
+# little that a steep penalty does not make the critic diverge.
 _MOVE = 0.02
 
 
 @dataclass
 class Noted(Draws):
-    """Draws that are kept, to be handed in again for other examples.
+    """Draws that are recorded, to be used again for other examples.
 
     Attributes:
-        taken: What was drawn, in order.
+        taken: The drawn tensors, in order.
     """
 
     taken: list[tf.Tensor] = field(default_factory=list)
@@ -46,11 +46,11 @@ class Bench:
 
     Attributes:
         experiment: The experiment.
-        state: Its variables, at their start.
+        state: Its variables, with their initial values.
         constraint: The constraint, prepared.
-        name: What messages call it.
+        name: Its name in messages.
         weights: The critic's weights by name.
-        parameters: The constraint's, as trained.
+        parameters: The constraint's trained parameters.
         initial: Its state before the update.
         advanced: Its state in the update.
         effective: The weights that the critic computes with in the update.
@@ -73,16 +73,16 @@ class Bench:
 
     @property
     def given(self) -> dict[str, tf.Tensor]:
-        """What the constraint's methods get as `state` in the update."""
+        """The argument `state` of the constraint's methods in the update."""
         return {**self.advanced, **self.parameters}
 
     def draws(self, **parts: Any) -> Noted:
-        """The numbers of the first update, on the first replica."""
+        """The random numbers of the first update, on the first replica."""
         made = {"seed": self._seed, "local_batch": self.experiment.local_batch, **parts}
         return Noted(step=tf.constant(0, tf.int64), replica=tf.constant(0, tf.int32), **made)
 
     def plain_critic(self, draws: Draws) -> Critic:
-        """The critic as reparameterized and before any transform, in training mode."""
+        """The critic after reparameterization and before any transform, in training mode."""
         buffers = read(self.state.critic.buffers)
         view = ReplicaView("critic", noise.CRITIC_LAYERS, draws, None)
 
@@ -116,7 +116,7 @@ class Bench:
         return None if value is None else tf.convert_to_tensor(value)
 
     def on_weights(self, method: str, constraint: Constraint | None = None) -> Any:
-        """Any of the constraint's methods that take weights, and states, alone."""
+        """Calls any of the constraint's methods that take only weights and states."""
         arguments: dict[str, tuple[Any, ...]] = {
             "parameters": (dict(self.weights),),
             "initial_state": (dict(self.weights),),
@@ -128,7 +128,7 @@ class Bench:
         return self._call(method, *arguments[method])
 
     def critic_gradients(self) -> dict[str, np.ndarray]:
-        """The gradient of the critic's first update by each weight and parameter, as the engine takes it."""
+        """The gradient of the critic's first update by each weight and parameter, as the engine computes it."""
         gradients, _ = self._step._critic_part(
             self.draws(),
             Log(),
@@ -143,7 +143,7 @@ class Bench:
         return {name: g.numpy() for name, g in zip(names, gradients, strict=True)}
 
     def generator_gradients(self) -> dict[str, np.ndarray]:
-        """The gradient of the generator's first update by each of its weights, as the engine takes it."""
+        """The gradient of the generator's first update by each of its weights, as the engine computes it."""
         weights = read(self.state.generator.weights)
         gradients, _ = self._step._generator_part(
             self.draws(),
@@ -159,7 +159,7 @@ class Bench:
         return {name: g.numpy() for name, g in zip(weights, gradients, strict=True)}
 
     def rates(self) -> tuple[float, float]:
-        """Rates of gradient descent, of critic and generator, at which a first update moves each by two hundredths."""
+        """The learning rates of critic and generator at which the first update moves each by two hundredths."""
         trained = {**self.weights, **{f"the parameter {name!r}": value for name, value in self.parameters.items()}}
         generator = read(self.state.generator.weights)
         return _rate(trained, self.critic_gradients()), _rate(generator, self.generator_gradients())
@@ -194,7 +194,7 @@ def _norm(values: list[Any]) -> float:
 
 
 def scoring(state: TrainingState) -> Callable[[tf.Tensor], tf.Tensor]:
-    """The critic as a state's constraints have it, its layers as in inference: `(n, *sample_shape) -> (n,)`."""
+    """The critic under a state's constraints, its layers in inference mode: `(n, *sample_shape) -> (n,)`."""
     parameters, states = ([read(group) for group in groups] for groups in (state.parameters, state.constraint_states))
     effective = state.stack.effective(read(state.critic.weights), parameters, states)
     buffers = read(state.critic.buffers)
@@ -202,7 +202,7 @@ def scoring(state: TrainingState) -> Callable[[tf.Tensor], tf.Tensor]:
 
 
 def steepest(critic: Critic, data: np.ndarray, pairs: int = 1000) -> float:
-    """The steepest slope of a critic between random pairs of points and at points, near the data and away from it."""
+    """The steepest slope of a critic between random pairs of points and at single points, near the data and far."""
     random = np.random.default_rng(0)
     base = data[random.integers(len(data), size=(2, pairs))]
     x, y = base + random.normal(size=base.shape) * random.choice([0.1, 1.0, 3.0], size=(pairs, *[1] * (data.ndim - 1)))

@@ -19,7 +19,7 @@ _SEED = 0
 
 
 class DatasetConformance(TrainedConformance):
-    """Holds a dataset to its contract.
+    """Checks a dataset against its contract.
 
     class TestMine(DatasetConformance):
         def make(self):
@@ -27,10 +27,10 @@ class DatasetConformance(TrainedConformance):
     """
 
     kind = "datasets"
-    _cause: ClassVar[str] = "examples must be a function of their numbers and the seed alone."
+    _cause: ClassVar[str] = "examples must depend on their numbers and the seed alone."
 
     def make(self) -> Dataset:
-        """The dataset under test: a new one at every call. What an author writes."""
+        """Makes the dataset under test, a new one at every call. Authors write this method."""
         raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new dataset.")
 
     def _parts(self) -> dict[str, Any]:
@@ -43,20 +43,20 @@ class DatasetConformance(TrainedConformance):
         return np.unique(np.linspace(0, 10**9 if size is None else size - 1, 12).astype(np.int64))
 
     def _examples(self, numbers: np.ndarray, dataset: Dataset | None = None) -> np.ndarray:
-        asked = self.make() if dataset is None else dataset
-        with plugin_code(type(asked).__name__, "examples"):
-            return np.asarray(asked.examples(tf.constant(numbers), _SEED))
+        source = self.make() if dataset is None else dataset
+        with plugin_code(type(source).__name__, "examples"):
+            return np.asarray(source.examples(tf.constant(numbers), _SEED))
 
     @check(first=True)
     def test_shapes_and_dtypes(self) -> None:
-        """It says its sizes, and gives float32 examples of them, also where it is traced for training."""
+        """It declares its sizes, and returns float32 examples of them, also when it is traced for training."""
         experiment = self._experiment()
         Inputs(experiment).examples(tf.constant(0, tf.int64), 0)
         numbers, shape = self._numbers, tuple(experiment.dataset.sample_shape)
         examples = self._examples(numbers)
         if examples.shape != (len(numbers), *shape) or examples.dtype != np.float32:
             fail(
-                f"examples gives {examples.shape}, {examples.dtype}, for {len(numbers)} numbers from {numbers[0]} to "
+                f"examples returns {examples.shape}, {examples.dtype}, for {len(numbers)} numbers from {numbers[0]} to "
                 f"{numbers[-1]}; it must be {(len(numbers), *shape)}, float32."
             )
 
@@ -68,25 +68,26 @@ class DatasetConformance(TrainedConformance):
             fail("An example has a value that is not finite.")
         if examples.ndim == 4 and np.abs(examples).max() > 1:
             fail(
-                f"An image has the value {np.abs(examples).max():.4g}; images lie in [-1, 1]: x / 127.5 - 1 for bytes."
+                f"An image has the value {np.abs(examples).max():.4g}; images lie in [-1, 1]: use x / 127.5 - 1 for "
+                "bytes."
             )
 
     @check()
     def test_examples_are_a_pure_function_of_their_numbers(self) -> None:
-        """The same example in any order, in any company, at any time, from any object."""
+        """An example is the same in any order, in any batch, at any time, from any object."""
         dataset, numbers = self.make(), self._numbers
         examples = self._examples(numbers, dataset)
         again = {
-            "asked for again": self._examples(numbers, dataset),
-            "asked for in another order": self._examples(numbers[::-1].copy(), dataset)[::-1],
-            "asked for alone": np.concatenate([self._examples(n, dataset) for n in numbers[:, None]]),
-            "of another object of the same parameters": self._examples(numbers),
+            "requested again": self._examples(numbers, dataset),
+            "requested in another order": self._examples(numbers[::-1].copy(), dataset)[::-1],
+            "requested alone": np.concatenate([self._examples(n, dataset) for n in numbers[:, None]]),
+            "made by another object with the same parameters": self._examples(numbers),
         }
         for how, others in again.items():
             if not np.allclose(others, examples, rtol=1e-6, atol=1e-6):
                 fail(
-                    f"An example is another when {how}. examples(numbers, seed) is a pure function: no iterator, no "
-                    "counter, no random numbers but those that belong to an example "
+                    f"An example differs when {how}. examples(numbers, seed) must be a pure function: no iterator, no "
+                    "counter, no random numbers except those that belong to an example "
                     "(ganlab.functional.example_uniform and example_normal)."
                 )
 
@@ -97,21 +98,21 @@ class DatasetConformance(TrainedConformance):
         dataset = self.make()
         traced = tf.function(lambda n: dataset.examples(n, _SEED), autograph=False)
         if not np.allclose(traced(tf.constant(numbers)), self._examples(numbers), rtol=1e-5, atol=1e-6):
-            fail("Traced by TensorFlow the examples are others: Python in it ran once, when it was traced.")
+            fail("Traced by TensorFlow, the examples differ: its Python code ran only once, when it was traced.")
 
     @check()
     def test_the_fingerprint_repeats(self) -> None:
-        """Two objects of the same parameters have one fingerprint, of plain values: a run is resumed by it."""
+        """Two objects of the same parameters have the same fingerprint of plain values, which resuming a run needs."""
         changes = data_changes(data_of(self.make()), data_of(self.make()))
         if changes:
             fail(
                 f"Two objects of the same parameters have different fingerprints ({changes[0]}). No run could be "
-                "resumed: fingerprint() holds neither times nor paths nor anything random."
+                "resumed: fingerprint() must contain neither times nor paths nor anything random."
             )
 
     @check()
     def test_exact_samples(self) -> None:
-        """What `exact_sample` gives, where there is one, has the shape of examples."""
+        """If there is an `exact_sample`, it returns samples of the shape of examples."""
         dataset: Any = self.make()
         if hasattr(dataset, "exact_sample"):
             shape = np.asarray(dataset.exact_sample(5, 0)).shape

@@ -1,4 +1,4 @@
-"""A process for conformance tests: four logical CPUs, which TensorFlow splits before its first use or never."""
+"""Four logical CPUs for conformance tests. TensorFlow can split the CPU only before its first use."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ CPUS = 4
 
 
 def split_cpu() -> None:
-    """Splits the CPU, unless that is done or too late; `cpus` tells."""
+    """Splits the CPU, unless that is already done or too late; `cpus` raises an error if it was too late."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow as tf
 
-    # Keras collects garbage whenever names are reset, for each network here, and need not look at TensorFlow's own.
+    # Keras collects garbage whenever names are reset, here for each network, and need not visit TensorFlow's objects.
     gc.collect()
     gc.freeze()
     cpu = tf.config.list_physical_devices("CPU")[0]
@@ -38,8 +38,8 @@ def cpus() -> list[str]:
     names = [device.name.removeprefix("/device:") for device in tf.config.list_logical_devices("CPU")]
     if len(names) < CPUS:
         raise IncompatibleError(
-            f"Conformance tests train on {CPUS} logical CPUs, and TensorFlow has started with {len(names)}: it was "
-            "used while tests were collected, or ganlab's pytest plugin is switched off. Move what computes with "
+            f"Conformance tests train on {CPUS} logical CPUs, but TensorFlow has started with {len(names)}: it was "
+            "used while tests were collected, or ganlab's pytest plugin is switched off. Move code that uses "
             "TensorFlow at import (a module's top level, a decorator's arguments) into a test, a fixture or a method, "
             "and run pytest without -p no:ganlab."
         )

@@ -14,21 +14,21 @@ from ganlab.training.graph.state import TrainingState
 
 
 class DiagnosticConformance(Conformance):
-    """Holds a diagnostic to its contract, on a small critic of points, or of images where it refuses points.
+    """Checks a diagnostic against its contract, on a small critic of points, or of images if it refuses points.
 
     class TestMine(DiagnosticConformance):
         def make(self):
             return Mine()
 
     Attributes:
-        sample_shape: That of an example; None for the first of (2,) and (8, 8, 1) that it accepts.
+        sample_shape: The shape of an example; None for the first of (2,) and (8, 8, 1) that it accepts.
     """
 
     kind = "diagnostics"
     sample_shape: tuple[int, ...] | None = None
 
     def make(self) -> Diagnostic:
-        """The diagnostic under test: a new one at every call. What an author writes."""
+        """Makes the diagnostic under test, a new one at every call. Authors write this method."""
         raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new diagnostic.")
 
     def _looks(self) -> Looks:
@@ -53,23 +53,23 @@ class DiagnosticConformance(Conformance):
         try:
             found = self.once("looks", self._looks).check()
         except IncompatibleError as error:
-            pytest.skip(f"It does not take the kit's critic: {error}")
+            pytest.skip(f"It does not accept the kit's critic: {error}")
         for record in found.records:
             if not np.isfinite(record.reduced):
-                fail(f"look found {record.tag} = {record.reduced!r}; it must be a finite number.")
+                fail(f"look returned {record.tag} = {record.reduced!r}; it must be a finite number.")
 
     @check()
     def test_one_critic_gives_the_same_findings(self) -> None:
-        """Looked at again, the critic gives the same figures: what is drawn is drawn from `critic.random()`."""
+        """A second look at the critic gives the same figures: random numbers come from `critic.random()`."""
         looks = self.once("looks", self._looks)
         one, other = ({r.tag: r.reduced for r in looks.check().records} for _ in range(2))
         if one != other:
-            fail(f"One critic gave {one} and then {other}. Draw from critic.random(), and keep nothing on self.")
+            fail(f"One critic gave {one} and then {other}. Draw from critic.random(), and store nothing on self.")
 
     @check()
     def test_diagnose_answers_in_words(self) -> None:
         """`diagnose` takes the figures and returns a sentence or None."""
         figures = {r.tag.split("/", 2)[2]: float(r.reduced) for r in self.once("looks", self._looks).check().records}
-        said = self.make().diagnose(figures)
-        if said is not None and not isinstance(said, str):
-            fail(f"diagnose returned {said!r}; it must be a sentence, or None where all is well.")
+        answer = self.make().diagnose(figures)
+        if answer is not None and not isinstance(answer, str):
+            fail(f"diagnose returned {answer!r}; it must be a sentence, or None if all is well.")

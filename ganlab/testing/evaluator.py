@@ -14,29 +14,29 @@ from ganlab.testing.conformance import Conformance, check, fail
 
 
 class EvaluatorConformance(Conformance):
-    """Holds an evaluator to its contract, on samples of the dataset itself.
+    """Checks an evaluator against its contract, on samples of the dataset itself.
 
     class TestMine(EvaluatorConformance):
         def make(self):
             return Mine(samples=100)
 
     Attributes:
-        sample_shape: That of an example; None for points in the plane or, where it refuses those, small images.
+        sample_shape: The shape of an example; None for points in the plane or, if it refuses those, small images.
     """
 
     kind = "evaluators"
     sample_shape: tuple[int, ...] | None = None
 
     def make(self) -> Evaluator:
-        """The evaluator under test: a new one at every call. What an author writes."""
+        """Makes the evaluator under test, a new one at every call. Authors write this method."""
         raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new evaluator.")
 
     def dataset(self) -> Dataset:
-        """What it evaluates on: four Gaussians in the plane; override it where it asks for something else."""
+        """The data to evaluate on: four Gaussians in the plane; override it if the evaluator needs other data."""
         return parts.dataset(self.sample_shape or (2,))
 
     def _accepted(self) -> Dataset:
-        """The dataset, or small images for an evaluator that refuses it where nobody said on what."""
+        """The dataset, or small images if the evaluator refuses it and the author chose no other."""
         own = self.dataset()
         if self.sample_shape or type(self).dataset is not EvaluatorConformance.dataset:
             return own
@@ -62,11 +62,11 @@ class EvaluatorConformance(Conformance):
 
     @check(first=True)
     def test_figures_have_names_and_are_finite(self) -> None:
-        """`evaluate` returns a dict of finite numbers by name, with no run too."""
+        """`evaluate` returns a dict of finite numbers by name, also without a run."""
         try:
             figures = self._figures()
         except IncompatibleError as error:
-            pytest.skip(f"It does not take the kit's dataset: {error} Override dataset(self) with one that it takes.")
+            pytest.skip(f"It does not accept the kit's dataset: {error} Override dataset(self) with one it accepts.")
         if not isinstance(figures, dict) or not figures:
             fail(f"evaluate returned {figures!r}; it must return a dict of named numbers.")
         for name, value in figures.items():
@@ -79,9 +79,9 @@ class EvaluatorConformance(Conformance):
         try:
             one, other = self._figures(), self._figures()
         except IncompatibleError as error:
-            pytest.skip(f"It does not take the kit's dataset: {error}")
+            pytest.skip(f"It does not accept the kit's dataset: {error}")
         if one.keys() != other.keys() or any(one[name] != other[name] for name in one):
             fail(
-                f"The same samples gave {one} and then {other}. Ask sample(n, seed) for samples with a fixed seed, and "
-                "give what else draws a seed of its own."
+                f"The same samples gave {one} and then {other}. Call sample(n, seed) with a fixed seed, and seed every "
+                "other source of random numbers."
             )

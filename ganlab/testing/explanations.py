@@ -1,4 +1,4 @@
-"""What it means where training on replicas is not what it is on one device."""
+"""Explains why training on replicas differs from training on one device."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ _NEAR = 1e-3
 
 
 def explained(one: Training, other: Training, departure: str) -> str:
-    """The failure of a training on replicas in an author's terms.
+    """Explains a difference between a training on replicas and one on one device.
 
     Args:
-        one: On one device.
-        other: On several replicas.
-        departure: What differs first.
+        one: The training on one device.
+        other: The training on several replicas.
+        departure: The first difference.
     """
     count = other.trainer.experiment.replicas
-    said = f"On {count} replicas {departure}."
+    seen = f"On {count} replicas {departure}."
     state = [name for name in other.unequal() if name.startswith("constraints/")]
     if state:
         return (
-            f"{said} The state {[name.rpartition('/')[2] for name in state]} is another on each replica: in advance "
-            "reduce what comes from data with replica.mean, replica.sum or replica.max."
+            f"{seen} The state {[name.rpartition('/')[2] for name in state]} differs between replicas: in advance, "
+            "reduce statistics of the data with replica.mean, replica.sum or replica.max."
         )
     tag = "critic/penalty"
     if tag in one.reduced():
@@ -32,11 +32,12 @@ def explained(one: Training, other: Training, departure: str) -> str:
         ):
             if here and abs(there / here / factor - 1) < _NEAR:
                 return (
-                    f"{said} The penalty is {factor:g} times what it is on one device: it is {how}. Give each "
+                    f"{seen} The penalty is {factor:g} times what it is on one device: it is {how}. Return each "
                     "example's own value, neither averaged nor scaled: the core divides by the global batch size."
                 )
     return (
-        f"{said} Something is taken from the replica's own part of the batch, or drawn on each replica alone: a mean, "
-        "a norm or a maximum over examples in penalty or transform (each row may depend on its own example; reduce "
-        "statistics in advance with replica.mean, .sum or .max), or random numbers that do not come from replica."
+        f"{seen} Something is taken from the replica's own part of the batch, or drawn on each replica alone: a mean, "
+        "a norm or a maximum over examples in penalty or transform (each row may depend only on its own example; "
+        "reduce statistics in advance with replica.mean, .sum or .max), or random numbers that do not come from "
+        "replica."
     )

@@ -1,4 +1,4 @@
-"""Values and gradients of a constraint where they tend to go wrong."""
+"""Checks the values and gradients of a constraint at points where they are often not finite."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ganlab.interfaces import Critic
 from ganlab.testing.critic_bench import Bench
 
 _SAFE = (
-    "tf.norm, tf.sqrt and divisions by a norm have no finite gradient there: take ganlab.functional.slopes or "
+    "tf.norm, tf.sqrt and divisions by a norm have no finite gradient there: use ganlab.functional.slopes or "
     "example_norm, or add a small number under the root."
 )
 
@@ -19,12 +19,12 @@ _SAFE = (
 def gradients(
     bench: Bench, *, of: str = "reparameterize, transform and penalty", roles: Sequence[str] = ("critic", "generator")
 ) -> Iterator[str]:
-    """What is wrong with the gradients of the first updates, a message each.
+    """Checks the gradients of the first updates; yields one message for each mistake.
 
     Args:
-        bench: What is looked at.
-        of: What must be differentiable, for messages.
-        roles: Whose gradients.
+        bench: The bench.
+        of: The code that must be differentiable, for messages.
+        roles: The networks whose gradients are checked.
     """
     for role in roles:
         by_name = bench.critic_gradients() if role == "critic" else bench.generator_gradients()
@@ -36,13 +36,13 @@ def gradients(
             )
         elif not any(np.any(value) for value in by_name.values()):
             yield (
-                f"The {role}'s gradient is zero: none comes through. Use differentiable operations in {of} (no "
-                ".numpy(), no integer casts, tf.stop_gradient only around what is held fixed)."
+                f"The {role}'s gradient is zero: it is stopped somewhere. Use differentiable operations in {of} (no "
+                ".numpy(), no integer casts, tf.stop_gradient only around values that are held fixed)."
             )
 
 
 def at_zero_gradient(bench: Bench) -> Iterator[str]:
-    """What is not finite for a critic that is zero everywhere, in float32 and computed in bfloat16."""
+    """Checks a critic that is zero everywhere, in float32 and bfloat16; yields a message for values not finite."""
     for dtype in (tf.float32, tf.bfloat16):
         slope = tf.zeros([int(np.prod(bench.batch.real.shape[1:]))])
         draws = bench.draws()
@@ -65,7 +65,7 @@ def at_zero_gradient(bench: Bench) -> Iterator[str]:
 
 
 def at_slope(bench: Bench, slope: float) -> np.ndarray | None:
-    """The penalty of a linear critic of some slope everywhere, `(batch,)`; None where there is no penalty."""
+    """The penalty of a linear critic of a given slope, `(batch,)`; None if the constraint has no penalty."""
     size = int(np.prod(bench.batch.real.shape[1:]))
     direction = np.random.default_rng(0).normal(size=size)
     direction *= slope / np.linalg.norm(direction)

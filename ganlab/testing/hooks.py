@@ -1,4 +1,4 @@
-"""Conformance of plugins that offer no component: trackers, and commands."""
+"""Conformance of plugins without components: trackers, and commands."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ Calls = Mapping[str, Callable[..., Any]]
 
 
 def checks(calls: Calls) -> dict[str, Callable[[], str]]:
-    """The checks of what a plugin implements beside components, by name; each returns what is wrong, or nothing.
+    """The checks of a plugin's hooks other than components, by name; each returns a message, empty if it passes.
 
     Args:
-        calls: By hook, what calls it with the hook's arguments.
+        calls: By hook, a function that calls it with the hook's arguments.
     """
     found: dict[str, Callable[[], str]] = {}
     if any(hook in calls for hook in RUN_HOOKS):
@@ -41,7 +41,7 @@ def checks(calls: Calls) -> dict[str, Callable[[], str]]:
 
 
 def calls_of(found: Plugins, name: str) -> Calls:
-    """What one of the plugins implements of these hooks."""
+    """The functions that one of the plugins implements for these hooks."""
     return {hook: call for hook in (*RUN_HOOKS, COMMAND_HOOK) for plugin, call in found.calls(hook) if plugin == name}
 
 
@@ -67,7 +67,7 @@ def _followed(calls: Calls, endings: list[str]) -> str:
                 except (Exception, SystemExit) as error:
                     return f"{hook} raises {reason_of(error)}"
         changed = [name for name, data in before.items() if not _is(path / name, data)]
-    return f"A hook changes {', '.join(changed)} of the run. Write files of another name." if changed else ""
+    return f"A hook changes {', '.join(changed)} of the run. Write to files with other names." if changed else ""
 
 
 def _is(path: Path, data: bytes) -> bool:
@@ -88,7 +88,7 @@ def _clashes(calls: Calls) -> str:
     if not added:
         return f"{COMMAND_HOOK} adds no command. Call cli.add_command(mine)."
     taken = [name for name in added if name in COMMAND_NAMES]
-    return f"'ganlab {taken[0]}' is ganlab's own command: call this one something else." if taken else ""
+    return f"'ganlab {taken[0]}' is ganlab's own command: choose another name." if taken else ""
 
 
 def _helpless(calls: Calls) -> str:
@@ -96,7 +96,7 @@ def _helpless(calls: Calls) -> str:
 
     for name, command in _added(calls).items():
         if not (command.help or "").strip():
-            return f"The command {name!r} has no help: write a docstring, which 'ganlab --help' quotes."
+            return f"The command {name!r} has no help: write a docstring, which 'ganlab --help' shows."
         done = CliRunner().invoke(command, ["--help"])
         if done.exit_code:
             return f"'ganlab {name} --help' ends with exit code {done.exit_code}."
@@ -104,10 +104,10 @@ def _helpless(calls: Calls) -> str:
 
 
 class HookConformance:
-    """The base of the classes for plugins that offer no component."""
+    """The base of the classes for plugins without components."""
 
     def make(self) -> Any:
-        """The plugin's module or object. What an author writes."""
+        """Returns the plugin's module or object. Authors write this method."""
         raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns the plugin's module.")
 
     def _hold(self, test: str) -> None:
@@ -122,13 +122,13 @@ class HookConformance:
             pytest.fail(f"As a plugin it would be {row.status}: {row.reason}", pytrace=False)
         made = checks(calls_of(found, "conformance"))
         if test not in made:
-            pytest.fail(f"It has no hook for this: {inspect.getdoc(type(self))}", pytrace=False)
+            pytest.fail(f"The plugin has no hook for this: {inspect.getdoc(type(self))}", pytrace=False)
         if problem := made[test]():
             pytest.fail(problem, pytrace=False)
 
 
 class TrackerConformance(HookConformance):
-    """Holds the hooks of a tracker to the contract, with a run that nobody trains.
+    """Checks the hooks of a tracker against the contract, with a run that is not trained.
 
     class TestMine(TrackerConformance):
         def make(self):
@@ -136,16 +136,16 @@ class TrackerConformance(HookConformance):
     """
 
     def test_a_run_is_followed_to_its_end(self) -> None:
-        """Start, rows and end can be told, and the run's own files stay as they are."""
+        """The tracker takes start, rows and end, and leaves the run's own files unchanged."""
         self._hold("test_a_run_is_followed_to_its_end")
 
     def test_a_run_may_start_again(self) -> None:
-        """A run that was interrupted starts once more, and its rows come again."""
+        """An interrupted run may start again, and its rows are sent again."""
         self._hold("test_a_run_may_start_again")
 
 
 class CommandConformance(HookConformance):
-    """Holds the commands of a plugin to the contract.
+    """Checks the commands of a plugin against the contract.
 
     class TestMine(CommandConformance):
         def make(self):
@@ -153,7 +153,7 @@ class CommandConformance(HookConformance):
     """
 
     def test_commands_have_names_of_their_own(self) -> None:
-        """There is one, and none is called as one of ganlab's own is."""
+        """There is at least one, and none has the name of one of ganlab's own."""
         self._hold("test_commands_have_names_of_their_own")
 
     def test_commands_have_help(self) -> None:

@@ -18,7 +18,7 @@ _FAKE = np.array([0.3, 20.0, 1.0, 0.0, -1.0, -20.0, -0.1], np.float32)
 
 
 class LossConformance(TrainedConformance):
-    """Holds a loss to its contract.
+    """Checks a loss against its contract.
 
     class TestMine(LossConformance):
         def make(self):
@@ -26,10 +26,10 @@ class LossConformance(TrainedConformance):
     """
 
     kind = "losses"
-    _cause: ClassVar[str] = "give each example's own loss: the core divides by the global batch size."
+    _cause: ClassVar[str] = "return each example's own loss: the core divides by the global batch size."
 
     def make(self) -> Loss:
-        """The loss under test: a new one at every call. What an author writes."""
+        """Makes the loss under test, a new one at every call. Authors write this method."""
         raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new loss.")
 
     def _parts(self) -> dict[str, Any]:
@@ -45,7 +45,7 @@ class LossConformance(TrainedConformance):
 
     @check(first=True)
     def test_shapes_and_dtypes(self) -> None:
-        """One float32 value an example."""
+        """One float32 value for each example."""
         for method, value in self._losses().items():
             if value.shape != _REAL.shape or value.dtype != tf.float32:
                 fail(
@@ -55,7 +55,7 @@ class LossConformance(TrainedConformance):
 
     @check()
     def test_rows_are_independent(self) -> None:
-        """Row i is about the scores of row i alone, or about statistics that are the same however a batch is split."""
+        """Row i depends on the scores of row i alone, or on statistics that do not depend on how a batch is split."""
         whole = self._losses()
         other = self._losses(
             np.append(_REAL[:-1], 1.0).astype(np.float32), np.append(_FAKE[:-1], 2.0).astype(np.float32)
@@ -64,17 +64,17 @@ class LossConformance(TrainedConformance):
             if not np.allclose(other[method][:-1], value[:-1], rtol=1e-6, atol=1e-6):
                 if self._on_two() is None:
                     pytest.skip(
-                        f"{method} takes statistics over the batch, of all replicas: two train as one device does."
+                        f"{method} takes statistics over the batch of all replicas: two train as one device does."
                     )
                 fail(
                     f"{method}: the loss of an example changes when another example's scores do, and two replicas do "
-                    "not train as one device does. Take each score alone, or reduce statistics over replicas too, with "
-                    "tf.distribute.get_replica_context().all_reduce; a mean over the batch is the replica's own."
+                    "not train as one device does. Take each score alone, or reduce statistics over replicas, with "
+                    "tf.distribute.get_replica_context().all_reduce; a plain mean covers only the replica's batch."
                 )
 
     @check()
     def test_values_and_gradients_are_finite(self) -> None:
-        """Also for scores of plus and minus 30, where an exponential is large and a probability rounds to 0 or 1."""
+        """They are, even for scores of plus and minus 30, where exponentials are large and probabilities round to 1."""
         loss, real, fake = self.make(), tf.constant(_REAL), tf.constant(_FAKE)
         with tf.GradientTape(persistent=True) as tape:
             tape.watch((real, fake))
@@ -83,20 +83,20 @@ class LossConformance(TrainedConformance):
             slopes = tape.gradient(value, (real, fake), unconnected_gradients="zero")
             if not all(np.isfinite(x).all() for x in (value, *slopes)):
                 fail(
-                    f"{method} is not finite, or its gradient is not, for scores such as {_REAL[0]:g} and "
-                    f"{_FAKE[1]:g}. Use forms that are safe for large scores: tf.nn.softplus, "
+                    f"{method} is not finite, or its gradient is not, for scores like {_REAL[0]:g} and "
+                    f"{_FAKE[1]:g}. Use functions that are safe for large scores: tf.nn.softplus, "
                     "tf.nn.sigmoid_cross_entropy_with_logits."
                 )
 
     @check()
     def test_the_critic_wants_real_scores_higher(self) -> None:
-        """The critic gains by scoring real above fake, the generator by having its fakes scored higher."""
+        """The critic's loss falls as real scores rise above fake ones, the generator's as its fakes score higher."""
         high, low = np.full(3, 0.5, np.float32), np.full(3, -0.5, np.float32)
         right, wrong = self._losses(high, low), self._losses(low, high)
         if not np.mean(right["critic"]) < np.mean(wrong["critic"]):
             fail(
                 "critic is not lower where real examples score 0.5 and fakes -0.5 than the other way round. ganlab's "
-                "critics score real examples higher: turn the sign."
+                "critics score real examples higher: reverse the sign."
             )
         if not np.mean(wrong["generator"]) < np.mean(right["generator"]):
-            fail("generator is not lower where fakes score 0.5 than where they score -0.5: turn the sign.")
+            fail("generator is not lower where fakes score 0.5 than where they score -0.5: reverse the sign.")

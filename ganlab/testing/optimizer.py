@@ -1,4 +1,4 @@
-"""Conformance of optimizers: made anew from their configuration, right on replicas, resumed."""
+"""Conformance of optimizers: rebuilt from their configuration, right on replicas, resumed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ganlab.training.graph.state import TrainingState
 
 
 class OptimizerConformance(TrainedConformance):
-    """Holds an optimizer to its contract.
+    """Checks an optimizer against its contract.
 
     class TestMine(OptimizerConformance):
         def make(self):
@@ -28,7 +28,7 @@ class OptimizerConformance(TrainedConformance):
     )
 
     def make(self) -> keras.optimizers.Optimizer:
-        """The optimizer under test: a new one at every call. What an author writes."""
+        """Makes the optimizer under test, a new one at every call. Authors write this method."""
         raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new optimizer.")
 
     def _parts(self) -> dict[str, Any]:
@@ -36,19 +36,19 @@ class OptimizerConformance(TrainedConformance):
 
     @check(first=True)
     def test_it_is_made_anew_from_its_configuration(self) -> None:
-        """The core makes its own copy in the strategy's scope, from `get_config`: an equal one."""
+        """The copy that the core makes in the strategy's scope, from `get_config`, is equal to the original."""
         TrainingState(parts.experiment(**self._parts()))
         one = self.make()
         other = type(one).from_config(one.get_config())
         if other.get_config() != one.get_config():
             fail(
-                f"Made anew from its configuration {one.get_config()} it has {other.get_config()}. get_config must "
+                f"Rebuilt from its configuration {one.get_config()}, it has {other.get_config()}. get_config must "
                 "hold every argument of __init__."
             )
 
     @check()
     def test_it_descends(self) -> None:
-        """Fifty updates by the gradient of a bowl lead down it."""
+        """Fifty updates by the gradient of |x|^2 lower it."""
         optimizer = self.make()
         point = keras.Variable(np.array([1.0, -2.0, 3.0], np.float32))
         before = float(np.sum(np.square(point.numpy())))
@@ -57,4 +57,4 @@ class OptimizerConformance(TrainedConformance):
             optimizer.apply([2.0 * point.value], [point])
         after = float(np.sum(np.square(point.numpy())))
         if not after < before:
-            fail(f"From {before:g} on the bowl |x|^2 fifty updates lead to {after:g}, and not down.")
+            fail(f"From {before:g} on the bowl |x|^2, fifty updates lead to {after:g}, which is not down.")

@@ -1,4 +1,4 @@
-"""An experiment of the kit's own: small enough to train in a second, and in need of no plugin."""
+"""The kit's own experiment: small enough to train in a second, and independent of plugins."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from ganlab.interfaces import (
     Search,
 )
 
-# Three examples on each of four replicas, and latent vectors of three: no multiple of the four numbers that are drawn
-# at once, so that a slice of the noise that is off by a few shows.
+# Three examples on each of four replicas, and latent vectors of three: not a multiple of the four numbers that are
+# drawn at once, so that a slice of the noise that is off by a few is noticed.
 BATCH = 12
 LATENT = 3
-# How many times the usual size a critic's initial kernels are: its slope is about 4, for what lowers slopes to show it.
+# A critic's initial kernels are this many times the usual size: its slope is about 4, so that it can be lowered.
 _STEEP = 3.0
 
 
@@ -49,7 +49,7 @@ class Points(Dataset):
     std = 0.05
 
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
-        """The examples with these numbers: corner after corner."""
+        """The examples with these numbers; the corners take turns."""
         return tf.gather(self.modes, numbers % 4) + self.std * example_normal(numbers, 2, seed)
 
     def exact_sample(self, n: int, seed: int) -> np.ndarray:
@@ -70,7 +70,7 @@ class Images(Dataset):
 
 
 class ShapedImages(Images):
-    """The same in another size."""
+    """The same noise in another size."""
 
     def __init__(self, sample_shape: tuple[int, ...]) -> None:
         height, width, channels = sample_shape
@@ -78,7 +78,7 @@ class ShapedImages(Images):
 
 
 class Vectors(Points):
-    """The points of the plane, and Gaussian coordinates beside them or the first alone."""
+    """Points with Gaussian coordinates appended, or cut to the first coordinate."""
 
     def __init__(self, length: int) -> None:
         self.sample_shape = (length,)
@@ -116,7 +116,7 @@ class Networks(Architecture):
         return keras.Model(z, keras.layers.Reshape(sample_shape, dtype="float32")(x))
 
     def critic(self, sample_shape: tuple[int, ...]) -> keras.Model:
-        """The function's."""
+        """The critic that the function makes."""
         return self._critic(sample_shape)
 
 
@@ -125,7 +125,7 @@ def _kernel() -> keras.initializers.Initializer:
 
 
 def critic(sample_shape: tuple[int, ...], *, dropout: float = 0.0) -> keras.Model:
-    """A smooth critic, so that no kink magnifies rounding: dense for points, convolutional for images."""
+    """A critic without kinks, which would magnify rounding: dense for points, convolutional for images."""
     x = inputs = keras.Input(sample_shape)
     for layer in _hidden(sample_shape):
         x = layer(x)
@@ -144,7 +144,7 @@ def flat_critic(sample_shape: tuple[int, ...]) -> keras.Model:
 
 
 def noisy_critic(sample_shape: tuple[int, ...]) -> keras.Model:
-    """The same with noise after every hidden layer, for constraints that need some."""
+    """`critic` with noise after every hidden layer, for constraints that need noise."""
     return critic(sample_shape, dropout=0.25)
 
 
@@ -162,28 +162,28 @@ class Wasserstein(Loss):
     """`fake - real` for the critic, `-fake` for the generator."""
 
     def critic(self, real_scores: tf.Tensor, fake_scores: tf.Tensor) -> tf.Tensor:
-        """The critic's."""
+        """The critic's loss."""
         return fake_scores - real_scores
 
     def generator(self, fake_scores: tf.Tensor) -> tf.Tensor:
-        """The generator's."""
+        """The generator's loss."""
         return -fake_scores
 
 
 class SlopePenalty(Constraint):
-    """The square of the slope between real and fake: for parts of other kinds to be trained under."""
+    """The square of the slope between real and fake, for training components of other kinds."""
 
     def penalty(self, critic: Critic, batch: Batch, state: Mapping[str, tf.Tensor], replica: Replica) -> tf.Tensor:
-        """`slope^2 / 10` at one point an example."""
+        """`slope^2 / 10` at one point for each example."""
         a = tf.reshape(replica.uniform([batch.real.shape[0]]), [-1] + [1] * (len(batch.real.shape) - 1))
         return 0.1 * tf.square(slopes(critic, a * batch.real + (1.0 - a) * batch.fake))
 
 
 class Companion(Constraint):
-    """Uses the whole contract, mildly: what a constraint is stacked with."""
+    """Uses every method of the contract, mildly; other constraints are stacked with it."""
 
     def parameters(self, weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """One gain a kernel."""
+        """One gain for each kernel."""
         return {f"gain of {name}": tf.constant(0.9) for name, w in weights.items() if len(w.shape) >= 2}
 
     def initial_state(self, weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
@@ -197,7 +197,7 @@ class Companion(Constraint):
         batch: Batch,
         replica: Replica,
     ) -> dict[str, tf.Tensor]:
-        """Follows the mean over replicas."""
+        """Tracks the mean over replicas."""
         mean = replica.mean(tf.reduce_mean(batch.real))
         return {"mean": 0.9 * state["mean"] + 0.1 * mean, "updates": state["updates"] + 1}
 
@@ -225,21 +225,21 @@ class Companion(Constraint):
 
 
 def one_device() -> tf.distribute.Strategy:
-    """The first CPU, without a mirror."""
+    """The first CPU, without mirroring."""
     return tf.distribute.OneDeviceStrategy("/CPU:0")
 
 
 def strategy(replicas: int) -> tf.distribute.Strategy:
-    """So many replicas on logical CPUs; 0 for one device without a mirror."""
+    """A strategy of `replicas` logical CPUs; 0 for one device without mirroring."""
     if replicas == 0:
         return one_device()
-    # Summing on one device has no groups of collectives, so that strategies of several sizes can follow one another.
+    # Summing on one device uses no collective groups, so strategies of several sizes can follow one another.
     devices = [f"/CPU:{i}" for i in range(replicas)]
     return tf.distribute.MirroredStrategy(devices, cross_device_ops=tf.distribute.ReductionToOneDevice())
 
 
 def sgd(rate: float) -> keras.optimizers.Optimizer:
-    """Plain gradient descent: it hides no factor in the gradient."""
+    """Plain gradient descent, which does not hide a factor in the gradient."""
     return keras.optimizers.SGD(learning_rate=rate)
 
 
@@ -250,13 +250,13 @@ def experiment(
     rates: tuple[float, float] = (0.01, 0.01),
     **parts: Any,
 ) -> Experiment:
-    """The kit's experiment with some parts in place of its own.
+    """The kit's experiment with some of its parts replaced.
 
     Args:
-        replicas: How many; 0 for one device without a mirror.
-        constraints: In order.
-        rates: Of gradient descent, for the critic and for the generator.
-        parts: As `ganlab.experiment` takes them.
+        replicas: The number of replicas; 0 for one device without mirroring.
+        constraints: The constraints, in order.
+        rates: The learning rates of gradient descent, for the critic and for the generator.
+        parts: The parts to replace, as `ganlab.experiment` takes them.
     """
     own = {
         "dataset": Points(),
@@ -275,7 +275,7 @@ def experiment(
 
 
 def role_of(kind: str) -> tuple[type, str]:
-    """The class that components of a kind belong to, and what messages call it."""
+    """The class that components of a kind belong to, and its name in messages."""
     roles: dict[str, tuple[type, str]] = {
         "constraints": (Constraint, "ganlab.Constraint"),
         "architectures": (Architecture, "ganlab.Architecture"),

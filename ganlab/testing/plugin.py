@@ -1,4 +1,4 @@
-"""The pytest plugin, found by its entry point in every run of pytest: light until a test asks for it."""
+"""The pytest plugin, found by its entry point in every run of pytest: light until a test needs it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts the tests of a conformance class first that the others depend on."""
+    """Puts first the tests of a conformance class that the others depend on."""
     first: dict[Any, int] = {}
     keys = {}
     for place, item in enumerate(items):
@@ -29,7 +29,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Lets a conformance class go after its last test: its graphs are large, and there may be many classes."""
+    """Releases a conformance class after its last test: its graphs are large, and there may be many classes."""
     here, after = _class(item), _class(nextitem)
     if here is not after and "ganlab_cpus" in getattr(item, "fixturenames", ()) and hasattr(here, "let_go"):
         here.let_go()

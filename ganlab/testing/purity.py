@@ -1,4 +1,4 @@
-"""Whether a constraint's methods are pure functions: called twice, traced, and looked at before and after."""
+"""Checks that a constraint's methods are pure functions: calls them twice, traces them, compares the attributes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from ganlab.errors import ContractError
 from ganlab.testing.critic_bench import Bench
 
 _KEEP = (
-    "What is kept between updates belongs in initial_state and advance, what is trained in parameters: the core makes "
-    "the variables, keeps them equal on every replica and saves them."
+    "State between updates belongs in initial_state and advance, trained values in parameters: the core makes the "
+    "variables, keeps them equal on every replica and saves them."
 )
 _DRAW = (
-    "Draw from replica.uniform or replica.normal, in advance or in penalty. What needs a fixed start, such as a power "
-    "iteration in initial_state, takes tf.random.stateless_normal with a seed of its own."
+    "Draw from replica.uniform or replica.normal, in advance or in penalty. For a fixed start, for example of a power "
+    "iteration in initial_state, use tf.random.stateless_normal with a seed of its own."
 )
 _OWN = (
     *(os.path.dirname(str(module.__file__)) + os.sep for module in (tf, keras, np)),
@@ -37,7 +37,7 @@ class CreatedError(ContractError):
 
 
 def impurities(bench: Bench) -> Iterator[str]:
-    """What a constraint's methods do beside computing, a message each.
+    """Checks a constraint's methods for side effects; yields one message for each.
 
     Args:
         bench: The constraint, prepared.
@@ -49,7 +49,7 @@ def impurities(bench: Bench) -> Iterator[str]:
 
 @contextlib.contextmanager
 def no_variables(method: str) -> Iterator[None]:
-    """Inside, creating a variable is an error that says where and what to do.
+    """Context manager: creating a variable raises an error that names the line and the remedy.
 
     Raises:
         CreatedError: A variable is created.
@@ -78,21 +78,21 @@ def _twice(bench: Bench, method: str, call: Callable[[], Any]) -> Iterator[str]:
         results = [_flat(call()) for _ in range(2)]
     for name in _changed(before, _attributes(bench.constraint)):
         yield (
-            f"{method} changes self.{name}. A method is a pure function, and a compiled step runs the Python in it "
-            f"once. {_KEEP}"
+            f"{method} changes self.{name}. A method must be a pure function, because a compiled step runs its Python "
+            f"code only once. {_KEEP}"
         )
     if _same(given["weights"], bench.weights) is False or _same(given["state"], bench.initial) is False:
         yield f"{method} changes the dict that it is given. Return a new one: {{**state, 'u': u}}."
     one, other = results
     if len(one) != len(other) or any(not np.array_equal(a, b, equal_nan=True) for a, b in zip(one, other, strict=True)):
         yield (
-            f"{method} gives other values when it is called again with the same inputs: it draws random numbers of its "
-            f"own (Python's, numpy's, TensorFlow's), or keeps count somewhere. {_DRAW}"
+            f"{method} returns different values when called again with the same inputs: it draws random numbers of its "
+            f"own (Python's, numpy's, TensorFlow's), or counts its calls. {_DRAW}"
         )
 
 
 def _operations(bench: Bench) -> Iterator[str]:
-    """Looks at the graph of what runs in every update for numbers and variables that are the plugin's own."""
+    """Searches the graph of every update for random numbers and variables of the plugin's own."""
     for method, call in _calls(bench).items():
         if method in ("parameters", "initial_state", "lipschitz_bound"):
             continue
@@ -104,14 +104,14 @@ def _operations(bench: Bench) -> Iterator[str]:
             kind = operation.type
             if kind.startswith(("Random", "Rng", "Multinomial", "TruncatedNormal", "ParameterizedTruncated")):
                 yield (
-                    f"{method} draws random numbers of its own ({kind}{_line(operation.traceback)}), which are others "
-                    f"on every replica, after every resume. {_DRAW}"
+                    f"{method} draws random numbers of its own ({kind}{_line(operation.traceback)}), which differ "
+                    f"between replicas and after every resume. {_DRAW}"
                 )
                 return
             if kind in ("PyFunc", "EagerPyFunc", "PyFuncStateless"):
                 yield (
-                    f"{method} runs Python in every update ({kind}{_line(operation.traceback)}), which neither XLA nor "
-                    "a TPU can, and which has no gradient. Use TensorFlow's operations."
+                    f"{method} runs Python in every update ({kind}{_line(operation.traceback)}), which works neither "
+                    "under XLA nor on a TPU, and has no gradient. Use TensorFlow's operations."
                 )
                 return
             if kind.startswith(("Assign", "VarHandle", "ReadVariable", "ResourceApply", "ResourceScatter")):
@@ -120,7 +120,7 @@ def _operations(bench: Bench) -> Iterator[str]:
 
 
 def _line(frames: Sequence[Any]) -> str:
-    """The deepest line of the plugin's own in a traceback, `" at mine.py:9"`."""
+    """The deepest line of the plugin's own code in a traceback, `" at mine.py:9"`."""
     own = [
         f for f in frames if not f.filename.startswith((*_OWN, "<")) and f"{os.sep}_pytest{os.sep}" not in f.filename
     ]
@@ -128,7 +128,7 @@ def _line(frames: Sequence[Any]) -> str:
 
 
 def _attributes(constraint: Any) -> dict[str, Any]:
-    """The attributes of an object, containers and arrays copied; what cannot be copied stands as itself."""
+    """The attributes of an object; containers and arrays are copied, other values are not."""
     return {name: _copied(value) for name, value in getattr(constraint, "__dict__", {}).items()}
 
 
@@ -159,7 +159,7 @@ def _same(one: Any, other: Any) -> bool:
         return bool(np.array_equal(one, other))
     try:
         return bool(one == other)
-    except Exception:  # tensors and the like: another object is another value
+    except Exception:  # tensors and the like: a different object counts as a different value
         return False
 
 

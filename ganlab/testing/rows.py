@@ -1,4 +1,4 @@
-"""The row rule: a penalty's row i is about example i, wherever it stands in the batch and whoever stands beside it."""
+"""The row rule: row i of a penalty depends on example i alone, not on its place in the batch or on other examples."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ganlab.interfaces import Batch
 from ganlab.testing.critic_bench import Bench, Noted
 from ganlab.testing.trainings import FLOOR
 
-# Of the largest value: what sums in another order make of float32's rounding.
+# Relative to the largest value: the float32 rounding of sums in another order.
 _ROUNDING = 1e-4
 _MIXES = (
     "Row i may depend on example i alone: take each example's own value instead of averaging, normalizing or sorting "
@@ -24,7 +24,7 @@ Rows = Callable[[Noted, Batch], tf.Tensor]
 
 
 def unruly(bench: Bench) -> Iterator[str]:
-    """What breaks the row rule, a message each."""
+    """Checks the row rule; yields one message for each violation."""
     scores: Rows = lambda draws, batch: bench.transform(draws)(batch.real)  # noqa: E731
     yield from _broken(bench, "transform", "score", scores)
     if bench.penalty(bench.draws()) is None:
@@ -40,7 +40,7 @@ def unruly(bench: Bench) -> Iterator[str]:
 def _broken(bench: Bench, method: str, what: str, rows: Rows) -> Iterator[str]:
     draws, batch = bench.draws(), bench.batch
     whole = rows(draws, batch).numpy()
-    if not draws.collective:  # what replica gives of the other examples is allowed
+    if not draws.collective:  # a dependence on other examples through replica is allowed
         yield from _of_others(bench, method, what, rows, draws, whole)
         yield from _of_the_batch(bench, method, what, rows, draws, whole)
     order = np.random.default_rng(1).permutation(len(whole))
@@ -48,8 +48,8 @@ def _broken(bench: Bench, method: str, what: str, rows: Rows) -> Iterator[str]:
     if not _near(permuted, whole[order]):
         yield (
             f"{method}: the {what} of an example changes when examples and their random numbers change places. It "
-            "depends on the place in the batch: numbers that are drawn with a seed of the plugin's own, which are the "
-            "same on every replica, or a constant for each row. Draw from replica.uniform or replica.normal."
+            "depends on the place in the batch: on numbers drawn with a seed of the plugin's own, which are the same "
+            "on every replica, or on a constant for each row. Draw from replica.uniform or replica.normal."
         )
 
 
@@ -77,18 +77,18 @@ def _of_the_batch(bench: Bench, method: str, what: str, rows: Rows, draws: Noted
         if _near(found, factor * whole[half]):
             yield (
                 f"{method}: the {what} of an example is {factor:g} times as large on two replicas, where each has half "
-                f"as many examples: it is {how}. Give each example's own value, neither averaged nor scaled: the core "
-                "divides by the global batch size."
+                f"as many examples: it is {how}. Return each example's own value, neither averaged nor scaled: the "
+                "core divides by the global batch size."
             )
             return
     yield (
-        f"{method}: the {what} of an example is another where its replica has half as many examples: it depends on "
-        f"the examples beside it, or on their number. {_MIXES}"
+        f"{method}: the {what} of an example changes when its replica has half as many examples: it depends on the "
+        f"other examples, or on their number. {_MIXES}"
     )
 
 
 def _again(bench: Bench, draws: Noted, rows: np.ndarray) -> Noted:
-    """The same numbers for the same examples, in another order or fewer."""
+    """The same random numbers for the same examples, in another order or for fewer of them."""
     return bench.draws(local_batch=len(rows), given=[tf.gather(value, rows) for value in draws.taken])
 
 

@@ -1,4 +1,4 @@
-"""Conformance of searches: proposals within the space, the same for the same seed, an end."""
+"""Conformance of searches: proposals lie within the space, are the same for the same seed, and end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BUDGET = 6
 
 
 class SearchConformance(Conformance):
-    """Holds a search to its contract on a small space.
+    """Checks a search against its contract on a small space.
 
     class TestMine(SearchConformance):
         def make(self):
@@ -24,7 +24,7 @@ class SearchConformance(Conformance):
     kind = "searches"
 
     def make(self) -> Search:
-        """The search under test: a new one at every call. What an author writes."""
+        """Makes the search under test, a new one at every call. Authors write this method."""
         raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new search.")
 
     def _space(self) -> Mapping[str, Choices | Range]:
@@ -39,7 +39,7 @@ class SearchConformance(Conformance):
             except ConfigError:
                 continue
             return space
-        pytest.skip("It searches neither values nor ranges of the kit.")
+        pytest.skip("It accepts neither the kit's values nor its ranges.")
 
     def _proposals(self, history: list[Proposal] | None = None) -> list[dict[str, str]]:
         search, space = self.make(), self._space()
@@ -55,34 +55,34 @@ class SearchConformance(Conformance):
 
     @check(first=True)
     def test_proposals_are_within_the_space_and_end(self) -> None:
-        """Every name has a text that is one of its values, or a number in its range; the budget is kept."""
+        """Every name gets one of its values, or a number in its range, as text; the budget is respected."""
         space, made = self._space(), self._proposals()
         if not 0 < len(made) <= _BUDGET:
-            fail(f"It proposed {len(made)} configurations of a budget of {_BUDGET}. Return None at the end.")
+            fail(f"It proposed {len(made)} configurations with a budget of {_BUDGET}. Return None at the end.")
         for proposal in made:
             if proposal.keys() != space.keys():
-                fail(f"It proposed settings of {sorted(proposal)}; the space has {sorted(space)}.")
+                fail(f"It proposed values for {sorted(proposal)}; the space has {sorted(space)}.")
             for name, value in proposal.items():
                 if not isinstance(value, str) or not _within(value, space[name]):
-                    fail(f"It proposed {name} = {value!r}, which is not a text that stands for one of {space[name]!r}.")
+                    fail(f"It proposed {name} = {value!r}; it must be the text of a value in {space[name]!r}.")
 
     @check()
     def test_one_seed_gives_one_sequence(self) -> None:
         """With the same seed and results it proposes the same."""
         if self._proposals() != self._proposals():
-            fail("The same seed and results gave other proposals. Draw from seed and the proposal's number.")
+            fail("The same seed and results gave different proposals. Draw from seed and the proposal's number.")
 
     @check()
     def test_a_sweep_that_goes_on_proposes_what_is_left(self) -> None:
-        """Started with a history it proposes what it would have proposed next."""
+        """Started with a history, it continues with the proposals that would have come next."""
         made = self._proposals()
-        told = self.make().needs_objective
+        valued = self.make().needs_objective
         history = [
-            Proposal(settings, value=1.0 / (1 + n) if told else None, ended=True, reports=[(1, 1.0 / (1 + n))])
+            Proposal(settings, value=1.0 / (1 + n) if valued else None, ended=True, reports=[(1, 1.0 / (1 + n))])
             for n, settings in enumerate(made[:2])
         ]
         if (rest := self._proposals(history)) != made[2:]:
-            fail(f"After a history of two it proposed {rest}, and without an interruption {made[2:]}.")
+            fail(f"After a history of two it proposed {rest}, but without an interruption {made[2:]}.")
 
 
 def _within(value: str, axis: Choices | Range) -> bool:

@@ -1,4 +1,4 @@
-"""What components are made with where `ganlab plugins check` is given settings."""
+"""Reads the settings of `ganlab plugins check`, which components are then made with."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ Given = Mapping[str, Any]
 
 
 def settings(components: Sequence[Component], params: Sequence[str]) -> dict[str, Given]:
-    """Reads settings of components that are checked, as an experiment file's and with its checks of types.
+    """Reads settings of the components under test, as in an experiment file and with the same type checks.
 
     Args:
-        components: What is checked.
+        components: The components under test.
         params: `NAME=VALUE` each, where the name is `KIND.NAME.PARAMETER`, `NAME.PARAMETER`, or the parameter alone
-            where one component is checked. Values may name components, which are made with their defaults.
+            if only one component is checked. Values may name components, which are made with their defaults.
 
     Returns:
-        By component, `KIND.NAME`, its arguments; recipes stand for components.
+        The arguments of each component by `KIND.NAME`; recipes stand for components.
 
     Raises:
-        ConfigError: A name is not that of a parameter of these components, or a value is not of its type.
+        ConfigError: A name is not a parameter of these components, or a value has the wrong type.
     """
     texts: dict[str, list[str]] = {}
     for param in params:
-        said = f"--param {param!r}"
+        option = f"--param {param!r}"
         left, equals, value = (part.strip() for part in param.partition("="))
         if not (equals and left and value):
             raise ConfigError(
-                f"{said}: must have the form NAME=VALUE, such as 'constraints.gradient_penalty.weight=1'."
+                f"{option}: must have the form NAME=VALUE, for example 'constraints.gradient_penalty.weight=1'."
             )
         owner, _, parameter = left.rpartition(".")
-        texts.setdefault(_owner(components, owner, said), []).append(Override(f"{parameter}={value}", said))
+        texts.setdefault(_owner(components, owner, option), []).append(Override(f"{parameter}={value}", option))
     made = {f"{component.kind}.{component.name}": component for component in components}
     return {
         selector: arguments(made[selector].kind, made[selector].name, given, "--param")
@@ -44,7 +44,7 @@ def settings(components: Sequence[Component], params: Sequence[str]) -> dict[str
     }
 
 
-def _owner(components: Sequence[Component], owner: str, said: str) -> str:
+def _owner(components: Sequence[Component], owner: str, option: str) -> str:
     names = [f"{component.kind}.{component.name}" for component in components]
     found = [name for name in names if not owner or name == owner or name.partition(".")[2] == owner]
     if len(found) == 1:
@@ -52,14 +52,14 @@ def _owner(components: Sequence[Component], owner: str, said: str) -> str:
     if not found:
         short = [name.partition(".")[2] for name in names]
         raise ConfigError(
-            f"{said}: {owner!r} is not among what is checked.{nearest(owner, [*names, *short])} Checked: "
+            f"{option}: {owner!r} is not among the components to check.{nearest(owner, [*names, *short])} Checked: "
             f"{', '.join(names) or 'nothing'}."
         )
-    raise ConfigError(f"{said}: several components are checked. Say whose it is: {found[0]}.NAME=VALUE, say.")
+    raise ConfigError(f"{option}: several components are checked. Name one, for example {found[0]}.NAME=VALUE.")
 
 
 def maker(component: Component, given: Given) -> Callable[[], Any]:
-    """A function that makes a component with arguments, what they name made anew each time."""
+    """Returns a function that makes a component with arguments; components among these are made anew each time."""
     from ganlab.composition import make
 
     return lambda: component.factory(**make(dict(given)))

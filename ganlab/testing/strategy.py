@@ -1,4 +1,4 @@
-"""Conformance of strategies: they train what one device trains."""
+"""Conformance of strategies: they train as one device does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BEFORE, _AFTER = 2, 2
 
 
 class StrategyConformance(Conformance):
-    """Holds a strategy to its contract: the same weights as on one device, on every replica.
+    """Checks a strategy against its contract: the same weights as on one device, on every replica.
 
     class TestMine(StrategyConformance):
         def make(self):
@@ -23,7 +23,7 @@ class StrategyConformance(Conformance):
     kind = "strategies"
 
     def make(self) -> tf.distribute.Strategy:
-        """The strategy under test: a new one at every call. What an author writes."""
+        """Makes the strategy under test, a new one at every call. Authors write this method."""
         raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new strategy.")
 
     def _training(self, strategy: tf.distribute.Strategy) -> Training:
@@ -41,22 +41,22 @@ class StrategyConformance(Conformance):
         one = self._training(parts.one_device()).train(_BEFORE + _AFTER)
         for departure in departures(one, self._its_own()):
             fail(
-                f"Under this strategy {departure}. It must reduce sums over all its replicas, give replicas the "
-                "numbers from 0 on, and keep variables mirrored."
+                f"Under this strategy {departure}. It must reduce sums over all its replicas, number the replicas from "
+                "0, and keep variables mirrored."
             )
 
     @check()
     def test_replicas_hold_the_same_state(self) -> None:
         """Every variable has the same bits on every replica."""
         if names := self._its_own().unequal():
-            fail(f"{names[:3]} are others on each replica: variables must be mirrored and updated together.")
+            fail(f"{names[:3]} differ between replicas: variables must be mirrored and updated together.")
 
     @check()
     def test_resuming_equals_never_stopping(self) -> None:
-        """Training on from a checkpoint gives the same bits as training through."""
+        """Training resumed from a checkpoint gives the same bits as uninterrupted training."""
         training = self._its_own()
         if names := differing(*resumed(training, _BEFORE, _AFTER)):
-            fail(f"After a checkpoint is restored training gives other values for {names[:3]}.")
+            fail(f"After restoring a checkpoint, training gives different values for {names[:3]}.")
 
 
 def _experiment(

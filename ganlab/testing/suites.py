@@ -1,4 +1,4 @@
-"""Which conformance class goes with which component, for checks of what is installed."""
+"""The conformance class of each kind of component, for checks of installed plugins."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ganlab.errors import IncompatibleError, MissingDependencyError
 from ganlab.plugins.manager import Component
 from ganlab.testing.settings import maker
 
-# The kinds that there are classes for. A class is looked up by name when it is wanted: it needs TensorFlow.
+# The kinds that have a class. It is looked up by name when it is needed, because it imports TensorFlow.
 CLASSES = {
     "constraints": "ConstraintConformance",
     "architectures": "ArchitectureConformance",
@@ -25,7 +25,7 @@ CLASSES = {
     "launchers": "LauncherConformance",
     "searches": "SearchConformance",
 }
-# Those whose classes have a `sample_shape` to be tried with.
+# The kinds whose classes have a `sample_shape`.
 SHAPED = ("constraints", "architectures", "evaluators", "diagnostics", "features")
 
 
@@ -33,9 +33,9 @@ def suite(component: Component, given: Mapping[str, Any] | None = None, **attrib
     """The conformance class of a component.
 
     Args:
-        component: As a plugin offers it.
-        given: What it is made with, recipes for components; None for its defaults.
-        attributes: Attributes and methods of the class in place of the inherited ones.
+        component: The component, as a plugin offers it.
+        given: Its arguments, with recipes for components; None for its defaults.
+        attributes: Attributes and methods of the class that replace the inherited ones.
     """
     base = getattr(ganlab.testing, CLASSES[component.kind])
 
@@ -48,24 +48,24 @@ def suite(component: Component, given: Mapping[str, Any] | None = None, **attrib
 
 
 def obstacle(component: Component, given: Mapping[str, Any] | None = None) -> str:
-    """Why a component cannot be checked on this machine with these parameters, or its defaults; empty where it can.
+    """The reason why a component cannot be checked here with these parameters, or its defaults; empty if it can.
 
-    Whether it can be made at all is found out by making it, which starts TensorFlow.
+    The component is made to find out, which starts TensorFlow.
     """
     if component.kind not in CLASSES:
-        return f"There is no conformance class for {component.kind}."
+        return f"{component.kind} have no conformance class."
     parameters = inspect.signature(component.factory.make).parameters.items()
     needed = [name for name, parameter in parameters if parameter.default is inspect.Parameter.empty]
     if missing := [name for name in needed if name not in (given or {})]:
         selector = f"{component.kind}.{component.name}"
         return (
-            f"It needs {', '.join(missing)}, without a default. Give it (--param {selector}.{missing[0]}=VALUE), or "
-            f"check it in a test of its own, with ganlab.testing.{CLASSES[component.kind]}."
+            f"It needs {', '.join(missing)}, without a default. Set it (--param {selector}.{missing[0]}=VALUE), or "
+            f"check it in your own test, with ganlab.testing.{CLASSES[component.kind]}."
         )
     try:
         maker(component, given or {})()
     except (IncompatibleError, MissingDependencyError) as error:
         return f"It cannot be made here: {error}"
-    except Exception:  # the suite will tell
+    except Exception:  # the suite reports it
         return ""
     return ""

@@ -1,4 +1,4 @@
-"""Tests of every kind of part that is trained with: on two replicas as on one device, and after a resume."""
+"""Tests for every kind of component that takes part in training: on two replicas, and after a resume."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class TrainedConformance(Conformance):
     """The base of the classes for architectures, datasets, losses and optimizers.
 
     Attributes:
-        apart: How far two replicas may end from one device, as a fraction of the way; None for rounding alone. Set it
-            where rounding is magnified, as by an optimizer that divides by the size of a gradient.
+        apart: How far two replicas may end from one device, as a fraction of the distance moved; None for rounding
+            alone. Set it if rounding is magnified, for example by an optimizer that divides by a gradient's size.
     """
 
     apart: ClassVar[float | None] = None
 
     def _parts(self) -> dict[str, Any]:
-        """The parts of the experiment that are not the kit's own."""
+        """The parts that replace those of the kit's experiment."""
         raise NotImplementedError
 
     def _experiment(self, **settings: Any) -> Experiment:
@@ -37,7 +37,7 @@ class TrainedConformance(Conformance):
 
     @property
     def _one(self) -> tuple[Training, dict[str, Any], dict[str, Any]]:
-        """A training on one device, and its variables at its end, straight and with a checkpoint restored between."""
+        """A training on one device, with its final variables, uninterrupted and after restoring a checkpoint."""
 
         def train() -> tuple[Training, dict[str, Any], dict[str, Any]]:
             training = Training(self._experiment(rates=self._rates))
@@ -53,7 +53,7 @@ class TrainedConformance(Conformance):
             fail(f"On 2 replicas {departure}: {self._cause}")
 
     def _on_two(self) -> str | None:
-        """Where two replicas do not train as one device does; None where they do."""
+        """The first difference between two replicas and one device; None if there is none."""
         return self.once("on two", self._departure)
 
     def _departure(self) -> str | None:
@@ -62,23 +62,23 @@ class TrainedConformance(Conformance):
         if self.apart is None:
             return next(departures(one, two), None)
         found = distance(one, two)
-        return None if found <= self.apart else f"training ends {found:.2g} of its way off where it ends on one device"
+        return None if found <= self.apart else f"training ends {found:.2g} of its way from where one device ends"
 
     @check()
     def test_resuming_equals_never_stopping(self) -> None:
-        """Training on from a checkpoint gives the same bits as training through."""
+        """Training resumed from a checkpoint gives the same bits as uninterrupted training."""
         _, straight, again = self._one
         if names := differing(straight, again):
             fail(
-                f"After a checkpoint is restored training gives other values for {names[:3]}: something is kept that "
-                "no checkpoint holds, such as an attribute of self or a counter."
+                f"After restoring a checkpoint, training gives different values for {names[:3]}: something is kept "
+                "outside the checkpoint, for example an attribute of self or a counter."
             )
 
     @check()
     def test_training_stays_finite(self) -> None:
         """After a few updates every variable and every metric is finite."""
         if bad := self._one[0].not_finite():
-            fail(f"After {_BEFORE + _AFTER} iterations {bad[:3]} are not finite.")
+            fail(f"After {_BEFORE + _AFTER} iterations, {bad[:3]} are not finite.")
 
     _cause: ClassVar[str] = (
         "something is taken from the replica's own part of the batch, or drawn on each replica alone."

@@ -1,4 +1,4 @@
-"""Training by the engine itself, step by step, and two trainings held against each other."""
+"""Trains with the engine itself, step by step, and compares two trainings."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.trainer import Trainer
 
-# How far two trainings of one experiment may be apart after a few updates, element by element: float32's rounding, and
-# what sums in another order make of it. A factor in a gradient that moves weights by hundredths is far outside.
+# How far two trainings of one experiment may be apart after a few updates, element by element: float32's rounding, also
+# in sums in another order. A factor in a gradient that moves weights by hundredths is far outside.
 RELATIVE, ABSOLUTE = 5e-5, 5e-6
-# What numbers of order one leave of rounding where they cancel: below it nothing is told apart.
+# The rounding left where numbers of order one cancel: smaller differences are ignored.
 FLOOR = 1e-6
 
 
@@ -26,9 +26,9 @@ class Training:
     """An experiment while it trains.
 
     Attributes:
-        trainer: The engine's.
+        trainer: The engine's trainer.
         rows: Every metric of every iteration and replica so far, `(iterations, replicas, metrics)`.
-        start: Every variable by name, before the first.
+        start: Every variable by name, before the first iteration.
     """
 
     def __init__(self, experiment: Experiment, state: TrainingState | None = None) -> None:
@@ -39,11 +39,11 @@ class Training:
 
     @property
     def state(self) -> TrainingState:
-        """What is trained."""
+        """The variables in training."""
         return self.trainer.state
 
     def train(self, count: int) -> Training:
-        """Trains so many iterations more; returns itself."""
+        """Trains `count` more iterations; returns itself."""
         rows = self.trainer.train(count)
         self.rows = np.concatenate([self.rows, rows]) if len(self.rows) else rows
         return self
@@ -55,13 +55,13 @@ class Training:
         return {name: variable.numpy() for name, variable in self.state.variables().items()}
 
     def still(self, values: dict[str, np.ndarray]) -> Training:
-        """A picture of this training, with these values and the rows so far, that stays while it trains on."""
-        picture = copy.copy(self)
-        picture._still = values
-        return picture
+        """A snapshot of this training, with these values and the rows so far, that does not change if it continues."""
+        snapshot = copy.copy(self)
+        snapshot._still = values
+        return snapshot
 
     def assign(self, values: Mapping[str, np.ndarray], *, step: int = 0) -> None:
-        """Gives every variable a value, and training its step."""
+        """Sets every variable, and the step of training."""
         for name, variable in self.state.variables().items():
             variable.assign(values[name])
         self.state.step = step
@@ -74,7 +74,7 @@ class Training:
         return {m.tag: reductions[m.reduce](self.rows[:, :, i], axis=1) for i, m in metrics}
 
     def unequal(self) -> list[str]:
-        """The names of variables whose copies on the replicas are not the same to the last bit."""
+        """The names of variables whose copies on the replicas are not bit for bit equal."""
         bits = self.trainer.sums.bits
         return [name for name, sums in zip(self.state.variables(), bits.T, strict=True) if len(set(sums)) > 1]
 
@@ -92,21 +92,21 @@ class Training:
         )
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Goes back to a checkpoint as resumed runs do."""
+        """Restores a checkpoint as resumed runs do."""
         restore(checkpoint, self.state.variables())
         self.state.step = checkpoint.step
 
 
 def resumed(training: Training, before: int, after: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Trains with a checkpoint in between, goes back to it and trains on once more.
+    """Trains with a checkpoint in between, restores it and trains its second part again.
 
     Args:
-        training: A training; it is left where the second way ends.
+        training: A training; afterwards it is at the end of the second attempt.
         before: Iterations before the checkpoint.
         after: Iterations after it.
 
     Returns:
-        Every variable at the end of the one way and of the other.
+        Every variable at the end, uninterrupted and after restoring.
     """
     with tempfile.TemporaryDirectory(prefix="ganlab-conformance-") as folder:
         training.train(before)
@@ -120,15 +120,15 @@ def resumed(training: Training, before: int, after: int) -> tuple[dict[str, np.n
 
 
 def differing(one: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> list[str]:
-    """The names of variables that are not the same to the last bit."""
+    """The names of variables that are not bit for bit equal."""
     return [name for name, value in one.items() if value.tobytes() != other[name].tobytes()]
 
 
 def departures(one: Training, other: Training) -> Iterator[str]:
-    """What two trainings differ in by more than rounding: metrics by iteration, then variables; a phrase each."""
+    """Finds differences of two trainings beyond rounding: metrics by iteration, then variables; a phrase for each."""
     metrics, others = one.reduced(), other.reduced()
     for iteration in range(len(one.rows)):
-        # A loss is what is left of larger numbers, such as a penalty less a distance, and rounds as they do.
+        # A loss is the difference of larger numbers, for example a penalty less a distance, and rounds as they do.
         losses = max(abs(float(metrics[tag][iteration])) for tag in metrics if not tag.startswith("constraints/"))
         for tag, values in metrics.items():
             a, b = float(values[iteration]), float(others[tag][iteration])
@@ -142,7 +142,7 @@ def departures(one: Training, other: Training) -> Iterator[str]:
 
 
 def distance(one: Training, other: Training) -> float:
-    """How far two trainings' networks have come apart, as a fraction of how far the first has moved."""
+    """The distance of two trainings' networks, as a fraction of how far the first has moved."""
     names = [name for name in one.start if "/weights/" in name]
     mine, theirs = one.values(), other.values()
     apart = np.sqrt(sum(np.sum(np.square(mine[name] - theirs[name])) for name in names))

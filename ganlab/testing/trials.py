@@ -1,4 +1,4 @@
-"""What the tests of one constraint share: it is benched once, and trained once in every way."""
+"""The bench and the trainings that the tests of one constraint share; each is made once."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ from ganlab.testing.critic_bench import Bench, scoring, steepest
 from ganlab.testing.trainings import Training, resumed
 from ganlab.training.graph.state import TrainingState
 
-# Iterations: enough for a wrong replica to show, and for a slope to fall.
+# Iterations: enough to notice a wrong replica, and for a slope to fall.
 _BEFORE, _AFTER, LONG = 2, 2, 40
 SHORT = _BEFORE + _AFTER
-# What an example may be, in the order in which it is tried.
+# Shapes of an example, in the order in which they are tried.
 SHAPES: tuple[tuple[int, ...], ...] = ((2,), (8, 8, 1), (8, 8, 3), (16, 16, 1), (16, 16, 3), (32, 32, 3))
 
 CriticMaker = Callable[[tuple[int, ...]], keras.Model]
 
 
 class Trials:
-    """A constraint's bench and trainings, each made when a test first asks.
+    """A constraint's bench and trainings, each made when a test first needs it.
 
     Attributes:
-        critic: What makes the critic that is constrained.
-        shape: That of an example.
+        critic: Makes the critic to constrain.
+        shape: The shape of an example.
     """
 
     def __init__(
         self, make: Callable[[], Constraint], critic: CriticMaker | None, shape: tuple[int, ...] | None = None
     ) -> None:
-        """Takes what to try.
+        """Takes the constraint and the options.
 
         Args:
             make: Makes the constraint.
             critic: Makes the critic; None for the first of the kit's that the constraint does not refuse.
-            shape: That of an example; None for points in the plane, or, for a constraint that does without them, the
+            shape: The shape of an example; None for points in the plane or, if the constraint refuses those, the
                 first of some sizes of images.
         """
         self.make, self._own, self._shape = make, critic, shape
@@ -59,10 +59,10 @@ class Trials:
 
     @cached_property
     def bench(self) -> Bench:
-        """On one device.
+        """The bench, on one device.
 
         Raises:
-            IncompatibleError: It refuses every critic.
+            IncompatibleError: The constraint refuses every critic.
         """
         refusal: GanlabError | None = None
         critics = [self._own] if self._own else [parts.critic, parts.noisy_critic]
@@ -74,18 +74,18 @@ class Trials:
                 refusal = refusal or error
         self.shape, self.critic = self._shape or SHAPES[0], self._own or parts.critic
         if isinstance(refusal, PluginError):
-            return Bench(self.experiment())  # whose tests say what fails
+            return Bench(self.experiment())  # its tests report the failure
         raise IncompatibleError(
             f"It refuses the critic of the test: {refusal} Override critic(self, sample_shape) with one that it can "
             "constrain."
         )
 
     def _tried(self) -> Bench:
-        """A bench on which what depends on the examples' shape has run once.
+        """A bench whose penalty, which depends on the examples' shape, has run once.
 
         Raises:
             IncompatibleError: The constraint refuses the critic.
-            PluginError: It fails.
+            PluginError: The constraint fails.
         """
         bench = Bench(self.experiment())
         bench.penalty(bench.draws())
@@ -93,38 +93,38 @@ class Trials:
 
     @cached_property
     def rates(self) -> tuple[float, float]:
-        """At which all its trainings descend."""
+        """The learning rates of all its trainings."""
         return self.bench.rates()
 
     @cached_property
     def one(self) -> Training:
-        """On one device, not trained yet."""
+        """A training on one device, before its first iteration."""
         return Training(self.experiment(rates=self.rates))
 
     @cached_property
     def resumed(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """The variables on one device after `SHORT` iterations, straight and with a checkpoint restored in between."""
+        """The variables on one device after `SHORT` iterations, uninterrupted and after restoring a checkpoint."""
         return resumed(self.one, _BEFORE, _AFTER)
 
     @cached_property
     def short(self) -> Training:
-        """On one device, as it was after `SHORT` iterations."""
+        """The training on one device, as it was after `SHORT` iterations."""
         straight, _ = self.resumed
         return self.one.still(straight)
 
     @cached_property
     def long(self) -> Training:
-        """On one device after `LONG` iterations; the same training as `one`, which is there then."""
-        self.short  # noqa: B018 (looked at before it trains on)
+        """The training on one device after `LONG` iterations; the same object as `one`."""
+        self.short  # noqa: B018 (recorded before training continues)
         return self.one.train(LONG - SHORT)
 
     @cached_property
     def compiled(self) -> Training:
-        """By XLA, after `SHORT` iterations."""
+        """A training compiled by XLA, after `SHORT` iterations."""
         return Training(self.experiment(rates=self.rates, jit="on")).train(SHORT)
 
     def on(self, replicas: int) -> Training:
-        """On so many replicas, after `SHORT` iterations."""
+        """A training on `replicas` replicas, after `SHORT` iterations."""
         if replicas not in self._replicated:
             self._replicated[replicas] = Training(self.experiment(replicas=replicas, rates=self.rates)).train(SHORT)
         return self._replicated[replicas]
@@ -134,7 +134,7 @@ class Trials:
         return {}
 
     def stacked(self, constraints: Sequence[Constraint]) -> Training:
-        """Under several constraints, after an iteration; eagerly, which is quicker than a graph that is run once."""
+        """A training under several constraints, after one iteration; eager, which is faster than tracing for one."""
         tf.config.run_functions_eagerly(True)
         try:
             return Training(self.experiment(constraints, rates=self.rates)).train(1)
@@ -142,7 +142,7 @@ class Trials:
             tf.config.run_functions_eagerly(False)
 
     def control(self) -> Training:
-        """The same critic without a constraint after `LONG` iterations at the same rates."""
+        """A training of the same critic without a constraint, after `LONG` iterations at the same rates."""
         control = _control(self.critic, self.shape)
         control.assign(control.start)
         control.state.critic_optimizer.learning_rate = self.rates[0]
@@ -152,11 +152,11 @@ class Trials:
 
 @lru_cache(maxsize=4)
 def _control(critic: CriticMaker, shape: tuple[int, ...]) -> Training:
-    """One for all constraints, because its graph is the same for all."""
+    """One training for all constraints, because its graph is the same."""
     return Training(parts.experiment(architecture=parts.Networks(critic), dataset=parts.dataset(shape)))
 
 
 def slope(state: TrainingState, experiment: Experiment) -> float:
-    """The steepest slope that is found of a state's critic."""
+    """The steepest slope found for a state's critic."""
     data = experiment.dataset.examples(tf.range(256, dtype=tf.int64), 0)
     return steepest(scoring(state), np.asarray(data))

@@ -1,4 +1,4 @@
-"""Running a conformance class without pytest's reports: what each test of it said."""
+"""Runs a conformance class without pytest's reports; returns the outcome of each test."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Constraints that are right and unusual: the kit must let them pass."""
+"""Constraints that are right but unusual: the kit must let them pass."""
 
 import ganlab
 from ganlab.functional import as_matrix, example_norm, input_gradient, slopes
@@ -6,7 +6,7 @@ from ganlab.lazy import tensorflow as tf
 
 
 class Dragan(ganlab.Constraint):
-    """Keeps a reduced statistic and a count, and logs in every way."""
+    """Keeps a reduced statistic and a count, and logs with every reduction."""
 
     def __init__(self, *, weight: float = 1.0) -> None:
         self.weight = weight
@@ -47,7 +47,7 @@ class Lazy(ganlab.Constraint):
 
 
 class FollowsTheWeights(ganlab.Constraint):
-    """Weighs its penalty by the weights as they were before the update, which is no part of its gradient."""
+    """Weighs its penalty by the weights as they were before the update, which are not part of its gradient."""
 
     def initial_state(self, weights):
         return {"size": tf.zeros([])}
@@ -100,7 +100,7 @@ class Frobenius(ganlab.Constraint):
 
 
 class NeedsNoise(ganlab.Constraint):
-    """Wants noisy layers, and compares two passes."""
+    """Needs noisy layers, and compares two passes."""
 
     def prepare(self, critic):
         if not any(isinstance(layer, ganlab.layers.Dropout) for layer in critic.layers):

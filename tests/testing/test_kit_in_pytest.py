@@ -1,4 +1,4 @@
-"""The kit as a stranger meets it: by `pytest` on a file of theirs, with nothing but ganlab installed."""
+"""The kit as plugin authors use it: `pytest` on their own file, with only ganlab installed."""
 
 import os
 import subprocess
@@ -42,7 +42,7 @@ def test_a_class_with_one_method_inherits_every_test(tmp_path):
     (tmp_path / "test_mine.py").write_text(TESTS.format(here=str(HERE), top=""))
     done = run(tmp_path, "-q", "test_mine.py", "-rs")
     assert done.returncode == 1, done.stdout + done.stderr
-    # Ten of the right one, and that the wrong one can be made.
+    # Ten tests of the right one, and one that the wrong one can be made.
     assert "2 failed, 11 passed, 17 skipped" in done.stdout
     lines = done.stdout.splitlines()
     (headline,) = [at for at, line in enumerate(lines) if "TestWrong.test_shapes_and_dtypes" in line]
@@ -57,7 +57,7 @@ def test_tensorflow_that_started_too_early_is_named(tmp_path):
     (tmp_path / "test_mine.py").write_text(TESTS.format(here=str(HERE), top=top))
     done = run(tmp_path, "-q", "test_mine.py", "-k", "TestRight")
     assert done.returncode == 1
-    assert "TensorFlow has started with 1: it was used while tests were collected" in done.stdout
+    assert "but TensorFlow has started with 1: it was used while tests were collected" in done.stdout
 
 
 def test_other_peoples_tests_do_not_pay_for_the_plugin(tmp_path):

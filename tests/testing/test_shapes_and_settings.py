@@ -1,4 +1,4 @@
-"""Components that ask for settings or for images, numbers near zero, and losses with statistics of the whole batch."""
+"""Components that need settings or images, numbers near zero, and losses with statistics of the whole batch."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ class LargeImages(Square):
 
 
 class Flipped(Square):
-    """Fails on what is no image."""
+    """Fails on examples that are not images."""
 
     def penalty(self, critic, batch, state, replica):
         return slopes(critic, tf.image.flip_left_right(batch.real)) ** 2
@@ -64,18 +64,18 @@ def test_the_bench_has_examples_that_the_constraint_accepts(constraint, asked, s
     assert trials.experiment().dataset.sample_shape == shape
 
 
-def test_one_that_fails_everywhere_is_said_to_fail():
+def test_a_constraint_that_fails_everywhere_is_reported():
     found = outcomes(conformance(Failing), only=("test_rows_are_independent",))
     assert "not written yet" in found["test_rows_are_independent"]
 
 
-def test_one_for_images_alone_is_held_to_the_contract():
+def test_a_constraint_for_images_alone_is_checked():
     only = ("test_rows_are_independent", "test_values_and_gradients_are_finite", "test_a_convolutional_critic")
     assert set(outcomes(conformance(LargeImages), only=only).values()) == {"passed"}
 
 
 class Relative(parts.Wasserstein):
-    """Holds scores against the mean of the others, of all replicas."""
+    """Compares scores with the mean over all replicas."""
 
     def critic(self, real_scores, fake_scores):
         return tf.nn.softplus(self.mean(fake_scores) - real_scores) + tf.nn.softplus(fake_scores)
@@ -87,7 +87,7 @@ class Relative(parts.Wasserstein):
 
 
 class Local(Relative):
-    """The same of the replica's own scores."""
+    """Compares scores with the mean over the replica alone."""
 
     def mean(self, scores):
         return tf.reduce_mean(scores)
@@ -103,7 +103,7 @@ def test_a_loss_may_take_statistics_of_the_whole_batch():
     assert found["test_two_replicas_train_as_one_device"].startswith("On 2 replicas")
 
 
-def test_rounding_near_zero_is_no_departure():
+def test_rounding_near_zero_is_not_a_departure():
     zero = np.zeros(3)
     assert _near(zero, zero + 0.9 * FLOOR)
     assert not _near(zero, zero + 3 * FLOOR)
@@ -120,7 +120,7 @@ def installed(monkeypatch):
 
 
 @pytest.mark.usefixtures("installed")
-def test_settings_are_read_as_files_are():
+def test_settings_are_read_like_experiment_files():
     checked = components("constraints.gradient_penalty", "evaluators.kid")
     names = ["gradient_penalty.weight=3", "evaluators.kid.features=@features.pixels()"]
     given = settings(checked, names)
@@ -136,19 +136,19 @@ def test_settings_are_read_as_files_are():
         ("losses.hinge", "margin", "--param 'margin': must have the form NAME=VALUE"),
         ("constraints.r1", "gama=3", "--param 'gama=3': constraints.r1 has no parameter 'gama'. Did you mean"),
         ("constraints.r1", "r1.gamma=much", "--param 'r1.gamma=much': constraints.r1.gamma"),
-        ("constraints.r1", "r2.weight=1", "'r2' is not among what is checked."),
-        ("ganlab_losses", "weight=1", "several components are checked. Say whose it is"),
+        ("constraints.r1", "r2.weight=1", "'r2' is not among the components to check."),
+        ("ganlab_losses", "weight=1", "several components are checked. Name one, for example"),
     ],
 )
 @pytest.mark.usefixtures("installed")
-def test_a_setting_that_cannot_be_is_told_before_anything_starts(name, param, message):
+def test_an_invalid_setting_fails_before_anything_starts(name, param, message):
     done = CliRunner().invoke(cli, ["plugins", "check", name, "--param", param])
     assert done.exit_code == 2
     assert message in done.stderr
 
 
 @pytest.mark.parametrize("shape", ["x", "0", "2,2", "1,2,3,4", "-3"])
-def test_a_shape_that_is_none(shape):
+def test_an_invalid_shape_fails(shape):
     done = CliRunner().invoke(cli, ["plugins", "check", "constraints.r1", f"--shape={shape}"])
     assert done.exit_code == 2
     assert "must be a length, for example 2, or height, width and channels" in done.stderr

@@ -1,4 +1,4 @@
-"""Each way to break the contract fails the conformance kit, with a message that says what to change."""
+"""Every way to break the contract fails the conformance kit, with a message that names the remedy."""
 
 import inspect
 import re
@@ -33,11 +33,11 @@ WRONG = {
     wrong.VariableInPenalty: (PURE, r"penalty creates a variable at wrong_constraints.py:\d+.*initial_state", ()),
     wrong.NanAtZero: (ZERO, "gradient is zero.*gradient by the critic's weights.*functional.slopes", (IMAGES,)),
     wrong.StopsPartOfItsGradient: (TRUTH, "gradient is not its loss's.*Every layer is right.*functional.fixed", ()),
-    wrong.PythonRandom: (PURE, "penalty gives other values.*random numbers of its own.*replica.uniform", ()),
-    wrong.NumpyRandom: (PURE, "initial_state gives other values.*stateless_normal", ()),
-    wrong.TensorFlowRandom: (PURE, "penalty gives other values.*random numbers of its own.*replica.uniform", ()),
+    wrong.PythonRandom: (PURE, "penalty returns different values.*random numbers of its own.*replica.uniform", ()),
+    wrong.NumpyRandom: (PURE, "initial_state returns different values.*stateless_normal", ()),
+    wrong.TensorFlowRandom: (PURE, "penalty returns different values.*random numbers of its own.*replica.uniform", ()),
     wrong.FixedSeed: (ROWS, "change places.*seed of the plugin's own.*replica.uniform", (TWO, FOUR, XLA)),
-    wrong.LocalStatistic: (SAME, r"\['deviation'\] is another on each: advance takes.*replica.mean", (TWO, FOUR)),
+    wrong.LocalStatistic: (SAME, r"\['deviation'\] differs: advance takes.*replica.mean", (TWO, FOUR)),
     wrong.MixesExamples: (ROWS, "penalty: the penalty of example.*when example 0 changes.*mixed", (TWO, FOUR)),
     wrong.MixingTransform: (ROWS, "transform: the score of example.*mixed", (TWO, FOUR, EFFECT)),
     wrong.KeepsOnSelf: (PURE, "penalty changes self.mean.*initial_state and advance", ()),
@@ -66,7 +66,7 @@ def constraints_of(module):
 
 
 def failed(found):
-    return {test for test, said in found.items() if said != "passed" and not said.startswith("skipped")}
+    return {test for test, outcome in found.items() if outcome != "passed" and not outcome.startswith("skipped")}
 
 
 def words(text):
@@ -78,52 +78,52 @@ def test_every_wrong_constraint_is_listed():
 
 
 @pytest.mark.parametrize("made", WRONG, ids=lambda made: made.__name__)
-def test_a_mistake_fails_its_test_with_words(made):
+def test_a_mistake_fails_its_test_with_a_message(made):
     test, message, _ = WRONG[made]
-    said = words(outcomes(conformance(made), only=[test])[test])
-    assert re.search(message, said), said
+    outcome = words(outcomes(conformance(made), only=[test])[test])
+    assert re.search(message, outcome), outcome
 
 
 @pytest.mark.conformance
 @pytest.mark.parametrize("made", WRONG, ids=lambda made: made.__name__)
-def test_a_mistake_fails_no_test_of_something_else(made):
+def test_a_mistake_fails_no_unrelated_test(made):
     test, _, others = WRONG[made]
     found = outcomes(conformance(made))
     assert failed(found) == {test, *others}
-    if test in (PURE, SHAPES):  # what they say would be said again by every test that trains
+    if test in (PURE, SHAPES):  # every test that trains would repeat their message
         assert found[TWO] == f"skipped: Not checked before {test} passes."
     else:
         assert found[PURE] == found[SHAPES] == "passed"
 
 
 def test_a_division_by_a_norm_is_found_where_the_norm_is_zero():
-    said = outcomes(conformance(wrong.NormalizesByANorm), only=[ZERO])[ZERO]
-    assert "the score after transform is not finite" in said
+    outcome = outcomes(conformance(wrong.NormalizesByANorm), only=[ZERO])[ZERO]
+    assert "the score after transform is not finite" in outcome
 
 
-def test_a_variable_that_training_keeps_is_missed_after_a_resume():
-    # Asked for alone, the test of resuming finds by the numbers what the test of purity finds by looking.
-    said = outcomes(conformance(wrong.KeepsAVariable), only=[RESUME])[RESUME]
-    assert re.search("After a checkpoint is restored.*no checkpoint holds.*initial_state", words(said))
+def test_a_variable_outside_the_checkpoint_is_found_by_resuming():
+    # Run alone, the test of resuming finds by the numbers what the test of purity finds by inspection.
+    outcome = outcomes(conformance(wrong.KeepsAVariable), only=[RESUME])[RESUME]
+    assert re.search("After restoring a checkpoint.*outside the checkpoint.*initial_state", words(outcome))
 
 
-def test_a_local_statistic_is_explained_where_replicas_are_held_against_one_device():
-    said = outcomes(conformance(wrong.LocalStatistic), only=[TWO])[TWO]
-    assert re.search(r"The state \['deviation'\] is another on each replica.*replica.mean", words(said))
+def test_a_local_statistic_is_explained_when_replicas_differ_from_one_device():
+    outcome = outcomes(conformance(wrong.LocalStatistic), only=[TWO])[TWO]
+    assert re.search(r"The state \['deviation'\] differs between replicas.*replica.mean", words(outcome))
 
 
 def test_a_penalty_that_depends_on_the_replicas_examples_is_explained_by_its_factor():
-    said = outcomes(conformance(wrong.DividedByTheLocalBatch), only=[FOUR])[FOUR]
-    assert "The penalty is 4 times what it is on one device: it is divided by" in words(said)
+    outcome = outcomes(conformance(wrong.DividedByTheLocalBatch), only=[FOUR])[FOUR]
+    assert "The penalty is 4 times what it is on one device: it is divided by" in words(outcome)
 
 
 @pytest.mark.conformance
 @pytest.mark.parametrize("made", constraints_of(right_constraints), ids=lambda made: made.__name__)
-def test_what_is_right_and_unusual_passes(made):
+def test_a_right_but_unusual_constraint_passes(made):
     overrides = {"lowers_slopes": False} if made is Nothing else {}
     found = outcomes(conformance(made, **overrides))
     assert not failed(found), found
-    skipped = {test for test, said in found.items() if said.startswith("skipped")}
+    skipped = {test for test, outcome in found.items() if outcome.startswith("skipped")}
     assert skipped <= {SLOPE, BOUND, EFFECT}
     assert (BOUND in skipped) == (made is not right_constraints.Frobenius)
     assert (EFFECT in skipped) == (made is Nothing)
@@ -135,44 +135,44 @@ def test_a_constraint_that_needs_noise_gets_a_critic_with_some():
     assert set(found.values()) == {"passed"}
 
 
-def test_an_author_may_bring_the_critic():
-    asked = []
+def test_an_author_may_override_the_critic():
+    shapes = []
 
     def critic(self, sample_shape):
-        asked.append(sample_shape)
+        shapes.append(sample_shape)
         return parts.noisy_critic(sample_shape)
 
     assert outcomes(conformance(NeedsNoise, critic=critic), only=[ROWS]) == {ROWS: "passed"}
-    assert asked
-    assert set(asked) == {(2,)}
+    assert shapes
+    assert set(shapes) == {(2,)}
 
 
-def test_a_constraint_that_refuses_every_critic_says_which_to_bring():
+def test_the_message_of_a_constraint_that_refuses_every_critic_names_the_override():
     def critic(self, sample_shape):
         return parts.critic(sample_shape)
 
-    said = outcomes(conformance(NeedsNoise, critic=critic), only=[ROWS])[ROWS]
-    assert "needs a ganlab.layers.Dropout in the critic. Override critic(self, sample_shape)" in words(said)
+    outcome = outcomes(conformance(NeedsNoise, critic=critic), only=[ROWS])[ROWS]
+    assert "needs a ganlab.layers.Dropout in the critic. Override critic(self, sample_shape)" in words(outcome)
 
 
-def test_what_slope_one_costs_may_be_said():
+def test_the_penalty_at_slope_one_may_be_set():
     class Halved(ganlab.Constraint):
         def penalty(self, critic, batch, state, replica):
             return 0.5 * ganlab.functional.slopes(critic, batch.real) ** 2
 
     assert outcomes(conformance(Halved, penalty_at_slope_one=0.5), only=[SLOPE]) == {SLOPE: "passed"}
-    said = outcomes(conformance(Halved, penalty_at_slope_one=0.6), only=[SLOPE])[SLOPE]
-    assert re.search(r"penalty is 0\.5 .*penalty_at_slope_one says 0\.6", said)
+    outcome = outcomes(conformance(Halved, penalty_at_slope_one=0.6), only=[SLOPE])[SLOPE]
+    assert re.search(r"penalty is 0\.5 .*penalty_at_slope_one is 0\.6", outcome)
 
 
-def test_what_a_constraint_is_after_may_be_left_open():
+def test_the_purpose_of_a_constraint_may_be_left_open():
     raising = outcomes(conformance(wrong.RewardsSteepness, lowers_slopes=None), only=[EFFECT])[EFFECT]
-    assert re.search("^skipped: .*does not lower slopes, as is right where it is after something else", raising)
+    assert re.search("^skipped: .*does not lower slopes, which is right if it has another purpose", raising)
     idle = outcomes(conformance(wrong.NoEffect, lowers_slopes=None), only=[EFFECT])[EFFECT]
     assert "does not lower slopes. Is its weight too small" in idle
 
 
-def test_what_make_returns_is_looked_at():
+def test_the_result_of_make_is_checked():
     one = wrong.NoEffect()
     test = "test_make_gives_a_new_one_each_time"
     assert "returned one object twice" in outcomes(conformance(lambda: one), only=[test])[test]
@@ -182,7 +182,7 @@ def test_what_make_returns_is_looked_at():
     )
 
 
-def test_every_test_says_what_it_holds():
+def test_every_test_has_a_docstring():
     for name, test in inspect.getmembers(ConstraintConformance, inspect.isfunction):
         if name.startswith("test_"):
             assert inspect.getdoc(test).endswith(".")

@@ -1,4 +1,4 @@
-"""What breaks the contracts of the other roles fails their conformance classes, with words."""
+"""Components of the other roles that break their contracts fail the conformance classes, with a helpful message."""
 
 import re
 
@@ -25,10 +25,15 @@ WRONG = [
     (wrong.Forgetful, DatasetConformance, "test_examples_are_a_pure_function_of_their_numbers", "no iterator.*counter"),
     (wrong.ByPlace, DatasetConformance, "test_examples_are_a_pure_function_of_their_numbers", "in another order"),
     (wrong.Bytes, DatasetConformance, "test_values_are_finite", r"value 190; images lie in \[-1, 1\]"),
-    (wrong.Timed, DatasetConformance, "test_the_fingerprint_repeats", "different fingerprints.*neither times nor"),
+    (
+        wrong.Timed,
+        DatasetConformance,
+        "test_the_fingerprint_repeats",
+        "different fingerprints.*must contain neither times nor",
+    ),
     (wrong.Doubles, DatasetConformance, SHAPES, "float64.*must be.*float32"),
     (wrong.ReducedLoss, LossConformance, SHAPES, r"critic returns the shape \(\).*Do not reduce"),
-    (wrong.TurnedLoss, LossConformance, "test_the_critic_wants_real_scores_higher", "turn the sign"),
+    (wrong.TurnedLoss, LossConformance, "test_the_critic_wants_real_scores_higher", "reverse the sign"),
     (wrong.RelativeLoss, LossConformance, "test_rows_are_independent", "critic: the loss of an example changes"),
     (wrong.OverflowingLoss, LossConformance, "test_values_and_gradients_are_finite", "critic is not finite.*softplus"),
     (
@@ -48,12 +53,12 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("made", "base", "test", "message"), WRONG, ids=lambda given: getattr(given, "__name__", ""))
-def test_a_mistake_fails_its_test_with_words(made, base, test, message):
-    said = " ".join(outcomes(conformance(made, base), only=[test])[test].split())
-    assert re.search(message, said), said
+def test_a_mistake_fails_its_test_with_a_message(made, base, test, message):
+    outcome = " ".join(outcomes(conformance(made, base), only=[test])[test].split())
+    assert re.search(message, outcome), outcome
 
 
-def test_an_optimizer_that_is_not_what_its_configuration_says():
+def test_an_optimizer_with_an_incomplete_configuration_fails():
     def make():
         return wrong.Forgotten(brake=0.5)
 
@@ -61,13 +66,13 @@ def test_an_optimizer_that_is_not_what_its_configuration_says():
     assert "get_config must hold every argument" in outcomes(conformance(make, OptimizerConformance), only=[test])[test]
 
 
-def test_bright_images():
+def test_images_outside_the_range_fail():
     test = "test_samples_are_what_datasets_have"
     kind = conformance(wrong.BrightImages, ArchitectureConformance, sample_shape=(8, 8, 1))
     assert re.search(r"images reach [1-9].*end in tanh", outcomes(kind, only=[test])[test])
 
 
-def test_a_strategy_that_cannot_be_made_says_why():
+def test_a_strategy_that_cannot_be_made_fails_with_the_reason():
     def make():
         return ganlab.component("strategies", "mirrored")(devices=["GPU:63"])
 
@@ -76,7 +81,7 @@ def test_a_strategy_that_cannot_be_made_says_why():
 
 
 @pytest.mark.conformance
-def test_a_strategy_is_held_against_one_device():
+def test_a_strategy_is_compared_with_one_device():
     def make():
         return ganlab.component("strategies", "mirrored")(virtual_replicas=2)
 
@@ -93,5 +98,5 @@ def test_the_kits_own_parts_pass():
     assert set(outcomes(conformance(parts.Images, DatasetConformance)).values()) == {"passed"}
     found = outcomes(conformance(networks, ArchitectureConformance))
     # The architecture takes a function, which no experiment file can name.
-    failed = {test for test, said in found.items() if said != "passed"}
+    failed = {test for test, outcome in found.items() if outcome != "passed"}
     assert failed == {"test_gin_round_trip"}, found

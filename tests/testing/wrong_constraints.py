@@ -1,4 +1,4 @@
-"""Constraints that break the contract, each in one way: what the conformance kit is for."""
+"""Constraints that break the contract, each in one way, for tests of the conformance kit."""
 
 import random
 
@@ -24,14 +24,14 @@ class DividedByTheLocalBatch(ganlab.Constraint):
 
 
 class ScaledByReplicas(ganlab.Constraint):
-    """The same mistake, by another way of reckoning."""
+    """The same mistake, computed in another way."""
 
     def penalty(self, critic, batch, state, replica):
         return tf.square(slopes(critic, batch.real) - 1.0) * replica.count
 
 
 class AveragedPerReplica(ganlab.Constraint):
-    """Hands every example the square of the mean slope of its replica."""
+    """Gives every example the square of the mean slope of its replica."""
 
     def penalty(self, critic, batch, state, replica):
         mean = tf.reduce_mean(slopes(critic, batch.real))
@@ -74,14 +74,14 @@ class StopsPartOfItsGradient(ganlab.Constraint):
 
 
 class PythonRandom(ganlab.Constraint):
-    """Draws from Python, which a compiled step does once."""
+    """Draws from Python, which a compiled step runs only once."""
 
     def penalty(self, critic, batch, state, replica):
         return random.random() * tf.square(slopes(critic, batch.real) - 1.0)
 
 
 class NumpyRandom(ganlab.Constraint):
-    """Starts from numpy's numbers, which are others in every process."""
+    """Starts from numpy's random numbers, which differ in every process."""
 
     def initial_state(self, weights):
         return {"u": tf.constant(np.random.normal(size=3), tf.float32)}
@@ -105,7 +105,7 @@ class FixedSeed(ganlab.Constraint):
 
 
 class LocalStatistic(ganlab.Constraint):
-    """Takes the deviation of its replica's examples for that of the data."""
+    """Uses the deviation of its replica's examples instead of that of the data."""
 
     def initial_state(self, weights):
         return {"deviation": tf.zeros([])}
@@ -138,7 +138,7 @@ class MixingTransform(ganlab.Constraint):
 
 
 class KeepsOnSelf(ganlab.Constraint):
-    """Keeps a running mean on itself, where no checkpoint finds it."""
+    """Keeps a running mean on itself, outside the checkpoint."""
 
     def __init__(self):
         self.mean = 0.0
@@ -150,7 +150,7 @@ class KeepsOnSelf(ganlab.Constraint):
 
 
 class KeepsAVariable(ganlab.Constraint):
-    """Keeps a variable of its own from prepare on."""
+    """Creates its own variable in prepare."""
 
     def prepare(self, critic):
         self.updates = tf.Variable(0.0, trainable=False)
@@ -164,7 +164,7 @@ class KeepsAVariable(ganlab.Constraint):
 
 
 class PythonInTheStep(ganlab.Constraint):
-    """Computes in Python, where neither XLA nor a TPU follows."""
+    """Computes in Python, which works neither under XLA nor on a TPU."""
 
     def penalty(self, critic, batch, state, replica):
         far = tf.numpy_function(lambda x: np.abs(x).max(axis=1), [batch.real], tf.float32)
@@ -193,7 +193,7 @@ class StopsTheGenerator(ganlab.Constraint):
 
 
 class NoBound(ganlab.Constraint):
-    """Says 1 of a critic that is steeper."""
+    """Returns 1 for a critic that is steeper."""
 
     def lipschitz_bound(self, weights):
         return 1.0
@@ -216,7 +216,7 @@ class EditsItsWeights(ganlab.Constraint):
 
 
 class Unwritable(ganlab.Constraint):
-    """Takes a function as a parameter, for which experiment files have no word."""
+    """Takes a function as a parameter, which experiment files cannot express."""
 
     def __init__(self, *, of=lambda x: x):
         self.of = of
@@ -230,14 +230,14 @@ class TakesAnything(ganlab.Constraint):
 
 
 class NoConvolutions(ganlab.Constraint):
-    """Fails on kernels that are no matrices."""
+    """Fails on kernels that are not matrices."""
 
     def weight_penalty(self, weights):
         return tf.add_n([tf.reduce_sum(w @ tf.transpose(w)) for w in weights.values() if len(w.shape) >= 2])
 
 
 class Talkative(ganlab.Constraint):
-    """Diagnoses in numbers."""
+    """Returns a number as a diagnosis."""
 
     def diagnose(self, metrics):
         return 3

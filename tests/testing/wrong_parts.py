@@ -11,7 +11,7 @@ from ganlab.testing import parts
 
 
 class Forgetful(ganlab.Dataset):
-    """Points that depend on how many were asked for before."""
+    """Points that depend on the number of previous calls."""
 
     sample_shape, size = (2,), None
 
@@ -45,7 +45,7 @@ class Bytes(ganlab.Dataset):
 
 
 class Timed(ganlab.Dataset):
-    """A fingerprint that no second object has."""
+    """A fingerprint that differs for every object."""
 
     sample_shape, size = (2,), None
 
@@ -73,7 +73,7 @@ class ReducedLoss(parts.Wasserstein):
 
 
 class TurnedLoss(ganlab.Loss):
-    """Has both signs turned."""
+    """Has both signs reversed."""
 
     def critic(self, real_scores, fake_scores):
         return real_scores - fake_scores
@@ -83,14 +83,14 @@ class TurnedLoss(ganlab.Loss):
 
 
 class RelativeLoss(parts.Wasserstein):
-    """Takes scores relative to the batch's own."""
+    """Takes scores relative to the batch's mean."""
 
     def critic(self, real_scores, fake_scores):
         return tf.nn.softplus(tf.reduce_mean(fake_scores) - real_scores)
 
 
 class OverflowingLoss(parts.Wasserstein):
-    """Takes an exponential where a softplus belongs."""
+    """Uses an exponential instead of a softplus."""
 
     def critic(self, real_scores, fake_scores):
         return tf.math.log(1.0 + tf.exp(5.0 * (fake_scores - real_scores)))
@@ -154,7 +154,7 @@ class RandomEvaluator(ganlab.Evaluator):
 
 
 class ListEvaluator(ganlab.Evaluator):
-    """Returns no dict."""
+    """Returns a list instead of a dict."""
 
     def evaluate(self, sample, dataset, run):
         return [1.0]
@@ -186,7 +186,7 @@ class ClipsPerReplica(keras.optimizers.SGD):
 
 
 class Climbs(keras.optimizers.SGD):
-    """Goes up."""
+    """Ascends instead of descending."""
 
     def update_step(self, gradient, variable, learning_rate):
         super().update_step(-gradient, variable, learning_rate)
