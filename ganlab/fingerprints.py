@@ -1,8 +1,8 @@
-"""Fingerprints of data: hashes of samples, from which a run that is resumed learns whether its data are still the same.
+"""Fingerprints of data: hashes of samples, by which a resumed run checks that its data are still the same.
 
-For datasets: `fingerprint` of a dataset returns plain values by what they are of, which these functions make. Hashes
-are lists, one for each block of rows in a fixed order that spreads over the whole set. Reading ends after some seconds,
-so that a list may be shorter another time, and of two lists what both have is compared.
+A dataset's `fingerprint` returns plain values by name, which these functions compute. Hashes are lists, with one hash
+for each block of rows in a fixed order that spreads over the whole set. Reading ends after some seconds, so a list may
+be shorter another time; only the part that two lists have in common is compared.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _ENDLESS_ROWS = 256
 
 
 def of_examples(dataset: Any) -> dict[str, Any]:
-    """The fingerprint of any dataset, by asking for some of its examples and their labels.
+    """The fingerprint of any dataset, from some of its examples and their labels.
 
-    At most 4096 examples and 64 MiB, for about two seconds; of a set that never ends, its first 256. A set whose
-    examples cannot be read has a fingerprint without them: training says what is wrong.
+    Reads at most 4096 examples and 64 MiB, for about two seconds; the first 256 of an infinite set. A set whose
+    examples cannot be read has a fingerprint without them: training reports what is wrong.
 
     Args:
         dataset: The `ganlab.Dataset`.
@@ -44,7 +44,7 @@ def of_examples(dataset: Any) -> dict[str, Any]:
     kinds: list[str] = []
 
     def examples(numbers: np.ndarray) -> np.ndarray:
-        with tf.device("CPU:0"):  # a GPU may round otherwise
+        with tf.device("CPU:0"):  # a GPU may round differently
             read = np.asarray(dataset.examples(tf.constant(numbers), 0))
         kinds.append(read.dtype.name)
         return read
@@ -68,12 +68,12 @@ def of_rows(
     """Hashes of rows that are read by number.
 
     Args:
-        read: Takes numbers, int64 `(n,)`, and returns what belongs to them.
-        size: How many rows there are; None for a set that never ends.
-        most: How many are read at most; None for all, if time allows.
+        read: Takes numbers, int64 `(n,)`, and returns the rows with these numbers.
+        size: The number of rows; None for an infinite set.
+        most: The largest number of rows to read; None for all, if time allows.
 
     Returns:
-        A hash for each block of rows, the first always.
+        A hash for each block of rows that was read, at least for the first.
     """
     return list(_hashes(read, size, most))
 
@@ -91,28 +91,28 @@ def _hashes(read: Callable[[np.ndarray], np.ndarray | bytes], size: int | None, 
         at += len(numbers)
         given = rows.nbytes if isinstance(rows, np.ndarray) else len(rows)
         taken += given
-        # By sizes alone, so that the blocks are the same ones each time.
+        # Depends on sizes alone, so that the blocks are the same each time.
         longest = len(order) if most is None else _MOST_ROWS
         length = max(1, min(2 * length, longest, _BLOCK_BYTES * len(numbers) // max(1, given)))
 
 
 def of_array(array: np.ndarray) -> list[str]:
-    """Hashes of an array in memory or mapped into it: of all of it up to 64 MiB, else of some of its rows."""
+    """Hashes of an array in memory or mapped into it: of all of it up to 64 MiB, otherwise of some of its rows."""
     return [digest(array)] if array.nbytes <= _BYTES else of_rows(array.__getitem__, len(array))
 
 
 def of_files(root: str | bytes, names: Sequence[str | bytes]) -> dict[str, Any]:
     """The fingerprint of files.
 
-    Their names all count, their sizes as far as two seconds allow, and of 4096 files at most their bytes: all of those
-    of files up to 1 MiB, and sixteen parts of larger ones.
+    It covers all names, as many sizes as two seconds allow, and the bytes of at most 4096 files: the whole of files up
+    to 1 MiB, and sixteen parts of larger ones.
 
     Args:
         root: The folder that the names are relative to.
         names: The files, in the order in which they are used.
 
     Returns:
-        `files`, how many there are, and the hashes `names`, `sizes` and `bytes`.
+        `files`, the number of files, and the hashes `names`, `sizes` and `bytes`.
     """
     encoded = [os.fsencode(name) for name in names]
     paths = [os.path.join(os.fsencode(root), name) for name in encoded]
@@ -125,7 +125,7 @@ def of_files(root: str | bytes, names: Sequence[str | bytes]) -> dict[str, Any]:
 
 
 def spread(size: int, count: int) -> np.ndarray:
-    """The first `count` of the numbers below `size`, int64, in a fixed order of which every beginning is spread out."""
+    """The first `count` numbers below `size`, int64, in a fixed order in which every prefix is spread out."""
     step = max(1, round(size * (math.sqrt(5) - 1) / 2))
     while math.gcd(step, size) != 1:
         step += 1
@@ -135,7 +135,7 @@ def spread(size: int, count: int) -> np.ndarray:
 
 
 def digest(data: np.ndarray | bytes) -> str:
-    """The hash of an array, its dtype and shape counted, or of bytes."""
+    """The hash of an array, including its dtype and shape, or of bytes."""
     found = hashlib.blake2b(digest_size=16)
     if isinstance(data, np.ndarray):
         found.update(f"{data.dtype.str}{data.shape}".encode())
@@ -148,7 +148,7 @@ def digest(data: np.ndarray | bytes) -> str:
 
 def _readable(read: Callable[[np.ndarray], np.ndarray], size: int | None) -> list[str]:
     hashes: list[str] = []
-    with contextlib.suppress(Exception):  # in training the same call fails, and there it is said whose and where
+    with contextlib.suppress(Exception):  # the same call fails in training, which reports whose it is and where
         for found in _hashes(read, size, _ROWS):
             hashes.append(found)  # one by one: an error leaves those before it
     return hashes

@@ -1,4 +1,4 @@
-"""Pure functions that plugins are written with: slopes, norms, matrices and numbers drawn by example."""
+"""Pure functions for writing plugins: slopes, norms, matrices and random numbers by example."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
     from ganlab.interfaces.constraint import Critic
 
-# Under the square root: its gradient is finite at zero, where the norm reads 1e-6, and elsewhere rounding hides it.
+# Added under the square root: keeps the gradient finite at zero, where the norm is 1e-6. Elsewhere rounding hides it.
 _TINY = 1e-12
-# Marks in a graph what `fixed` holds, for who takes differences of a loss.
+# Marks the tensors of `fixed` in a graph, for checks that take differences of a loss.
 FIXED = "ganlab_fixed"
 
 
 def input_gradient(critic: Critic, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """The gradient of each example's score by that example, differentiable once more.
+    """The gradient of each example's score with respect to that example, differentiable once more.
 
     Args:
         critic: `(n, *sample_shape) -> (n,)`.
-        x: Where to differentiate, `(n, *sample_shape)` float32.
+        x: The points at which to differentiate, `(n, *sample_shape)` float32.
 
     Returns:
         The gradient, of x's shape, and the scores, `(n,)`; both float32.
@@ -45,8 +45,8 @@ def example_norm(x: tf.Tensor, ord: float = 2.0) -> tf.Tensor:
 
     Args:
         x: Any floating dtype.
-        ord: Which norm of the flattened example: from 1, the sum of absolute values, to inf, the largest of them. 2 is
-            the Euclidean norm.
+        ord: The order of the norm of the flattened example: from 1, the sum of absolute values, to inf, the largest of
+            them. 2 is the Euclidean norm.
     """
     flat = tf.reshape(tf.cast(x, tf.float32), [x.shape[0], -1])
     if ord == 2:
@@ -68,29 +68,29 @@ def slopes(critic: Critic, x: tf.Tensor) -> tf.Tensor:
 
 
 def fixed(x: tf.Tensor) -> tf.Tensor:
-    """The same values, held fixed on purpose: a constant in every gradient, as under `tf.stop_gradient`.
+    """Holds values fixed on purpose: a constant in every gradient, as under `tf.stop_gradient`.
 
-    `ganlab verify` takes the loss with these values as they are, where it would find a `tf.stop_gradient` wrong: for
-    the vectors of a power iteration, say, which carry no gradient by its definition. What can be computed before the
-    update belongs in a constraint's `advance` instead.
+    `ganlab verify` keeps these values constant in the loss, while it reports a plain `tf.stop_gradient` as wrong. Use
+    it for example for the vectors of a power iteration, which carry no gradient by definition. Values that can be
+    computed before the update belong in a constraint's `advance` instead.
     """
     return tf.stop_gradient(x, name=FIXED)
 
 
 def interpolate(real: tf.Tensor, fake: tf.Tensor, weight: tf.Tensor) -> tf.Tensor:
-    """`weight * real + (1 - weight) * fake` with one weight `(n,)` an example; all float32."""
+    """`weight * real + (1 - weight) * fake` with one weight for each example, `(n,)`; all float32."""
     weight = tf.reshape(weight, [real.shape[0]] + [1] * (len(real.shape) - 1))
     return weight * real + (1.0 - weight) * fake
 
 
 def moments(x: tf.Tensor, axes: int | Sequence[int]) -> tuple[tf.Tensor, tf.Tensor]:
-    """Mean and variance over `axes`, which stay with length one; right however often they are differentiated.
+    """Mean and variance over `axes`, which are kept with length one; all their derivatives are right.
 
-    `tf.nn.moments` stops the mean's gradient inside the variance, so that its second derivative lacks a term.
+    `tf.nn.moments` stops the mean's gradient inside the variance, so its second derivative lacks a term.
 
     Args:
-        x: Any shape, floating.
-        axes: Which to reduce.
+        x: Any shape, floating-point.
+        axes: The axes to reduce.
 
     Returns:
         The mean and the variance (divided by the count), of x's dtype.
@@ -100,10 +100,10 @@ def moments(x: tf.Tensor, axes: int | Sequence[int]) -> tuple[tf.Tensor, tf.Tens
 
 
 def resize(x: tf.Tensor, size: Sequence[int], method: str = "bilinear", *, antialias: bool = False) -> tf.Tensor:
-    """Images brought to another size, as `tf.image.resize` does it, by products of matrices.
+    """Resizes images like `tf.image.resize`, by products of matrices.
 
-    The numbers are those of `tf.image.resize`, to rounding. Its own second derivative is cut off for bilinear
-    interpolation, silently, and missing for the other methods; this one is right.
+    The numbers are those of `tf.image.resize`, up to rounding. Its own second derivative is silently cut off for
+    bilinear interpolation and missing for the other methods; this one is right.
 
     Args:
         x: `(n, height, width, channels)`, of known height and width.
@@ -112,7 +112,7 @@ def resize(x: tf.Tensor, size: Sequence[int], method: str = "bilinear", *, antia
         antialias: Whether to widen the kernel where images are made smaller.
 
     Returns:
-        `(n, *size, channels)`, float64 where x is and float32 otherwise.
+        `(n, *size, channels)`, float64 if x is and float32 otherwise.
 
     Raises:
         ValueError: The method is unknown, or the images have no known size.
@@ -120,8 +120,8 @@ def resize(x: tf.Tensor, size: Sequence[int], method: str = "bilinear", *, antia
     x = tf.convert_to_tensor(x)
     if x.shape.rank != 4 or None in x.shape[1:3]:
         raise ValueError(
-            f"ganlab.functional.resize got the shape {x.shape}; it takes (n, height, width, channels) of known height "
-            "and width."
+            f"ganlab.functional.resize got the shape {x.shape}; it must be (n, height, width, channels) with known "
+            "height and width."
         )
     x = x if x.dtype == tf.float64 else tf.cast(x, tf.float32)
     height, width = (
@@ -135,27 +135,28 @@ def resize(x: tf.Tensor, size: Sequence[int], method: str = "bilinear", *, antia
 
 @functools.lru_cache(maxsize=256)
 def resizing_matrix(before: int, after: int, method: str = "bilinear", antialias: bool = False) -> np.ndarray:
-    """What `resize` multiplies one axis by, `(after, before)` float32: column i is how pixel i alone is resized."""
+    """The matrix by which `resize` multiplies one axis, `(after, before)` float32: column i is pixel i, resized."""
     with tf.init_scope(), tf.device("CPU:0"):
         pixels = tf.eye(before)[None, :, None, :]
         return tf.image.resize(pixels, (after, 1), method=method, antialias=antialias)[0, :, 0].numpy()
 
 
 def as_matrix(kernel: tf.Tensor) -> tf.Tensor:
-    """A dense or convolution kernel as the matrix `(everything else, outputs)`; its last axis is the output's."""
+    """A dense or convolution kernel as the matrix `(everything else, outputs)`; its last axis is the outputs'."""
     return tf.reshape(kernel, [-1, kernel.shape[-1]])
 
 
 def named_weights(model: keras.Model) -> dict[str, keras.Variable]:
-    """The trainable variables of a model under the names that constraints see: keras paths, made unique.
+    """The trainable variables of a model by the names that constraints see: Keras paths, made unique.
 
-    Two variables of one path get `#2`, `#3` and so on after it, in the order of `model.trainable_variables`.
+    If several variables have the same path, the later ones get the suffix `#2`, `#3` and so on, in the order of
+    `model.trainable_variables`.
     """
     return unique_names(model.trainable_variables)
 
 
 def unique_names(variables: Sequence[keras.Variable]) -> dict[str, keras.Variable]:
-    """Keras variables by path, later ones of one path with `#2`, `#3` and so on."""
+    """Keras variables by path; later ones of the same path get the suffix `#2`, `#3` and so on."""
     named: dict[str, keras.Variable] = {}
     for variable in variables:
         path, count = variable.path, 1
@@ -166,16 +167,16 @@ def unique_names(variables: Sequence[keras.Variable]) -> dict[str, keras.Variabl
 
 
 def example_uniform(numbers: tf.Tensor, width: int, seed: int, stream: int = 0) -> tf.Tensor:
-    """Uniform numbers that belong to example numbers: the same for an example in whichever batch it is drawn.
+    """Uniform numbers that belong to example numbers: the same for an example in every batch.
 
     Each is a hash of (seed, stream, number, column) by the finalizer of SplitMix64 (Steele, Lea and Flood, "Fast
-    splittable pseudorandom number generators", 2014), its upper 24 bits taken.
+    splittable pseudorandom number generators", 2014), of which the upper 24 bits are used.
 
     Args:
         numbers: int64, `(n,)`.
         width: How many numbers each example gets.
         seed: The experiment's seed.
-        stream: Tells independent draws of one dataset apart.
+        stream: Distinguishes independent draws of one dataset.
 
     Returns:
         float32 in [0, 1), `(n, width)`.

@@ -19,11 +19,11 @@ def over_depth(
     """Curves over the layers of a network, input to output, on a logarithmic scale.
 
     Args:
-        curves: By label, the values of the layers, as one line that all replicas make and one of each replica:
-            `(1 + replicas, layers)`. The first is drawn bold. Values that are not positive have no point.
+        curves: The values of the layers by label, `(1 + replicas, layers)`: one line for all replicas, drawn bold, and
+            one for each replica. Values that are not positive have no point.
         layers: The layers' names.
-        quantity: What the values are.
-        title: The picture's.
+        quantity: The name of the quantity.
+        title: The picture's title.
 
     Returns:
         A PNG of 700 x 450 pixels.
@@ -40,7 +40,7 @@ def over_depth(
     drawn = np.concatenate([_positive(line) for lines in curves.values() for line in lines])
     exponents = np.log10(drawn[np.isfinite(drawn)])
     axes.set_yscale("log")
-    if len(exponents):  # whole decades, so that what is flat looks flat
+    if len(exponents):  # whole decades, so that flat curves look flat
         axes.set_ylim(10 ** np.floor(exponents.min() - 0.1), 10 ** np.ceil(exponents.max() + 0.1))
     axes.minorticks_off()
     axes.set_ylabel(quantity, fontsize=9)
@@ -52,13 +52,13 @@ def over_depth(
 
 
 def histogram(values: np.ndarray, *, quantity: str, title: str = "", bins: int = 101) -> bytes:
-    """How values are spread, as densities, on bins of equal width around zero.
+    """A histogram of values, as densities, on bins of equal width around zero.
 
     Args:
-        values: Of any shape; what is not finite is left out.
-        quantity: What the values are.
-        title: The picture's.
-        bins: How many; odd, so that zero is in the middle of one.
+        values: Of any shape; values that are not finite are left out.
+        quantity: The name of the quantity.
+        title: The picture's title.
+        bins: The number of bins; odd, so that zero is in the middle of one.
 
     Returns:
         A PNG of 700 x 450 pixels.
@@ -76,14 +76,14 @@ def histogram(values: np.ndarray, *, quantity: str, title: str = "", bins: int =
 
 
 def surface(heights: Any, low: np.ndarray, high: np.ndarray, real: np.ndarray, fake: np.ndarray) -> bytes:
-    """A critic's scores over a square of the plane as coloured levels, with real points and samples drawn in.
+    """A critic's scores over a square of the plane as coloured levels, with real points and samples.
 
     Args:
-        heights: The scores, `(rows, columns)`, rows from the bottom up; `heights_over` gives them.
+        heights: The scores, `(rows, columns)`, rows from the bottom up, as `heights_over` returns them.
         low: The square's lower left corner, `(2,)`.
         high: Its upper right corner, `(2,)`.
-        real: `(n, 2)`.
-        fake: `(m, 2)`.
+        real: The real points, `(n, 2)`.
+        fake: The samples, `(m, 2)`.
 
     Returns:
         A PNG of 720 x 600 pixels.

@@ -1,9 +1,9 @@
-"""Rectifiers have no curvature, and graphs that know it do not compute it.
+"""Skips the curvature of rectifiers, which is zero, in graphs.
 
-The gradient of a rectifier is a mask, whose own gradient is zero. TensorFlow says so with a tensor of zeros, which then
-goes back through every layer below: of the matrix products and convolutions of a gradient penalty a fifth multiply
+The gradient of a rectifier is a mask, whose own gradient is zero. TensorFlow returns it as a tensor of zeros, which
+then goes back through every layer below: a fifth of the matrix products and convolutions of a gradient penalty multiply
 zeros. Under `without_curvature` the masks are marked, and `tf.gradients` finds no path behind them. The sums are the
-same, less terms that are zero.
+same, without terms that are zero.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MASKS = {"ReluGrad": "GanlabReluMask", "LeakyReluGrad": "GanlabLeakyReluMask"}
 
 @contextlib.contextmanager
 def without_curvature() -> Iterator[None]:
-    """Gradients of rectifiers that are taken inside have no second derivative, for `tf.gradients` in a graph."""
+    """Context manager: gradients of rectifiers taken inside have no second derivative for `tf.gradients` in a graph."""
     if tf.executing_eagerly():
         yield
         return

@@ -1,6 +1,6 @@
-"""Distances of optimal transport between samples: the truth that a critic's estimate is held against.
+"""Distances of optimal transport between samples: the truth that a critic's estimate is compared with.
 
-numpy and scipy in float64; no TensorFlow.
+Uses numpy and scipy in float64; no TensorFlow.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from ganlab.errors import ConfigError, IncompatibleError, MissingDependencyError
 from ganlab.lazy import require
 
-# Pivots of the network simplex: 2,000 points against 2,000 took under 10**5, and where it stops early is an error.
+# Pivots of the network simplex: 2,000 points against 2,000 took under 10**5, and stopping early is an error.
 _PIVOTS = 10**8
 _PROJECTIONS_AT_ONCE = 64
 
@@ -25,27 +25,27 @@ def exact_w1(
     *,
     method: Literal["auto", "network_simplex", "assignment"] = "auto",
 ) -> float:
-    """The Wasserstein-1 distance between two discrete distributions under the Euclidean distance, exactly.
+    """The exact Wasserstein-1 distance between two discrete distributions under the Euclidean distance.
 
     `min over plans P >= 0 with P 1 = a, P' 1 = b of sum_ij P_ij ||x_i - y_j||` (Peyre and Cuturi, "Computational
     optimal transport", 2019, eq. 2.11): Kantorovich's primal problem, whose dual a critic approximates. Between samples
-    it is biased upward, since two samples of one distribution are apart. Memory grows as n m and time as n^2 m or so:
-    2,000 points against 2,000 take about a second.
+    it is biased upward, because two samples of one distribution are apart. Memory grows as n m, and time as about
+    n^2 m: 2,000 points against 2,000 take about a second.
 
     Args:
         x: `(n, ...)`; every example is taken as one vector.
-        y: `(m, ...)`, examples of as many values.
+        y: `(m, ...)`, examples with the same number of values.
         weights: Probabilities of the rows, `(n,)` and `(m,)`; None for equal ones.
         method: "network_simplex" (POT's), "assignment" (scipy's, for equally many points of equal weight), or "auto",
-            POT's where it is installed.
+            which uses POT if it is installed.
 
     Returns:
-        The distance; NaN where a value is not finite.
+        The distance; NaN if a value is not finite.
 
     Raises:
-        IncompatibleError: The rows are of different lengths, or there are none; or weights are no probabilities.
-        MissingDependencyError: It takes POT, which is not installed (`pip install 'ganlab[eval]'`).
-        ConfigError: There is no such method, or it does not apply.
+        IncompatibleError: The rows have different lengths, or there are none; or the weights are not probabilities.
+        MissingDependencyError: The method needs POT, which is not installed (`pip install 'ganlab[eval]'`).
+        ConfigError: The method is unknown, or does not apply.
     """
     from scipy.spatial.distance import cdist
 
@@ -78,16 +78,16 @@ def sliced_wasserstein(x: np.ndarray, y: np.ndarray, *, projections: int = 256, 
 
     Args:
         x: `(n, ...)`; every example is taken as one vector.
-        y: `(n, ...)`, examples of as many values.
-        projections: How many directions.
+        y: `(n, ...)`, examples with the same number of values.
+        projections: The number of directions.
         order: p.
-        seed: Decides the directions.
+        seed: The seed of the directions.
 
     Returns:
-        The distance; NaN where a value is not finite.
+        The distance; NaN if a value is not finite.
 
     Raises:
-        IncompatibleError: The samples differ in size, their rows in length, or there are none.
+        IncompatibleError: The samples differ in size, their rows differ in length, or there are none.
     """
     x, y = _points(x, y)
     if len(x) != len(y):
@@ -130,7 +130,7 @@ def _probabilities(
 
 
 def _network_simplex(a: np.ndarray, b: np.ndarray, cost: np.ndarray) -> float:
-    # POT imports every array library that it finds, unless it is told not to; numpy's is always there.
+    # By default POT imports every array library that it finds; numpy is always used.
     for library in ("TENSORFLOW", "PYTORCH", "JAX", "CUPY"):
         os.environ.setdefault(f"POT_BACKEND_DISABLE_{library}", "1")
     value, log = require("ot").emd2(a, b, cost, numItermax=_PIVOTS, log=True)

@@ -1,4 +1,4 @@
-"""What every test may use."""
+"""Fixtures for all tests."""
 
 import os
 import signal
@@ -9,19 +9,19 @@ import sysconfig
 import pytest
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-# Some shells export how wide they are: a table must not depend on where its test runs.
+# Some shells export their width: a table must not depend on where its test runs.
 os.environ.pop("COLUMNS", None)
-# A shell that runs the suite in the background has it ignore SIGINT, and so would every process that a test interrupts.
+# A shell that runs the suite in the background makes it ignore SIGINT, and every process that a test interrupts too.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-# nohup has SIGHUP ignored, likewise.
+# nohup does the same with SIGHUP.
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")
 def cpus(ganlab_cpus):
-    """The names of four logical CPUs, to make replicas on, by the pytest plugin that ganlab ships."""
+    """The names of four logical CPUs for replicas, from the pytest plugin that ganlab ships."""
     return ganlab_cpus
 
 
@@ -37,9 +37,9 @@ def precision():
 
 @pytest.fixture
 def environment(tmp_path):
-    """A new virtual environment, which sees what is installed in this one.
+    """A new virtual environment, which sees the packages installed in this one.
 
-    `environment("-m", "ganlab", ...)` runs its Python in the test's folder and gives what it prints; it must succeed.
+    `environment("-m", "ganlab", ...)` runs its Python in the test's folder and returns the output; it must succeed.
     `environment.install(folder)` is `pip install -e` without a network.
     """
     venv = tmp_path / ".venv"
@@ -54,7 +54,7 @@ def environment(tmp_path):
         return done.stdout
 
     def install(folder):
-        # hatchling, which builds it, is a part of the extra `test`.
+        # hatchling, which builds it, is part of the extra `test`.
         pip = [sys.executable, "-m", "pip", "--python", python, "install", "-e", folder]
         subprocess.run([*pip, "--quiet", "--no-build-isolation", "--no-deps"], cwd=tmp_path, check=True)
 

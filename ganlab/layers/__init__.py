@@ -1,8 +1,8 @@
-"""Layers for critics: right under replicas and under penalties on gradients, where Keras' own are not.
+"""Layers for critics that are right under replicas and under penalties on gradients, where Keras' own are not.
 
 Noise that belongs to examples (`Dropout`, `GaussianNoise`), activations that sort (`GroupSort`, `FullSort`), and
 normalizations and resizings that can be differentiated twice (`LayerNormalization`, `GroupNormalization`,
-`InstanceNormalization`, `UpSampling2D`, `Resizing`). `ganlab.lipschitz.certificate` knows the constants of all.
+`InstanceNormalization`, `UpSampling2D`, `Resizing`). `ganlab.lipschitz.certificate` knows the constants of all of them.
 """
 
 from ganlab.layers.noise import Dropout, GaussianNoise, NoiseSource, noise_from, noisy_layers

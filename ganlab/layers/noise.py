@@ -1,8 +1,8 @@
 """Layers with noise that is right under replicas.
 
-Keras' own noisy layers keep a seed: every replica draws the same mask, and the seed is in no checkpoint. These draw
-from whoever runs the network: in training that is the core, which gives row i the numbers of example i, fresh at each
-step, the same after a resume. Outside training they pass their input on.
+Keras' own noisy layers keep a seed: every replica draws the same mask, and the seed is not in the checkpoint. These
+layers draw from the caller of the network: in training that is the core, which gives row i the numbers of example i,
+new at each step, and the same after a resume. Outside training they return their input.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import tensorflow as tf
 
 
 class NoiseSource(Protocol):
-    """Draws numbers of `(batch, ...)`, row by row."""
+    """Interface for a source of random numbers of shape `(batch, ...)`, drawn row by row."""
 
     def uniform(self, shape: Sequence[int]) -> tf.Tensor:
         """Uniform numbers in [0, 1), float32."""
@@ -26,12 +26,12 @@ class NoiseSource(Protocol):
         """Standard normal numbers, float32."""
 
 
-_local = threading.local()  # replicas are traced in a thread each
+_local = threading.local()  # each replica is traced in its own thread
 
 
 @contextlib.contextmanager
 def noise_from(source: NoiseSource) -> Iterator[None]:
-    """Inside, the layers of this module draw from `source`."""
+    """Context manager: the layers of this module draw from `source`."""
     before = getattr(_local, "source", None)
     _local.source = source
     try:
@@ -49,7 +49,7 @@ class Dropout(keras.layers.Layer):
     """Zeroes each unit with probability `rate` and scales the rest by `1 / (1 - rate)` (Srivastava et al., 2014)."""
 
     def __init__(self, rate: float, **kwargs: Any) -> None:
-        """Args: rate: The probability, at least 0 and below 1; kwargs: Keras' own, such as `name`."""
+        """Args: rate: The probability, at least 0 and below 1; kwargs: Keras' own, for example `name`."""
         super().__init__(**kwargs)
         if not 0 <= rate < 1:
             raise ValueError(f"ganlab.layers.Dropout(rate={rate!r}): a rate must be at least 0 and below 1.")
@@ -57,11 +57,11 @@ class Dropout(keras.layers.Layer):
 
     @property
     def lipschitz_constant(self) -> float:
-        """What is kept is scaled by this; the mask is the example's, wherever the example is moved."""
+        """The scale of the remaining units; the mask belongs to the example, wherever the example is moved."""
         return 1 / (1 - self.rate)
 
     def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
-        """Drops units in training; passes `inputs` on otherwise."""
+        """Drops units in training; returns `inputs` otherwise."""
         source = _source(training)
         if source is None or self.rate == 0:
             return inputs
@@ -82,7 +82,7 @@ class GaussianNoise(keras.layers.Layer):
     """Adds Gaussian noise of standard deviation `stddev` to each unit."""
 
     def __init__(self, stddev: float, **kwargs: Any) -> None:
-        """Args: stddev: In units of the input, at least 0; kwargs: Keras' own, such as `name`."""
+        """Args: stddev: In units of the input, at least 0; kwargs: Keras' own, for example `name`."""
         super().__init__(**kwargs)
         if not stddev >= 0:
             raise ValueError(f"ganlab.layers.GaussianNoise(stddev={stddev!r}): it must be at least 0.")
@@ -94,7 +94,7 @@ class GaussianNoise(keras.layers.Layer):
         return 1.0
 
     def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
-        """Adds noise in training; passes `inputs` on otherwise."""
+        """Adds noise in training; returns `inputs` otherwise."""
         source = _source(training)
         if source is None:
             return inputs
@@ -110,7 +110,7 @@ class GaussianNoise(keras.layers.Layer):
 
 
 def noisy_layers(model: keras.Model) -> list[keras.layers.Layer]:
-    """The layers of a built model that draw noise in training, nested ones too; without those whose noise is zero."""
+    """The layers of a built model that draw noise in training, nested ones included; not those whose noise is zero."""
     layers = model._flatten_layers(include_self=False, recursive=True)
     return [
         layer

@@ -1,8 +1,9 @@
-"""Normalizations of each example alone that are right when they are differentiated twice.
+"""Normalizations of each example alone whose second derivatives are right.
 
 Keras' own take their moments from `tf.nn.moments`, which stops the gradient of the mean inside the variance. That
-leaves the first derivative as it is, because deviations from a mean add up to zero, and takes a term from the second:
-under a penalty on the critic's slope the gradient of its weights is wrong, by a tenth of its norm in small critics.
+leaves the first derivative unchanged, because deviations from a mean add up to zero, but removes a term from the
+second: under a penalty on the critic's slope the gradient of its weights is wrong, by a tenth of its norm in small
+critics.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from ganlab.functional import moments
 class LayerNormalization(keras.layers.LayerNormalization):
     """Normalizes each example over `axis` (Ba, Kiros and Hinton, "Layer normalization", 2016).
 
-    `keras.layers.LayerNormalization` with the same arguments, weights and output, to rounding. Computes in float32, or
-    in float64 where the input is; returns the layer's compute dtype.
+    The same arguments, weights and output as `keras.layers.LayerNormalization`, up to rounding. Computes in float32, or
+    in float64 for float64 input; returns the layer's compute dtype.
     """
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
@@ -42,15 +43,15 @@ class LayerNormalization(keras.layers.LayerNormalization):
 class GroupNormalization(keras.layers.GroupNormalization):
     """Normalizes each example over groups of channels and all other axes (Wu and He, "Group normalization", 2018).
 
-    `keras.layers.GroupNormalization` with the same arguments, weights and output, to rounding. Computes in float32, or
-    in float64 where the input is; returns the layer's compute dtype.
+    The same arguments, weights and output as `keras.layers.GroupNormalization`, up to rounding. Computes in float32, or
+    in float64 for float64 input; returns the layer's compute dtype.
     """
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
-        """Makes the weights.
+        """Creates the weights.
 
         Raises:
-            ValueError: A group is one number of the example, or does not fill the channels.
+            ValueError: A group is a single number of the example, or the groups do not divide the channels.
         """
         super().build(input_shape)
         axis = self.axis % len(input_shape)
@@ -81,16 +82,16 @@ class InstanceNormalization(GroupNormalization):
     """Normalizes each channel of each example over all other axes (Ulyanov, Vedaldi and Lempitsky, 2016).
 
     "Instance normalization: the missing ingredient for fast stylization". A `GroupNormalization` with as many groups as
-    channels. Of a dense layer's output a channel is one number, which a build refuses.
+    channels. In a dense layer's output a channel is a single number, which `build` refuses.
     """
 
     def __init__(self, axis: int = -1, epsilon: float = 1e-3, **kwargs: Any) -> None:
-        """Takes the arguments of `keras.layers.GroupNormalization`, but for `groups`.
+        """Takes the arguments of `keras.layers.GroupNormalization`, except `groups`.
 
         Args:
             axis: The channels' axis.
             epsilon: Added to the variance.
-            **kwargs: `center`, `scale`, initializers, regularizers and constraints of both; Keras' own, such as `name`.
+            **kwargs: `center`, `scale`, their initializers, regularizers and constraints; Keras' own, like `name`.
         """
         super().__init__(groups=-1, axis=axis, epsilon=epsilon, **kwargs)
 
@@ -102,7 +103,7 @@ class InstanceNormalization(GroupNormalization):
 
 
 def _wide(x: tf.Tensor) -> tf.Tensor:
-    """Squares of half-precision numbers overflow, and their means are rounded."""
+    """Casts half precision to float32: squares of half-precision numbers overflow, and their means are rounded."""
     x = tf.convert_to_tensor(x)
     return x if x.dtype in (tf.float32, tf.float64) else tf.cast(x, tf.float32)
 

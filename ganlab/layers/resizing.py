@@ -1,7 +1,7 @@
-"""Resizing as products of matrices, which can be differentiated as often as one likes.
+"""Resizing as products of matrices, which can be differentiated any number of times.
 
-TensorFlow's own resizing cannot be differentiated twice: a second derivative through bilinear interpolation is cut off
-without a word, and the other methods have none.
+TensorFlow's own resizing cannot be differentiated twice: a second derivative through bilinear interpolation is silently
+cut off, and the other methods have none.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _ROUNDING = 1 + 1e-6  # the matrices are float32
 class UpSampling2D(keras.layers.UpSampling2D):
     """Enlarges images by whole factors.
 
-    `keras.layers.UpSampling2D` with the same arguments and output, to rounding. Returns the layer's compute dtype.
+    The same arguments and output as `keras.layers.UpSampling2D`, up to rounding. Returns the layer's compute dtype.
     """
 
     _space: tuple[int, int] | None = None
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
-        """Notes the size of the images."""
+        """Stores the size of the images."""
         self._space = _space(input_shape, self.data_format)
         super().build(input_shape)
 
@@ -44,7 +44,7 @@ class UpSampling2D(keras.layers.UpSampling2D):
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
         """The enlarged images."""
-        if self.interpolation == "nearest":  # repeats pixels, which Keras' own does right
+        if self.interpolation == "nearest":  # repeats pixels, for which Keras' own layer is right
             return super().call(inputs)
         height, width = _space(inputs.shape, self.data_format) or (0, 0)
         size = (height * self.size[0], width * self.size[1])
@@ -54,9 +54,9 @@ class UpSampling2D(keras.layers.UpSampling2D):
 
 @keras.saving.register_keras_serializable(package="ganlab")
 class Resizing(keras.layers.Layer):
-    """Brings images to one size.
+    """Resizes images to one size.
 
-    The output is that of `keras.layers.Resizing`, to rounding. Returns the layer's compute dtype.
+    The output is that of `keras.layers.Resizing`, up to rounding. Returns the layer's compute dtype.
     """
 
     def __init__(
@@ -71,13 +71,13 @@ class Resizing(keras.layers.Layer):
         """Chooses the size.
 
         Args:
-            height: Of the output, in pixels.
-            width: Likewise.
+            height: The height of the output, in pixels.
+            width: The width of the output, in pixels.
             interpolation: "bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5", "gaussian" or
                 "mitchellcubic", as in `tf.image.resize`.
             antialias: Whether to widen the kernel where images are made smaller.
             data_format: "channels_last" or "channels_first"; None for Keras' own setting.
-            **kwargs: Keras' own, such as `name`.
+            **kwargs: Keras' own, for example `name`.
         """
         super().__init__(**kwargs)
         self.height, self.width = height, width
@@ -87,7 +87,7 @@ class Resizing(keras.layers.Layer):
         resizing_matrix(2, 2, interpolation, self.antialias)  # refuses an unknown interpolation
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
-        """Notes the size of the images."""
+        """Stores the size of the images."""
         self._space = _space(input_shape, self.data_format)
         super().build(input_shape)
 

@@ -1,7 +1,7 @@
 """Operator norms and certificates: how far a critic can stretch a distance, estimated and proved.
 
-`operators` gives the linear map that each kernel of a critic performs. `spectral_norm` estimates its norm from below,
-differentiably, anywhere; `norm_bound` bounds it from above, on the host. `certificate` multiplies such bounds up to one
+`operators` returns the linear map that each kernel of a critic performs. `spectral_norm` estimates its norm from below,
+differentiably, anywhere; `norm_bound` bounds it from above, on the host. `certificate` multiplies such bounds into one
 for the whole critic.
 """
 

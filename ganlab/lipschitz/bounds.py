@@ -1,4 +1,4 @@
-"""Upper bounds of operator norms that hold, computed on the host in float64."""
+"""Upper bounds of operator norms, computed on the host in float64 with rounding covered."""
 
 from __future__ import annotations
 
@@ -13,42 +13,43 @@ from threadpoolctl import threadpool_limits
 
 from ganlab.lipschitz.operators import Convolution, DepthwiseConvolution, Operator
 
-# Well above the rounding of float64, and far below what anybody looks at.
+# Well above the rounding of float64, and too small to matter.
 _ROUNDING = 1 + 1e-8
-# Two frequencies whose squared norms differ by less are not told apart: that saves most of the eigenvalues.
+# Two frequencies whose squared norms differ by less count as equal, which saves computing most of the eigenvalues.
 _SLACK = 1 + 2e-3
-# Frequencies per axis, over taps less one: they cost 0.9% of tightness an axis, and 2% where matrices are large.
+# Frequencies per axis, over taps less one: they cost 0.9% of tightness per axis, and 2% where matrices are large.
 _DENSITY, _COARSE_DENSITY, _LARGE = 12, 8, 128
-# Multiplications that a bound may take: about a second on two cores.
+# The number of multiplications that a bound may need: about a second on two cores.
 _WORK = 2e10
-# Borders take a tenth off the norm of a convolution with this few outputs an axis, and little off that of a wider one.
+# Borders lower the norm of a convolution with this few outputs per axis by a tenth, and that of a wider one by little.
 _SHORT = 4
 
 
 def norm_bound(operator: Operator, kernel: Any) -> float:
-    """An upper bound of an operator's norm: never below the truth, and near it.
+    """An upper bound of an operator's norm: never below the norm, and near it.
 
-    A matrix gets its largest singular value, and so does a convolution whose explicit matrix is small. A larger one is
-    taken without borders along one axis or all, which can only make its norm larger: along an endless axis a
-    convolution is a matrix for each frequency, and its norm their largest (Sedghi, Gupta and Long, "The singular values
-    of convolutional layers", 2019). Strides are unfolded into channels first. Between the frequencies that are looked
-    at the norm is at most `max / cos(pi * (taps - 1) / (2 * frequencies))`, a factor for each axis, because a
-    trigonometric polynomial lies above a cosine near its maximum (Duffin and Schaeffer, "Some properties of functions
-    of exponential type", 1938; compare Pfister and Bresler, "Bounding multivariate trigonometric polynomials", 2019).
+    For a matrix, and for a convolution whose explicit matrix is small, it is the largest singular value. A larger
+    convolution is taken without borders along one axis or all, which can only make its norm larger: along an infinite
+    axis a convolution is one matrix for each frequency, and its norm is the largest of their norms (Sedghi, Gupta and
+    Long, "The singular values of convolutional layers", 2019). Strides are unfolded into channels first. Between the
+    sampled frequencies the norm is at most `max / cos(pi * (taps - 1) / (2 * frequencies))`, with one factor for each
+    axis, because a trigonometric polynomial lies above a cosine near its maximum (Duffin and Schaeffer, "Some
+    properties of functions of exponential type", 1938; compare Pfister and Bresler, "Bounding multivariate
+    trigonometric polynomials", 2019).
 
     Args:
         operator: The map.
         kernel: Its kernel, an eager tensor or an array.
 
     Returns:
-        The bound; infinity for a kernel that is not finite. Rounding is covered.
+        The bound, rounding included; infinity for a kernel that is not finite.
     """
     kernel = np.asarray(kernel, np.float64)
     if not np.isfinite(kernel).all():
         return math.inf
     blocks = operator.blocks(kernel)
-    # Threads of numpy's linear algebra wait for each other without letting go of their cores: where all are asked for
-    # and one is busy with something else, a second becomes a minute.
+    # Threads of numpy's linear algebra occupy their cores while they wait for each other: if all cores are used and one
+    # is busy with something else, a second becomes a minute.
     with threadpool_limits(max(1, (os.cpu_count() or 1) // 2), user_api="blas"):
         if not isinstance(operator, Convolution):
             return _ROUNDING * _largest(blocks)
@@ -57,7 +58,7 @@ def norm_bound(operator: Operator, kernel: Any) -> float:
 
 
 def _convolution_bound(operator: Convolution, block: np.ndarray, bordered: int) -> float:
-    """The bound with borders along the first `bordered` axes; block `(*taps, inputs, outputs)`, a tap an axis."""
+    """The bound with borders along the first `bordered` axes; `block` is `(*taps, inputs, outputs)`."""
     axes = range(bordered, block.ndim - 2)
     for axis in axes:
         block = _unfolded(block, axis, operator.strides[axis], operator.dilation[axis])
@@ -66,14 +67,14 @@ def _convolution_bound(operator: Convolution, block: np.ndarray, bordered: int) 
         math.cos(math.pi * (block.shape[axis] - 1) / (2 * count)) for axis, count in zip(axes, counts, strict=True)
     )
     if axes:
-        # Half of the frequencies: the others are complex conjugates, of the same norms.
+        # Half of the frequencies: the others are complex conjugates with the same norms.
         block = np.fft.rfftn(block, s=counts, axes=axes)
     kernels = np.moveaxis(block, axes, range(len(axes))).reshape(-1, *block.shape[:bordered], *block.shape[-2:])
     return _ROUNDING * _largest(_explicit(operator, kernel) for kernel in kernels) / correction
 
 
 def _bordered(operator: Convolution, blocks: tuple[int, ...]) -> int:
-    """Along how many of the first axes borders are minded: all if their matrix is small enough, else none or one."""
+    """The number of leading axes with exact borders: all if their matrix is small enough, otherwise none or one."""
     groups, *taps, inputs, outputs = blocks
     if type(operator) not in (Convolution, DepthwiseConvolution):
         return 0
@@ -93,12 +94,12 @@ def _work(space: tuple[int, ...], seeing: tuple[int, ...], inputs: int, outputs:
 
 
 def _count(taps: int, inputs: int, outputs: int) -> int:
-    """How many frequencies along an axis are looked at."""
+    """The number of frequencies sampled along an axis."""
     return max((_DENSITY if min(inputs, outputs) <= _LARGE else _COARSE_DENSITY) * (taps - 1), 1)
 
 
 def _largest(matrices: Iterable[np.ndarray]) -> float:
-    """At least the largest singular value of these matrices, within `_SLACK`; of a single one it itself."""
+    """An upper bound of the largest singular value of these matrices, within `_SLACK`; exact for a single matrix."""
     largest, skipped = 0.0, False
     for matrix in matrices:
         adjoint = matrix.conj().T
@@ -111,7 +112,7 @@ def _largest(matrices: Iterable[np.ndarray]) -> float:
 
 
 def _is_below(gram: np.ndarray, limit: float) -> bool:
-    """Whether every eigenvalue is: a Cholesky factorization exists just then, and takes a tenth of the time."""
+    """Whether every eigenvalue is below: exactly then a Cholesky factorization exists, which takes a tenth as long."""
     if limit == 0:
         return False
     try:
@@ -122,9 +123,9 @@ def _is_below(gram: np.ndarray, limit: float) -> bool:
 
 
 def _unfolded(block: np.ndarray, axis: int, stride: int, gap: int) -> np.ndarray:
-    """The same convolution at stride 1 along an axis: an input of `stride` cells is one cell of as many channels."""
+    """The same convolution at stride 1 along an axis: `stride` cells of the input become channels of one cell."""
     if stride == 1:
-        return block  # dilation alone only stretches frequencies, which are all looked at
+        return block  # dilation alone only stretches frequencies, and all of them are covered
     taps = gap * (block.shape[axis] - 1) + 1
     spread = np.zeros((*block.shape[:axis], -(-taps // stride) * stride, *block.shape[axis + 1 :]))
     spread[(slice(None),) * axis + (slice(0, taps, gap),)] = block
@@ -134,7 +135,7 @@ def _unfolded(block: np.ndarray, axis: int, stride: int, gap: int) -> np.ndarray
 
 
 def _explicit(operator: Convolution, block: np.ndarray) -> np.ndarray:
-    """The matrix along the axes that the block has, `(outputs, inputs)`; block `(*taps, inputs, outputs)`."""
+    """The matrix along the block's axes, `(outputs, inputs)`; `block` is `(*taps, inputs, outputs)`."""
     *taps, inputs, outputs = block.shape
     if not taps:
         return block.T
@@ -153,7 +154,7 @@ def _explicit(operator: Convolution, block: np.ndarray) -> np.ndarray:
 def _pairs(
     padding: str, length: int, outputs: int, stride: int, gap: int, taps: int, tap: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Along one axis, the inputs that a tap sees and the outputs that see them through it."""
+    """The inputs that a tap sees along one axis, and the outputs that see them through it."""
     reach = gap * (taps - 1)
     before = {"valid": 0, "causal": reach, "same": max((outputs - 1) * stride + reach + 1 - length, 0) // 2}[padding]
     seeing = np.arange(outputs)

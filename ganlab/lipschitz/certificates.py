@@ -17,22 +17,23 @@ if TYPE_CHECKING:
 
     from ganlab.lipschitz.constants import Value
 
-    # Lipschitz constants, from the input of the critic to the inputs of a step, become those to its outputs.
+    # Maps the Lipschitz constants from the critic's input to the inputs of a step, to those of the step's outputs.
     Step = Callable[[Value, list[float]], list[float]]
 
 
 def certificate(critic: keras.Model) -> Certificate:
     """A certified upper bound of a critic's Lipschitz constant, as a function of its weights.
 
-    Walks a Sequential or functional model, nested ones too: constants multiply along a chain and add up where branches
-    are added. See `Certificate` for what the bound says. Called once, for instance in `Constraint.prepare`.
+    Walks a Sequential or functional model, including nested ones: constants multiply along a chain and add up where
+    branches are added. See `Certificate` for the meaning of the bound. Call it once, for example in
+    `Constraint.prepare`.
 
     Args:
         critic: A built model.
 
     Returns:
-        The certificate. Of a model with a layer whose constant is not known, or that cannot be walked because it is a
-        class of its own, its `missing` says so, and its bounds are None.
+        The certificate. If a layer's constant is unknown, or the model cannot be walked because it is a class of its
+        own, `missing` gives the reason, and the bounds are None.
     """
     return Certificate(critic)
 
@@ -40,13 +41,13 @@ def certificate(critic: keras.Model) -> Certificate:
 class Certificate:
     """An upper bound of a critic's Lipschitz constant from the weights that it computes with.
 
-    The norm is the Euclidean one on flattened examples, the critic is as in training (each example with some dropout
-    mask of its own), and the bound is a product of norms' bounds and of the constants of activations and other layers:
-    never too small, often far too large. It is that of the map with float32 weights; rounding to bfloat16 on the way,
-    as under mixed precision, is not a Lipschitz map at all, and is not part of it.
+    The norm is the Euclidean one on flattened examples, and the critic is in training mode (each example with its own
+    dropout mask). The bound is a product of bounds of norms and of the constants of activations and other layers:
+    never too small, often far too large. It applies to the map with float32 weights. Rounding to bfloat16 on the way,
+    as under mixed precision, is not a Lipschitz map at all, and is not included.
 
     Attributes:
-        missing: Why there is no bound, or None where there is.
+        missing: The reason why there is no bound, or None if there is one.
     """
 
     def __init__(self, critic: keras.Model) -> None:
@@ -59,13 +60,14 @@ class Certificate:
             self.missing = f"The critic has no certified Lipschitz bound: {reason}."
 
     def __call__(self, weights: Mapping[str, tf.Tensor]) -> float | None:
-        """The bound with these weights, by the names of `ganlab.functional.named_weights`; computed on the host.
+        """Computes the bound with these weights, on the host.
 
         Args:
-            weights: The effective weights, eager tensors or arrays. Layers that are not trained keep their own.
+            weights: The effective weights by the names of `ganlab.functional.named_weights`, eager tensors or arrays.
+                Layers that are not trained keep their own.
 
         Returns:
-            The bound, infinity where a weight is not finite, or None where there is no certificate.
+            The bound; infinity if a weight is not finite; None if there is no certificate.
         """
         if self.missing is not None:
             return None
@@ -83,7 +85,7 @@ def _model(model: Any) -> Step:
     if not _is_graph(model):
         raise Unknown(
             f"{model.name!r} is a model of a class of its own ({type(model).__name__}), whose layers cannot be "
-            "followed; one made of keras.Model(inputs, outputs) or keras.Sequential can"
+            "followed; use keras.Model(inputs, outputs) or keras.Sequential instead"
         )
     steps: list[tuple[Step, list[Any], list[Any]]] = []
     known = {_origin(tensor) for tensor in model.inputs}
@@ -122,16 +124,16 @@ def _origin(tensor: Any) -> tuple[int, int, int]:
 
 
 def _step(operation: Any, node: Any) -> Step:
-    """What one call of a layer does to Lipschitz constants.
+    """The effect of one call of a layer on Lipschitz constants.
 
     Raises:
-        Unknown: It is not known; the message names the layer.
+        Unknown: The effect is unknown; the message names the layer.
     """
     try:
         if isinstance(operation, keras.Model):
             return _model(operation)
         if len(node.outputs) != 1:
-            raise Unknown("it gives several tensors")
+            raise Unknown("it returns several tensors")
         layers = keras.layers
         if type(operation) in (layers.Add, layers.Subtract) or _is_operator(operation, "Add", "Subtract"):
             return _elementwise(math.fsum, node)
@@ -142,9 +144,9 @@ def _step(operation: Any, node: Any) -> Step:
         if type(operation) is layers.Concatenate:
             return lambda value, constants: [_together(constants)]
         if not isinstance(operation, keras.Layer):
-            raise Unknown("it is an operation between layers; a layer of keras.layers may do the same")
+            raise Unknown("it is an operation outside a layer; use a layer of keras.layers instead")
         if len(node.input_tensors) != 1 and getattr(operation, "lipschitz_constant", None) is None:
-            raise Unknown("it takes several tensors; a layer's attribute lipschitz_constant can tell its constant")
+            raise Unknown("it takes several tensors; set the layer's attribute lipschitz_constant if you know it")
         constant = constant_of(operation, node.input_tensors[0].shape)
     except Unknown as reason:
         raise Unknown(f"layer {operation.name!r} ({type(operation).__name__}): {reason}") from None
@@ -152,12 +154,12 @@ def _step(operation: Any, node: Any) -> Step:
 
 
 def _together(constants: Sequence[float]) -> float:
-    """The constant to several tensors seen as one: distances are square roots of sums of squares."""
+    """The constant of several tensors taken as one: distances are square roots of sums of squares."""
     return math.sqrt(math.fsum(constant * constant for constant in constants))
 
 
 def _is_operator(operation: Any, *names: str) -> bool:
-    """Whether this is what `x + y` makes of two of Keras' symbolic tensors."""
+    """Whether this is the operation that `x + y` creates from two symbolic tensors of Keras."""
     kind = type(operation)
     return kind.__name__ in names and kind.__module__.startswith("keras.") and not isinstance(operation, keras.Layer)
 
@@ -168,7 +170,7 @@ def _elementwise(merge: Callable[[Sequence[float]], float], node: Any) -> Step:
 
 
 def _repeats(source: tuple[int | None, ...], target: tuple[int | None, ...]) -> float:
-    """How much a branch is stretched where an axis of length one is broadcast."""
+    """The factor by which broadcasting an axis of length one stretches a branch."""
     axes = zip(source[::-1], target[::-1], strict=False)
     longer = [(there or 0) for here, there in axes if here == 1 and there != 1]
     missing = [(there or 0) for there in target[1 : len(target) - len(source) + 1]]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Value = Callable[[Any], np.ndarray]  # the value that a variable has in the weights at hand
     Constant = Callable[[Value], float]
 
-# The largest absolute slope of each, as keras.activations has it by default and TensorFlow takes it, rounded up.
+# The largest absolute slope of each, with the defaults of keras.activations and TensorFlow's derivative, rounded up.
 ACTIVATIONS = {
     "linear": 1.0,
     "relu": 1.0,
@@ -41,17 +41,17 @@ ACTIVATIONS = {
 
 
 class Unknown(Exception):  # noqa: N818
-    """A layer without a known constant; the message is the reason."""
+    """A layer has no known constant; the message is the reason."""
 
 
 def constant_of(layer: Any, input_shape: tuple[int | None, ...]) -> Constant:
     """The Lipschitz constant of a built layer with one input, as a function of the weights.
 
-    A layer's own attribute `lipschitz_constant`, a number that holds whatever its weights, comes before all. Otherwise
-    only Keras' own classes are known, because a subclass may compute anything.
+    A layer's own attribute `lipschitz_constant`, a number that holds for all weights, takes precedence. Otherwise only
+    Keras' own classes are known, because a subclass may compute anything.
 
     Raises:
-        Unknown: There is none, or it is not known.
+        Unknown: There is no constant, or it is unknown.
     """
     own = getattr(layer, "lipschitz_constant", None)
     if own is not None:
@@ -62,13 +62,13 @@ def constant_of(layer: Any, input_shape: tuple[int | None, ...]) -> Constant:
         return lambda value: norm_bound(operator, value(layer.kernel)) * after(value)
     rule = _rules().get(type(layer))
     if rule is None:
-        raise Unknown("its Lipschitz constant is not known; a layer's attribute lipschitz_constant can tell it")
+        raise Unknown("its Lipschitz constant is unknown; set the layer's attribute lipschitz_constant if you know it")
     constant = rule(layer, input_shape)
     return constant if callable(constant) else _fixed(constant)
 
 
 def _activation(activation: Any, shape: tuple[int | None, ...]) -> Constant:
-    """The constant of an activation: a function of Keras', a layer, or whatever has `lipschitz_constant`."""
+    """The constant of an activation: a function of Keras, a layer, or any object with `lipschitz_constant`."""
     if isinstance(activation, keras.layers.Layer):
         return constant_of(activation, shape)
     own = getattr(activation, "lipschitz_constant", None)
@@ -78,7 +78,7 @@ def _activation(activation: Any, shape: tuple[int | None, ...]) -> Constant:
         if activation is getattr(keras.activations, name):
             return _fixed(constant)
     name = getattr(activation, "__name__", type(activation).__name__)
-    raise Unknown(f"the Lipschitz constant of its activation {name!r} is not known")
+    raise Unknown(f"the Lipschitz constant of its activation {name!r} is unknown")
 
 
 def _fixed(constant: float) -> Constant:
@@ -86,7 +86,7 @@ def _fixed(constant: float) -> Constant:
 
 
 def _rules() -> Mapping[type, Callable[[Any, Any], float | Constant]]:
-    from ganlab import layers as ours  # which imports Keras
+    from ganlab import layers as ours  # here, because it imports Keras
 
     layers = keras.layers
     isometric = (
@@ -123,7 +123,7 @@ def _rules() -> Mapping[type, Callable[[Any, Any], float | Constant]]:
 
 def _relu(layer: Any, shape: Any) -> float:
     if layer.threshold != 0:
-        raise Unknown("a rectifier with a threshold jumps there")
+        raise Unknown("a rectifier with a threshold jumps at the threshold")
     return max(1.0, abs(float(layer.negative_slope)))
 
 
@@ -133,18 +133,18 @@ def _rescaling(layer: Any, shape: Any) -> float:
 
 def _up_sampling(layer: Any, shape: Any) -> float:
     if getattr(layer, "interpolation", "nearest") != "nearest":
-        raise Unknown(f"the Lipschitz constant of {layer.interpolation!r} interpolation is not known")
+        raise Unknown(f"the Lipschitz constant of {layer.interpolation!r} interpolation is unknown")
     size = layer.size
     return math.sqrt(math.prod(size) if isinstance(size, tuple | list) else size)
 
 
 def _max_pooling(layer: Any, shape: Any) -> float:
-    """A maximum moves by no more than some input of its window, and an input lies in so many windows."""
+    """A maximum moves by at most as much as an input of its window, and an input lies in this many windows."""
     return math.sqrt(math.prod(-(-pool // stride) for pool, stride in zip(layer.pool_size, layer.strides, strict=True)))
 
 
 def _average_pooling(layer: Any, shape: Any) -> float:
-    """The norm itself: averages over a rectangle, cut off at the border too, are averages along each axis in turn."""
+    """The exact norm: averages over a rectangle, also cut off at the border, are averages along each axis in turn."""
     axes = zip(_space(layer, shape), layer.pool_size, layer.strides, strict=True)
     return math.prod(_average_norm(length, pool, stride, layer.padding) for length, pool, stride in axes)
 
@@ -163,18 +163,18 @@ def _average_norm(length: int, pool: int, stride: int, padding: str) -> float:
 def _space(layer: Any, shape: tuple[int | None, ...]) -> tuple[int, ...]:
     space = shape[2:] if layer.data_format == "channels_first" else shape[1:-1]
     if None in space:
-        raise Unknown(f"its input's size is not known, {tuple(shape)}")
+        raise Unknown(f"its input's size is unknown, {tuple(shape)}")
     return tuple(int(length) for length in space if length)
 
 
 def _normalization(layer: Any, shape: Any) -> Constant:
     """`max |gamma| / sqrt(epsilon)`, reached where an example does not vary.
 
-    Of n numbers with s^2 = variance + epsilon and y = (x - mean) / s the Jacobian of y is (P - y y' / n) / s, where P
-    takes means off: a projection less a part of it, because |y|^2 < n.
+    For n numbers with s^2 = variance + epsilon and y = (x - mean) / s, the Jacobian of y is (P - y y' / n) / s, where P
+    subtracts means: a projection less a part of it, because |y|^2 < n.
     """
     if getattr(layer, "rms_scaling", False):
-        raise Unknown("it divides by a deviation without taking the mean off, which no constant bounds")
+        raise Unknown("it divides by a deviation without subtracting the mean, which no constant bounds")
     steepest = 1 / math.sqrt(layer.epsilon)
     gamma = getattr(layer, "gamma", getattr(layer, "scale", None))
     if gamma is None or not hasattr(gamma, "path"):
@@ -183,4 +183,4 @@ def _normalization(layer: Any, shape: Any) -> Constant:
 
 
 def _batch_normalization(layer: Any, shape: Any) -> float:
-    raise Unknown("it mixes the examples of a batch, so that no example has a score of its own")
+    raise Unknown("it mixes the examples of a batch, so no example has its own score")

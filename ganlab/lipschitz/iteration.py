@@ -19,16 +19,16 @@ def spectral_norm(
     networks by enforcing Lipschitz continuity" (2021) and Farnia, Zhang and Tse, "Generalizable adversarial training
     via spectral normalization" (2019).
 
-    The estimate `<y, A x>`, with `y = A x / ||A x||`, comes from below. Its gradient reaches the kernel and not the
-    vectors, which is the norm's own gradient once they are singular vectors.
+    The estimate `<y, A x>`, with `y = A x / ||A x||`, approaches the norm from below. Its gradient reaches the kernel
+    and not the vectors; when they are singular vectors, it is the gradient of the norm.
 
     Args:
         operator: The map.
         kernel: Its kernel, float32.
-        vector: Where to start, a unit vector of `operator.input_shape`; what the last call returned goes on from
-            there. None starts from a fixed one, for who keeps no state.
-        iterations: How often to apply the map and its adjoint. From a fixed start 20 come within a few percent for
-            most kernels; from the vector of an update ago one will do.
+        vector: The start, a unit vector of `operator.input_shape`; pass the vector of the last call to continue from
+            it. None starts from a fixed vector, for callers without state.
+        iterations: How often to apply the map and its adjoint. From the fixed start, 20 come within a few percent for
+            most kernels; from the vector of the previous update, one is enough.
 
     Returns:
         The estimate, a float32 scalar, and the unit vector that it is taken at.
@@ -39,12 +39,12 @@ def spectral_norm(
 
     def further(vector: tf.Tensor) -> tf.Tensor:
         moved = _unit(operator.adjoint(still, _unit(operator.apply(still, vector))))
-        return tf.where(tf.reduce_any(moved != 0), moved, vector)  # a kernel that is zero for once does not end it
+        return tf.where(tf.reduce_any(moved != 0), moved, vector)  # so that a kernel that is zero once does no harm
 
     if iterations == 1:
         vector = further(vector)
     elif iterations:
-        # A loop, because a graph of every iteration takes minutes to build.
+        # A loop, because unrolling every iteration into the graph takes minutes.
         (vector,) = tf.while_loop(lambda v: True, lambda v: (further(v),), (vector,), maximum_iterations=iterations)
     vector = fixed(vector)
     image = operator.apply(kernel, vector)
@@ -52,7 +52,7 @@ def spectral_norm(
 
 
 def _start(shape: tuple[int, ...]) -> np.ndarray:
-    # numpy's, not TensorFlow's, whose numbers differ between XLA and the kernels of a device.
+    # From numpy, because TensorFlow's numbers differ between XLA and the kernels of a device.
     vector = np.random.default_rng(0).standard_normal(shape)
     return (vector / np.linalg.norm(vector)).astype(np.float32)
 

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 class Operator:
     """The linear map of one kernel, on one example; a bias and an activation are not part of it.
 
-    It holds no weights: the kernel is an argument, a variable's value or a tensor, inside a replica's traced function,
-    eagerly and under XLA alike.
+    It holds no weights: the kernel is an argument, a variable's value or a tensor. It works inside a replica's traced
+    function, eagerly and under XLA.
 
     Attributes:
-        input_shape: The shape of what it is applied to.
+        input_shape: The shape of its argument.
         output_shape: The shape of the result.
     """
 
@@ -43,7 +43,7 @@ class Operator:
         with tf.GradientTape() as tape:
             tape.watch(origin)
             image = self.apply(kernel, origin)
-        return tape.gradient(image, origin, output_gradients=y)  # of a linear map, wherever it is taken
+        return tape.gradient(image, origin, output_gradients=y)  # the same at every point, because the map is linear
 
     @property
     def overlap(self) -> int:
@@ -58,14 +58,14 @@ class Operator:
     def blocks(self, kernel: np.ndarray) -> np.ndarray:
         """The map's independent parts as strided convolutions: `(groups, *taps, inputs, outputs)`.
 
-        A transposed convolution gives that of its adjoint, which has the same norm.
+        A transposed convolution returns those of its adjoint, which has the same norm.
         """
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Dense(Operator):
-    """`x -> x @ kernel` on the last axis of a dense layer's input; the other axes repeat it and are left out."""
+    """`x -> x @ kernel` on the last axis of a dense layer's input; the other axes only repeat it and are ignored."""
 
     def apply(self, kernel: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
         """The image of `x`, `(inputs,) -> (outputs,)`."""
@@ -84,8 +84,8 @@ class Dense(Operator):
 class ReshapedMatrix(Operator):
     """A kernel of any layer as the matrix (everything else, outputs), on vectors of the length of its outputs.
 
-    Of a dense layer it is the adjoint. Of a convolution it is what Miyato et al. (2018) normalize: the map from the
-    outputs at one place back to the patch that they saw.
+    For a dense layer it is the adjoint. For a convolution it is the matrix that Miyato et al. (2018) normalize: the map
+    from the outputs at one place back to the patch that they saw.
     """
 
     @classmethod
@@ -122,7 +122,7 @@ class Convolution(Operator):
         x, padding = x[None], self.padding
         if padding == "causal":
             x, padding = tf.pad(x, [[0, 0], [self.dilation[0] * (self.taps[0] - 1), 0], [0, 0]]), "valid"
-        # Group by group, because on CPUs Keras compiles a grouped convolution anew whenever it is called eagerly.
+        # Group by group, because on CPUs Keras recompiles a grouped convolution at every eager call.
         pairs = zip(tf.split(x, self.groups, axis=-1), tf.split(kernel, self.groups, axis=-1), strict=True)
         images = [keras.ops.conv(x, k, self.strides, padding, "channels_last", self.dilation)[0] for x, k in pairs]
         return images[0] if self.groups == 1 else tf.concat(images, axis=-1)
@@ -134,7 +134,7 @@ class Convolution(Operator):
         return math.prod(-(-t // step) for t, step in zip(self.taps, steps, strict=True))
 
     def blocks(self, kernel: np.ndarray) -> np.ndarray:
-        """A block a group."""
+        """One block for each group."""
         *taps, inputs, outputs = kernel.shape
         return np.moveaxis(kernel.reshape(*taps, inputs, self.groups, outputs // self.groups), -2, 0)
 
@@ -149,7 +149,7 @@ class DepthwiseConvolution(Convolution):
         return y[0]
 
     def blocks(self, kernel: np.ndarray) -> np.ndarray:
-        """A block a channel."""
+        """One block for each channel."""
         return np.moveaxis(kernel, -2, 0)[..., None, :]
 
 
@@ -173,18 +173,18 @@ class TransposedConvolution(Convolution):
 def operators(critic: keras.Model, *, reshaped: bool = False) -> dict[str, Operator]:
     """The linear map of every kernel of a built critic.
 
-    Models of any kind will do, subclasses too, as long as their convolutions know the size of what they see.
+    Models of any kind work, including subclasses, if their convolutions know the size of their input.
 
     Args:
         critic: A built model.
-        reshaped: Whether to take kernels as matrices (`ReshapedMatrix`) rather than as what layers do with them. Then
-            every trained weight with two axes or more is a kernel, whatever its layer.
+        reshaped: Whether to take kernels as matrices (`ReshapedMatrix`) instead of the maps that the layers perform.
+            Then every trained weight with two axes or more is a kernel, whatever its layer.
 
     Returns:
         Operators by the names of `ganlab.functional.named_weights`.
 
     Raises:
-        IncompatibleError: A kernel's map is not known, which the message names with its layer.
+        IncompatibleError: A kernel's map is unknown; the message names the kernel and its layer.
     """
     weights = named_weights(critic)
     if reshaped:
@@ -199,23 +199,23 @@ def operators(critic: keras.Model, *, reshaped: bool = False) -> dict[str, Opera
         if operator is None or owned != [layer.kernel]:
             raise IncompatibleError(
                 f"The linear map of {names[id(owned[0])]!r}, a weight of the critic's layer {layer.name!r} "
-                f"({type(layer).__name__}), is not known: known are Keras' own Dense, Conv, DepthwiseConv and "
-                "ConvTranspose layers on inputs of known size. Build the critic of those, or take kernels as matrices "
-                '(operator = "matrix" where a constraint has that).'
+                f"({type(layer).__name__}), is unknown: known are Keras' own Dense, Conv, DepthwiseConv and "
+                "ConvTranspose layers on inputs of known size. Build the critic from those, or take kernels as "
+                'matrices (operator = "matrix" where a constraint has that).'
             )
         found[names[id(owned[0])]] = operator
     return found
 
 
 def operator_of(layer: Any, input_shape: Any) -> Operator | None:
-    """The linear map of a layer's kernel, or None where it is not known.
+    """The linear map of a layer's kernel, or None if it is unknown.
 
     Args:
         layer: A built layer.
-        input_shape: What it is called on, the batch's axis first.
+        input_shape: The shape of its input, the batch's axis first.
     """
     make = _makers().get(type(layer))
-    if make is None or input_shape is None or not hasattr(layer.kernel, "path"):  # a kernel with an adapter is no more
+    if make is None or input_shape is None or not hasattr(layer.kernel, "path"):  # no path: a kernel with an adapter
         return None
     first = getattr(layer, "data_format", None) == "channels_first"
     x, y = ((*s[2:], s[1]) if first else tuple(s[1:]) for s in (input_shape, layer.compute_output_shape(input_shape)))

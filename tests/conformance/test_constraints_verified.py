@@ -1,4 +1,4 @@
-"""`ganlab verify`'s replica check of every constraint that is installed, on the toy networks."""
+"""`ganlab verify`'s check `replicas` of every installed constraint, on the toy networks."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from ganlab.verification.replicas import check
 
 pytestmark = [pytest.mark.conformance, pytest.mark.usefixtures("cpus")]
 
-# What a constraint needs of the critic, and what suits the others: smooth, since a kink magnifies rounding.
+# The settings that a constraint needs, and those for all: smooth units, because kinks magnify rounding.
 NEEDS = {"consistency": ("architectures.mlp.dropout=0.1",)}
 SMALL = (
     "architectures.mlp.width=16",

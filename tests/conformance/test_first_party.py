@@ -1,4 +1,4 @@
-"""Every first-party component is held to its contract by the kit that plugin authors have."""
+"""Every first-party component passes the conformance kit that plugin authors use."""
 
 import atexit
 import functools
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.conformance
 
 # By component, why it is left out.
 LEFT_OUT = {
-    "strategies.multi_worker": "a process on each of several machines: tests/strategies trains on two",
+    "strategies.multi_worker": "needs a process on each of several machines: tests/strategies trains on two",
     "strategies.tpu": "needs a TPU; `ganlab verify` compiles for one",
     "datasets.keras": "downloads a set; tests/datasets has a stand-in for it",
     "datasets.tfds": "needs a set of TensorFlow Datasets; tests/datasets has a stand-in for it",
@@ -41,7 +41,7 @@ def folder():
     return path
 
 
-# By component, what it is made with where it has no defaults, or where they are large for a test.
+# By component, the arguments of those without defaults, or whose defaults are too large for a test.
 ARGUMENTS = {
     "architectures.dcgan": lambda: {"channels": 4},
     "architectures.mlp": lambda: {"width": 8},
@@ -56,9 +56,9 @@ ARGUMENTS = {
     "datasets.two_images": lambda: {"side": 8},
 }
 
-# By component, what its class is told in place of what is true of most.
+# By component, attributes of its class that differ from the defaults.
 ATTRIBUTES = {
-    # What a slope of 1 costs, from each paper's formula and default weight.
+    # The penalty at slope 1, from each paper's formula and default weight.
     "constraints.gradient_penalty": {"penalty_at_slope_one": 0.0},
     "constraints.lipschitz_penalty": {"penalty_at_slope_one": 0.0},
     "constraints.dragan": {"penalty_at_slope_one": 0.0},
@@ -67,9 +67,9 @@ ATTRIBUTES = {
     "constraints.zero_centered_penalty": {"penalty_at_slope_one": 10.0},
     "constraints.max_gradient_penalty": {"penalty_at_slope_one": 1.0},
     "constraints.wgan_div": {"penalty_at_slope_one": 2.0},
-    # Its gains are trained, and bound nothing.
+    # Its gains are trained, so it bounds nothing.
     "constraints.weight_normalization": {"lowers_slopes": False},
-    # Noise that a linear critic does not have.
+    # It needs noise, which a linear critic does not have.
     "constraints.consistency": {"penalty_at_slope_one": 0.0},
     "architectures.data_plus_noise": {"fixed_generator": True},
 }
@@ -83,7 +83,7 @@ def first_party():
 
 
 def making(selector, component):
-    """The method that makes a component of the table above; nothing for one that is made with its defaults."""
+    """The method that makes a component of the table above; empty for one that is made with its defaults."""
     if selector not in ARGUMENTS:
         return {}
     return {"make": lambda self: component.factory(**ARGUMENTS[selector]())}

@@ -1,4 +1,4 @@
-"""`ganlab verify`'s check `gradients` of every architecture; the kit holds every constraint to it."""
+"""`ganlab verify`'s check `gradients` of every architecture; the kit applies it to every constraint."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from ganlab.verification.truth import check
 
 pytestmark = [pytest.mark.conformance, pytest.mark.usefixtures("cpus")]
 
-# What makes each small; resnet takes no images as small as the digits.
+# Settings that make each small; resnet does not accept images as small as the digits.
 ARCHITECTURES = {
     "mlp": (),
     "dcgan": ("architectures.dcgan.channels=8",),

@@ -1,4 +1,4 @@
-"""Layers of ganlab.layers compute what Keras' own compute, and are right when they are differentiated twice."""
+"""Layers of ganlab.layers compute the same as Keras' own, and their second derivatives are right."""
 
 import keras
 import numpy as np
@@ -11,7 +11,7 @@ from ganlab.lipschitz import certificate
 
 IMAGE = (6, 5, 4)
 
-# A layer of ganlab, that of Keras, and a shape that both take.
+# A layer of ganlab, that of Keras, and a shape that both accept.
 PAIRS = {
     "layer-dense": (layers.LayerNormalization, keras.layers.LayerNormalization, {}, (6,)),
     "layer-image": (layers.LayerNormalization, keras.layers.LayerNormalization, {"axis": [1, 2, 3]}, IMAGE),
@@ -52,7 +52,7 @@ PAIRS = {
         )
     },
 }
-# In a critic of float64 under a penalty on slopes; the others of the table are the same code.
+# Tested in a float64 critic under a penalty on slopes; the others of the table share their code.
 TWICE = (
     *("layer-dense", "layer-image", "group-dense", "group-image", "instance", "up-bilinear", "up-bicubic"),
     *("resize-bilinear-3x2-antialias", "resize-nearest-4x7", "resize-area-9x3"),
@@ -109,9 +109,9 @@ def test_channels_may_come_first(name):
 
 
 def departure(critic, x):
-    """How far the gradient of a penalty on slopes is from central differences, over the gradient; all float64.
+    """The error of the gradient of a penalty on slopes against central differences, relative to the slope; float64.
 
-    Along one direction for each weight, the gradient's own.
+    It is taken along one direction for each weight, the gradient's own.
     """
     weights = critic.trainable_variables
 
@@ -126,7 +126,7 @@ def departure(critic, x):
         value = penalty()
     worst = 0.0
     for weight, gradient in zip(weights, tape.gradient(value, weights), strict=True):
-        # A weight without a gradient is moved along random numbers: the penalty must not notice.
+        # A weight without a gradient is moved along random numbers: the penalty must not change.
         direction = tf.random.stateless_normal(weight.shape, [3, 4], dtype=tf.float64)
         if gradient is not None and tf.norm(gradient) > 1e-8:
             direction = gradient
@@ -172,14 +172,14 @@ def test_penalty_gradients_agree_with_central_differences(name):
 
 @pytest.mark.parametrize("name", WRONG_IN_KERAS)
 def test_penalty_gradients_of_keras_layers_still_depart(name):
-    # Should this fail, TensorFlow has been mended, and refusing Keras' layer is no longer needed.
+    # If this fails, TensorFlow has been fixed, and refusing Keras' layer is not needed any more.
     _, theirs, arguments, shape = PAIRS[name]
     assert departure(critic_of(theirs(dtype="float64", **arguments), shape), examples(shape, tf.float64)) > 1e-4
 
 
 @pytest.mark.parametrize("kind", [keras.layers.LSTM, keras.layers.SimpleRNN])
 def test_penalty_gradients_of_recurrent_layers(kind):
-    # Without dropout they are let through, so they had better be right.
+    # Without dropout they are accepted, so they must be right.
     critic = keras.Sequential(
         [keras.Input((3, 2), dtype="float64"), kind(3, dtype="float64"), keras.layers.Dense(1, dtype="float64")]
     )

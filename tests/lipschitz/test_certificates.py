@@ -1,4 +1,4 @@
-"""Certificates by hand, against numpy, and above every slope that a search finds."""
+"""Certificates computed by hand, compared with numpy, and above every slope that a search finds."""
 
 import pickle
 import re
@@ -22,13 +22,13 @@ RANDOM = np.random.default_rng(0)
 
 @pytest.fixture(autouse=True)
 def the_same_numbers():
-    """Whichever tests run before."""
+    """The same random numbers for every test, whichever tests run before."""
     global RANDOM
     RANDOM = np.random.default_rng(0)
 
 
 def weights_of(model, scale=1.0):
-    """Random values for a model's trained weights, assigned too."""
+    """Random values for a model's trained weights, which are also assigned."""
     for variable in model.trainable_variables:
         variable.assign(scale * RANDOM.normal(size=variable.shape))
     return {name: tf.convert_to_tensor(variable) for name, variable in named_weights(model).items()}
@@ -45,7 +45,7 @@ def chain(*layers, shape=(6,)):
 
 
 def stretched(model, n=1000, size=1.0):
-    """The largest of n slopes between pairs near and far, and of gradients at a hundred points."""
+    """The largest of n slopes between near and far pairs, and of gradients at a hundred points."""
     x = size * RANDOM.normal(size=(n, *model.input_shape[1:])).astype(np.float32)
     near = x + 10.0 ** RANDOM.uniform(-2, 1, size=(n, *[1] * (x.ndim - 1))) * RANDOM.normal(size=x.shape)
     near = near.astype(np.float32)
@@ -66,7 +66,7 @@ class TestByHand:
         first, bias, second, last = named_weights(model)
         weights = {first: np.diag([2.0, 3.0]), bias: np.ones(2), second: np.array([[3.0], [4.0]]), last: np.ones(1)}
         assert bound(model, weights) == pytest.approx(3.75, rel=1e-6)
-        # In the directions that are stretched most the slope is that: (0, 1) by 3, the second unit by 4.
+        # The slope in the directions that are stretched most: (0, 1) by 3, the second unit by 4.
         assert bound(model, weights) >= 3 * 0.25 * 4
 
     def test_a_residual_branch_adds(self):
@@ -112,7 +112,7 @@ class TestByHand:
         frozen.kernel.assign(7 * np.eye(2))
         assert bound(model, {name: np.ones((2, 1)) for name in named_weights(model)}) == pytest.approx(7 * 2**0.5)
 
-    def test_it_is_that_of_the_weights_given(self):
+    def test_the_bound_is_that_of_the_given_weights(self):
         model = chain(keras.layers.Dense(1), shape=(3,))
         weights = weights_of(model)
         doubled = {name: 2 * weight for name, weight in weights.items()}
@@ -122,7 +122,7 @@ class TestByHand:
         assert certificate(weights) == np.inf
 
 
-# Layers with a constant: what is expected of it, and the input's shape.
+# Layers with a constant: the layer, the expected constant, and the input's shape.
 SINGLE = {
     "linear": (lambda: keras.layers.Dense(4, activation=None), None, (3,)),
     "leaky": (lambda: keras.layers.LeakyReLU(negative_slope=3.0), 3.0, (3,)),
@@ -157,7 +157,7 @@ SINGLE = {
 
 
 class OneMask:
-    """The same numbers for every call, as one example has them wherever it is moved."""
+    """The same numbers for every call, like those of one example wherever it is moved."""
 
     def uniform(self, shape):
         return tf.linspace(0.0, 0.999, int(np.prod(shape[1:])))[None] * tf.ones([shape[0], 1])
@@ -173,7 +173,8 @@ def test_constants_of_layers_hold_and_are_reached(case):
     found = bound(model)
     if constant is not None:
         assert found == pytest.approx(constant, rel=1e-6)
-    # The norms of Jacobians at many points: never above, and at one near it (of a softmax where two units are even).
+    # The norms of Jacobians at many points: never above the constant, and near it at one (for a softmax, where two
+    # units are equal).
     points = np.concatenate([RANDOM.normal(size=(200, *shape)), 0.01 * RANDOM.normal(size=(20, *shape))])
     points[:5] = -np.abs(points[:5])
     if case == "max-overlapping":
@@ -192,14 +193,14 @@ def test_constants_of_layers_hold_and_are_reached(case):
     assert largest > 0.95 * found
 
 
-@pytest.mark.parametrize("name", sorted(set(ACTIVATIONS) - {"softmax"}))  # which works on vectors: see its layer
+@pytest.mark.parametrize("name", sorted(set(ACTIVATIONS) - {"softmax"}))  # softmax works on vectors: see its layer
 def test_constants_of_activations_are_their_steepest_slopes(name):
     x = tf.constant(np.append(np.linspace(-9, 9, 300001), 0.0), tf.float64)
     with tf.GradientTape() as tape:
         tape.watch(x)
         y = tf.cast(keras.activations.get(name)(x), tf.float64)
     quotients = np.diff(y[:-1]) / np.diff(x[:-1])
-    # At zero TensorFlow's derivative of CELU is twice the function's, and it is the one that slopes are taken by.
+    # At zero TensorFlow's derivative of CELU is twice the function's, and slopes use TensorFlow's.
     steepest = max(np.abs(quotients).max(), np.abs(tape.gradient(y, x)).max())
     assert steepest <= ACTIVATIONS[name] * (1 + 1e-6)
     assert steepest > 0.999 * ACTIVATIONS[name]
@@ -303,7 +304,7 @@ class TestMissing:
             assert "layer" in lipschitz.certificate(keras.Model(x, product)).missing
 
 
-def test_strangers_tell_the_constants_of_their_layers():
+def test_custom_layers_declare_their_constants():
     class Halved(keras.layers.Layer):
         lipschitz_constant = 0.5
 

@@ -1,4 +1,4 @@
-"""Operators and their norms against numpy's SVD of matrices built entry by entry."""
+"""Operators and their norms, compared with numpy's SVD of matrices built entry by entry."""
 
 import keras
 import numpy as np
@@ -98,7 +98,7 @@ def test_power_iteration_finds_the_norm(case):
     assert float(sigma) == pytest.approx(expected, rel=1e-3)
     assert vector.shape == operator.input_shape
     assert np.linalg.norm(vector) == pytest.approx(1, rel=1e-5)
-    # From where it has come, no iteration is needed.
+    # From the vector it has reached, no iteration is needed.
     assert float(lipschitz.spectral_norm(operator, kernel, vector)[0]) == pytest.approx(float(sigma), rel=1e-5)
 
 
@@ -106,14 +106,14 @@ def test_power_iteration_finds_the_norm(case):
 def test_the_bound_is_above_the_norm_and_near_it(case):
     made, operator, kernel = built(case)
     bound, expected = lipschitz.norm_bound(operator, kernel), norm(matrix_of(made, operator, kernel))
-    if case in TRANSPOSED:  # taken without borders, which are most of so small an example
+    if case in TRANSPOSED:  # taken without borders, which are most of such a small example
         assert expected <= bound < 1.4 * expected
     else:
         assert expected <= bound < (1 + 1e-6) * expected
 
 
 @pytest.mark.parametrize("case", [case for case in LAYERS if "dense" not in case])
-def test_patches_overlap_at_most_so_often(case):
+def test_patches_overlap_at_most_as_often_as_the_overlap(case):
     made, operator, kernel = built(case)
     ones = matrix_of(made, operator, np.ones_like(kernel))
     one_output = ones.reshape(*operator.output_shape, -1)[..., 0, :].reshape(-1, ones.shape[1])
@@ -155,8 +155,8 @@ class TestWithoutBorders:
         assert expected <= lipschitz.norm_bound(operator, kernel) < 1.1 * expected
 
     def test_a_sharp_peak_between_frequencies_is_not_missed(self):
-        # 1 + z' + ... + z'^7 with z' = z * exp(-0.3 i) has the norm 8 at the frequency 0.3 alone: the same as rotating
-        # the plane by the angle and adding up, on two channels.
+        # 1 + z' + ... + z'^7 with z' = z * exp(-0.3 i) has the norm 8 only at the frequency 0.3. On two channels this
+        # is rotating the plane by the angle and adding up.
         angles = 0.3 * np.arange(8)
         rotations = np.array([[np.cos(angles), -np.sin(angles)], [np.sin(angles), np.cos(angles)]])
         kernel = np.moveaxis(rotations, -1, 0)

@@ -1,4 +1,4 @@
-"""Parts that break what `graph` and `resume` check."""
+"""Components that break the rules that `graph` and `resume` check."""
 
 import itertools
 
@@ -9,7 +9,7 @@ from ganlab.lazy import tensorflow as tf
 
 
 class Peers(ganlab.Constraint):
-    """Talks to the other replicas in its penalty."""
+    """Communicates with the other replicas in its penalty."""
 
     def penalty(self, critic, batch, state, replica):
         return tf.square(critic(batch.real) - replica.mean(tf.reduce_mean(critic(batch.fake))))
@@ -29,7 +29,7 @@ class FollowsTheWeights(ganlab.Constraint):
 
 
 class Masked(ganlab.Constraint):
-    """Takes the examples of positive score, however many there are."""
+    """Takes the examples with a positive score, a number that varies."""
 
     def penalty(self, critic, batch, state, replica):
         scores = critic(batch.real)
@@ -37,14 +37,14 @@ class Masked(ganlab.Constraint):
 
 
 class Bicubic(ganlab.Constraint):
-    """Resizes by an operation that XLA has not."""
+    """Resizes by an operation without an XLA kernel."""
 
     def penalty(self, critic, batch, state, replica):
         return tf.square(critic(tf.image.resize(batch.real, (8, 8), method="bicubic")))  # the bicubic line
 
 
 class OwnNoise(ganlab.Constraint):
-    """Draws its numbers itself: the same ones on CPU kernels, and others under XLA."""
+    """Draws its own numbers, which are the same on CPU kernels and differ under XLA."""
 
     def penalty(self, critic, batch, state, replica):
         return critic(batch.real) * tf.random.stateless_normal([batch.real.shape[0]], seed=[1, 2])
@@ -61,7 +61,7 @@ class Frozen(ganlab.Constraint):
 
 
 class Forgetful(ganlab.Dataset):
-    """Points that depend on how many were asked for before."""
+    """Points that depend on the number of previous calls."""
 
     sample_shape, size = (2,), None
 

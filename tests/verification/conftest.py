@@ -19,7 +19,7 @@ SMALL = (
 
 @pytest.fixture(scope="session")
 def experiments(tmp_path_factory):
-    """Writes a small experiment: `experiments("wgan_gp")` gives its file and the parameters that make it small."""
+    """Writes a small experiment: `experiments("wgan_gp")` returns its file and the parameters that make it small."""
     folder = tmp_path_factory.mktemp("experiments")
 
     def write(base, *, architecture="mlp", critic_steps=1):
@@ -33,7 +33,7 @@ def experiments(tmp_path_factory):
 
 @pytest.fixture
 def own_plugins():
-    """Puts the plugins back that were in use, after checks that ran in this process."""
+    """Restores the plugins in use after checks that ran in this process."""
     before = plugins.current()
     yield
     plugins.use(before)

@@ -1,8 +1,8 @@
 """Ways to train wrongly on several replicas, as changes of the core.
 
-Each is a function of `patch(target, name, value)`: `setattr` in a plugin file, so that `--plugin-file` brings the
-mistake into the processes of `ganlab verify`. Each leaves training on one replica as it is, which is what makes it a
-mistake of distribution.
+Each is a function of `patch(target, name, value)`. In a plugin file that is `setattr`, so that `--plugin-file` brings
+the mistake into the processes of `ganlab verify`. Each leaves training on one replica unchanged, so it is a mistake of
+distribution.
 """
 
 from dataclasses import asdict
@@ -83,7 +83,7 @@ def penalty_averaged_per_replica(patch):
 
 @mutant
 def penalty_of_a_statistic(patch):
-    """A penalty takes the mean over the replica's own examples for that of the batch."""
+    """A penalty uses the mean over the replica's own examples instead of that of the batch."""
     kind = ganlab.component("constraints", "gradient_penalty").make
     penalty = kind.penalty
 
@@ -96,7 +96,7 @@ def penalty_of_a_statistic(patch):
 
 @mutant
 def optimizer_outside_the_scope(patch):
-    """An optimizer is made after the strategy's scope has been left."""
+    """An optimizer is created outside the strategy's scope."""
     make = state.TrainingState.__init__
 
     def outside(self, experiment):
@@ -109,13 +109,13 @@ def optimizer_outside_the_scope(patch):
 
 @mutant
 def unsynchronized_batch_normalization(patch):
-    """Batch normalization by each replica's own examples is let through."""
+    """Batch normalization by each replica's own examples is accepted."""
     patch(networks, "check_layers", lambda *arguments, **keywords: None)
 
 
 @mutant
 def noise_by_replica(patch):
-    """The seed of a draw knows the replica and not the example."""
+    """The seed of a draw contains the replica instead of the example."""
 
     def by_replica(spec, *, seed, step, replica):
         number = tf.cast(replica, tf.int64) + 1
@@ -138,7 +138,7 @@ def same_noise(patch):
 
 @mutant
 def clipping_on_one_replica(patch):
-    """The projection asks which replica it is on."""
+    """The projection depends on the replica."""
     kind = ganlab.component("constraints", "weight_clipping").make
     project = kind.project
 
@@ -154,7 +154,7 @@ def clipping_on_one_replica(patch):
 
 @mutant
 def power_iteration_on_one_replica(patch):
-    """Singular vectors move on the first replica alone."""
+    """Singular vectors advance on the first replica only."""
     kind = ganlab.component("constraints", "spectral_norm").make
     advance = kind.advance
 
@@ -187,13 +187,13 @@ def ganlab_architectures():
 
 
 def rows(source, *, sources, replicas, iterations):
-    """The check of several experiments in one process, each with its mistake: rows by the experiments' names.
+    """Checks several experiments in one process, each with its mistake; returns rows by the experiments' names.
 
     Args:
-        source: Not used: a process of `ganlab verify` has one.
-        sources: By name, the mistake (or none) and the fields of the experiment's source.
-        replicas: As the check has it.
-        iterations: As the check has it.
+        source: Unused; a process of `ganlab verify` passes one.
+        sources: By name, the mistake (or None) and the fields of the experiment's source.
+        replicas: As in the check.
+        iterations: As in the check.
     """
     found = {}
     for name, (change, fields) in sources.items():

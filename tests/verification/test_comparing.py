@@ -101,20 +101,20 @@ def test_the_limit_is_thirty_yardsticks_between_a_floor_and_a_cap():
         return [measure(found, "gradient", "critic/weights", i).limit for i in (1, 2, 3)]
 
     assert limits(1e-8) == [1e-5, 1e-5, 1e-5]
-    # What drifted once stays under suspicion.
+    # A group that has drifted once keeps its wide limit.
     assert limits(1e-5) == [1e-5, pytest.approx(3e-4), pytest.approx(3e-4)]
     assert limits(1e-2) == [1e-5, 0.1, 0.1]  # 0.3 would hide a factor of two in a third of the loss
     assert limits(0.5) == [1e-5, None, None]  # chaos
 
 
-def test_an_accident_from_one_start_is_no_departure_and_a_mistake_from_all_is():
+def test_a_difference_from_one_start_is_not_a_departure_but_from_all_starts_it_is():
     off = trace(at_1={"gradients": scaled(GRADIENTS, 1.001)})
     accident = compare([trace()] * 3, [trace(), off, off])
     assert not any(m.departs for m in accident)
     assert any(m.departs for m in compare([trace()] * 3, [off] * 3))
 
 
-def test_what_is_not_a_number_departs():
+def test_nan_departs():
     bad = trace(at_1={"gradients": scaled(GRADIENTS, np.nan)})
     assert measure(compare([trace()], [bad]), "gradient", "critic/weights").departs
 
@@ -123,7 +123,7 @@ def test_what_is_not_a_number_departs():
     ("copies", "expected"),
     [([[3.0, 4.0], [3.0, 4.0]], 0.0), ([[3.0, 4.0], [3.0, 5.0]], 0.2), ([[3.0, 4.0], [3.0, 4.0], [3.0, 4.5]], 0.1)],
 )
-def test_copies_are_apart_by_the_furthest(copies, expected):
+def test_copies_are_apart_by_the_largest_difference(copies, expected):
     assert apart([np.array(copy, np.float32) for copy in copies]) == pytest.approx(expected)
 
 
@@ -131,7 +131,7 @@ def test_copies_that_are_equal_but_not_bit_for_bit_are_apart():
     assert apart([np.array([0.0]), np.array([-0.0])]) != 0
 
 
-# Explanations that need several replicas, or more of them, than the mutants have.
+# Explanations that need more replicas than the mutants have.
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_factors_of_a_gradient(factor, repeated, cause, words):
 
 
 @pytest.mark.parametrize(("factor", "words"), [(4, "counts 4 times what"), (1 / 4, "counts 1/4 of what")])
-def test_a_part_of_the_gradient_that_is_scaled(factor, words):
+def test_a_scaled_part_of_the_gradient_is_explained(factor, words):
     without = {name: GRADIENTS[name] - PENALTY[name] for name in PENALTY} | {OUT: GRADIENTS[OUT]}
     mistaken = {name: without[name] + factor * PENALTY.get(name, 0) for name in without}
     other = trace(4, at_1={"gradients": mistaken})
@@ -162,7 +162,7 @@ def test_a_part_of_the_gradient_that_is_scaled(factor, words):
     assert f"The penalty alone {words}" in finding.words
 
 
-def test_a_gradient_that_is_right_and_applied_wrongly():
+def test_a_right_gradient_that_is_applied_wrongly_is_explained():
     finding = found(trace(4, at_1={"applied": scaled(GRADIENTS, 1 / 4)}))
     assert finding.cause == "mean instead of sum"
     assert "1/4 of each, a mean over replicas instead of the sum" in finding.words
@@ -175,7 +175,7 @@ def test_a_gradient_that_departs_in_the_second_update_was_right_at_first():
     assert "at iteration 1, update 2 of 2" in finding.words
 
 
-def test_weights_that_depart_by_themselves():
+def test_weights_that_depart_alone_are_explained():
     changed = {**iteration(1, 2).variables, OUT: np.array([3.0], np.float32)}
     finding = found(trace(2, at_1={"variables": changed}))
     assert (finding.cause, finding.where, finding.size) == (
@@ -185,20 +185,20 @@ def test_weights_that_depart_by_themselves():
     )
 
 
-def test_a_state_that_departs_alike_everywhere():
+def test_a_state_that_departs_equally_on_all_replicas_is_explained():
     changed = {**iteration(2, 2).variables, STATE: np.array([5.0, 5.0], np.float32)}
     finding = found(trace(2, at_2={"variables": changed}))
     assert (finding.cause, finding.iteration) == ("state reduced wrongly", 2)
 
 
-def test_a_metric_alone_that_is_off_by_the_number_of_replicas():
+def test_a_metric_that_is_off_by_the_number_of_replicas_is_explained():
     metrics = iteration(1, 2).metrics * np.array([1, 1, 1, 2], np.float32)
     finding = found(trace(2, at_1={"metrics": metrics}))
     assert (finding.cause, finding.where) == ("metric reduced wrongly", "critic/loss")
     assert "training is right and only the metric is not: it is off by a factor of 2" in finding.words
 
 
-def test_examples_that_are_the_same_on_every_replica():
+def test_examples_that_are_the_same_on_every_replica_are_explained():
     metrics = [iteration(i, 2).metrics.copy() for i in (1, 2, 3)]
     for one in metrics:
         one[:, 1] = 0.3
@@ -206,7 +206,7 @@ def test_examples_that_are_the_same_on_every_replica():
     assert (finding.cause, finding.where) == ("identical examples", "examples")
 
 
-def test_copies_that_differ_are_a_mistake_though_the_first_replica_is_right():
+def test_copies_that_differ_are_a_mistake_even_if_the_first_replica_is_right():
     for name, cause in {
         MEAN: "unsynchronized statistics",
         STATE: "state advanced apart",
@@ -222,6 +222,6 @@ def test_weights_that_differ_explain_states_that_do():
     assert finding.cause == "updates apart"
 
 
-def test_variables_outside_the_scope():
+def test_variables_outside_the_scope_are_explained():
     assert found(trace(2, lone=("critic/optimizer/0000",))).cause == "optimizer outside the scope"
     assert found(trace(2, lone=("generator/average/kernel",))).cause == "variables outside the scope"

@@ -1,4 +1,4 @@
-"""Gradients against differences, on losses whose gradients are known; and graphs in float64, against numpy."""
+"""Gradients compared with differences, on losses whose gradients are known; and float64 graphs, with numpy."""
 
 import numpy as np
 import pytest
@@ -39,13 +39,13 @@ def test_a_wrong_factor_is_found_in_its_variable_alone(name, factor):
     assert found[name].error == pytest.approx(abs(1 - factor) / max(1, abs(factor)), rel=0.8)
 
 
-def test_what_is_wrong_at_right_angles_to_the_gradient_is_found():
+def test_an_error_at_right_angles_to_the_gradient_is_found():
     right = gradient(WEIGHTS)["bias"]
     found = held(loss, gradient(WEIGHTS) | {"bias": right + 0.1 * right[::-1] * [1, -1]})
     assert found["bias"].departs
 
 
-def test_kinks_and_jumps_near_by_do_no_harm():
+def test_nearby_kinks_and_jumps_do_no_harm():
     def jumping(weights):
         # Two millionths away the loss jumps, as a penalty on the slopes of rectifiers does.
         return loss(weights) + 0.1 * np.sum(weights["kernel"] > WEIGHTS["kernel"] + 2e-6)
@@ -53,14 +53,14 @@ def test_kinks_and_jumps_near_by_do_no_harm():
     assert not any(s.departs for s in held(jumping, gradient(WEIGHTS)).values())
 
 
-def test_what_is_lost_in_rounding_is_said_to_be():
+def test_a_slope_lost_in_rounding_is_vague():
     def hidden(weights):
         return 1e10 + 1e-4 * loss(weights)
 
     small = {name: 1e-4 * value for name, value in gradient(WEIGHTS).items()}
     found = held(hidden, small, terms=2e10)
     assert all(s.vague and not s.departs for s in found.values())
-    # Nothing of it is known, neither if it is wrong.
+    # Nothing can be concluded, even if it is wrong.
     assert not any(s.departs for s in held(hidden, {n: 2 * g for n, g in small.items()}, terms=2e10).values())
 
 
@@ -108,7 +108,7 @@ def test_branches_loops_and_functions_are_in_float64_too():
     np.testing.assert_allclose(found["called"], np.sin(long) / 2, rtol=1e-14)
 
 
-def test_random_numbers_are_those_of_float32_and_what_has_no_kernel_stays():
+def test_random_numbers_and_operations_without_a_float64_kernel_stay_in_float32():
     def function(given):
         noise = tf.random.stateless_normal([4], seed=[1, 2])
         image = tf.image.resize(given["x"], (6, 6))
@@ -124,7 +124,7 @@ def test_random_numbers_are_those_of_float32_and_what_has_no_kernel_stays():
     np.testing.assert_allclose(found["slope"], single["slope"].numpy(), rtol=1e-5)
 
 
-def test_a_tensor_can_be_given_in_the_place_of_what_would_be_computed():
+def test_a_given_tensor_replaces_the_computed_one():
     def function(given):
         return {"y": tf.stop_gradient(given["x"] * 2.0, name="held") + given["x"]}
 

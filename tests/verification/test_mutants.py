@@ -1,4 +1,4 @@
-"""Mistakes that `ganlab verify` is for, brought into its processes: each is caught, and called by its name."""
+"""Mistakes that `ganlab verify` must find, injected into its processes: each is caught and named."""
 
 import json
 import os
@@ -113,7 +113,7 @@ def source(experiments, tmp_path_factory):
         gin, params = experiments(base, architecture=architecture)
         path = folder / f"mutant{len(list(folder.iterdir()))}.py"
         path.write_text(PLUGIN.format(here=str(HERE), change=change))
-        # Weights on both sides of the limit: where nothing is clipped there is nothing to see.
+        # Weights on both sides of the limit: if nothing is clipped, there is nothing to find.
         clipping = ("constraints.weight_clipping.limit=0.1",) if base == "wgan" else ()
         return Source((gin,), params + clipping, plugin_file=str(path))
 
@@ -122,7 +122,7 @@ def source(experiments, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def rows(source):
-    """What the check says of every mistake and of the experiments without one, in two processes."""
+    """The check's rows for every mistake and for the experiments without one, from two processes."""
     every = {}
     for mutant, (base, *_) in MUTANTS.items():
         architecture = "unsynchronized" if mutant == "unsynchronized_batch_normalization" else "mlp"
@@ -151,8 +151,8 @@ def test_a_mistake_is_caught_and_explained(rows, mutant):
     assert row.figure > row.limit
 
 
-def test_factors_are_seen_as_they_are(rows):
-    # Twice the gradient is off by its own norm, half of it by half; the second update, from other weights, by about it.
+def test_figures_show_the_factor_of_a_mistake(rows):
+    # Twice the gradient is off by its own norm, half of it by half; the second update starts from other weights.
     assert rows["mean_instead_of_sum"].figure == pytest.approx(0.5, rel=1e-2)
     assert rows["loss_over_the_local_batch"].figure == pytest.approx(1.0, rel=1e-2)
     assert rows["double_all_reduce"].figure == pytest.approx(rows["loss_over_the_local_batch"].figure, rel=1e-5)
@@ -172,7 +172,7 @@ def verify(source, *options):
     return subprocess.run([*command, *options], capture_output=True, text=True, env=environment)
 
 
-def test_the_command_tells_of_a_mistake_and_exits_with_1(source):
+def test_the_command_reports_a_mistake_and_exits_with_1(source):
     mistaken = source("wgan_gp", change="mutants.same_noise(setattr)")
     done = verify(mistaken, "--checks", "replicas", "--replicas", "2", "--iterations", "2")
     assert done.returncode == 1, done.stderr
@@ -184,7 +184,7 @@ def test_the_command_tells_of_a_mistake_and_exits_with_1(source):
     assert "The noise is identical on every replica: its seed lacks the example number" in explanation
 
 
-def test_what_is_right_passes_the_checks_of_the_command(experiments):
+def test_a_right_experiment_passes_the_checks_of_the_command(experiments):
     gin, params = experiments("wgan_gp")
     done = verify(
         Source((gin,), params), "--json", "--checks", "replicas,graph,resume", "--replicas", "2", "--iterations", "3"
@@ -201,7 +201,7 @@ def test_what_is_right_passes_the_checks_of_the_command(experiments):
     for kinds in compared.values():
         assert set(kinds) == {"variables", "metrics", "gradients", "gradients applied"}
         assert all(0 <= distance <= limit <= 0.1 for distance, limit in kinds.values())
-        # Two replicas add up in another order than one, so something differs: no run is compared with itself.
+        # Two replicas sum in a different order, so something differs: no run is compared with itself.
         assert max(distance for distance, _ in kinds.values()) > 0
     assert set(rows["graph"]["data"]["worst"]) == {"eagerly", "compiled by XLA"}
     assert rows["graph"]["data"]["worst"]["compiled by XLA"]["gradients"][0] > 0

@@ -1,4 +1,4 @@
-"""The check `gradients`: each way to differentiate wrongly is found and its layer named; what is right passes."""
+"""The check `gradients`: every kind of wrong derivative is found and its layer named; right ones pass."""
 
 import math
 import sys
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("cpus", "own_plugins")
 
 
 class Networks(ganlab.Architecture):
-    """A dense generator, and a critic of the layers that a function gives."""
+    """A dense generator, and a critic of the layers that a function returns."""
 
     latent_dim = 3
 
@@ -99,7 +99,7 @@ def moments():
 
 
 class Stretched(layers.Layer):
-    """Resizes by an operation whose gradient has none."""
+    """Resizes by an operation whose gradient cannot be differentiated."""
 
     def call(self, x):
         return tf.image.resize(x, (8, 8))
@@ -111,7 +111,7 @@ def test_an_activation_whose_gradient_is_off_by_a_hundredth_is_found():
     assert (found.data["role"], found.data["layers"]) == ("critic", ["off"])
     assert found.figure == pytest.approx(0.01, rel=0.2)
     assert "The layer 'off' (Lambda) has a derivative that is not its own." in found.detail
-    # The gradient goes through the critic to the generator; what lies behind the layer is right.
+    # Gradients of layers before it are wrong; those of layers after it are right.
     assert {name.split("/")[2] for name in found.data["departures"]} == {"first", "second"}
 
 
@@ -141,8 +141,8 @@ CRITICS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CRITICS)
-def test_a_layer_that_is_differentiated_wrongly_is_named(case, monkeypatch):
-    # The step refuses two of them by their operations; the check finds them without knowing any.
+def test_a_layer_with_a_wrong_derivative_is_named(case, monkeypatch):
+    # The step refuses two of them by their operations; the check finds them without a list of operations.
     monkeypatch.setattr(differentiation, "check", lambda *_: None)
     critic, cause, layer, settings = CRITICS[case]
     found = row(critic, parts.SlopePenalty(), **settings)
@@ -153,14 +153,14 @@ def test_a_layer_that_is_differentiated_wrongly_is_named(case, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ["moments, twice", "a resize, twice"])
-def test_what_is_wrong_twice_passes_where_it_is_differentiated_once(case):
+def test_a_wrong_second_derivative_passes_where_only_the_first_is_used(case):
     critic, _, _, settings = CRITICS[case]
     found = row(critic, **settings)
     assert found.status == "passed", found.detail
 
 
 class FollowsTheWeights(ganlab.Constraint):
-    """Weighs its penalty by what advance computed from the weights."""
+    """Weighs its penalty by a value that advance computed from the weights."""
 
     def initial_state(self, weights):
         return {"size": tf.zeros([])}
@@ -173,7 +173,7 @@ class FollowsTheWeights(ganlab.Constraint):
 
 
 @pytest.mark.slow
-def test_a_state_that_leaks_is_found_and_called_so(monkeypatch):
+def test_a_state_that_leaks_into_the_gradient_is_found_and_named(monkeypatch):
     assert row(dense(), FollowsTheWeights()).status == "passed"
 
     def leaking(self, name, given, state, parameters):
@@ -186,7 +186,7 @@ def test_a_state_that_leaks_is_found_and_called_so(monkeypatch):
 
 
 class Sharp(ganlab.Constraint):
-    """A penalty on slopes that a function of the constraint's holds fixed in part."""
+    """A penalty on slopes, one factor of which is held fixed by the constraint's function."""
 
     def __init__(self, hold):
         self.hold = hold
@@ -197,7 +197,7 @@ class Sharp(ganlab.Constraint):
 
 
 @pytest.mark.slow
-def test_what_is_held_fixed_on_purpose_passes_and_a_stopped_gradient_does_not():
+def test_a_value_held_fixed_on_purpose_passes_and_a_stopped_gradient_fails():
     assert row(dense(), Sharp(fixed)).status == "passed"
     found = row(dense(), Sharp(tf.stop_gradient))
     assert (found.status, found.data["cause"]) == ("failed", "gradient unlike its loss")
@@ -219,7 +219,7 @@ def test_a_missing_gradient_is_found_in_its_variable():
 
 
 @pytest.mark.slow
-def test_an_optimizer_that_is_handed_another_gradient_is_found(monkeypatch):
+def test_an_optimizer_that_receives_another_gradient_is_found(monkeypatch):
     from ganlab.training.graph.step import TrainingStep
 
     update = TrainingStep._update_generator
@@ -243,7 +243,7 @@ def test_an_optimizer_that_is_handed_another_gradient_is_found(monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_gradient_that_vanishes_is_looked_at_with_larger_kernels():
+def test_a_gradient_that_vanishes_is_compared_with_larger_kernels():
     def deep():
         small = keras.initializers.RandomUniform(-0.001, 0.001)
         hidden = [layers.Dense(16, activation="relu", kernel_initializer=small) for _ in range(8)]
@@ -255,7 +255,7 @@ def test_a_gradient_that_vanishes_is_looked_at_with_larger_kernels():
 
 
 @pytest.mark.slow
-def test_the_command_runs_it_in_a_process(experiments):
+def test_the_command_runs_the_check_in_a_process(experiments):
     gin, params = experiments("wgan_gp")
     found = checks.run("gradients", Source((gin,), params), checks.Options(replicas=(1,)))
     assert found.status == "passed", found.detail

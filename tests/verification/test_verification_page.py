@@ -1,4 +1,4 @@
-"""The table in docs/verification.md is of the experiments that ship."""
+"""The table in docs/verification.md lists the shipped experiments."""
 
 import re
 from pathlib import Path
@@ -6,13 +6,13 @@ from pathlib import Path
 from ganlab.config import shipped_gin_files
 from ganlab.verification import CHECKS
 
-# Those in gin/paper differ in measures that the checks do not depend on.
+# Those in gin/paper differ in settings that the checks do not depend on.
 ALL = [p.stem for p in shipped_gin_files() if p.parent.name not in ("base", "paper")]
 PAGE = (Path(__file__).parents[2] / "docs" / "verification.md").read_text(encoding="utf-8")
 
 
 def test_every_shipped_experiment_is_in_the_table_and_has_passed():
-    # As `ganlab verify --all` prints it; run that again where an experiment is new.
+    # As `ganlab verify --all` prints it; run that again for a new experiment.
     (table,) = re.findall(r"^```\n(experiment .*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
     header, *lines = table.splitlines()
     assert header.split() == ["experiment", *CHECKS]

@@ -1,4 +1,4 @@
-"""The command `ganlab verify` over checks that are made up: what it asks for, prints and exits with."""
+"""The command `ganlab verify` with fake checks: its calls, its output and its exit status."""
 
 import json
 
@@ -23,7 +23,7 @@ ROWS = {
 
 @pytest.fixture
 def verify(monkeypatch, own_plugins):
-    """Runs a command line whose checks answer as told; the checks that were asked for are in `verify.asked`."""
+    """Runs a command line whose checks return given rows; the requested checks are in `verify.asked`."""
 
     def verify(*arguments, **answers):
         verify.asked = []
@@ -60,7 +60,7 @@ def test_every_check_has_a_row_at_a_hundred_columns(verify):
 SKIPPED = Row("tpu", "skipped", None, None, "Skipped: the TPU compiler is not installed.")
 
 
-def test_a_skipped_check_counts_where_it_was_asked_for(verify):
+def test_a_skipped_check_counts_only_if_it_was_requested(verify):
     done = verify("--gin", "quickstart", tpu=SKIPPED)
     assert (done.exit_code, "skipped" in done.stdout) == (0, True)
     assert not next(iter(verify.asked))[2].install
@@ -72,13 +72,13 @@ def test_a_skipped_check_counts_where_it_was_asked_for(verify):
     assert done.stdout.count("the TPU compiler is not installed") == 1
 
 
-def test_the_compiler_is_installed_where_that_is_asked_for(verify):
+def test_the_compiler_is_installed_if_requested(verify):
     verify("--gin", "quickstart", "--install")
     assert {options.install for _, _, options in verify.asked} == {True}
 
 
 @pytest.mark.parametrize("status", ["failed", "not run"])
-def test_what_has_not_passed_exits_with_1(verify, status):
+def test_a_check_that_has_not_passed_exits_with_1(verify, status):
     done = verify("--gin", "quickstart", tpu=Row("tpu", status, None, None, "No index can be reached."))
     assert done.exit_code == 1
     assert status in done.stdout
@@ -116,7 +116,7 @@ def test_json_has_every_row(verify):
     }
 
 
-def test_all_is_a_table_of_the_shipped_experiments_and_words_for_what_failed(verify):
+def test_all_prints_a_table_of_the_shipped_experiments_and_explains_failures(verify):
     done = verify("--all", resume=Row("resume", "failed", 2.0, 0.0, "Two variables differ."))
     assert done.exit_code == 1
     assert max(map(len, done.stdout.splitlines())) <= 100
@@ -152,7 +152,7 @@ def test_mistakes_exit_with_2_before_any_process_starts(verify, arguments, said)
     assert said in done.stderr
 
 
-def test_a_check_that_could_not_finish_has_failed_and_says_why(monkeypatch):
+def test_a_check_that_could_not_finish_fails_with_the_reason(monkeypatch):
     def call(target, source, options, *, cpus):
         raise process.ProcessError("constraints.mine failed in penalty: no kernel (mine.py:9)", "Traceback ...")
 
@@ -163,7 +163,7 @@ def test_a_check_that_could_not_finish_has_failed_and_says_why(monkeypatch):
     assert row.data["traceback"] == "Traceback ..."
 
 
-def test_a_processs_error_is_told_in_a_line_with_its_traceback_at_hand(tmp_path, monkeypatch):
+def test_a_process_error_is_one_line_and_keeps_its_traceback(tmp_path, monkeypatch):
     (tmp_path / "broken.py").write_text("def check(source):\n    raise KeyError(source.gin_files[0])\n\n\nimport os\n")
     (tmp_path / "dying.py").write_text("import os\n\n\ndef check(source):\n    os._exit(7)\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))

@@ -35,7 +35,7 @@ def source(tmp_path):
 
 @pytest.fixture(scope="session")
 def compiler():
-    """An interpreter with the TPU compiler, installed into the user's cache where it is not yet."""
+    """An interpreter with the TPU compiler, which is installed into the user's cache if it is missing."""
     try:
         return environment.compiler_python()
     except environment.UnavailableError as error:

@@ -1,4 +1,4 @@
-"""The check as a whole: lowered by TensorFlow, compiled by the TPU's own compiler."""
+"""The whole check: lowered by TensorFlow, compiled by the TPU's own compiler."""
 
 import json
 import subprocess
@@ -27,7 +27,7 @@ CRITIC_STEPS = 2
 
 
 def all_reduces(peers=()):
-    """Sizes, in numbers, of what the replicas of one iteration add up."""
+    """The sizes, in numbers, of the tensors that replicas sum in one iteration."""
     update = MOMENTS + CRITIC + list(peers)
     return CRITIC_STEPS * update + MOMENTS + MOMENT_GRADIENTS + GENERATOR
 
@@ -44,7 +44,7 @@ def test_the_basic_constraints_compile(source, constraint, topology):
     sizes = all_reduces()
     assert written(row) == (len(sizes), 4 * sum(sizes))
     assert 0 < row.data["compiled_all_reduces"]["count"] <= len(sizes)
-    # Combining may leave out what nobody needs, such as a count that is the same for each channel; it adds nothing.
+    # Combining may drop unused values, for example a count that is the same for each channel; it adds nothing.
     assert 0 < row.data["compiled_all_reduces"]["bytes"] <= 4 * sum(sizes)
     assert f"{len(sizes)} all-reduces" in row.detail
     capacity = {"v5e:2x2": 16, "v4:2x2x1": 32}[topology] * GIB
@@ -64,7 +64,7 @@ def test_the_basic_constraints_compile(source, constraint, topology):
     json.dumps(row.data)
 
 
-def test_replicas_that_talk_compile(source):
+def test_replicas_that_communicate_compile(source):
     row = check(source("peers"))
     assert row.status == "passed", row.detail
     # Of one number: a sum, a mean. Of one from each of 4 replicas: the gather in advance, that in the penalty, and the
@@ -81,12 +81,12 @@ def test_a_batch_that_does_not_divide_is_rounded_up(source):
     assert "experiment.batch_size = 6 does not divide over 8 cores: 8 was compiled" in row.detail
 
 
-def test_one_core_has_nobody_to_reduce_over(source):
+def test_one_core_needs_no_all_reduce(source):
     params = ["experiment.critic_steps=1", "experiment.precision=mixed_bfloat16"]
     row = check(source("gradient_penalty", *params), topology="v5e:1x1")
     assert row.status == "passed", row.detail
     assert row.data["compiled_all_reduces"] == {"count": 0, "bytes": 0}
-    # And what the precision asks of products reaches the TPU.
+    # The precision of products reaches the TPU.
     products = row.data["float32_products"]
     assert products["in_bfloat16"] == products["count"] > 0
     assert "float32 products round their factors to bfloat16" in row.detail
@@ -112,7 +112,7 @@ def line_of(mark):
         ("blurred_slopes_of_slopes", "ResizeBicubicGrad"),  # differentiated again by the constraint itself
     ],
 )
-def test_what_stops_it_is_named_with_its_line(source, constraint, op):
+def test_an_obstacle_is_named_with_its_line(source, constraint, op):
     row = check(source(constraint, "experiment.critic_steps=1"))
     assert (row.status, row.figure) == ("failed", None)
     (obstacle,) = row.data["obstacles"]
@@ -124,7 +124,7 @@ def test_what_stops_it_is_named_with_its_line(source, constraint, op):
     assert f"{PLUGIN.name}:{line_of('bicubic')}" in row.detail
 
 
-def test_a_step_that_does_not_fit_says_how_much_is_missing(source):
+def test_a_step_that_does_not_fit_reports_the_memory_it_needs(source):
     row = check(source("weight_clipping", "experiment.batch_size=40000000", "experiment.critic_steps=1"))
     assert row.status == "failed"
     # Ten million real and as many fake images of 8 x 8 floats on each core, at the least.
@@ -133,20 +133,20 @@ def test_a_step_that_does_not_fit_says_how_much_is_missing(source):
     assert "does not fit" in row.detail
 
 
-def test_a_mistake_in_a_plugin_is_told_with_its_line(source):
+def test_a_mistake_in_a_plugin_is_reported_with_its_line(source):
     row = check(source("mistaken", "experiment.critic_steps=1"))
     assert row.status == "failed"
     assert "constraints.mistaken failed in penalty" in row.detail
     assert f"{PLUGIN.name}:{line_of('mistaken')}" in row.detail
 
 
-def test_a_mistake_in_the_experiment_is_told_as_it_is(source):
+def test_a_mistake_in_the_experiment_is_reported(source):
     row = check(source("gradient_penalty", "architectures.dcgan.critic_normalization=group"))
     assert row.status == "failed"
     assert "critic_normalization" in row.detail
 
 
-def test_a_slice_that_is_not_made_is_refused(source):
+def test_a_slice_that_does_not_exist_is_refused(source):
     with pytest.raises(ConfigError, match="Unknown topology 'v5e:3x3'"):
         check(source(), topology="v5e:3x3")
 

@@ -1,4 +1,4 @@
-"""Where the TPU compiler is looked for, and what is said where it cannot be had."""
+"""Where the TPU compiler is looked for, and the reason given if it is not available."""
 
 import subprocess
 import sys
@@ -32,11 +32,11 @@ def test_the_extra_pins_what_the_command_installs():
     assert tuple(extras["tpu-check"]) == environment.PINS
 
 
-def test_without_the_compiler_the_check_is_not_run_and_says_why(source, cache, no_index):
+def test_without_the_compiler_the_check_is_not_run_and_gives_the_reason(source, cache, no_index):
     row = check(source())
     assert (row.check, row.status, row.figure) == ("tpu", "not run", None)
     assert "No matching distribution found for jax==0.10.2" in row.detail
-    assert list(cache.iterdir()) == []  # nothing by half
+    assert list(cache.iterdir()) == []  # nothing half-made
 
 
 def test_a_cache_that_cannot_be_written_is_a_reason_too(source, tmp_path, monkeypatch):
@@ -47,7 +47,7 @@ def test_a_cache_that_cannot_be_written_is_a_reason_too(source, tmp_path, monkey
     assert "GANLAB_CACHE" in row.detail
 
 
-def test_nothing_is_installed_that_nobody_asked_for(source, cache, monkeypatch):
+def test_nothing_is_installed_unless_requested(source, cache, monkeypatch):
     monkeypatch.setattr(environment.subprocess, "run", lambda *args, **options: pytest.fail("a process was started"))
     row = check(source(), install=False)
     assert (row.status, row.figure) == ("skipped", None)
@@ -56,7 +56,7 @@ def test_nothing_is_installed_that_nobody_asked_for(source, cache, monkeypatch):
     assert not cache.exists()
 
 
-def test_what_was_installed_before_is_used_unasked(cache, monkeypatch):
+def test_an_installed_compiler_is_used_without_a_request(cache, monkeypatch):
     assert not environment.installed()
     python = cache / f"tpu-check-{environment._digest()}" / "bin" / "python"
     python.parent.mkdir(parents=True)
@@ -87,14 +87,14 @@ def test_an_environment_is_made_once(cache, monkeypatch, capsys):
     assert "once" in capsys.readouterr().err
 
 
-def test_an_installed_extra_is_used_as_it_is(cache, monkeypatch):
+def test_an_installed_extra_is_used(cache, monkeypatch):
     pins = dict(pin.split("==") for pin in environment.PINS)
     monkeypatch.setattr("importlib.metadata.version", lambda name: pins[name])
     assert environment.compiler_python()[0] == sys.executable
     assert not cache.exists()
 
 
-def test_another_version_of_it_is_not(cache, no_index, monkeypatch):
+def test_another_version_of_the_extra_is_not_used(cache, no_index, monkeypatch):
     monkeypatch.setattr("importlib.metadata.version", lambda name: "9.9.9")
     with pytest.raises(environment.UnavailableError, match=r"jax==0\.10\.2"):
         environment.compiler_python()

@@ -1,4 +1,4 @@
-"""What replicas say to each other as operations of XLA, and why a graph cannot be lowered."""
+"""Communication between replicas as XLA operations, and the reasons why a graph cannot be lowered."""
 
 import re
 from pathlib import Path
@@ -60,7 +60,7 @@ def test_a_replica_knows_its_number_from_xla(lowered):
 
 
 @pytest.mark.parametrize(("axis", "shape"), [(0, "12x2"), (1, "3x8"), (-1, "3x8")])
-def test_a_gather_has_everybodys_rows(lowered, axis, shape):
+def test_a_gather_has_the_rows_of_all_replicas(lowered, axis, shape):
     import tensorflow as tf
 
     text = lowered(lambda x: context().all_gather(tf.stack([x, x], axis=1), axis=axis))
@@ -81,7 +81,7 @@ def test_an_all_reduces_gradient_is_an_all_reduce(lowered):
 
 
 def refused(function, *specs):
-    """The obstacles of a function that XLA will not take."""
+    """The obstacles of a function that XLA rejects."""
     import tensorflow as tf
 
     from ganlab.verification.tpu import obstacles

@@ -1,4 +1,4 @@
-"""What is said of a compiler that refuses or dies."""
+"""The rows of a compiler that rejects a step or dies."""
 
 import sys
 from pathlib import Path
@@ -15,7 +15,7 @@ SOURCE = Source(("quickstart",))
 
 @pytest.fixture
 def lowered(monkeypatch):
-    """Puts an answer in the place of lowering, and an interpreter without the compiler in that of the right one."""
+    """Replaces lowering by a fixed answer, and the interpreter by one without the compiler."""
     answer = {"batch_size": 8, "asked_batch_size": 8, "obstacles": [], "lines": {}}
 
     def call(target, source, options, *, cpus):
@@ -45,7 +45,7 @@ def test_lowering_that_raises_has_failed(lowered, monkeypatch):
     assert (row.status, row.detail, row.data["traceback"]) == ("failed", "The batch is too small.", "the trace")
 
 
-def test_what_the_compiler_refuses_has_the_line_of_its_node():
+def test_a_rejected_step_has_the_line_of_its_node():
     line = {"file": "mine.py", "number": 7, "function": "penalty", "code": "y = tf.strange(x)"}
     message = 'UNIMPLEMENTED: strange: %s = f32[3] strange(), metadata={op_name="PartitionedCall/scope/Strange"}'
     row = checking._refused(message, {"scope/Strange": line, "Strange": {}}, topology("v5e:2x2"), {})
@@ -62,7 +62,7 @@ def test_what_the_compiler_refuses_has_the_line_of_its_node():
         "RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 32.00G of 15.75G hbm.",
     ],
 )
-def test_what_does_not_fit_has_a_figure(message):
+def test_a_step_that_does_not_fit_has_a_figure(message):
     row = checking._refused(message, {}, topology("v5e:2x2"), {})
     assert (row.status, row.figure, row.limit) == ("failed", 2.0, 1.0)
     assert "32 GiB of the 16 GiB" in row.detail

@@ -1,4 +1,4 @@
-"""Constraints that a TPU takes and constraints that it does not, found as a stranger's are."""
+"""Constraints that compile for a TPU and constraints that do not, loaded like any author's plugin."""
 
 import ganlab
 from ganlab.functional import slopes
@@ -26,7 +26,7 @@ class BlurredSlopesOfSlopes(ganlab.Constraint):
 
 
 class Peers(ganlab.Constraint):
-    """Talks to the other replicas: three reductions in advance and, in the penalty, a gather that is differentiated."""
+    """Communicates: three reductions in advance and, in the penalty, a gather that is differentiated."""
 
     def initial_state(self, weights):
         return {"scale": tf.ones([])}
