@@ -1,4 +1,4 @@
-"""Writing plugin packages from templates."""
+"""Creates plugin packages from templates."""
 
 from ganlab.scaffold.packages import OTHERS, TEMPLATES, NewPlugin, new_plugin
 

@@ -1,4 +1,4 @@
-"""What a plugin package and its parts are called, from the one name that its author chose."""
+"""The names of a plugin package and its parts, derived from the one name that its author chose."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pathlib import Path
 from ganlab.errors import PluginError
 from ganlab.plugins.manager import Plugins
 
-# Without the dot that distributions may have: it would make a module of a package.
+# Without the dot that distributions may have: in a module's name it would mean a package.
 _DISTRIBUTION = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z0-9]+)*")
 _PREFIX = "ganlab_"
 _EXAMPLE = "soft-slope"
-# What the templates themselves call something.
+# Names that the templates themselves use.
 _TAKEN = {"tf", "np", "ganlab_plugins"}
 
 
@@ -25,10 +25,10 @@ class Names:
     """The names of one plugin package.
 
     Attributes:
-        distribution: What pip calls it, and its folder: `ganlab-soft-slope`.
-        module: What Python calls it, and its entry point: `ganlab_soft_slope`.
-        component: What experiment files call the component, after its kind: `soft_slope`.
-        class_name: `SoftSlope`.
+        distribution: The name for pip and of the folder: `ganlab-soft-slope`.
+        module: The name of the Python module and of the entry point: `ganlab_soft_slope`.
+        component: The component's name in experiment files, after its kind: `soft_slope`.
+        class_name: The name of the class: `SoftSlope`.
         kind: The component's kind, as in experiment files: `constraints`.
     """
 
@@ -45,29 +45,29 @@ class Names:
 
 
 def names(name: str, kind: str) -> Names:
-    """The names that follow from the package's; a component goes without the `ganlab-` that packages begin with.
+    """Derives all names from the package's; the component's name lacks the prefix `ganlab-` that packages have.
 
     Raises:
-        PluginError: It cannot be the name of a distribution, a module and a component at once.
+        PluginError: The name cannot be that of a distribution, a module and a component at once.
     """
     found = _derived(name, kind)
     if found is None:
         cleaned = re.sub("[^a-z0-9]+", "-", name.lower()).strip("-")
         example = cleaned if _derived(cleaned, kind) else _EXAMPLE
         raise PluginError(
-            f"{name!r} cannot name a plugin: the package, its module and its component are called so. Begin with a "
-            "letter, use ASCII letters, digits and single '-' or '_' between them, and no word of Python's. For "
-            f"example: ganlab plugins new {example}"
+            f"{name!r} cannot name a plugin: the package, its module and its component get this name. Begin with a "
+            "letter, use ASCII letters, digits and single '-' or '_' between them, and do not use a Python keyword. "
+            f"For example: ganlab plugins new {example}"
         )
     return found
 
 
 def check_free(names: Names, folder: Path, plugins: Plugins) -> None:
-    """Refuses names that something has already.
+    """Refuses names that are already in use.
 
     Args:
-        names: The names of a package to be.
-        folder: Where it would be written.
+        names: The names of a new package.
+        folder: The folder to be written.
         plugins: The plugins of this environment.
 
     Raises:
@@ -75,13 +75,13 @@ def check_free(names: Names, folder: Path, plugins: Plugins) -> None:
     """
     other = "Choose another name"
     if folder.exists() or folder.is_symlink():
-        raise PluginError(f"{folder} exists already. {other}, or another --directory.")
+        raise PluginError(f"{folder} already exists. {other}, or another --directory.")
     component = plugins.components.get((names.kind, names.component))
     if component is not None:
         owner = f"{component.plugin.distribution} {component.plugin.version}".strip()
-        raise PluginError(f"{names.selector} exists already: {component.plugin.name!r} of {owner} offers it. {other}.")
+        raise PluginError(f"{names.selector} already exists: {component.plugin.name!r} of {owner} offers it. {other}.")
     if any(row.name == names.module for row in plugins.rows):
-        raise PluginError(f"There is a plugin {names.module!r} already; 'ganlab plugins' lists them. {other}.")
+        raise PluginError(f"There is already a plugin {names.module!r}; 'ganlab plugins' lists them. {other}.")
     try:
         version = importlib.metadata.version(names.distribution)
     except importlib.metadata.PackageNotFoundError:
@@ -92,7 +92,7 @@ def check_free(names: Names, folder: Path, plugins: Plugins) -> None:
             f"it. {other}."
         )
     if _is_module(names.module):
-        raise PluginError(f"There is a Python module {names.module!r}, which the plugin's would hide. {other}.")
+        raise PluginError(f"There is a Python module {names.module!r}, which the plugin's module would hide. {other}.")
 
 
 def _derived(name: str, kind: str) -> Names | None:
@@ -110,5 +110,5 @@ def _is_module(name: str) -> bool:
         spec = importlib.util.find_spec(name)
     except (ImportError, ValueError):
         return False
-    # A folder without __init__.py on the path, such as the one in the working directory, is no module of anybody's.
+    # A folder without __init__.py on the path, for example in the working directory, is not somebody's module.
     return spec is not None and spec.origin is not None

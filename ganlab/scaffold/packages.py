@@ -1,4 +1,4 @@
-"""A plugin package from its template: whole, or not at all."""
+"""Creates a plugin package from its template, completely or not at all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ganlab.plugins.manager import discover
 from ganlab.scaffold.names import check_free, names
 from ganlab.version import __version__
 
-# What can be made, with the name that experiment files have for it.
+# The templates of components, with their kinds' names in experiment files.
 TEMPLATES = {
     "constraint": "constraints",
     "architecture": "architectures",
@@ -27,9 +27,9 @@ TEMPLATES = {
     "diagnostic": "diagnostics",
     "features": "features",
 }
-# And what no experiment file names: started by options of `ganlab sweep`, or by itself.
+# The templates of parts that no experiment file names: options of `ganlab sweep` select them, or they need no option.
 OTHERS = {"launcher": "launchers", "search": "searches", "tracker": "trackers", "command": "commands"}
-# How each of these is tried.
+# The commands that try these parts.
 _TRIED = {
     "launcher": "ganlab sweep --gin {gin} --seeds 0..1 --launcher {component}",
     "search": "ganlab sweep --gin {gin} --search {component} --grid 'experiment.critic_steps=[1, 5]'",
@@ -40,14 +40,14 @@ _FOLDER = Path(__file__).parent / "templates"
 
 @dataclass(frozen=True)
 class NewPlugin:
-    """A package that was written.
+    """A new package.
 
     Attributes:
         folder: Its folder.
         module: The file with the component.
-        experiment: The experiment file that uses it.
-        selector: The component's name in experiment files; that of a tracker or a command alone.
-        next: The command that tries it.
+        experiment: The experiment file that uses the component.
+        selector: The component's name in experiment files, or the bare name of a tracker or a command.
+        next: The command that tries the component.
     """
 
     folder: Path
@@ -58,18 +58,18 @@ class NewPlugin:
 
 
 def new_plugin(name: str, kind: str, directory: Path) -> NewPlugin:
-    """Writes an installable package with a component that works, its tests, an experiment and a README.
+    """Writes an installable package with a working component, its tests, an experiment and a README.
 
     Args:
-        name: What the distribution is called, and the folder.
+        name: The name of the distribution and of the folder.
         kind: One of `TEMPLATES` or `OTHERS`.
-        directory: Where the folder goes.
+        directory: The directory in which to create the folder.
 
     Returns:
-        What was written.
+        The new package.
 
     Raises:
-        PluginError: The name cannot be used or is taken, or the folder cannot be written. Nothing is left then.
+        PluginError: The name is invalid or taken, or the folder cannot be written. Then no file is left behind.
     """
     called = names(name, {**TEMPLATES, **OTHERS}[kind])
     folder = directory / name
@@ -97,14 +97,14 @@ def new_plugin(name: str, kind: str, directory: Path) -> NewPlugin:
         "command": command,
         "try_it": tried.format(gin=f"{called.component}.gin", component=called.component, command=command),
         "verify": f"\nganlab verify --gin {called.component}.gin" if explained else "",
-        "explain": f", and `ganlab config explain {selector}` prints what can be set" if explained else "",
+        "explain": f", and `ganlab config explain {selector}` lists its settings" if explained else "",
         "kind": kind,
         "kinds": called.kind,
         "contract": str(CONTRACT),
         "ganlab": ".".join(__version__.split(".")[:2]),
     }
     try:
-        # Beside its place, so that moving it there is one step.
+        # In the same directory, so that a rename puts the folder in place in one step.
         with tempfile.TemporaryDirectory(dir=directory, prefix=".ganlab-new-") as work:
             for path, template in files.items():
                 target = Path(work, name, path)

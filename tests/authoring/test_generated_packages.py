@@ -1,4 +1,4 @@
-"""The package of each kind, as generated: installed, tested and trained with, in an environment of its own."""
+"""The generated package of each kind: installed, tested and used in training, in its own environment."""
 
 import json
 
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("kind", TEMPLATES)
-def test_it_installs_passes_its_tests_and_trains(environment, tmp_path, kind):
+def test_generated_package_installs_passes_its_tests_and_trains(environment, tmp_path, kind):
     made = new_plugin("ganlab-soft-slope", kind, tmp_path)
     environment.install(made.folder)
     listed = json.loads(environment("-m", "ganlab", "plugins", "--json"))
@@ -29,11 +29,11 @@ def test_it_installs_passes_its_tests_and_trains(environment, tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", [*TEMPLATES, *OTHERS])
-def test_it_passes_plugins_check(environment, tmp_path, kind):
+def test_generated_package_passes_plugins_check(environment, tmp_path, kind):
     made = new_plugin("ganlab-soft-slope", kind, tmp_path)
     environment.install(made.folder)
     if kind in OTHERS:
         assert " passed" in environment("-m", "pytest", "-q", "-p", "no:cacheprovider", made.folder)
-    told = json.loads(environment("-m", "ganlab", "plugins", "check", "ganlab_soft_slope", "--json"))
-    assert told["passed"]
-    assert [row["status"] for row in told["components"]] == ["passed"]
+    report = json.loads(environment("-m", "ganlab", "plugins", "check", "ganlab_soft_slope", "--json"))
+    assert report["passed"]
+    assert [row["status"] for row in report["components"]] == ["passed"]

@@ -1,4 +1,4 @@
-"""`ganlab plugins new`: names and files as they should be, and nothing at all where something is wrong."""
+"""`ganlab plugins new`: correct names and files, and no files after an error."""
 
 import ast
 import subprocess
@@ -27,7 +27,7 @@ def new(tmp_path, monkeypatch):
 
 @pytest.fixture
 def refused(new, tmp_path):
-    """The message of a command that must fail; it must leave nothing behind."""
+    """The message of a command that must fail and must leave no files."""
 
     def refused(*arguments):
         before = sorted(tmp_path.rglob("*"))
@@ -39,7 +39,7 @@ def refused(new, tmp_path):
     return refused
 
 
-def test_it_says_what_it_wrote_and_what_comes_next(new):
+def test_output_lists_the_written_component_and_the_next_commands(new):
     result = new("soft-slope")
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == (
@@ -61,7 +61,7 @@ def test_it_says_what_it_wrote_and_what_comes_next(new):
     assert sorted(path.name for path in Path().iterdir()) == ["soft-slope"]
 
 
-def test_the_group_still_lists_and_knows_its_commands(new):
+def test_plugins_group_lists_components_and_suggests_commands(new):
     def run(*arguments):
         return CliRunner().invoke(cli, ["plugins", *arguments])
 
@@ -77,7 +77,7 @@ def test_the_group_still_lists_and_knows_its_commands(new):
     assert list(Path().iterdir()) == []
 
 
-def test_a_package_may_be_called_after_ganlab_and_its_component_is_not(new):
+def test_component_name_drops_the_ganlab_prefix_of_the_package(new):
     assert new("ganlab-Soft_slope", "--kind", "loss").exit_code == 0
     folder = Path("ganlab-Soft_slope")
     project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
@@ -95,7 +95,7 @@ def use(path):
 
 
 @pytest.mark.parametrize("kind", TEMPLATES)
-def test_what_is_written_is_well_formed(new, kind):
+def test_generated_files_are_well_formed(new, kind):
     assert new("soft-slope", "--kind", kind, "--directory", ".").exit_code == 0
     module = Path("soft-slope/src/soft_slope/__init__.py")
     component = use(module).component(TEMPLATES[kind], "soft_slope")
@@ -109,7 +109,7 @@ def test_what_is_written_is_well_formed(new, kind):
 
 
 @pytest.mark.parametrize("kind", TEMPLATES)
-def test_listing_it_does_not_import_tensorflow(new, kind, tmp_path):
+def test_importing_the_package_does_not_import_tensorflow(new, kind, tmp_path):
     new("soft-slope", "--kind", kind)
     code = "import sys, soft_slope; print([name for name in ('tensorflow', 'keras') if name in sys.modules])"
     done = subprocess.run(
@@ -119,7 +119,7 @@ def test_listing_it_does_not_import_tensorflow(new, kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", TEMPLATES)
-def test_linters_have_nothing_to_say(new, kind, tmp_path):
+def test_generated_files_pass_the_linter(new, kind, tmp_path):
     new("soft-slope", "--kind", kind)
     ruff = [sys.executable, "-m", "ruff"]
     rules = ["--isolated", "--no-cache", "--line-length", "120"]
@@ -133,7 +133,7 @@ def test_linters_have_nothing_to_say(new, kind, tmp_path):
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_constraint_is_under_thirty_lines_of_code(new):
+def test_constraint_template_has_under_thirty_lines_of_code(new):
     new("soft-slope")
     (made,) = [n for n in ast.walk(ast.parse(Path("soft-slope/src/soft_slope/__init__.py").read_text())) if is_class(n)]
     code = set()
@@ -151,13 +151,13 @@ BAD_NAMES = ["1st", "a.b", "", "class", "true", "a--b", "-a", "a-", "a/b", "../a
 
 
 @pytest.mark.parametrize("name", BAD_NAMES)
-def test_a_name_that_is_none(refused, name):
+def test_invalid_name_is_refused(refused, name):
     message = refused("--", name)
     assert message.startswith(f"{name!r} cannot name a plugin: ")
     assert "For example: ganlab plugins new " in message
 
 
-def test_the_example_in_a_refusal_is_near_and_works(refused, new):
+def test_refusal_suggests_a_similar_valid_name(refused, new):
     assert refused("Größe 2").endswith("For example: ganlab plugins new gr-e-2")
     assert refused("2 slopes").endswith("For example: ganlab plugins new soft-slope")
     assert new("gr-e-2").exit_code == 0
@@ -169,26 +169,26 @@ def test_the_example_in_a_refusal_is_near_and_works(refused, new):
         (
             "gradient-penalty",
             "constraint",
-            "constraints.gradient_penalty exists already: 'ganlab_constraints' of ganlab",
+            "constraints.gradient_penalty already exists: 'ganlab_constraints' of ganlab",
         ),
-        ("ganlab-hinge", "loss", "losses.hinge exists already: 'ganlab_losses' of ganlab"),
-        ("ganlab-losses", "loss", "There is a plugin 'ganlab_losses' already; 'ganlab plugins' lists them."),
+        ("ganlab-hinge", "loss", "losses.hinge already exists: 'ganlab_losses' of ganlab"),
+        ("ganlab-losses", "loss", "There is already a plugin 'ganlab_losses'; 'ganlab plugins' lists them."),
         ("pluggy", "loss", "The distribution pluggy "),
-        ("random", "loss", "There is a Python module 'random', which the plugin's would hide."),
+        ("random", "loss", "There is a Python module 'random', which the plugin's module would hide."),
     ],
 )
-def test_a_name_that_is_taken(refused, name, kind, said):
+def test_taken_name_is_refused(refused, name, kind, said):
     message = refused(name, "--kind", kind)
     assert message.startswith(said)
     assert message.endswith("Choose another name.")
 
 
-def test_a_name_is_free_in_another_kind(new):
+def test_name_of_another_kind_is_free(new):
     assert new("gradient-penalty", "--kind", "loss").exit_code == 0
 
 
 @pytest.mark.parametrize("there", ["folder", "file", "dangling link"])
-def test_a_folder_that_exists(refused, tmp_path, there):
+def test_existing_folder_is_refused(refused, tmp_path, there):
     path = tmp_path / "soft-slope"
     if there == "folder":
         path.mkdir()
@@ -196,15 +196,15 @@ def test_a_folder_that_exists(refused, tmp_path, there):
         path.write_text("mine")
     else:
         path.symlink_to("nowhere")
-    assert refused("soft-slope") == "soft-slope exists already. Choose another name, or another --directory."
+    assert refused("soft-slope") == "soft-slope already exists. Choose another name, or another --directory."
 
 
-def test_a_kind_or_a_directory_that_is_none(refused):
+def test_unknown_kind_and_missing_directory_are_refused(refused):
     assert "'penalty' is not one of 'constraint'" in refused("soft-slope", "--kind", "penalty")
     assert "Directory 'nowhere' does not exist" in refused("soft-slope", "--directory", "nowhere")
 
 
-def test_nothing_is_left_where_writing_fails_midway(refused, monkeypatch):
+def test_failed_write_leaves_no_files(refused, monkeypatch):
     written = []
 
     def write_text(path, text, encoding):

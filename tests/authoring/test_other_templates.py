@@ -1,4 +1,4 @@
-"""Packages that no experiment needs, and the kinds that came later: well formed, and held to their contracts."""
+"""Packages without a component for experiments, and the newer kinds: well formed, and tested against the contract."""
 
 import ast
 import importlib.util
@@ -28,7 +28,7 @@ def made(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", OTHERS)
-def test_what_is_written_is_well_formed(made, kind):
+def test_generated_files_are_well_formed(made, kind):
     package = made(kind)
     found = plugins.use(plugins.discover(local=package.module))
     assert (found.rows[-1].status, found.rows[-1].warnings) == ("loaded", ())
@@ -43,7 +43,7 @@ def test_what_is_written_is_well_formed(made, kind):
 
 
 @pytest.mark.parametrize("kind", OTHERS)
-def test_linters_have_nothing_to_say(made, kind):
+def test_generated_files_pass_the_linter(made, kind):
     folder = made(kind).folder
     ruff = [sys.executable, "-m", "ruff"]
     rules = ["--isolated", "--no-cache", "--line-length", "120"]
@@ -58,7 +58,7 @@ def test_linters_have_nothing_to_say(made, kind):
 
 
 @pytest.mark.parametrize("kind", LATER)
-def test_its_own_tests_pass(made, kind):
+def test_tests_of_the_generated_package_pass(made, kind):
     package = made(kind)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib"]
     path = f"import sys; sys.path.insert(0, {str(package.module.parents[1])!r})\n"
@@ -69,7 +69,7 @@ def test_its_own_tests_pass(made, kind):
 
 
 @pytest.mark.parametrize("kind", ["tracker", "command"])
-def test_plugins_check_looks_at_hooks_too(made, kind):
+def test_plugins_check_tests_hooks(made, kind):
     package = made(kind)
 
     def check():
@@ -91,7 +91,7 @@ def test_plugins_check_looks_at_hooks_too(made, kind):
     assert said in str(next(iter(row["failures"].values())))
 
 
-def test_the_command_is_in_help(made):
+def test_help_lists_the_generated_command(made):
     package = made("command")
     package.module.rename("ganlab_plugins.py")
     done = CliRunner().invoke(cli, ["--help"])
@@ -99,7 +99,7 @@ def test_the_command_is_in_help(made):
     assert package.next == "ganlab soft-slope --help"
 
 
-def test_plugins_new_says_how_to_try_each(made, tmp_path):
+def test_plugins_new_prints_a_command_to_try_each_kind(made, tmp_path):
     for kind in [*TEMPLATES, *OTHERS]:
         done = CliRunner().invoke(cli, ["plugins", "new", f"a-{kind}-x", "--kind", kind])
         assert done.exit_code == 0, done.output
@@ -137,7 +137,7 @@ WRONG = {
 
 @pytest.mark.parametrize("name", WRONG)
 @pytest.mark.usefixtures("cpus")
-def test_a_mistake_fails_its_test(name, tmp_path):
+def test_wrong_component_fails_its_conformance_test(name, tmp_path):
     source, test = WRONG[name]
     path = tmp_path / "wrong.py"
     path.write_text("import ganlab\n" + source)

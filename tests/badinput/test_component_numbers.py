@@ -1,4 +1,4 @@
-"""Every number that a component takes: what can be no weight, size or rate is refused by name."""
+"""Every numeric parameter of a component: an invalid weight, size or rate is refused by name."""
 
 import inspect
 import math
@@ -9,7 +9,7 @@ from ganlab.config import types
 from ganlab.errors import GanlabError
 from ganlab.plugins import manager as plugins
 
-# What a component needs before a number of it can be tried.
+# Arguments that a component requires besides the tested number.
 NEEDED = {
     "architectures.data_plus_noise": {"dataset": None, "critic": None},
     "datasets.arrays": {"path": "data.npy"},
@@ -24,16 +24,16 @@ SIGNED = {
     *("losses.least_squares.a", "losses.least_squares.b", "losses.least_squares.c"),
     *("datasets.two_images.dark", "datasets.two_images.bright", "datasets.arrays.low", "datasets.arrays.high"),
 }
-# The norm of that order is the largest component.
+# The norm of infinite order is the largest component.
 INFINITE = {"constraints.banach_penalty.ord"}
-# Launchers and searches need a cluster or a package; a layer's width is TensorFlow's to refuse where it is too large.
+# Launchers and searches need a cluster or a package; TensorFlow itself refuses layers that are too wide.
 APART, WIDE = ("launchers", "searches"), ("architectures", "constraints", "diagnostics", "features", "strategies")
 
 
 def numbers(*, fractions):
-    """Each parameter of a first-party component that is a number: its component's name, and its own."""
+    """Each numeric parameter of a first-party component: the component's name, and its own."""
     for (kind, name), component in sorted(plugins.current().components.items()):
-        # How often a diagnostic looks is checked for strangers' too, where all are composed.
+        # `every` of a diagnostic is checked on composition, for third-party ones too.
         skipped = {"every"} if kind == "diagnostics" else set()
         for parameter in inspect.signature(component.factory.make).parameters.keys() - skipped:
             hint = types.annotation(component.factory.make, parameter)
@@ -44,7 +44,7 @@ def numbers(*, fractions):
 
 
 def impossible(*, fractions):
-    """Numbers that cannot be: the component's name, the parameter and the value."""
+    """Invalid numbers: the component's name, the parameter and the value."""
     for selector, parameter in sorted(numbers(fractions=fractions)):
         full = f"{selector}.{parameter}"
         if not fractions:
@@ -59,18 +59,18 @@ def impossible(*, fractions):
 @pytest.mark.parametrize(
     ("selector", "parameter", "value"), [*impossible(fractions=True), *impossible(fractions=False)]
 )
-def test_a_number_that_cannot_be(selector, parameter, value, tmp_path, monkeypatch):
+def test_invalid_number_is_refused_by_name(selector, parameter, value, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "weights.h5").touch()
     factory = plugins.current().component(*selector.split(".")).factory
     with pytest.raises(GanlabError) as error:
         factory(**{**NEEDED.get(selector, {}), parameter: value})
-    said = str(error.value)
-    # Of a pair that must be given together, the message names the other one.
-    assert said.startswith(f"{selector}.{parameter} = {value!r} ") or f"{selector}.{parameter}" in SIGNED, said
+    message = str(error.value)
+    # For a pair that must be given together, the message names the other parameter.
+    assert message.startswith(f"{selector}.{parameter} = {value!r} ") or f"{selector}.{parameter}" in SIGNED, message
 
 
-def test_the_numbers_of_all_kinds_are_tried():
+def test_numbers_of_all_kinds_are_covered():
     tried = {
         f"{selector}.{parameter}" for fractions in (True, False) for selector, parameter in numbers(fractions=fractions)
     }
@@ -84,7 +84,7 @@ def test_the_numbers_of_all_kinds_are_tried():
 
 
 @pytest.mark.parametrize("count", [0, 257, 2**70, True])
-def test_virtual_replicas_that_cannot_be(count):
+def test_invalid_virtual_replicas_are_refused(count):
     with pytest.raises(
         GanlabError, match=rf"virtual_replicas = {count} must be a whole number of at least 1 and at mo"
     ):

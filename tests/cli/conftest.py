@@ -13,7 +13,7 @@ TOYS = Path(__file__).parents[1] / "config" / "ganlab_plugins.py"
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """An empty working directory with the toy parts beside the experiment files, and no installed plugins."""
+    """A working directory with the toy plugin beside the experiment files, and no installed plugins."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
     monkeypatch.setattr(plugins, "_current", None)
@@ -25,13 +25,13 @@ def here(tmp_path, monkeypatch):
 
 @pytest.fixture
 def ganlab(here):
-    """Runs a command line: `ganlab("run", "--gin", "exp.gin")` gives click's result."""
+    """Runs a command line: `ganlab("run", "--gin", "exp.gin")` returns click's result."""
     return lambda *arguments: CliRunner().invoke(cli, [str(argument) for argument in arguments])
 
 
 @pytest.fixture
 def mistake(ganlab, here):
-    """The message of a command line that is a mistake: one line, exit code 2, and nothing new on disk."""
+    """The message of a wrong command line: one line, exit code 2, and no new files."""
 
     def mistake(*arguments):
         before = sorted(here.rglob("*"))
@@ -49,7 +49,7 @@ def mistake(ganlab, here):
 
 @pytest.fixture
 def minimal():
-    """Six lines that make an experiment of the toy parts."""
+    """Six lines that make an experiment from the toy components."""
     return (
         "experiment.dataset = @datasets.points()\n"
         "experiment.architecture = @small()\n"

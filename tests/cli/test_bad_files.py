@@ -1,4 +1,4 @@
-"""Files that are no experiment, however they got there: one line, exit code 2, and nothing new on disk."""
+"""Files that are not experiments: one line, exit code 2, and no new files."""
 
 import os
 import subprocess
@@ -37,18 +37,18 @@ BYTES = {
 
 
 @pytest.mark.parametrize(("data", "message"), BYTES.values(), ids=BYTES)
-def test_bytes_that_are_no_experiment(mistake, here, data, message):
+def test_invalid_file_contents_are_refused(mistake, here, data, message):
     (here / "exp.gin").write_bytes(data)
     assert mistake("run", "--gin", "exp.gin") == message
 
 
 def test_a_huge_file_is_not_read(mistake, here):
     with (here / "exp.gin").open("wb") as file:
-        file.truncate(1 << 40)  # a hole of a terabyte
+        file.truncate(1 << 40)  # a sparse file of one terabyte
     assert mistake("run", "--gin", "exp.gin") == LARGE
 
 
-def test_what_is_no_file(mistake, here):
+def test_path_that_is_not_a_regular_file_is_refused(mistake, here):
     (here / "folder.gin").mkdir()
     os.mkfifo(here / "pipe.gin")
     (here / "loop.gin").symlink_to("loop.gin")
@@ -60,7 +60,7 @@ def test_what_is_no_file(mistake, here):
     assert mistake("run", "--gin", "a\nb") == r"There is no gin file 'a\nb'."
 
 
-def test_includes_without_end(mistake, here):
+def test_endless_includes_are_refused(mistake, here):
     for number in range(40):
         (here / f"chain{number}.gin").write_text(f"include 'chain{number + 1}.gin'\n")
         (here / f"twice{number}.gin").write_text(f"include 'twice{number + 1}.gin'\n" * 2)
@@ -68,15 +68,15 @@ def test_includes_without_end(mistake, here):
     assert mistake("run", "--gin", "chain0.gin") == (
         "chain32.gin:1: include 'chain33.gin' is more than 32 includes deep. Include it directly."
     )
-    # A million files, were all of them read.
+    # Reading all of them would mean a million files.
     assert mistake("run", "--gin", "twice0.gin") == (
         "twice0.gin includes more than 256 files; a file that is included twice counts twice. Include each from one "
         "place."
     )
 
 
-def test_macros_without_end(mistake, here, minimal):
-    # A thousand million values, were all of them made.
+def test_exploding_macros_are_refused(mistake, here, minimal):
+    # Expanding all of them would mean a billion values.
     doubling = "".join(f"m{i} = [%m{i + 1}, %m{i + 1}]\n" for i in range(30))
     (here / "exp.gin").write_text(f"{minimal}{doubling}m30 = 1\nexperiment.steps = %m0\n")
     assert mistake("run", "--gin", "exp.gin") == (
@@ -90,7 +90,7 @@ def test_macros_without_end(mistake, here, minimal):
 
 
 @pytest.mark.parametrize("key", ["%m", "@plain()"])
-def test_keys_that_no_dict_can_have(mistake, here, minimal, key):
+def test_invalid_dict_keys_are_refused(mistake, here, minimal, key):
     (here / "exp.gin").write_text(f"{minimal}m = [1]\nsmall.options = {{{key}: 1.0}}\n")
     said = mistake("run", "--gin", "exp.gin")
     assert said.startswith("exp.gin:8: ")
@@ -105,18 +105,18 @@ def test_long_values_do_not_fill_the_screen(mistake, here, minimal):
     assert "letters ...]" in said
 
 
-def test_what_a_terminal_would_obey_is_shown_and_not_sent(mistake, here):
+def test_control_characters_are_escaped(mistake, here):
     (here / "a\x1b[2Jb.gin").write_text("x = = 1\n")
     assert mistake("run", "--gin", "a\x1b[2Jb.gin").startswith(r"a\x1b[2Jb.gin:1: this is not gin")
 
 
-def test_marks_and_line_ends_of_other_systems_are_read(ganlab, here, minimal):
+def test_byte_order_mark_and_foreign_line_ends_are_read(ganlab, here, minimal):
     (here / "exp.gin").write_bytes(b"\xef\xbb\xbf" + minimal.replace("\n", "\r\n").encode())
     result = ganlab("run", "--gin", "exp.gin", "--dry-run")
     assert result.exit_code == 0, result.output
 
 
-def test_names_that_are_no_text_and_names_with_spaces(mistake, ganlab, here, minimal):
+def test_file_names_that_are_not_text_or_have_spaces(mistake, ganlab, here, minimal):
     folder = os.fsdecode(b"a b \xff")
     (here / folder).mkdir()
     (here / folder / os.fsdecode(b"e \xfe.gin")).write_text("include 'inner \\udcfe.gin'\n")
@@ -147,7 +147,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize(("arguments", "message"), PLACES.items())
-def test_places_where_no_run_can_be(mistake, here, minimal, monkeypatch, arguments, message):
+def test_invalid_run_folder_is_refused(mistake, here, minimal, monkeypatch, arguments, message):
     (here / "exp.gin").write_text(minimal)
     (here / "file").write_text("")
     (here / "taken").mkdir()
@@ -159,7 +159,7 @@ def test_places_where_no_run_can_be(mistake, here, minimal, monkeypatch, argumen
     assert said.replace(path.rpartition("/")[2] or "-", "RUN", bool(path)) == message
 
 
-def test_a_full_disk_is_told_before_tensorflow_starts(mistake, here, minimal, monkeypatch):
+def test_full_disk_is_reported_before_tensorflow_starts(mistake, here, minimal, monkeypatch):
     class Full:
         def __enter__(self):
             return self
@@ -177,7 +177,7 @@ def test_a_full_disk_is_told_before_tensorflow_starts(mistake, here, minimal, mo
     assert said.endswith(" cannot be made: No space left on device. Choose another --runs.")
 
 
-def test_what_a_component_warns_of_is_a_sentence():
+def test_component_warning_is_printed_as_a_sentence():
     code = (
         "import warnings\nfrom ganlab.cli.messages import warn_plainly\nwarn_plainly()\n"
         "warnings.warn('3 files\\x1b are skipped')\nwarnings.warn('of code', FutureWarning)\n"
@@ -188,7 +188,7 @@ def test_what_a_component_warns_of_is_a_sentence():
     assert second == "<string>:5: FutureWarning: of code"
 
 
-def test_names_that_are_no_text_go_to_standard_output_as_they_are():
+def test_file_names_that_are_not_text_are_printed_unchanged():
     code = "from ganlab.cli.messages import take_any_name\ntake_any_name()\nprint('a\\udcff \\u2026')\n"
     for encoding, expected in (("utf-8", b"a\xff \xe2\x80\xa6\n"), ("ascii", rb"a\udcff \u2026" + b"\n")):
         environment = {**os.environ, "PYTHONIOENCODING": encoding}

@@ -1,4 +1,4 @@
-"""A run that was changed midway is marked wherever its configuration is shown, with what was changed and when."""
+"""A run that was changed midway is marked wherever its configuration is shown, with the changes and their steps."""
 
 import csv
 import io
@@ -18,7 +18,7 @@ from synthetic import SETTINGS, write_run
 WEIGHT, SEED = "constraints.gradient_penalty.weight", "experiment.seed"
 LINE = f"{WEIGHT}: 0.1, and now 10.0"
 RESUMED = [{"step": 20, "changes": [LINE, "data of datasets.digits, size: 3, and now 4"]}]
-# The best distance is that of step 10, before the change.
+# The best distance is at step 10, before the change.
 FIGURES = {"exact_w1/distance": (0.1, 0.5, 0.4, 0.3)}
 
 
@@ -30,7 +30,7 @@ def ganlab(*arguments, width=160, codes=(0,)):
 
 @pytest.fixture
 def runs(tmp_path):
-    """Two weights of two seeds; one run got its weight midway."""
+    """Two weights with two seeds each; one run got its weight midway."""
     for weight in (1.0, 10.0):
         for seed in (0, 1):
             write_run(
@@ -43,7 +43,7 @@ def runs(tmp_path):
     return tmp_path
 
 
-def test_the_list_marks_it(runs):
+def test_runs_list_marks_a_changed_run(runs):
     text = ganlab("runs", "list", runs)
     marked = [line.split()[0] for line in text.splitlines()[1:] if " ! " in line]
     assert [name.rpartition("/w")[2] for name in marked] == ["10/s1"]
@@ -53,7 +53,7 @@ def test_the_list_marks_it(runs):
     assert "!" not in ganlab("runs", "list", runs / "w1")
 
 
-def test_show_has_what_changed_at_which_step(runs):
+def test_runs_show_lists_changes_with_their_steps(runs):
     text = ganlab("runs", "show", runs / "w10" / "s1")
     assert f"Changed midway:\n  at step 20:\n    {LINE}\n    data of datasets.digits, size: 3, and now 4\n" in text
     assert json.loads(ganlab("runs", "show", runs / "w10" / "s1", "--json"))["changes"][0]["step"] == 20
@@ -61,7 +61,7 @@ def test_show_has_what_changed_at_which_step(runs):
 
 
 @pytest.mark.parametrize("width", [60, 100, 200])
-def test_comparing_marks_the_configuration_and_the_best_value(runs, width):
+def test_compare_marks_the_configuration_and_the_best_value(runs, width):
     text = ganlab("compare", runs, width=width)
     assert max(map(len, text.splitlines())) <= width
     said = " ".join(text.split())
@@ -77,12 +77,12 @@ def test_comparing_marks_the_configuration_and_the_best_value(runs, width):
     assert not [line for line in text.splitlines() if line.strip().startswith("1 !")]
 
 
-def test_comparing_what_was_never_changed_says_nothing_of_it(runs):
+def test_compare_without_changes_mentions_none(runs):
     assert "changed" not in ganlab("compare", runs / "w1")
     assert "!" not in ganlab("compare", runs / "w1")
 
 
-def test_every_file_of_a_comparison_has_it(runs, tmp_path):
+def test_every_comparison_file_lists_the_change(runs, tmp_path):
     ganlab("compare", runs, "--csv", tmp_path / "a.csv", "--html", tmp_path / "a.html")
     table = list(csv.DictReader(io.StringIO((tmp_path / "a.csv").read_text())))
     assert [row["changed"] for row in table] == ["0", "1"]
@@ -98,7 +98,7 @@ def test_every_file_of_a_comparison_has_it(runs, tmp_path):
     assert "None found" not in page
 
 
-def test_a_best_value_of_after_the_change_is_not_marked(tmp_path):
+def test_best_value_after_the_change_is_not_marked(tmp_path):
     later = {"exact_w1/distance": (0.5, 0.4, 0.1, 0.3)}
     write_run(tmp_path / "a" / "s0", evaluation=later, resumed=RESUMED)
     text = ganlab("compare", tmp_path)
@@ -106,7 +106,7 @@ def test_a_best_value_of_after_the_change_is_not_marked(tmp_path):
     assert "with a best" not in text
 
 
-def test_an_unchanged_run_is_kept_rather_than_a_changed_one_of_its_settings(tmp_path):
+def test_unchanged_run_is_preferred_to_a_changed_one_with_its_settings(tmp_path):
     write_run(tmp_path / "a" / "pure", started="2026-08-01T12:00:00+00:00")
     write_run(tmp_path / "a" / "changed", started="2026-08-02T12:00:00+00:00", resumed=RESUMED)
     rows = json.loads(ganlab("compare", tmp_path, "--json"))["configurations"]
@@ -118,17 +118,17 @@ def test_an_unchanged_run_is_kept_rather_than_a_changed_one_of_its_settings(tmp_
     [
         ([(20, "a"), (40, ""), (60, "b")], [20, 60]),
         ([(20, "a"), (10, "")], [10]),  # a damaged checkpoint, and the one before it
-        ([(20, "a"), (0, "")], []),  # all of the run is as it was changed to
+        ([(20, "a"), (0, "")], []),  # the change applies to the whole run
         ([(0, "a"), (30, "b")], [30]),
         ([(60, "a"), (20, "b"), (40, "c")], [20, 20, 40]),
     ],
 )
-def test_the_steps_of_changes_are_those_that_counted(resumed, steps):
+def test_only_changes_in_effect_are_listed(resumed, steps):
     info = {"resumed": [{"step": step, "changes": [what] if what else []} for step, what in resumed]}
     assert [change.step for change in changes_of(info)] == steps
 
 
-def test_what_event_files_lack_is_the_newest_change_and_what_was_cut():
+def test_event_files_lack_the_newest_change_and_lines_that_were_cut():
     info = {"resumed": [{"step": 20, "changes": ["a"]}, {"step": 50, "changes": ["b"]}]}
     assert [change.what for change in to_write(info, 50)] == [("b",)]
     info["resumed"].append({"step": 30, "changes": []})
@@ -150,11 +150,11 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("resumed", HOSTILE, ids=range(len(HOSTILE)))
-def test_a_forged_history_hurts_nothing(tmp_path, resumed):
+def test_forged_history_does_no_harm(tmp_path, resumed):
     write_run(tmp_path / "a" / "s0", resumed=resumed)
     for command in (["runs", "list"], ["compare"]):
         assert "\x1b" not in ganlab(*command, tmp_path)
-    # A field that is no list is refused in a sentence.
+    # A field that is not a list is refused with a message.
     assert "\x1b" not in ganlab("runs", "show", tmp_path / "a" / "s0", codes=(0, 2))
     ganlab("compare", tmp_path, "--html", tmp_path / "a.html")
     assert "<script>" not in (tmp_path / "a.html").read_text()
@@ -163,7 +163,7 @@ def test_a_forged_history_hurts_nothing(tmp_path, resumed):
     assert len(in_words(changes)) < 10**6
 
 
-def test_a_sweeps_table_marks_it(tmp_path):
+def test_sweep_table_marks_a_changed_run(tmp_path):
     from rich.console import Console
 
     from ganlab.cli.sweep_output import print_end

@@ -1,4 +1,4 @@
-"""What the commands print, how they end, and what they ask of the rest."""
+"""The output of commands, their exit codes, and the calls they make."""
 
 import json
 import os
@@ -53,14 +53,14 @@ optimizers.adam.schedule = None
 """
 
 
-def test_a_dry_run_prints_everything_and_leaves_nothing(ganlab, here, minimal):
+def test_dry_run_prints_the_experiment_and_writes_nothing(ganlab, here, minimal):
     (here / "exp.gin").write_text(minimal)
     result = ganlab("run", "--gin", "exp.gin", "--param", "experiment.jit=off", "--seed", "3", "--dry-run")
     assert (result.exit_code, result.stderr, result.stdout) == (0, "", RESOLVED)
     assert not (here / "runs").exists()
 
 
-def test_config_show_prints_what_a_dry_run_prints(ganlab, here, minimal):
+def test_config_show_prints_the_same_as_a_dry_run(ganlab, here, minimal):
     (here / "exp.gin").write_text(minimal + "experiment.seed = 3\n")
     result = ganlab("config", "show", "--gin", "exp.gin", "--param", "experiment.jit='off'")
     assert (result.exit_code, result.stdout) == (0, RESOLVED)
@@ -85,7 +85,7 @@ def test_config_explain(ganlab):
 
 
 class FakeRun:
-    """As much of a run as the last screen reads."""
+    """The part of a run that the last screen reads."""
 
     def __init__(self, path, status="completed", **info):
         self.path = path
@@ -102,7 +102,7 @@ class FakeRun:
 
 @pytest.fixture
 def training(monkeypatch):
-    """Stands for composing and training; `training.result` says how training ends, `training.calls` what came in."""
+    """Replaces composing and training; `training.result` decides how training ends, `training.calls` has the calls."""
     fake = types.SimpleNamespace()
     fake.calls, fake.result = [], {}
 
@@ -118,7 +118,7 @@ def training(monkeypatch):
     return fake
 
 
-def test_a_run_trains_the_recipe_and_says_what_it_reached(ganlab, here, minimal, training):
+def test_run_trains_the_recipe_and_prints_the_last_figures(ganlab, here, minimal, training):
     (here / "exp.gin").write_text(minimal)
     result = ganlab("run", "--gin", "exp.gin", "--seed", 5, "--runs", "out", "--name", "first")
     ((experiment, path, resume, console),) = training.calls
@@ -138,7 +138,7 @@ def test_a_run_trains_the_recipe_and_says_what_it_reached(ganlab, here, minimal,
     )
 
 
-def test_a_run_is_named_by_its_file_and_seed(ganlab, here, minimal, training):
+def test_run_folder_is_named_by_file_and_seed(ganlab, here, minimal, training):
     (here / "exp.gin").write_text(minimal + "experiment.seed = 4\n")
     ganlab("run", "--gin", "exp.gin")
     path = training.calls[0][1]
@@ -147,7 +147,7 @@ def test_a_run_is_named_by_its_file_and_seed(ganlab, here, minimal, training):
 
 
 @pytest.mark.parametrize(("signal", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
-def test_an_interrupted_run_exits_as_shells_count_signals(ganlab, here, minimal, training, signal, code):
+def test_interrupted_run_exits_with_the_shells_code_for_the_signal(ganlab, here, minimal, training, signal, code):
     (here / "exp.gin").write_text(minimal)
     training.result = {"status": "interrupted", "signal": signal}
     result = ganlab("run", "--gin", "exp.gin", "--name", "it")
@@ -170,7 +170,7 @@ def test_errors_become_messages_and_exit_codes(ganlab, here, minimal, training, 
     assert (result.exit_code, result.stderr) == (code, said)
 
 
-def test_debug_shows_the_traceback_too(ganlab, here, minimal, training):
+def test_debug_prints_the_traceback(ganlab, here, minimal, training):
     (here / "exp.gin").write_text(minimal)
     training.result = IncompatibleError("these do not fit")
     result = ganlab("--debug", "run", "--gin", "exp.gin")
@@ -179,13 +179,13 @@ def test_debug_shows_the_traceback_too(ganlab, here, minimal, training):
     assert result.stderr.endswith("\nError: these do not fit\n")
 
 
-def test_what_no_user_can_mend_is_not_hidden(ganlab, here, minimal, training):
+def test_internal_error_is_not_hidden(ganlab, here, minimal, training):
     (here / "exp.gin").write_text(minimal)
     training.result = ZeroDivisionError("a bug")
     assert ganlab("run", "--gin", "exp.gin").exception is training.result
 
 
-def test_resume_reads_the_runs_own_file_and_executes_none_that_the_run_names(ganlab, here, minimal, training):
+def test_resume_reads_the_runs_own_config_and_executes_no_plugin_file(ganlab, here, minimal, training):
     run = here / "elsewhere" / "run"
     run.mkdir(parents=True)
     (run / "config.gin").write_text(minimal + "experiment.steps = 70\n")
@@ -211,7 +211,7 @@ def test_resume_reads_the_runs_own_file_and_executes_none_that_the_run_names(gan
     ],
     ids=["param", "seed", "file"],
 )
-def test_resume_as_another_experiment_needs_to_be_allowed(ganlab, here, minimal, training, arguments, line):
+def test_resume_with_changed_settings_needs_allow_changes(ganlab, here, minimal, training, arguments, line):
     (here / "exp.gin").write_text(minimal + "experiment.steps = 90\n")
     run = here / "run"
     run.mkdir()
@@ -248,7 +248,7 @@ def test_a_plugin_file_inside_a_run_is_never_executed(ganlab, here, minimal, tra
     assert training.calls
 
 
-def test_plugins_lists_components_and_what_could_not_be_used(ganlab, here, monkeypatch):
+def test_plugins_lists_components_and_unusable_plugins(ganlab, here, monkeypatch):
     monkeypatch.delenv("COLUMNS", raising=False)
     lines = ganlab("plugins").stdout.splitlines()
     assert lines[0].split() == ["kind", "name", "summary", "from", "status"]
@@ -272,7 +272,7 @@ def test_long_names_are_never_cut(ganlab, here):
     )
     output = ganlab("plugins").stdout
     assert name in output
-    assert "[all]" in output  # and brackets are no markup
+    assert "[all]" in output  # and brackets are not markup
 
 
 def test_plugins_as_json(ganlab, here):
@@ -289,7 +289,7 @@ def test_plugins_as_json(ganlab, here):
     assert "ZeroDivisionError" in row["error"]
 
 
-def test_a_plugin_may_add_commands_and_cannot_replace_ours(ganlab, here, monkeypatch):
+def test_plugin_may_add_commands_but_not_replace_ours(ganlab, here, monkeypatch):
     import click
 
     class Plugin:

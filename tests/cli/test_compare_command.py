@@ -25,7 +25,7 @@ MODES, W1 = "evaluation/mode_coverage/modes", "evaluation/exact_w1/distance"
 
 
 def ganlab(*arguments, code=0, width=100):
-    """Runs a command line; an expected exit code of 0 gives its output, another its message."""
+    """Runs a command line; an expected exit code of 0 returns the output, any other the message."""
     result = CliRunner().invoke(cli, ["compare", *map(str, arguments)], env={"COLUMNS": str(width)})
     assert result.exit_code == code, result.output
     return result.stdout if code == 0 else result.stderr
@@ -33,7 +33,7 @@ def ganlab(*arguments, code=0, width=100):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Two weights of two seeds, and one whose second run diverged."""
+    """Two weights with two seeds each, and a third whose second run diverged."""
     root = tmp_path_factory.mktemp("sweep")
     for weight, figures in {0.1: (6.0, 7.0), 1.0: (7.0, 8.0), 10.0: (5.0, math.nan)}.items():
         for seed, modes in enumerate(figures):
@@ -62,9 +62,9 @@ def test_the_table(runs):
     assert "1 diverged" in table
     assert better.splitlines()[0].startswith("Probability that a run is better than a run of the reference")
     # (6, 7) over (7, 8): one tie of four, and the distances, a hundredth of them, the other way round. Weight 10 has
-    # the smallest distance, 0.05, but of one run, as the other diverged: it is no reference.
-    told = [re.findall(r"reference|0\.\d\d \[", line) for line in better.splitlines()]
-    rows = [row for row in told[1:] if row]
+    # the smallest distance, 0.05, but of one run, as the other diverged: it is not a reference.
+    cells = [re.findall(r"reference|0\.\d\d \[", line) for line in better.splitlines()]
+    rows = [row for row in cells[1:] if row]
     assert rows == [["0.12 [", "reference"], ["reference", "0.12 ["], ["0.00 [", "0.50 ["]]
     assert "- 1 of 2 runs of gradient_penalty.weight=10 diverged: gradient_penalty.weight=10/s1 at step 40." in (
         " ".join(notes.split())
@@ -102,7 +102,7 @@ def test_json_is_the_whole_comparison(runs):
     assert data["problems"] == list(found.problems)
 
 
-def test_health_travels_into_every_output(tmp_path):
+def test_every_output_has_the_health_complaints(tmp_path):
     steep = "gradient_penalty: The critic's mean slope is 138 where its target is 1, steep."
     grown = "critic/loss: The critic's loss is 1e+12."
     for weight, said in {0.01: [steep], 1.0: []}.items():
@@ -160,19 +160,19 @@ def test_with_json_nothing_else_is_printed(runs, tmp_path):
     assert (tmp_path / "a.html").read_text().startswith("<!")
 
 
-def test_by_metric_and_against(runs):
+def test_compare_with_by_metric_and_against(runs):
     text = ganlab(runs, "--by", "weight", "--metric", "modes:min", "--metric", "wasserstein", "--against", "weight=0.1")
     assert "best (min)" in text
     assert re.search(r"\n +0\.1 +reference", text)
     assert "exact_w1" not in text
 
 
-def test_single_runs_are_said_to_be_single(tmp_path):
+def test_single_runs_are_reported_as_single(tmp_path):
     write_run(tmp_path / "a")
     assert "One run each: how much of a difference is chance is unknown." in ganlab(tmp_path)
 
 
-def test_text_of_a_run_cannot_steer_the_terminal(tmp_path):
+def test_text_from_a_run_cannot_control_the_terminal(tmp_path):
     for number, name in enumerate(("\x1b[2Jred[bold]", "plain")):
         write_run(tmp_path / str(number), settings={**SETTINGS, "dataset": name}, metrics={"a/\x1b[31mb": (1.0,)})
     text = ganlab(tmp_path)
@@ -192,9 +192,9 @@ def test_text_of_a_run_cannot_steer_the_terminal(tmp_path):
     ],
 )
 def test_mistakes_are_one_message(runs, arguments, message):
-    told = ganlab(*(argument.format(runs=runs) for argument in arguments), code=2)
-    assert message in told
-    assert "Traceback" not in told
+    error = ganlab(*(argument.format(runs=runs) for argument in arguments), code=2)
+    assert message in error
+    assert "Traceback" not in error
 
 
 def test_two_hundred_runs_take_less_than_two_seconds_and_no_tensorflow(tmp_path):
@@ -221,5 +221,5 @@ print([name for name in heavy if name in sys.modules])
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.stdout.splitlines()[-1] == "[]"
     assert sum(line.split()[1:2] == ["10"] for line in done.stdout.splitlines()) == 20
-    # Of the processor, not of the clock: the machine may be busy with other tests.
+    # Processor time rather than wall time: the machine may be busy with other tests.
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 2

@@ -1,4 +1,4 @@
-"""What TAB offers: through click, and in real shells."""
+"""Completion on TAB, through click and in real shells."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def here(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def offered():
-    """`offered("run", "--gin", "qui")`: what completes the last word; items that are no plain text as `<type>`."""
+    """`offered("run", "--gin", "qui")`: the completions of the last word; items that are not plain text as `<type>`."""
     completing.install(cli)
     shell = completion.Bash(cli, {}, "ganlab", completion.VARIABLE)
 
@@ -93,7 +93,7 @@ def offered():
     ],
     ids=" ".join,
 )
-def test_what_completes_a_word(here, offered, words, expected):
+def test_completions_of_a_word(here, offered, words, expected):
     assert offered(*words) == expected
 
 
@@ -106,7 +106,7 @@ def test_every_parameter_that_names_a_run_or_an_experiment_completes(here, offer
 
     parameters = [(command, parameter) for command in commands(cli) for parameter in command.params]
     wanted = [(c.name, p.name) for c, p in parameters if p.name in ("run", "runs", "resume", "gin_files", "params")]
-    wanted.remove(("run", "runs"))  # the folder that runs go into
+    wanted.remove(("run", "runs"))  # the folder in which runs are created
     wanted.remove(("sweep", "runs"))
     completed = [(c.name, p.name) for c, p in parameters if completing.completer(c, p)]
     assert len(wanted) > 12
@@ -118,14 +118,14 @@ def test_a_plugin_file_is_not_executed_for_tab(here, offered):
     assert offered("run", "--param", "experiment.see") == ["experiment.seed="]
 
 
-def test_what_goes_wrong_completes_nothing(here, offered, monkeypatch):
+def test_error_during_completion_gives_no_items(here, offered, monkeypatch):
     monkeypatch.setenv("GANLAB_PLUGINS", "no-such-plugin")
     (here / "runs" / "mine" / "weight=10" / "s0" / "run.json").write_text("no JSON")
     assert offered("run", "--param", "exp") == []
     assert offered("compare", "runs/mine", "--metric", "") == []
 
 
-def test_many_folders_take_no_time(here, offered):
+def test_completion_is_quick_with_many_folders(here, offered):
     for number in range(3000):
         (here / "runs" / "wide" / str(number)).mkdir(parents=True)
     begun = time.monotonic()
@@ -134,7 +134,7 @@ def test_many_folders_take_no_time(here, offered):
 
 
 @pytest.mark.parametrize("line", ["ganlab run --param experiment.see", "ganlab runs show runs/q"])
-def test_it_is_quick_and_imports_nothing_heavy(here, line):
+def test_completion_is_quick_and_imports_nothing_heavy(here, line):
     code = "import sys; sys.argv = ['ganlab']; from ganlab.cli import main\ntry: main()\nexcept SystemExit: pass\n"
     code += "print([m for m in ('tensorflow', 'keras', 'scipy', 'sklearn', 'matplotlib', 'ray') if m in sys.modules])"
     environment = {**os.environ, "_GANLAB_COMPLETE": "bash_complete", "COMP_WORDS": line}
@@ -151,7 +151,7 @@ def test_it_is_quick_and_imports_nothing_heavy(here, line):
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_each_script_says_where_it_goes_and_is_one_that_the_shell_reads(shell):
+def test_completion_script_names_its_file_and_is_valid(shell):
     done = subprocess.run([sys.executable, "-m", "ganlab", "completion", shell], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert f"ganlab completion {shell}" in done.stdout
@@ -177,7 +177,7 @@ class Terminal:
             os.execvpe(shell, STARTS[shell], environment)
 
     def type(self, text, until):
-        """What appears after some keys, up to and with some text."""
+        """Types some keys and returns the output up to and including a text."""
         os.write(self._screen, text.encode())
         seen, end = "", time.monotonic() + 20
         while until not in seen:
@@ -205,7 +205,7 @@ def test_tab_in_a_real_shell(here, shell):
             "ganlab run --param experiment.see\t5": "ganlab run --param experiment.seed=5",
             "ganlab runs show runs/mine/weight=1\t": "ganlab runs show runs/mine/weight=10/s0",
         }.items():
-            # At the beginning of the line that TAB completed, a command that prints it.
+            # Prepend a command that prints the line that TAB completed.
             terminal.type(f"{typed}\x01echo '>' \n", f"> {completed}")
     finally:
         terminal.close()

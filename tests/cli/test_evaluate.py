@@ -1,4 +1,4 @@
-"""`ganlab evaluate` on runs of two replicas, against what training itself wrote down."""
+"""`ganlab evaluate` on runs of two replicas, compared with the figures that training logged."""
 
 import fcntl
 import json
@@ -31,7 +31,7 @@ small/evaluators.sliced_wasserstein.samples = 50
 
 @pytest.fixture
 def ganlab(monkeypatch):
-    """Runs a command line; an expected exit code of 0 gives its output, another its message."""
+    """Runs a command line; an expected exit code of 0 returns the output, any other the message."""
     monkeypatch.delenv("GANLAB_PLUGINS", raising=False)
     monkeypatch.setattr(plugins, "_current", None)
 
@@ -45,7 +45,7 @@ def ganlab(monkeypatch):
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory, cpus):
-    """A run with checkpoints of steps 2 and 4, to be left as it is."""
+    """A run with checkpoints at steps 2 and 4, which tests must not change."""
     folder = tmp_path_factory.mktemp("evaluate")
     (folder / "toy.gin").write_text(EXPERIMENT)
     with pytest.MonkeyPatch.context() as patch:
@@ -58,7 +58,7 @@ def trained(tmp_path_factory, cpus):
 
 @pytest.fixture
 def copy(trained, tmp_path):
-    """The same, to be written to."""
+    """A copy of that run, which tests may change."""
     return shutil.copytree(trained, tmp_path / "one")
 
 
@@ -70,16 +70,16 @@ def figures(text):
     return json.loads(text)["evaluation"]
 
 
-def test_the_figures_are_those_of_training_and_the_run_is_left_alone(ganlab, trained):
+def test_figures_equal_those_of_training_and_the_run_is_unchanged(ganlab, trained):
     before = contents(trained)
-    told = json.loads(ganlab("evaluate", trained, "--json"))
-    assert (told["run"], told["step"]) == (str(trained), 4)
-    assert told["evaluation"] == lab.Run(trained).info["evaluation"]
-    assert set(told["evaluation"]) >= {"mode_coverage/modes", "sliced_wasserstein/distance"}
+    output = json.loads(ganlab("evaluate", trained, "--json"))
+    assert (output["run"], output["step"]) == (str(trained), 4)
+    assert output["evaluation"] == lab.Run(trained).info["evaluation"]
+    assert set(output["evaluation"]) >= {"mode_coverage/modes", "sliced_wasserstein/distance"}
     assert contents(trained) == before
 
 
-def test_a_table_has_a_line_a_figure(ganlab, trained):
+def test_table_has_one_line_per_figure(ganlab, trained):
     first, _, head, *lines = ganlab("evaluate", trained, "--evaluator", "sliced_wasserstein").splitlines()
     assert first == f"{trained}, step 4:"
     assert head.split() == ["evaluator", "figure", "value"]
@@ -92,13 +92,13 @@ def test_a_table_has_a_line_a_figure(ganlab, trained):
 
 def test_an_earlier_checkpoint_has_other_figures(ganlab, trained):
     newest = figures(ganlab("evaluate", trained, "--json"))
-    told = json.loads(ganlab("evaluate", trained, "--checkpoint", 2, "--json"))
-    assert told["step"] == 2
-    assert told["evaluation"]["sliced_wasserstein/distance"] != newest["sliced_wasserstein/distance"]
-    assert lab.Run(trained).evaluate(checkpoint=2) == told["evaluation"]
+    output = json.loads(ganlab("evaluate", trained, "--checkpoint", 2, "--json"))
+    assert output["step"] == 2
+    assert output["evaluation"]["sliced_wasserstein/distance"] != newest["sliced_wasserstein/distance"]
+    assert lab.Run(trained).evaluate(checkpoint=2) == output["evaluation"]
 
 
-def test_others_are_named_in_full_in_short_or_by_reference_and_set_by_param(ganlab, trained):
+def test_evaluators_by_full_name_short_name_or_reference_with_params(ganlab, trained):
     names = ("--evaluator", "kid", "--evaluator", "@evaluators.kid()", "--evaluator", "evaluators.exact_w1")
     found = figures(ganlab("evaluate", trained, *names, "--param", "evaluators.kid.samples=20", "--json"))
     assert sorted({name.partition("/")[0] for name in found}) == ["exact_w1", "kid", "kid_2"]
@@ -121,7 +121,7 @@ def test_saving_adds_the_figures_of_the_newest_checkpoint(ganlab, copy):
     assert lab.Run(copy).info == after
 
 
-def test_a_run_that_trains_can_be_measured_but_not_written_to(ganlab, copy):
+def test_run_in_training_can_be_measured_but_not_saved_to(ganlab, copy):
     held = os.open(copy, os.O_RDONLY)
     fcntl.flock(held, fcntl.LOCK_EX)
     try:
@@ -131,7 +131,7 @@ def test_a_run_that_trains_can_be_measured_but_not_written_to(ganlab, copy):
         os.close(held)
 
 
-def test_no_file_of_the_run_is_executed(ganlab, copy, monkeypatch):
+def test_evaluate_executes_no_file_of_the_run(ganlab, copy, monkeypatch):
     marker = copy.parent / "executed"
     (copy / "ganlab_plugins.py").write_text(f"open({str(marker)!r}, 'w')\n")
     monkeypatch.chdir(copy)
@@ -155,18 +155,18 @@ def test_no_file_of_the_run_is_executed(ganlab, copy, monkeypatch):
         (["--checkpoint", "3"], "has no checkpoint of step 3; those that are kept are of 2, 4"),
         (["--evaluator", "exact_w"], "Did you mean 'evaluators.exact_w1'?"),
         (["--evaluator", "digits"], "Unknown component evaluators.digits"),
-        (["--evaluator", "@datasets.digits()"], "is one of the datasets, and must be one of the evaluators"),
+        (["--evaluator", "@datasets.digits()"], "is one of the datasets, but must be one of the evaluators"),
         (["--evaluator", "classifier_score"], "evaluators.classifier_score needs features"),
         (["--param", "evaluators.kid.samples=3"], "has no effect"),
     ],
 )
 def test_mistakes_are_one_message(ganlab, trained, arguments, message):
-    told = ganlab("evaluate", trained, *arguments, code=2)
-    assert message in told
-    assert told.count("\n") == 1
+    error = ganlab("evaluate", trained, *arguments, code=2)
+    assert message in error
+    assert error.count("\n") == 1
 
 
-def test_without_evaluators_or_a_checkpoint_or_a_run_it_says_so(ganlab, copy, tmp_path):
+def test_missing_evaluators_checkpoint_or_run_is_reported(ganlab, copy, tmp_path):
     assert "There is no run" in ganlab("evaluate", tmp_path / "nowhere", code=2)
     config = copy / "config.gin"
     lines = [line for line in config.read_text().splitlines() if "evaluators" not in line]
@@ -177,7 +177,7 @@ def test_without_evaluators_or_a_checkpoint_or_a_run_it_says_so(ganlab, copy, tm
     assert "has no checkpoint yet" in ganlab("evaluate", copy, "--evaluator", "kid", code=2)
 
 
-def test_python_takes_names_too(trained):
+def test_python_api_takes_evaluator_names(trained):
     run = lab.Run(trained)
     by_name = run.evaluate(["kid", "sliced_wasserstein"])
     assert {name.partition("/")[0] for name in by_name} == {"kid", "sliced_wasserstein"}
@@ -196,7 +196,7 @@ def test_python_takes_names_too(trained):
         ([lab.Evaluator], r"is not an evaluator\. It makes one: call it"),
     ],
 )
-def test_python_says_what_to_pass(trained, given, message):
+def test_python_api_names_the_valid_arguments(trained, given, message):
     with pytest.raises(lab.ConfigError, match=message):
         lab.Run(trained).evaluate(given)
 

@@ -1,4 +1,4 @@
-"""`ganlab export` on the command line; what an export holds is told in tests/exporting."""
+"""`ganlab export` on the command line; tests/exporting checks the contents of an export."""
 
 import json
 import runpy
@@ -31,7 +31,7 @@ def _found_anew(monkeypatch):
 
 @pytest.fixture
 def ganlab(tmp_path, monkeypatch):
-    """Runs a command line in an empty folder; gives what it prints, or its message where it must fail."""
+    """Runs a command line in an empty folder; returns its output, or its message if it must fail."""
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments, code=0):
@@ -44,7 +44,7 @@ def ganlab(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory, cpus):
-    """A run with checkpoints of steps 1 and 2."""
+    """A run with checkpoints at steps 1 and 2."""
     folder = tmp_path_factory.mktemp("export")
     (folder / "exp.gin").write_text(EXPERIMENT)
     with pytest.MonkeyPatch.context() as patch:
@@ -59,7 +59,7 @@ def contents(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_it_says_what_it_wrote_and_leaves_the_run_alone(ganlab, trained, tmp_path, monkeypatch):
+def test_export_prints_its_files_and_leaves_the_run_unchanged(ganlab, trained, tmp_path, monkeypatch):
     before = contents(trained)
     assert ganlab("export", trained, "-o", "deep/out", "--checkpoint", 1) == (
         "Wrote deep/out: the generator at step 1, as generator.\n"
@@ -104,9 +104,9 @@ def test_no_plugin_file_of_the_run_is_executed(ganlab, trained, tmp_path, monkey
     (trained / "ganlab_plugins.py").unlink()
 
 
-def test_the_api_does_what_the_command_does(ganlab, trained, tmp_path):
+def test_api_writes_the_same_export_as_the_command(ganlab, trained, tmp_path):
     from ganlab.exporting import export
 
     ganlab("export", trained, "-o", "by_command", "--format", "keras")
-    told = export(lab.Run(trained), tmp_path / "by_api", format="keras")
-    assert json.loads((tmp_path / "by_command" / "export.json").read_text()) == json.loads(json.dumps(told))
+    result = export(lab.Run(trained), tmp_path / "by_api", format="keras")
+    assert json.loads((tmp_path / "by_command" / "export.json").read_text()) == json.loads(json.dumps(result))

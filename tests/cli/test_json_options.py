@@ -1,4 +1,4 @@
-"""What a command prints as a table it prints as JSON too."""
+"""Every command that prints a table can also print JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from ganlab.cli import COMMANDS, cli
 
-# They do something, and say what in a few lines; completion prints a script.
+# These act, and print a few lines about it; completion prints a script.
 WITHOUT_TABLES = {
     "run",
     "sample",
@@ -25,7 +25,7 @@ WITHOUT_TABLES = {
 
 
 def commands(group=cli, names=COMMANDS):
-    """Every command of ganlab's own by its words."""
+    """Every command of ganlab itself, by its words."""
     for name in names:
         command = group.get_command(click.Context(group), name)
         if isinstance(command, click.Group):
@@ -40,7 +40,7 @@ def test_every_command_that_prints_a_table_has_json():
     assert without <= WITHOUT_TABLES
 
 
-def test_config_show_as_json_is_what_a_run_has_as_settings(ganlab, here, minimal):
+def test_config_show_as_json_equals_the_settings_of_a_run(ganlab, here, minimal):
     (here / "exp.gin").write_text(minimal)
     result = ganlab("config", "show", "--gin", "exp.gin", "--param", "experiment.batch_size=32", "--json")
     assert (result.exit_code, result.stderr) == (0, "")
@@ -51,8 +51,8 @@ def test_config_show_as_json_is_what_a_run_has_as_settings(ganlab, here, minimal
 
 
 def test_config_explain_as_json(ganlab):
-    told = json.loads(ganlab("config", "explain", "penalty", "--json").stdout)
-    assert told == {
+    data = json.loads(ganlab("config", "explain", "penalty", "--json").stdout)
+    assert data == {
         "name": "constraints.penalty",
         "origin": str(Path("ganlab_plugins.py").resolve()),
         "parameters": [
@@ -66,10 +66,10 @@ def test_config_explain_as_json(ganlab):
 
 
 @pytest.mark.parametrize("name", ["penalty", "experiment", "adam"])
-def test_config_explain_as_json_names_what_it_explains_in_words(ganlab, name):
-    told = json.loads(ganlab("config", "explain", name, "--json").stdout)
+def test_config_explain_as_json_has_the_documentation(ganlab, name):
+    data = json.loads(ganlab("config", "explain", name, "--json").stdout)
     lines = ganlab("config", "explain", name).stdout.splitlines()
-    assert lines[0].startswith(told["name"])
-    assert [line.split()[0].rstrip(":") for line in lines if line.startswith(f"  {told['name']}.")] == [
-        f"{told['name']}.{parameter['name']}" for parameter in told["parameters"]
+    assert lines[0].startswith(data["name"])
+    assert [line.split()[0].rstrip(":") for line in lines if line.startswith(f"  {data['name']}.")] == [
+        f"{data['name']}.{parameter['name']}" for parameter in data["parameters"]
     ]

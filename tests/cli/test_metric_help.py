@@ -1,4 +1,4 @@
-"""What `ganlab config explain` says of metrics, and that whatever first-party parts log is explained."""
+"""Explanations of metrics by `ganlab config explain`; every metric that first-party components log has one."""
 
 import inspect
 import json
@@ -49,14 +49,14 @@ def test_a_metric_is_explained(names, name, words):
     assert words in explained(name, names)
 
 
-def test_all_that_is_offered_can_be_explained(names):
+def test_every_listed_metric_can_be_explained(names):
     offered = list(metric_names(names))
     assert len(offered) == len(set(offered)) > 60
     for name in offered:
         assert explained(name, names), name
 
 
-def test_whatever_constraints_log_is_explained_and_nothing_else(names):
+def test_exactly_the_metrics_that_constraints_log_are_explained(names):
     for selector in names.selectors:
         if selector.startswith("constraints."):
             made = names.make(selector)
@@ -65,7 +65,7 @@ def test_whatever_constraints_log_is_explained_and_nothing_else(names):
 
 
 @pytest.mark.parametrize("kind", ["losses", "diagnostics", "evaluators"])
-def test_every_component_of_a_kind_that_logs_explains_it(names, kind):
+def test_every_component_of_a_logging_kind_explains_its_metrics(names, kind):
     for selector in names.selectors:
         if selector.startswith(f"{kind}."):
             assert names.make(selector).metric_help, selector
@@ -78,7 +78,7 @@ def test_every_component_of_a_kind_that_logs_explains_it(names, kind):
         *("precision_recall", "density_coverage"),
     ],
 )
-def test_evaluators_explain_the_figures_that_they_give(name):
+def test_evaluators_explain_their_figures(name):
     rng = np.random.default_rng(0)
     dataset = ganlab.component("datasets", "gaussian_ring")()
     evaluator = ganlab.component("evaluators", name)(samples=16)
@@ -106,7 +106,7 @@ class Strangers:
         return {"talking": Talking}
 
 
-def test_a_strangers_component_is_explained_as_far_as_it_goes():
+def test_third_party_metrics_are_explained_as_far_as_possible():
     found = plugins.Plugins()
     found.add(plugins.Plugin("mine", "tests", "1"), Strangers)
     names = Names(found)
@@ -122,7 +122,7 @@ def run(*arguments, code=0):
     return result.stdout if code == 0 else result.stderr
 
 
-def test_the_command_line_explains_metrics_too():
+def test_config_explain_prints_metric_help():
     text = run("critic/loss")
     assert text.startswith("critic/loss, logged by ganlab\n")
     assert max(map(len, text.splitlines())) <= 100
@@ -144,5 +144,5 @@ def test_the_command_line_explains_metrics_too():
         ("of/nothing/known", "Metrics are named as in metrics.jsonl"),
     ],
 )
-def test_an_unknown_metric_suggests_near_ones(name, words):
+def test_unknown_metric_suggests_similar_ones(name, words):
     assert words in run(name, code=2)

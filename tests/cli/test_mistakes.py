@@ -1,10 +1,10 @@
-"""Every mistake that an experiment file or an override can hold, and the exact line that a user sees."""
+"""Every mistake possible in an experiment file or an override, with the exact message that a user sees."""
 
 import re
 
 import pytest
 
-# What is added to a complete experiment of six lines, and what is said of it. A penalty is used where PENALTY is.
+# Lines added to a complete experiment of six lines, and the message. PENALTY stands for the use of a penalty.
 PENALTY = "experiment.constraints = [@penalty()]"
 
 NAMES = {
@@ -111,7 +111,7 @@ KINDS = {
     "experiment.loss = [@hinge()]": (
         "exp.gin:7: experiment.loss = [@losses.hinge()] must be one component, not a list. Write @losses.hinge()."
     ),
-    "experiment.dataset = 3": (  # the example is one that can be made without settings
+    "experiment.dataset = 3": (  # the suggested component needs no settings
         "exp.gin:7: experiment.dataset = 3 must be one of the datasets, for example experiment.dataset = "
         "@datasets.points()"
     ),
@@ -216,9 +216,9 @@ FILES = [NAMES, SYNTAX, KINDS, TYPES, RANGES, MISSING, UNUSED]
 
 
 @pytest.mark.parametrize(("lines", "message"), [item for table in FILES for item in table.items()])
-def test_in_a_file(mistake, here, minimal, monkeypatch, lines, message):
+def test_mistake_in_a_file(mistake, here, minimal, monkeypatch, lines, message):
     monkeypatch.setattr("ganlab.config.files.shipped_folder", lambda: None)
-    # Saying a thing twice in one file is a mistake of its own, so the new lines take the old ones' place.
+    # Setting a parameter twice in one file is another mistake, so the new lines replace the old ones.
     replaced = tuple(f"{name} =" for name in re.findall(r"^experiment\.\w+", lines, re.MULTILINE))
     kept = [f"# {line}" if line.startswith(replaced) else line for line in minimal.splitlines()]
     (here / "exp.gin").write_text("\n".join([*kept, lines, ""]))
@@ -246,7 +246,7 @@ PARAMS = {
 
 
 @pytest.mark.parametrize(("param", "message"), PARAMS.items())
-def test_in_a_param(mistake, here, minimal, param, message):
+def test_mistake_in_a_param(mistake, here, minimal, param, message):
     (here / "exp.gin").write_text(minimal)
     assert mistake("run", "--gin", "exp.gin", "--param", param) == f"--param {param!r}: {message}"
 
@@ -259,7 +259,7 @@ def test_one_param_given_twice(mistake, here, minimal):
     )
 
 
-def test_parts_that_no_line_sets(mistake, here):
+def test_missing_required_parts(mistake, here):
     (here / "exp.gin").write_text(
         "experiment.dataset = @datasets.points()\nexperiment.architecture = @small()\nexperiment.strategy = @one()\n"
         "experiment.generator_optimizer = @adam()\n"
@@ -270,7 +270,7 @@ def test_parts_that_no_line_sets(mistake, here):
     )
 
 
-def test_a_circle_over_several_files_and_a_mistake_in_an_included_one(mistake, here, minimal):
+def test_circular_includes_and_a_mistake_in_an_included_file(mistake, here, minimal):
     (here / "exp.gin").write_text(minimal + "include 'parts/a.gin'\n")
     (here / "parts").mkdir()
     (here / "parts" / "a.gin").write_text("include 'b.gin'\n")
@@ -301,7 +301,7 @@ def test_files_that_cannot_be_read(mistake, here, monkeypatch):
     assert mistake("run", "--gin", "exp.gin") == ("exp.gin:1: the file is UTF-16. Save it as UTF-8.")
 
 
-def test_an_unknown_part_of_a_plugin_that_failed_to_load(mistake, here, minimal):
+def test_unknown_component_of_a_plugin_that_failed_to_load(mistake, here, minimal):
     (here / "ganlab_plugins.py").write_text("import no_such_module\n")
     (here / "exp.gin").write_text(minimal)
     assert mistake("run", "--gin", "exp.gin") == (
@@ -310,7 +310,7 @@ def test_an_unknown_part_of_a_plugin_that_failed_to_load(mistake, here, minimal)
     )
 
 
-def test_an_unknown_part_of_a_plugin_with_a_bad_name(mistake, here, minimal):
+def test_unknown_component_of_a_plugin_with_an_invalid_name(mistake, here, minimal):
     (here / "exp.gin").write_text(minimal)
     text = (here / "ganlab_plugins.py").read_text()
     (here / "ganlab_plugins.py").write_text(text.replace('"hinge": Hinge', '"hinge": Hinge, "bad name": Hinge'))
@@ -345,6 +345,6 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize(("arguments", "message"), COMMANDS.items())
-def test_in_a_command_line(mistake, here, minimal, arguments, message):
+def test_mistake_in_a_command_line(mistake, here, minimal, arguments, message):
     (here / "exp.gin").write_text(minimal)
     assert mistake(*arguments) == message

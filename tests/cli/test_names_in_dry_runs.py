@@ -1,4 +1,4 @@
-"""A plan says whether the names of runs and sweeps can be, as the command itself does."""
+"""A dry run checks the names of runs and sweeps like the command itself."""
 
 import pytest
 from click.testing import CliRunner
@@ -10,7 +10,7 @@ FOLDERS = {("run",): "runs/exp", ("sweep", "--seeds", "0"): "runs"}
 
 @pytest.fixture
 def ganlab(tmp_path, monkeypatch):
-    """Runs a command line with an experiment file of this name: `ganlab("exp.gin", "run")` gives click's result."""
+    """Runs a command line with an experiment file of this name: `ganlab("exp.gin", "run")` returns click's result."""
     monkeypatch.chdir(tmp_path)
 
     def run(file, *arguments):
@@ -22,7 +22,7 @@ def ganlab(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("command", FOLDERS, ids=lambda command: command[0])
 @pytest.mark.parametrize("name", ["../x", "a/b", "..", ".x", "a\nb", "", "x" * 61, "taken"], ids=ascii)
-def test_a_dry_run_refuses_what_the_command_refuses(ganlab, tmp_path, command, name):
+def test_dry_run_refuses_the_same_names_as_the_command(ganlab, tmp_path, command, name):
     (tmp_path / FOLDERS[command] / "taken").mkdir(parents=True)
     planned = ganlab("exp.gin", *command, "--name", name, "--dry-run")
     done = ganlab("exp.gin", *command, "--name", name)
@@ -35,6 +35,6 @@ def test_a_dry_run_refuses_what_the_command_refuses(ganlab, tmp_path, command, n
 
 @pytest.mark.parametrize("command", FOLDERS, ids=lambda command: command[0])
 @pytest.mark.parametrize("file", ["...gin", "..gin", "a\nb.gin"], ids=ascii)
-def test_experiment_files_of_any_name_can_be_planned(ganlab, command, file):
+def test_dry_run_accepts_any_experiment_file_name(ganlab, command, file):
     result = ganlab(file, *command, "--dry-run")
     assert result.exit_code == 0, result.output

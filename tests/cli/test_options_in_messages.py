@@ -1,4 +1,4 @@
-"""Messages name the option that was typed, and not the override that it stands for."""
+"""Messages name the option that was typed, not the override that it stands for."""
 
 import pytest
 from click.testing import CliRunner
@@ -23,14 +23,14 @@ def test_an_override_may_stand_for_another_option():
 
 
 @pytest.mark.parametrize("seed", ["1.5", "-1", "x"])
-def test_a_seed_is_not_called_a_param(seed):
+def test_messages_quote_seed_rather_than_param(seed):
     said = CliRunner().invoke(cli, ["run", "--gin", "quickstart", "--seed", seed, "--dry-run"])
     assert said.exit_code == 2
     assert "--seed" in said.stderr
     assert "--param" not in said.stderr
 
 
-def test_a_seed_that_a_param_sets_too():
+def test_seed_option_and_param_for_the_seed():
     arguments = ["run", "--gin", "quickstart", "--param", "experiment.seed=3", "--seed", "4", "--dry-run"]
     said = CliRunner().invoke(cli, arguments)
     assert said.exit_code == 2

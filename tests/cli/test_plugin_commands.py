@@ -58,7 +58,7 @@ def test_help_lists_them(ganlab, local):
     assert "\n  ganlab_plugins.run  Runs what is mine." in text
 
 
-def test_a_name_of_ganlabs_own_is_a_clash_that_is_told(ganlab, local):
+def test_name_of_a_ganlab_command_is_reported_as_a_clash(ganlab, local):
     local(COMMAND)
     assert ganlab("ganlab_plugins.run").stdout == "mine\n"
     assert ganlab("ganlab_plugins.greet").stdout == "hello \n"
@@ -79,7 +79,7 @@ def test_a_name_of_ganlabs_own_is_a_clash_that_is_told(ganlab, local):
     }
 
 
-def test_one_name_of_two_plugins_needs_to_be_qualified(ganlab, here):
+def test_same_command_of_two_plugins_must_be_qualified(ganlab, here):
     found = plugins.use(plugins.Plugins())
     for name in ("one", "the-other"):
         hook = package.hookimpl(
@@ -97,7 +97,7 @@ def test_one_name_of_two_plugins_needs_to_be_qualified(ganlab, here):
     assert "No such command 'one.ho'. Did you mean 'one.hi'?" in ganlab("one.ho").stderr
 
 
-def test_a_plugin_that_fails_to_add_takes_no_other_down(ganlab, local):
+def test_plugin_failing_to_add_commands_does_not_affect_others(ganlab, local):
     local(COMMAND.replace("    cli.add_command(mine)", "    raise SystemExit('first\\nsecond')"))
     result = ganlab("greet")
     assert result.stdout == "hello \n"
@@ -105,7 +105,7 @@ def test_a_plugin_that_fails_to_add_takes_no_other_down(ganlab, local):
     assert "\n  greet " in ganlab("--help").stdout
 
 
-def test_help_waits_for_no_plugin_and_starts_no_tensorflow(here, local):
+def test_help_does_not_wait_for_slow_plugins_or_tensorflow(here, local):
     heavy = "import tensorflow as tf\nfrom tensorflow.keras import layers\nclass L(layers.Layer): ...\nprint('noise')\n"
     local(heavy + COMMAND)
     command = [sys.executable, "-X", "importtime", "-m", "ganlab", "--help"]
@@ -123,7 +123,7 @@ def test_help_waits_for_no_plugin_and_starts_no_tensorflow(here, local):
     assert (done.returncode, "\n  verify " in done.stdout) == (0, True)
 
 
-def test_a_runs_own_file_is_not_executed(here, ganlab, local):
+def test_plugin_file_in_a_run_is_not_executed_for_commands(here, ganlab, local):
     local("open('executed', 'w').close()\n" + COMMAND)
     (here / "run.json").write_text("{}")
     assert "greet" not in ganlab("--help").stdout

@@ -1,4 +1,4 @@
-"""`ganlab plugins check`: what it checks, what it prints, and its exit codes."""
+"""`ganlab plugins check`: its checks, its output, and its exit codes."""
 
 import importlib.util
 import json
@@ -51,7 +51,7 @@ def ganlab_strategies():
 
 @pytest.fixture
 def mine(tmp_path):
-    """A plugin in one file, with parts that are right and parts that are wrong."""
+    """A plugin file with correct and wrong components."""
     path = tmp_path / "mine.py"
     path.write_text(PLUGIN.format(testing=str(TESTING)))
     return path
@@ -93,13 +93,13 @@ def test_every_component_of_a_file_is_a_row(mine):
 
 
 @pytest.mark.conformance
-def test_one_component_that_passes(mine):
+def test_check_of_one_component_passes(mine):
     done = check("--plugin-file", mine, "losses.right")
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.split()[:4] == ["losses.right", "passed", "10", "passed"]
 
 
-def test_a_file_that_is_broken_is_a_row_that_says_so(tmp_path):
+def test_broken_plugin_file_is_a_failed_row(tmp_path):
     path = tmp_path / "broken.py"
     path.write_text("raise ValueError('half written')\n")
     done = CliRunner().invoke(cli, ["plugins", "check", "--plugin-file", str(path)])
@@ -115,7 +115,7 @@ def test_a_file_that_is_broken_is_a_row_that_says_so(tmp_path):
         ("constraints.gradient_penalti", "Did you mean 'constraints.gradient_penalty'?"),
     ],
 )
-def test_a_name_that_stands_for_nothing(name, message):
+def test_unknown_name_is_refused(name, message):
     done = CliRunner().invoke(cli, ["plugins", "check", name])
     assert done.exit_code == 2
     assert message in done.stderr
@@ -129,7 +129,7 @@ def test_nothing_to_check(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("package", ["pytest", "tensorflow"])
-def test_a_package_that_is_missing(monkeypatch, package):
+def test_missing_package_is_reported(monkeypatch, package):
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == package else find(name, *a))
     monkeypatch.setitem(sys.modules, package, None)

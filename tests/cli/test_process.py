@@ -1,4 +1,4 @@
-"""The process of the command line: closed and full streams, and limits of the system, through the real entry point."""
+"""The command line's process: closed and full streams, and system limits, through the real entry point."""
 
 import json
 import os
@@ -44,24 +44,24 @@ def a_run(tmp_path):
 
 @FULL
 @pytest.mark.parametrize("arguments", COMMANDS)
-def test_a_full_disk_behind_the_output_is_one_sentence(a_run, arguments):
+def test_full_disk_behind_standard_output_is_one_sentence(a_run, arguments):
     done = command(arguments, a_run, "> /dev/full")
     assert (done.returncode, done.stderr) == (1, "Error: The output cannot be written: No space left on device.\n")
 
 
 @FULL
-def test_a_full_disk_behind_errors_changes_no_exit_code(a_run):
+def test_full_disk_behind_standard_error_keeps_the_exit_code(a_run):
     assert command("runs list", a_run, "2> /dev/full").returncode == 0
     assert command("runs show nowhere", a_run, "2> /dev/full").returncode == 2
 
 
 @pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"])
-def test_closed_streams_change_no_exit_code(a_run, closed):
+def test_closed_streams_keep_the_exit_code(a_run, closed):
     assert command("runs list", a_run, closed).returncode == 0
     assert command("runs show nowhere", a_run, closed).returncode == 2
 
 
-def test_no_file_takes_the_place_of_a_closed_stream(tmp_path):
+def test_opened_files_do_not_replace_a_closed_stream(tmp_path):
     code = "import os; from ganlab.cli.process import open_streams; open_streams(); print(os.open('new', os.O_CREAT))"
     script = f'exec "$0" -c "{code}; print(os.readlink(\'/proc/self/fd/2\'))" 0<&- 2>&-'
     done = subprocess.run(["bash", "-c", script, sys.executable], capture_output=True, text=True, cwd=tmp_path)
@@ -70,13 +70,13 @@ def test_no_file_takes_the_place_of_a_closed_stream(tmp_path):
     assert error == os.devnull
 
 
-def test_a_reader_that_goes_away_is_no_traceback(a_run):
+def test_closed_pipe_prints_no_traceback(a_run):
     done = command("--help", a_run, "| head -c 1")
     assert (done.stdout, done.stderr) == ("U", "")
 
 
 @pytest.mark.parametrize("mebibytes", [600, 1700])
-def test_a_limit_of_addresses_is_one_sentence(tmp_path, mebibytes):
+def test_address_space_limit_is_one_sentence(tmp_path, mebibytes):
     limit = mebibytes << 20
     done = command(
         "run --gin quickstart", tmp_path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
@@ -101,19 +101,19 @@ def test_a_limit_of_addresses_is_one_sentence(tmp_path, mebibytes):
         (OSError(24, "Too many open files", "run.json"), "run.json: Too many open files."),
     ],
 )
-def test_what_the_system_refuses_is_a_sentence(error, said):
+def test_system_refusals_are_one_sentence(error, said):
     assert refused(error).startswith(said)
     assert "\n" not in refused(error)
 
 
-def test_the_cause_of_an_import_that_failed_is_found():
+def test_root_cause_of_a_failed_import_is_found():
     inner = ImportError("liby.so: failed to map segment from shared object")
     wrapped = ImportError(f"Traceback (most recent call last):\n{inner}\n\nFailed to load the runtime.")
     wrapped.__context__ = inner
     assert refused(wrapped).startswith("There is not enough memory (liby.so: failed to map segment")
 
 
-def test_memory_that_tensorflow_cannot_have_is_a_sentence():
+def test_memory_exhausted_in_tensorflow_is_a_sentence():
     class ResourceExhaustedError(Exception):
         pass
 
@@ -121,7 +121,7 @@ def test_memory_that_tensorflow_cannot_have_is_a_sentence():
     assert said.startswith("There is not enough memory (OOM when allocating tensor with shape[7,7]). ")
 
 
-def test_a_mistake_in_the_program_stays_one():
+def test_internal_error_is_not_reworded():
     assert refused(RuntimeError("a bug")) is None
 
 

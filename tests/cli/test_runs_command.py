@@ -1,4 +1,4 @@
-"""`ganlab runs`: what its tables say, what it asks, and what it refuses."""
+"""`ganlab runs`: its tables, its questions, and its refusals."""
 
 import json
 import os
@@ -55,7 +55,7 @@ def make(path, **info):
 
 @pytest.fixture
 def ganlab(tmp_path, monkeypatch):
-    """Runs a command line in an empty folder; gives what it prints, or its message where it must fail."""
+    """Runs a command line in an empty folder; returns its output, or its message if it must fail."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("COLUMNS", raising=False)
 
@@ -67,7 +67,7 @@ def ganlab(tmp_path, monkeypatch):
     return run
 
 
-def test_a_list_has_a_row_a_run(ganlab, tmp_path):
+def test_list_has_one_row_per_run(ganlab, tmp_path):
     make(tmp_path / "runs" / "ring" / "one", provenance={})
     make(tmp_path / "runs" / "digits" / "two", status="failed", step=7)
     head, two, one = ganlab("list").splitlines()
@@ -134,7 +134,7 @@ def test_a_list_has_the_health_of_each_run(ganlab, tmp_path, monkeypatch):
     assert rows[4]["health"] == ["x\x1b[2Jy: odd", "7"]
 
 
-def test_a_run_shows_what_it_says_of_itself(ganlab, tmp_path):
+def test_show_prints_the_state_of_a_run(ganlab, tmp_path):
     make(tmp_path / "one")
     assert ganlab("show", "one") == (
         "one\n"
@@ -168,7 +168,7 @@ def test_a_run_shows_what_it_says_of_itself(ganlab, tmp_path):
     )
 
 
-def test_a_run_as_json_has_all_of_its_file_and_what_is_known_besides(ganlab, tmp_path):
+def test_show_as_json_has_run_json_and_the_other_known_facts(ganlab, tmp_path):
     make(tmp_path / "one", status="running")
     shown = json.loads(ganlab("show", "one", "--json"))
     assert shown.pop("bytes") > 2_000_000
@@ -182,7 +182,7 @@ def test_a_run_as_json_has_all_of_its_file_and_what_is_known_besides(ganlab, tmp
     }
 
 
-def test_what_a_stranger_wrote_moves_no_cursor(ganlab, tmp_path):
+def test_control_characters_in_a_run_are_escaped(ganlab, tmp_path):
     evil = "a\x1b[2Jb\rc\x07"
     make(tmp_path / "runs" / "one", settings={"dataset": evil}, warnings=[evil], metrics={evil: 1.0})
     (tmp_path / "runs" / "one" / "config.gin").write_text(f"# {evil}\n")
@@ -191,7 +191,7 @@ def test_what_a_stranger_wrote_moves_no_cursor(ganlab, tmp_path):
         assert r"a\x1b[2Jb" in output
 
 
-def test_without_a_terminal_nothing_is_removed_unasked(ganlab, tmp_path):
+def test_rm_without_a_terminal_requires_yes(ganlab, tmp_path):
     make(tmp_path / "one")
     make(tmp_path / "two")
     assert "pass --yes to remove without confirmation" in ganlab("rm", "one", code=2)
@@ -201,7 +201,7 @@ def test_without_a_terminal_nothing_is_removed_unasked(ganlab, tmp_path):
 
 
 @pytest.mark.parametrize(("answer", "gone"), [("y", True), ("n", False), ("", False)])
-def test_on_a_terminal_it_asks(ganlab, tmp_path, monkeypatch, answer, gone):
+def test_rm_on_a_terminal_asks(ganlab, tmp_path, monkeypatch, answer, gone):
     make(tmp_path / "one")
     monkeypatch.setattr("ganlab.cli.runs_rm._on_a_terminal", lambda: True)
     result = CliRunner().invoke(cli, ["runs", "rm", "one"], input=f"{answer}\n")
@@ -211,7 +211,7 @@ def test_on_a_terminal_it_asks(ganlab, tmp_path, monkeypatch, answer, gone):
     assert (tmp_path / "one").exists() != gone
 
 
-def test_metrics_may_stay(ganlab, tmp_path):
+def test_rm_may_keep_metrics(ganlab, tmp_path):
     make(tmp_path / "one")
     said = ganlab("rm", "one", "--yes", "--keep-metrics")
     assert said == "Removed the checkpoints and sample pictures of 1 run: 2.0 MB.\n"
@@ -219,7 +219,7 @@ def test_metrics_may_stay(ganlab, tmp_path):
     assert "no checkpoint" in ganlab("show", "one")
 
 
-def test_there_and_back_in_an_archive(ganlab, tmp_path):
+def test_archive_round_trip(ganlab, tmp_path):
     make(tmp_path / "runs" / "ring" / "one")
     make(tmp_path / "runs" / "digits" / "two")
     (tmp_path / "runs" / "ring" / "one" / "link").symlink_to(tmp_path)
@@ -255,7 +255,7 @@ def test_mistakes_are_one_message_and_change_nothing(ganlab, tmp_path, arguments
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_run_that_is_trained_is_neither_removed_nor_archived(ganlab, tmp_path):
+def test_run_in_training_is_neither_removed_nor_archived(ganlab, tmp_path):
     run = make(tmp_path / "one", status="running")
     with locked(run):
         assert "running" in ganlab("list", ".")
@@ -265,7 +265,7 @@ def test_a_run_that_is_trained_is_neither_removed_nor_archived(ganlab, tmp_path)
     assert not (tmp_path / "a.tgz").exists()
 
 
-def test_none_of_it_needs_tensorflow(tmp_path):
+def test_runs_commands_need_no_tensorflow(tmp_path):
     make(tmp_path / "one")
     code = """
 import sys
@@ -281,7 +281,7 @@ print({"tensorflow", "keras", "matplotlib", "scipy", "sklearn", "numpy"} & set(s
     assert (done.stdout, done.stderr) == ("set()\n", "")
 
 
-def test_quantities_in_words():
+def test_sizes_and_times_are_formatted():
     sizes = [0, 999, 1000, 1949, 9_940, 9_960, 999_400, 999_600, 3_400_000_000, 5 * 10**15]
     assert [in_bytes(size) for size in sizes] == [
         "0 B",

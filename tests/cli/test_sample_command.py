@@ -1,4 +1,4 @@
-"""`ganlab sample`: pictures and numbers, the ones of training, and what it refuses."""
+"""`ganlab sample`: pictures and numbers, equal to those of training, and its refusals."""
 
 import errno
 import os
@@ -37,7 +37,7 @@ def _found_anew(monkeypatch):
 
 @pytest.fixture
 def ganlab(tmp_path, monkeypatch):
-    """Runs a command line in an empty folder; gives what it prints, or its message where it must fail with a code."""
+    """Runs a command line in an empty folder; returns its output, or its message if it must fail with a code."""
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments, code=0):
@@ -76,7 +76,7 @@ def pixels(png):
     return rows[:, 1:]
 
 
-def test_a_picture_is_the_one_of_training(ganlab, digits, tmp_path):
+def test_picture_equals_the_one_of_training(ganlab, digits, tmp_path):
     said = ganlab("sample", digits, "-o", "grid.png")
     assert said == "Wrote grid.png: 64 samples of seed 5 at step 4.\n"
     assert (tmp_path / "grid.png").read_bytes() == (digits / "samples" / "step-00000004.png").read_bytes()
@@ -85,8 +85,8 @@ def test_a_picture_is_the_one_of_training(ganlab, digits, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["grid.png"]
 
 
-def test_rows_and_columns_arrange_it(ganlab, digits, tmp_path):
-    # A tile is 8 pixels, enlarged 8 times, with a gap of 2 around.
+def test_rows_and_columns_arrange_the_picture(ganlab, digits, tmp_path):
+    # A tile is 8 pixels, enlarged 8 times, with a gap of 2 pixels around it.
     for arguments, rows, columns, tiles in (
         (("--rows", 2, "--columns", 5), 2, 5, 10),
         (("--columns", 5, "-n", 7), 2, 5, 7),
@@ -110,7 +110,7 @@ def test_numbers_are_samples_and_latents_without_pickles(ganlab, digits, tmp_pat
         np.testing.assert_allclose(generated, kept["samples"], rtol=1e-5, atol=1e-5)
 
 
-def test_points_are_drawn_in_the_plane_and_ways_through_it(ganlab, points, tmp_path):
+def test_points_and_interpolations_are_drawn_in_the_plane(ganlab, points, tmp_path):
     assert "1000 samples" in ganlab("sample", points, "-o", "points.png")
     assert "40 samples" in ganlab("sample", points, "-o", "ways.PNG", "--interpolate", "--rows", 5)
     pictures = [(tmp_path / name).read_bytes() for name in ("points.png", "ways.PNG")]
@@ -149,7 +149,7 @@ def test_mistakes_are_one_message_and_leave_nothing(ganlab, points, tmp_path, ar
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_a_run_or_a_checkpoint_or_a_picture_it_says_so(ganlab, points, tmp_path):
+def test_missing_run_checkpoint_or_picture_is_reported(ganlab, points, tmp_path):
     assert "Did you mean 'one'?" in ganlab("sample", points.with_name("oen"), "-o", "x.png", code=2)
     copy = lab.Run(shutil.copytree(points, tmp_path / "copy"))
     copy.update(sample_shape=[5])
@@ -160,7 +160,7 @@ def test_without_a_run_or_a_checkpoint_or_a_picture_it_says_so(ganlab, points, t
 
 
 @pytest.mark.parametrize("ending", ["png", "npz"])
-def test_a_disk_that_fills_up_leaves_what_was_there(ganlab, points, tmp_path, monkeypatch, ending):
+def test_full_disk_keeps_the_existing_file(ganlab, points, tmp_path, monkeypatch, ending):
     target = tmp_path / f"old.{ending}"
     target.write_text("older")
 

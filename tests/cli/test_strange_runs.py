@@ -1,4 +1,4 @@
-"""Runs from strangers are data: nothing in one is executed, nothing outside its folder is read or written for it."""
+"""Untrusted runs are data: nothing in them is executed, and nothing outside their folder is read or written."""
 
 import json
 import os
@@ -14,7 +14,7 @@ INFO = {"status": "interrupted", "step": 10, "steps": 100, "seed": 0, "replicas"
 
 @pytest.fixture
 def stranger(here, minimal):
-    """A run that somebody forged: `stranger("import os")` has that line in its config.gin."""
+    """A forged run: `stranger("import os")` has that line in its config.gin."""
 
     def forge(line="", **info):
         run = create_run(here / "run", config=f"{minimal}{line}\n", operative="", info={**INFO, **info})
@@ -54,7 +54,7 @@ LINES = {
 
 
 @pytest.mark.parametrize(("line", "message"), LINES.items())
-def test_lines_that_lead_out_of_a_run(mistake, here, stranger, line, message):
+def test_lines_that_lead_out_of_a_run_are_refused(mistake, here, stranger, line, message):
     run = stranger(line)
     (here / "secret.gin").write_text("the password is 1234\n")
     (run / "link.gin").symlink_to("../secret.gin")
@@ -72,20 +72,20 @@ def test_files_in_the_run_may_be_included(ganlab, here, stranger):
     assert "experiment.seed = 7" in result.stdout
 
 
-def test_shipped_files_are_elsewhere_too(mistake, stranger):
+def test_run_may_not_include_shipped_files(mistake, stranger):
     stranger("include 'quickstart.gin'")  # which may have changed since
     for command in commands("run"):
         assert mistake(*command) == f"run/config.gin:7: include 'quickstart.gin' {OUT}"
 
 
-def test_a_run_that_an_own_file_includes_is_still_a_run(mistake, here, stranger):
+def test_config_of_a_run_included_by_a_users_file_stays_confined(mistake, here, stranger):
     stranger("include '../secret.gin'")
     (here / "secret.gin").write_text("the password is 1234\n")
     (here / "own.gin").write_text("include 'run/config.gin'\n")
     assert mistake("run", "--gin", "own.gin") == f"run/config.gin:7: include '../secret.gin' {OUT}"
 
 
-def test_a_configuration_that_is_a_link(mistake, here, stranger):
+def test_config_that_is_a_link_is_refused(mistake, here, stranger):
     run = stranger()
     (here / "secret.gin").write_text("the password is 1234\n")
     (run / "config.gin").unlink()
@@ -95,7 +95,7 @@ def test_a_configuration_that_is_a_link(mistake, here, stranger):
 
 
 @pytest.mark.parametrize("name", ["run.json", "metrics.jsonl", "operative.gin"])
-def test_other_files_that_are_links(here, stranger, name):
+def test_other_files_that_are_links_are_refused(here, stranger, name):
     run = Run(stranger())
     (here / "secret").write_text("{}")
     (run.path / name).unlink()
@@ -106,7 +106,7 @@ def test_other_files_that_are_links(here, stranger, name):
 
 
 @pytest.mark.parametrize("name", ["checkpoints", "metrics.jsonl", ".lock.json.tmp", "samples/step-00000001.png"])
-def test_nothing_is_resumed_that_would_write_elsewhere(mistake, here, stranger, name):
+def test_resume_that_would_write_elsewhere_is_refused(mistake, here, stranger, name):
     run = stranger()
     (here / "target").mkdir()
     (run / "samples").mkdir()
@@ -121,7 +121,7 @@ def test_nothing_is_resumed_that_would_write_elsewhere(mistake, here, stranger, 
     )
 
 
-def test_links_within_a_run_and_links_to_one_are_fine(here, stranger):
+def test_links_within_a_run_and_to_a_run_are_followed(here, stranger):
     run = stranger()
     (run / "latest").symlink_to("checkpoints")
     (here / "latest").symlink_to("run")
@@ -153,7 +153,7 @@ FIELDS = {
 
 
 @pytest.mark.parametrize("field", FIELDS)
-def test_fields_that_cannot_be(mistake, stranger, field):
+def test_invalid_fields_are_refused(mistake, stranger, field):
     value, rule = FIELDS[field]
     stranger(**{field: value})
     assert mistake("run", "--resume", "run", "--plugin-file", "ganlab_plugins.py") == (
@@ -170,12 +170,12 @@ CONTENTS = {
 
 
 @pytest.mark.parametrize(("data", "message"), CONTENTS.values(), ids=CONTENTS)
-def test_contents_that_cannot_be(mistake, stranger, data, message):
+def test_invalid_contents_are_refused(mistake, stranger, data, message):
     (stranger() / "run.json").write_bytes(data)
     assert mistake("run", "--resume", "run", "--plugin-file", "ganlab_plugins.py").startswith(f"run/run.json {message}")
 
 
-def test_names_that_are_no_text_are_written_down_and_read_back(here, minimal):
+def test_names_that_are_not_text_round_trip(here, minimal):
     argv = ["ganlab", os.fsdecode(b"run s\xff")]
     run = create_run(here / "run", config=minimal, operative="", info={**INFO, "provenance": {"argv": argv}})
     assert json.loads((run.path / "run.json").read_text())["provenance"]["argv"] == argv
@@ -207,4 +207,4 @@ def test_standing_in_a_strangers_run_executes_nothing(ganlab, stranger, monkeypa
     assert not (run / "executed").exists()
     (run / "run.json").unlink()
     ganlab(*command)
-    assert (run / "executed").exists()  # else the test would see nothing in either case
+    assert (run / "executed").exists()  # otherwise the test would prove nothing

@@ -14,7 +14,7 @@ from ganlab.sweeps import Sweep
 WEIGHT = "constraints.gradient_penalty.weight"
 CONSTRAINTS = "experiment.constraints"
 
-# Trains nothing, in no time; a weight of 666 fails, and of 777 is never done.
+# Ends at once without training; a weight of 666 fails, and one of 777 never ends.
 PRETEND = '''
 import itertools
 import json
@@ -27,10 +27,10 @@ from ganlab.runs import create_run
 
 
 class Pretend(ganlab.Launcher):
-    """Writes what a run would leave."""
+    """Writes the files of a run without training."""
 
     def __init__(self, *, value: float = 1.0):
-        """Takes the last value of the critic's loss."""
+        """Stores the last value of the critic's loss."""
         self.value = value
 
     def start(self, command, *, environment, folder, log):
@@ -61,7 +61,7 @@ class Done(ganlab.Job):
 
 
 class Learner(ganlab.Search):
-    """Tries what it is told to, and half of the best."""
+    """Tries the given values, then half of the best."""
 
     needs_objective = True
 
@@ -104,7 +104,7 @@ def sweep(ganlab):
 
 @pytest.fixture
 def mistake(ganlab, tmp_path):
-    """The message of a command line that is a mistake: one line, exit code 2, and nothing new on disk."""
+    """The message of a wrong command line: one line, exit code 2, and no new files."""
 
     def mistake(*arguments):
         before = sorted(path for path in tmp_path.rglob("*") if "__pycache__" not in path.parts)
@@ -131,18 +131,18 @@ def test_a_sweep_ends_with_a_table_of_its_trials(sweep):
     assert "gradient_penalty.weight=10/s1: completed at step 10/10 in 2 s, critic/loss 1" in result.stderr
 
 
-def test_trials_get_the_plugins_and_the_threads_of_the_sweep(sweep, tmp_path, monkeypatch):
+def test_trials_use_the_plugins_and_threads_of_the_sweep(sweep, tmp_path, monkeypatch):
     monkeypatch.setattr("ganlab.sweeps.sweeping._cores", lambda: 8)
     assert sweep("--jobs", "3", "--no-plugin", "ganlab_features").exit_code == 0
     log = (tmp_path / "runs" / "s" / "trials" / "base-s0.log").read_text()
     command, environment = json.loads(log)
     assert command[-4:] == ["--no-plugin", "ganlab_features", "--plugin-file", str(tmp_path / "ganlab_plugins.py")]
     assert environment["TF_NUM_INTRAOP_THREADS"] == environment["TF_NUM_INTEROP_THREADS"] == "2"
-    # Started again with other jobs, or by another launcher, they keep them.
+    # They keep them when the sweep is resumed with other jobs or another launcher.
     assert Sweep(tmp_path / "runs" / "s").info["threads"] == 2
 
 
-def test_a_sweep_says_which_of_its_trials_are_ill(sweep):
+def test_sweep_reports_health_complaints_of_trials(sweep):
     result = sweep("--grid", f"{WEIGHT}=[0.1, 10]", "--launcher-option", "value=1e12")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
@@ -177,12 +177,12 @@ def test_json_has_the_trials_and_nothing_else(sweep, tmp_path):
     assert bad["status"] == "failed"
 
 
-def test_what_failed_is_named_with_its_log_and_the_next_command(sweep, ganlab):
+def test_failed_trials_are_listed_with_their_log_and_the_next_command(sweep, ganlab):
     result = sweep("--grid", f"{WEIGHT}=[666, 1]")
     assert result.exit_code == 1
-    *_, told, again = result.stderr.splitlines()
-    assert told.startswith("gradient_penalty.weight=666/s0 failed: ")
-    assert told.endswith("(log: runs/s/trials/gradient_penalty.weight=666-s0.log)")
+    *_, failure, again = result.stderr.splitlines()
+    assert failure.startswith("gradient_penalty.weight=666/s0 failed: ")
+    assert failure.endswith("(log: runs/s/trials/gradient_penalty.weight=666-s0.log)")
     assert again == "Retry failed trials: ganlab sweep --resume runs/s --retry-failed"
     assert ganlab("sweep", "--resume", "runs/s").exit_code == 1
     retried = ganlab("sweep", "--resume", "runs/s", "--retry-failed")
@@ -190,18 +190,18 @@ def test_what_failed_is_named_with_its_log_and_the_next_command(sweep, ganlab):
     assert "2 completed of 2 trials" in retried.stdout
 
 
-def test_what_was_interrupted_goes_on_as_it_was(sweep, ganlab, tmp_path):
+def test_resume_continues_an_interrupted_sweep(sweep, ganlab, tmp_path):
     result = sweep("--grid", f"{WEIGHT}=[777]", "--seeds", "4")
     assert result.exit_code == 1
     assert result.stderr.splitlines()[-1] == "Resume it: ganlab sweep --resume runs/s"
-    (tmp_path / "b.gin").write_text("this is gin no more")  # every experiment was written down
+    (tmp_path / "b.gin").write_text("this is no longer gin")  # every experiment was saved
     again = ganlab("sweep", "--resume", "runs/s", "--jobs", "4")
     assert again.exit_code == 0, again.output
     assert "gradient_penalty.weight=777     4  completed" in again.stdout
     assert Sweep(tmp_path / "runs" / "s").asked["jobs"] == 4
 
 
-def test_a_search_that_learns_is_asked_as_results_come_in(sweep, ganlab, tmp_path):
+def test_learning_search_is_asked_as_results_come_in(sweep, ganlab, tmp_path):
     arguments = ["--grid", f"{WEIGHT}=[2, 4, 8]", "--search", "learner", "--objective", "critic/loss", "--budget", "2"]
     assert sweep(*arguments).exit_code == 0
     found = Sweep(tmp_path / "runs" / "s").info["proposals"]
@@ -209,14 +209,14 @@ def test_a_search_that_learns_is_asked_as_results_come_in(sweep, ganlab, tmp_pat
         ("gradient_penalty.weight=8", 1.0),
         ("gradient_penalty.weight=4", 1.0),
     ]
-    # It would go on with the file as it is now, so the file must still say the same.
+    # Resuming reads the file again, so the file must be unchanged.
     (tmp_path / "b.gin").write_text("include 'quickstart'\nexperiment.steps = 7\n")
     changed = ganlab("sweep", "--resume", "runs/s")
     assert changed.exit_code == 2
     assert "the experiment has changed since the sweep began" in changed.stderr
 
 
-def test_a_dry_run_lists_the_configurations_and_leaves_nothing(sweep, tmp_path):
+def test_dry_run_lists_the_configurations_and_writes_nothing(sweep, tmp_path):
     constraints = f"{CONSTRAINTS}=[@constraints.gradient_penalty(), @constraints.spectral_norm()]"
     arguments = [
         "--grid",
@@ -249,7 +249,7 @@ def test_a_dry_run_lists_the_configurations_and_leaves_nothing(sweep, tmp_path):
     assert not (tmp_path / "runs").exists()
 
 
-def test_the_seed_is_the_experiments_own_where_none_is_given(sweep):
+def test_seed_defaults_to_the_experiments_own(sweep):
     assert json.loads(sweep("--param", "experiment.seed=9", "--json").stdout)["trials"][0]["seed"] == 9
 
 
@@ -303,7 +303,7 @@ def test_a_mistake_is_one_message_and_leaves_nothing(mistake, arguments, message
     assert mistake(*arguments).startswith(message)
 
 
-def test_a_name_that_is_taken_is_that_of_a_sweep_to_go_on_with(sweep, tmp_path):
+def test_taken_sweep_name_suggests_resume(sweep, tmp_path):
     assert sweep().exit_code == 0
     again = sweep("--seeds", "3")
     assert again.exit_code == 2
@@ -314,9 +314,9 @@ def test_a_name_that_is_taken_is_that_of_a_sweep_to_go_on_with(sweep, tmp_path):
 
 
 @pytest.mark.parametrize(("number", "exit_status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-def test_signals_end_it_after_its_trials_saved(sweep, tmp_path, number, exit_status):
+def test_signals_stop_a_sweep_after_its_trials_are_saved(sweep, tmp_path, number, exit_status):
     plugin = tmp_path / "ganlab_plugins.py"
-    # A job that runs until it is stopped, and has the signal sent to the sweep meanwhile.
+    # A job that runs until it is stopped; meanwhile it sends the signal to the sweep.
     plugin.write_text(
         plugin.read_text()
         .replace("        return self.code\n", f"        os.kill(os.getpid(), {int(number)})\n")

@@ -1,4 +1,4 @@
-"""`ganlab tensorboard` serves runs under names that say what differs, compares them, and says clearly why it cannot."""
+"""`ganlab tensorboard` labels runs by the settings in which they differ, compares them, and reports clear errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHARED = {"dataset": "digits", "experiment.batch_size": 64, "experiment.steps": 
 
 
 def make_run(path: Path, seed: int, constraint: str, **settings):
-    """A finished run of two steps on two replicas, as training leaves it but for the training."""
+    """A finished run of two steps on two replicas, written without training."""
     settings = {**SHARED, "constraints": constraint, "experiment.seed": seed, **settings}
     create_run(path, config="", operative="", info={"status": "completed", "settings": settings})
     writer = TensorBoardWriter(path)
@@ -56,8 +56,8 @@ def runs(tmp_path):
 
 @contextlib.contextmanager
 def serving(*arguments, **environment):
-    """The process, its address and what it said; stopped at the end."""
-    # A shell in the background has its children ignore SIGINT.
+    """Context manager: the process, its address and its output; stopped at the end."""
+    # A background shell makes its children ignore SIGINT.
     code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     code += "from ganlab.cli import main; main()"
     command = [sys.executable, "-c", code, "tensorboard", *map(str, arguments), "--port", "0", "--host", "127.0.0.1"]
@@ -115,16 +115,16 @@ LINES = ["critic/loss", "replica/0/critic/loss", "replica/1/critic/loss"]
 RESULTS = ["evaluation/exact_w1/distance", "critic/wasserstein", "critic/loss"]
 
 
-# TensorBoard reads with a server of its own, and in Python where there is none for the machine.
+# TensorBoard reads with its own data server, or in Python on machines without one.
 @pytest.mark.parametrize("server", ["", "/nowhere"], ids=["fast loader", "python loader"])
-def test_runs_are_compared_by_what_differs_also_one_that_starts_later(runs, server):
+def test_runs_are_compared_by_differing_settings_including_a_later_run(runs, server):
     environment = {"TENSORBOARD_DATA_SERVER_BINARY": server} if server else {}
     with serving(runs, **environment) as (process, address, said):
         assert said.startswith(f"TensorBoard on {runs}, 3 runs: ")
         assert get(f"{address}data/environment")["window_title"] == f"ganlab: {runs}"
         wait_for_runs(address, NAMES)
         columns, metrics, rows = table(address)
-        # Neither what all runs share nor the weight, of which there is one value, nor curves of replicas.
+        # Not the settings that all runs share, nor the weight, which has one value, nor curves of replicas.
         assert columns == ["constraints", "experiment.seed"]
         assert metrics == RESULTS
         common = {"critic/loss": -0.5, "evaluation/exact_w1/distance": 0.5}
@@ -164,7 +164,7 @@ def test_runs_are_compared_by_what_differs_also_one_that_starts_later(runs, serv
         assert errors == ""
 
 
-def test_it_stops_at_ctrl_c_imports_no_tensorflow_and_leaves_nothing(runs, tmp_path):
+def test_ctrl_c_stops_the_server_without_tensorflow_or_leftovers(runs, tmp_path):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     with serving(runs, TMPDIR=str(temporary)) as (process, address, _):
@@ -179,7 +179,7 @@ def test_it_stops_at_ctrl_c_imports_no_tensorflow_and_leaves_nothing(runs, tmp_p
     assert len(list(found_runs([str(runs)]))) == 3
 
 
-def test_what_is_shown_are_runs_folders_and_patterns(runs, tmp_path):
+def test_arguments_are_runs_folders_or_patterns(runs, tmp_path):
     one = runs / "digits" / "20260801-120200-s0-bbbb"
     make_run(runs / "ring" / "lazy", 0, "r1")
     assert [path.name for path in found_runs([str(one), str(runs / "r*")])] == [one.name, "lazy"]
@@ -189,18 +189,18 @@ def test_what_is_shown_are_runs_folders_and_patterns(runs, tmp_path):
     assert list(found_runs([str(odd)])) == [odd / "a"]
 
 
-def test_what_shows_no_run_is_an_error(tmp_path):
+def test_argument_without_runs_is_an_error(tmp_path):
     with pytest.raises(RunError, match=r"There is no folder .*nowhere of runs.*ganlab run --gin"):
         check_runs([str(tmp_path / "nowhere")])
     with pytest.raises(RunError, match=r"has no run: no run\.json at or below it"):
         check_runs([str(tmp_path)])
     with pytest.raises(RunError, match=r"No run matches '.*/s\*'.*ganlab runs list"):
         check_runs([f"{tmp_path}/s*"])
-    with pytest.raises(RunError, match="holds no run"):
+    with pytest.raises(RunError, match="has no run"):
         tensorboard.callback((str(tmp_path),), None, None, False)
 
 
-def test_a_port_that_is_taken_is_an_error(runs):
+def test_taken_port_is_an_error(runs):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

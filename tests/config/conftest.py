@@ -17,7 +17,7 @@ experiment.generator_optimizer = @adam()
 
 @pytest.fixture(autouse=True)
 def toy_plugins(monkeypatch):
-    """The parts of ganlab_plugins.py in this folder and no others."""
+    """Only the components of ganlab_plugins.py in this folder."""
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
     monkeypatch.setattr(plugins, "_current", None)
     return plugins.use(plugins.discover(local=Path(__file__).with_name("ganlab_plugins.py")))
@@ -46,7 +46,7 @@ def minimal():
 
 @pytest.fixture
 def parts():
-    """What those lines come to."""
+    """The recipes of those lines."""
     return {
         "dataset": Recipe("datasets", "points"),
         "architecture": Recipe("architectures", "small"),

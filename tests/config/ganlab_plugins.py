@@ -1,4 +1,4 @@
-"""Parts that need no TensorFlow, for tests of experiment files; a plugin with no packaging."""
+"""Components that need no TensorFlow, for tests of experiment files; a plugin without packaging."""
 
 from __future__ import annotations
 

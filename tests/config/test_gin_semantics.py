@@ -1,4 +1,4 @@
-"""Experiment files mean what gin says they mean: the same texts, resolved by gin itself and by ganlab."""
+"""Experiment files have gin's semantics: the same texts, resolved by gin itself and by ganlab."""
 
 import random
 
@@ -50,7 +50,7 @@ def by_ganlab():
     names = Names(found)
 
     def resolve(text):
-        # f stands in the experiment's place: its loss.
+        # f takes the experiment's place, as its loss.
         text = f"experiment.loss = @losses.f()\n{text}"
         recipe = Resolver(names, names.complete(read_text(text, "text")), strict=True).experiment()
         return recipe.arguments["loss"]
@@ -59,7 +59,7 @@ def by_ganlab():
 
 
 def _any_text(seed):
-    """A random text of scoped bindings, references, macros and containers, without circles."""
+    """A random text of scoped bindings, references, macros and containers, without cycles."""
     choose = random.Random(seed)
     scopes = ["", "", "s/", "t/", "s/t/", "m/"]
     lines = ["m = @losses.h()", "n = [1, @t/losses.h(), 'x']"]
@@ -74,17 +74,17 @@ def _any_text(seed):
     return "\n".join(lines)
 
 
-def test_random_texts_resolve_as_gin_resolves_them(by_gin, by_ganlab):
+def test_random_files_resolve_as_in_gin(by_gin, by_ganlab):
     seen = set()
     for seed in range(300):
         text = _any_text(seed)
         expected = by_gin(text)
         assert by_ganlab(text) == expected, text
         seen.add(repr(expected))
-    assert len(seen) > 100  # the texts do differ in what they come to
+    assert len(seen) > 100  # the texts do give different results
 
 
-def test_the_rules_of_scopes_by_hand(by_ganlab):
+def test_scopes_resolve_as_worked_out_by_hand(by_ganlab):
     text = """
 f.alpha = @s/losses.g()
 g.alpha = 1
@@ -94,7 +94,7 @@ s/h.alpha = 3
 t/h.alpha = 4
 f.beta = @t/losses.h()
 """
-    inner = Recipe("losses", "h", {"alpha": 3})  # asked for by g in scope s, which it inherits
+    inner = Recipe("losses", "h", {"alpha": 3})  # referred to by g in scope s, which it inherits
     expected = {
         "alpha": Recipe("losses", "g", {"alpha": 1, "beta": inner}),
         "beta": Recipe("losses", "h", {"alpha": 4}),

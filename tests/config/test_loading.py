@@ -17,7 +17,7 @@ def test_a_file_becomes_a_recipe_of_values_and_recipes(write, minimal, parts):
     )
 
 
-def test_scopes_tell_two_uses_of_a_component_apart(write, minimal):
+def test_scopes_distinguish_two_uses_of_a_component(write, minimal):
     write(
         exp=minimal.replace("critic_optimizer = @adam()", "critic_optimizer = @fast/adam()")
         + "experiment.constraints = [@soft/penalty(), @penalty()]\n"
@@ -55,7 +55,7 @@ def test_later_files_and_params_override_earlier_ones(write, minimal):
     assert [recipe.arguments[name] for name in ("seed", "steps", "log_every")] == [1, 2, 3]
 
 
-def test_an_include_is_sought_beside_the_file_first_then_in_the_working_directory(write, minimal):
+def test_include_is_found_beside_the_file_then_in_the_working_directory(write, minimal):
     write(
         sub__exp="include 'base.gin'\ninclude 'other.gin'\n",
         sub__base=minimal,
@@ -65,19 +65,19 @@ def test_an_include_is_sought_beside_the_file_first_then_in_the_working_director
     assert config.load(["sub/exp.gin"]).arguments["seed"] == 7
 
 
-def test_included_defaults_may_go_unused(write, minimal):
+def test_included_defaults_may_be_unused(write, minimal):
     write(exp="include 'base.gin'\n", base=minimal + "strategies.many.replicas = 4\nunused = 3\n")
     assert "strategy" in config.load(["exp.gin"]).arguments
 
 
-def test_an_override_may_leave_the_settings_of_a_files_own_choice_behind(write, minimal):
+def test_override_may_make_settings_of_the_files_choice_unused(write, minimal):
     own = minimal.replace("@one()", "@many()") + "strategies.many.replicas = 4\n"
     write(exp=own)
     recipe = config.load(["exp.gin"], ["experiment.strategy=@strategies.one()"])
     assert recipe.arguments["strategy"] == Recipe("strategies", "one")
 
 
-def test_a_later_file_may_set_what_an_earlier_incomplete_one_uses(write, minimal):
+def test_later_file_may_set_parameters_used_by_an_earlier_one(write, minimal):
     write(tweak="constraints.penalty.weight = 2.0\n", exp=minimal + "experiment.constraints = [@penalty()]\n")
     for order in (["tweak.gin", "exp.gin"], ["exp.gin", "tweak.gin"]):
         assert config.load(order).arguments["constraints"][0].arguments == {"weight": 2.0}
@@ -92,13 +92,13 @@ def test_a_later_file_may_set_what_an_earlier_incomplete_one_uses(write, minimal
         ("experiment.steps=1_000", "steps", 1000),
     ],
 )
-def test_a_param_is_a_gin_value_or_bare_text_where_text_is_wanted(write, minimal, param, name, value):
+def test_param_is_a_gin_value_or_bare_text_for_a_text_parameter(write, minimal, param, name, value):
     write(exp=minimal)
     assert config.load(["exp.gin"], [param]).arguments[name] == value
 
 
 @pytest.mark.parametrize("text", ["data/x-1.npy", "2024", "two words"])
-def test_a_param_for_text_is_taken_as_typed(write, minimal, text):
+def test_param_for_a_text_parameter_is_literal(write, minimal, text):
     write(exp=minimal)
     recipe = config.load(["exp.gin"], [f"datasets.points.path={text}"])
     assert recipe.arguments["dataset"].arguments == {"path": text}
@@ -122,12 +122,12 @@ def test_types_that_only_tensorflow_knows_are_not_checked(write, minimal):
     assert config.load(["exp.gin"]).arguments["critic_optimizer"].arguments == {"schedule": "cosine"}
 
 
-def test_a_setting_may_be_given_its_default_whatever_its_type_says(write, minimal):
+def test_default_value_is_valid_whatever_the_annotation(write, minimal):
     write(exp=minimal + "datasets.points.labels = None\n")
     assert config.load(["exp.gin"]).arguments["dataset"].arguments == {"labels": None}
 
 
-def test_reading_neither_imports_tensorflow_nor_changes_gins_own_configuration(write, minimal):
+def test_loading_imports_no_tensorflow_and_leaves_gin_unchanged(write, minimal):
     write(exp=minimal)
     script = """
 import sys, pathlib, gin

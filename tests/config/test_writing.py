@@ -21,7 +21,7 @@ def _back(write, text):
     return config.load(["back.gin"])
 
 
-def test_a_minimal_experiment_as_text(parts):
+def test_render_minimal_experiment(parts):
     text = config.render(_experiment(parts, batch_size=32, ema_decay=math.inf))
     assert text == (
         "experiment.dataset = @datasets.points()\n"
@@ -35,7 +35,7 @@ def test_a_minimal_experiment_as_text(parts):
     )
 
 
-def test_one_component_used_in_two_ways_stands_in_scopes(write, parts):
+def test_component_with_two_sets_of_arguments_gets_scopes(write, parts):
     slow, fast = (Recipe("optimizers", "adam", {"learning_rate": rate}) for rate in (1e-5, 1e-3))
     recipe = _experiment({**parts, "critic_optimizer": slow, "generator_optimizer": fast})
     text = config.render(recipe)
@@ -44,7 +44,7 @@ def test_one_component_used_in_two_ways_stands_in_scopes(write, parts):
     assert _back(write, text) == recipe
 
 
-def test_one_component_used_twice_alike_needs_no_scope(write, parts):
+def test_component_used_twice_with_equal_arguments_needs_no_scope(write, parts):
     adam = Recipe("optimizers", "adam", {"beta": 0.5})
     recipe = _experiment({**parts, "critic_optimizer": adam, "generator_optimizer": adam})
     text = config.render(recipe)
@@ -53,7 +53,7 @@ def test_one_component_used_twice_alike_needs_no_scope(write, parts):
     assert _back(write, text) == recipe
 
 
-def test_every_kind_of_value_and_nesting_comes_back(write, parts):
+def test_every_kind_of_value_and_nesting_round_trips(write, parts):
     nested = Recipe("constraints", "every", {"inner": _penalty(weight=1.0), "interval": 2})
     deeper = Recipe("constraints", "every", {"inner": nested, "interval": 3})
     recipe = _experiment(
@@ -73,7 +73,7 @@ def test_every_kind_of_value_and_nesting_comes_back(write, parts):
     assert _back(write, config.render(recipe)) == recipe
 
 
-def test_a_file_with_scopes_macros_and_includes_survives_reading_and_writing_twice(write, minimal):
+def test_file_with_scopes_macros_and_includes_round_trips_twice(write, minimal):
     write(
         base=minimal,
         exp="include 'base.gin'\nrate = 0.01\nexperiment.critic_optimizer = @c/adam()\nc/adam.learning_rate = %rate\n"
@@ -105,7 +105,7 @@ def test_defaults_are_written_on_request_and_read_back(write, parts):
     assert config.render(_back(write, text)) == text
 
 
-def test_numbers_of_numpy_are_written_as_plain_ones(write, parts):
+def test_numpy_numbers_are_written_as_python_numbers(write, parts):
     rate = np.logspace(-4, -2, 3)[1]
     recipe = _experiment(
         {**parts, "critic_optimizer": Recipe("optimizers", "adam", {"learning_rate": rate})}, steps=np.int64(7)
@@ -115,7 +115,7 @@ def test_numbers_of_numpy_are_written_as_plain_ones(write, parts):
     assert type(back.arguments["steps"]) is int
 
 
-def test_what_no_file_can_rebuild_is_a_comment_and_the_rest_still_reads(write, parts):
+def test_value_without_gin_literal_is_a_comment_and_the_rest_loads(write, parts):
     class Mine:
         def __repr__(self):
             return "<Mine\nof two lines>"
@@ -132,7 +132,7 @@ def test_nan_is_a_comment(parts):
     assert "# losses.hinge.margin = nan of type float: this file cannot rebuild it" in text
 
 
-def test_flat_values_for_dashboards(parts):
+def test_flatten_gives_scalars_for_dashboards(parts):
     flat = config.flatten(
         _experiment(
             {**parts, "generator_optimizer": Recipe("optimizers", "adam", {"beta": 0.5})},
@@ -159,7 +159,7 @@ def test_flat_values_for_dashboards(parts):
     assert {type(value) for value in flat.values()} <= {bool, int, float, str}
 
 
-def test_an_experiment_that_would_not_read_back_is_an_error(parts, monkeypatch):
+def test_render_refuses_an_experiment_that_would_not_read_back(parts, monkeypatch):
     monkeypatch.setattr("ganlab.config.serializer._Plan.literal", lambda self, value: "1")
     with pytest.raises(ConfigError, match="cannot be written as gin: it reads back as 1"):
         config.render(_experiment(parts))

@@ -1,4 +1,4 @@
-"""Every shipped experiment trains: two iterations, with small networks and batches, on as many replicas as it names."""
+"""Every shipped experiment trains for two iterations: small networks and batches, with the number of replicas it names."""
 
 import inspect
 import math
@@ -12,7 +12,7 @@ from ganlab.composition import compose
 from ganlab.plugins import manager as plugins
 from ganlab.plugins.recipes import Recipe
 
-# What makes a component small, wherever it has such a parameter.
+# Parameters that make a component small, where it has them.
 SMALL = {"width": 8, "channels": 8, "depth": 2, "samples": 64, "devices": None}
 LOCAL_BATCH = 4
 
@@ -20,7 +20,7 @@ FILES = [path for path in config.shipped_gin_files() if path.parent.name != "bas
 
 
 def small(value):
-    """The recipe with the parameters above, at every depth; other values as they are."""
+    """The recipe with the parameters above at every depth; other values are unchanged."""
     if isinstance(value, (list, tuple)):
         return type(value)(small(item) for item in value)
     if not isinstance(value, Recipe):
@@ -39,7 +39,7 @@ def on_this_machine(strategy):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_it_trains(path, tmp_path, cpus, monkeypatch):
+def test_shipped_experiment_trains(path, tmp_path, cpus, monkeypatch):
     monkeypatch.setattr(plugins, "_current", None)
     whole = config.load([path])
     arguments = {name: small(value) for name, value in whole.arguments.items()}

@@ -1,4 +1,4 @@
-"""The notebooks of docs/notebooks run from top to bottom, and hold the outputs that they show."""
+"""The notebooks of docs/notebooks run from top to bottom and contain their outputs."""
 
 import json
 from pathlib import Path
@@ -12,12 +12,12 @@ def cells(path, kind):
     return ["".join(cell["source"]) for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == kind]
 
 
-def test_there_are_three():
+def test_there_are_three_notebooks():
     assert [path.stem for path in NOTEBOOKS] == ["comparing", "first_gan", "own_constraint"]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_begins_with_a_title_and_shows_what_it_printed(path):
+def test_notebook_has_a_title_and_saved_outputs(path):
     assert cells(path, "markdown")[0].startswith("# ")
     code = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
     assert any(cell["outputs"] for cell in code)

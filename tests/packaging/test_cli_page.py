@@ -1,4 +1,4 @@
-"""docs/cli.md is what the commands say of themselves."""
+"""docs/cli.md agrees with the help of the commands."""
 
 import re
 import runpy
@@ -11,9 +11,9 @@ from ganlab.cli import COMMANDS, cli
 PAGE = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
 
 
-def test_the_page_is_up_to_date():
+def test_cli_page_is_up_to_date():
     page = runpy.run_path(str(ROOT / "tools" / "cli_reference.py"))["page"]
-    assert page() == PAGE, "The help of a command has changed. Write the page anew: python tools/cli_reference.py"
+    assert page() == PAGE, "The help of a command has changed. Regenerate the page: python tools/cli_reference.py"
 
 
 def test_every_command_has_a_section_with_every_option_of_its_help():

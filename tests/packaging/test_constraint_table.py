@@ -1,4 +1,4 @@
-"""The table of constraints in docs/constraints.md has all of them, and is true of each."""
+"""The table in docs/constraints.md lists every constraint and describes each correctly."""
 
 import inspect
 import re
@@ -14,7 +14,7 @@ COMPONENTS = {
     for component in ganlab.plugins.manager.current().components.values()
     if component.kind == "constraints" and component.plugin.name == "ganlab_constraints"
 }
-# What a method makes of a constraint, first match first.
+# The kind of a constraint by the method that it overrides; the first match counts.
 KINDS = {
     "project": "projection",
     "reparameterize": "reparameterization",
@@ -40,12 +40,12 @@ def overrides(constraint, method):
     return getattr(constraint, method) is not getattr(ganlab.Constraint, method)
 
 
-def test_it_has_every_constraint():
+def test_table_lists_every_constraint():
     assert sorted(rows()) == sorted(COMPONENTS)
 
 
 @pytest.mark.parametrize("name", COMPONENTS)
-def test_a_row_is_true(name):
+def test_row_matches_the_constraint(name):
     row, constraint = rows()[name], COMPONENTS[name]
     assert row["kind"] == next(kind for method, kind in KINDS.items() if overrides(constraint, method))
     assert row["certificate"] == ("yes" if overrides(constraint, "lipschitz_bound") else "no")

@@ -1,4 +1,4 @@
-"""What the pages in docs/ compute is what they say."""
+"""The doctests on the pages in docs/ pass."""
 
 import doctest
 from pathlib import Path

@@ -57,24 +57,24 @@ def test_component_is_documented_and_typed(component):
 
 
 @pytest.mark.parametrize("path", config.shipped_gin_files(), ids=lambda path: path.stem)
-def test_shipped_file_says_what_it_is_and_parses(path, tmp_path):
+def test_shipped_file_has_a_description_and_loads(path, tmp_path):
     text = path.read_text(encoding="utf-8")
     assert text.startswith("# ")
     if path.parent.name == "base":
-        # A base is half an experiment: it lacks a dataset or an architecture, and nothing else is wrong with it.
+        # A base file is incomplete: it lacks only a dataset or an architecture.
         with pytest.raises(GanlabError, match=r"experiment needs (dataset|architecture)(, architecture)?, which"):
             config.load([path])
         return
     name = f"paper/{path.stem}" if path.parent.name == "paper" else path.stem
-    assert f"--gin {name}" in text or f"--gin gin/{name}.gin" in text, "it does not say how to run it"
+    assert f"--gin {name}" in text or f"--gin gin/{name}.gin" in text, "the file lacks its command line"
     recipe = config.load([path])
     assert {"dataset", "architecture", "loss", "strategy"} <= set(recipe.arguments)
-    # Written down as a run does it, it is the same experiment.
+    # Written as in a run's folder, it is the same experiment.
     (tmp_path / "config.gin").write_text(config.render(recipe), encoding="utf-8")
     assert config.load([tmp_path / "config.gin"]) == recipe
 
 
-def test_the_table_of_plugins_is_readable_on_a_page(monkeypatch):
+def test_plugins_table_fits_a_page(monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     head, *lines = CliRunner().invoke(cli, ["plugins"]).stdout.splitlines()
     assert max(map(len, lines)) <= 100

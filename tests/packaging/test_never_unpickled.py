@@ -1,4 +1,4 @@
-"""Archives and files of weights are data: nothing that reads one may execute what is in it."""
+"""Archives and weight files are data: code that reads one must not execute its contents."""
 
 import ast
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-# Calls that execute what a file says. `pickle.loads` of what the same line pickled is no file.
+# Calls that execute a file's contents. `pickle.loads` of bytes pickled in the same line reads no file.
 FORBIDDEN = {
     "pickle.load",
     "pickle.Unpickler",
@@ -39,7 +39,7 @@ def test_no_file_is_unpickled(path):
     assert list(problems(path.read_text())) == []
 
 
-def test_what_would_be_is_found():
+def test_unsafe_calls_are_found():
     assert list(problems("np.load(f)")) == ["np.load without allow_pickle=False"]
     assert list(problems("np.load(f, allow_pickle=True)")) == ["np.load without allow_pickle=False"]
     assert list(problems("import pickle\nx = pickle.load(f)")) == ["pickle.load"]

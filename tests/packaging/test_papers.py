@@ -1,4 +1,4 @@
-"""The project's papers: links lead somewhere, all there is has a mention, and no file speaks of somebody's machine."""
+"""The project's pages: links work, every hook and command is mentioned, and no file names somebody's machine."""
 
 import re
 import subprocess
@@ -12,19 +12,18 @@ from ganlab.interfaces import hookspecs
 ROOT = Path(__file__).parents[2]
 PAPERS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
-# Each with a text that it is meant to find, so that a mistake in a pattern shows.
+# Each with an example that it must match, to reveal mistakes in a pattern.
 UNWANTED = {
     "a path of somebody's machine": (r"(?<![\w.:/])/(?:home|root|Users|work|mnt|opt)/\w", "see /home/ada/notes"),
     "a private address": (r"\b(?:10|192\.168|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d{1,3}){2,3}\b", "at 192.168.0.17"),
     "an index of packages": (r"--(?:extra-)?index-url|--find-links", "pip install --index-url https://a.b"),
-    "the rest of a merge": (r"(?m)^(?:<{7}|>{7})(?: |$)", "<<<<<<< ours"),
-    "an unfinished thought": (r"\b(?:TODO|FIXME|XXX)\b", "# TODO: think"),
+    "the rest of a merge": (r"(?m)^(?:<{7}|>{7})(?: |$)", "    "an unfinished thought": (r"\b(?:TODO|FIXME|XXX)\b", "# TODO: think"),
     "a private key": (r"-----BEGIN [A-Z ]*PRIVATE KEY", "-----BEGIN PRIVATE KEY-----"),
 }
 
 
 def tracked():
-    """The files under version control that are text; the files of the source tree where git does not answer."""
+    """The text files under version control, or those of the source tree if git is not available."""
     done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
     if done.returncode == 0 and done.stdout:
         paths = [ROOT / name for name in done.stdout.split("\0") if name]
@@ -36,14 +35,14 @@ def tracked():
         if path.is_file() and path != Path(__file__):
             try:
                 text = path.read_text(encoding="utf-8")
-                # In base64 any letters may follow each other.
+                # base64 may contain any sequence of letters.
                 yield path, re.sub(r'"image/png": "[^"]*"', '"image/png": ""', text)
             except UnicodeDecodeError:
                 continue
 
 
 @pytest.mark.parametrize("what", UNWANTED)
-def test_no_tracked_file_has(what):
+def test_no_tracked_file_contains(what):
     pattern, example = UNWANTED[what]
     assert re.search(pattern, example)
     found = []
@@ -55,13 +54,14 @@ def test_no_tracked_file_has(what):
 
 
 @pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.name)
-def test_links_lead_to_files(path):
+def test_links_point_to_files(path):
     text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     links = re.findall(r"\]\(([^)\s]+)\)", text)
     local = [link.partition("#")[0] for link in links if "://" not in link and not link.startswith("#")]
     assert [link for link in local if not (path.parent / link).exists()] == []
 
 
+<<<<<<< HEAD
 def test_contract_mentions_every_hook():
     contract = (ROOT / "docs" / "contract.md").read_text(encoding="utf-8")
     hooks = [name for name in dir(hookspecs) if name.startswith("ganlab_")]
@@ -70,12 +70,12 @@ def test_contract_mentions_every_hook():
 
 
 @pytest.mark.parametrize("paper", ["README.md", "docs/contract.md"])
-def test_a_paper_mentions_every_command(paper):
+def test_page_mentions_every_command(paper):
     text = (ROOT / paper).read_text(encoding="utf-8")
     assert [command for command in COMMANDS if not re.search(rf"\bganlab {command}\b", text)] == []
 
 
-def test_the_readme_has_the_two_set_up_commands_each_a_block_of_its_own():
+def test_readme_has_the_two_setup_commands_in_separate_blocks():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```\w*\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
     commands = [block for block in blocks if "pip install -e" in block]
@@ -83,10 +83,10 @@ def test_the_readme_has_the_two_set_up_commands_each_a_block_of_its_own():
         "pip install -e '.[cpu]' && ganlab run --gin gin/quickstart.gin\n",
         "pip install -e '.[cpu,test]' && pytest -n 2 --dist loadfile\n",
     ]
-    assert blocks[:2] == commands  # before anything else is asked of a newcomer
+    assert blocks[:2] == commands  # before any other command
 
 
-def test_the_changelog_tells_of_this_version():
+def test_changelog_has_this_version():
     from ganlab import __version__
 
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What docs/plugins.md shows is what happens, and all there is to implement or to call has a mention."""
+"""docs/plugins.md: its examples behave as shown, and everything to implement or call is mentioned."""
 
 import inspect
 import itertools
@@ -21,7 +21,7 @@ PAGE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
 BLOCKS = blocks("docs/plugins.md")
 FILES = {name: text for _, name, text in BLOCKS if "." in name}
 COMMANDS = [line for language, _, text in BLOCKS if language == "sh" for line in text.splitlines()]
-# Each with the message that is shown after it.
+# Each with the message shown after it.
 MISTAKES = [(text, message) for (_, name, text), (_, _, message) in itertools.pairwise(BLOCKS) if name == "mistake"]
 SMALL = ["--param", "experiment.steps=2", "--param", "experiment.batch_size=16", "--param", "architectures.mlp.width=8"]
 SERVES_UNTIL_INTERRUPTED = "ganlab tensorboard"
@@ -53,7 +53,7 @@ def test_the_constraint_is_short_and_its_commands_run(here, cpus):
 
 
 @pytest.mark.slow
-def test_the_whole_tutorial_as_written(tmp_path, environment):
+def test_tutorial_runs_as_written(tmp_path, environment):
     for name, text in FILES.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     done = []
@@ -70,7 +70,7 @@ def test_the_whole_tutorial_as_written(tmp_path, environment):
 
 
 @pytest.mark.parametrize(("body", "message"), MISTAKES, ids=range(len(MISTAKES)))
-def test_a_mistake_is_told_as_shown(here, cpus, body, message):
+def test_mistake_prints_the_message_on_the_page(here, cpus, body, message):
     before, _, rest = FILES["ganlab_plugins.py"].partition("    def penalty(")
     after = rest[rest.index("\n\n\n@ganlab.hookimpl") :]
     indented = "".join(f"    {line}" if line.strip() else line for line in body.splitlines(keepends=True))
@@ -81,7 +81,7 @@ def test_a_mistake_is_told_as_shown(here, cpus, body, message):
     assert result.stderr.endswith(message), result.stderr
 
 
-def test_there_are_mistakes_and_each_has_its_message():
+def test_every_mistake_on_the_page_has_a_message():
     assert len(MISTAKES) == PAGE.count("```python mistake") >= 8
     assert all(message.startswith(("Error: ", "Plugins not loaded: ")) for _, message in MISTAKES)
 
@@ -93,7 +93,7 @@ def test_every_hook_is_in_the_table_with_its_arguments():
 
 
 def members(role):
-    """The public methods and attributes that a class in `ganlab.interfaces` has of its own."""
+    """The public methods and attributes that a class in `ganlab.interfaces` defines itself."""
     names = {*vars(role), *inspect.get_annotations(role)}
     return sorted(name for name in names if not name.startswith("_"))
 
@@ -126,7 +126,7 @@ def test_every_conformance_class_and_every_check_of_constraints_is_mentioned():
     assert set(re.findall(r"`(test_\w+)`", PAGE)) == checks
 
 
-def test_every_kind_of_plugin_that_can_be_begun_is_mentioned():
+def test_every_template_kind_is_mentioned():
     from ganlab.scaffold import TEMPLATES
 
     first, *others = TEMPLATES
@@ -135,7 +135,7 @@ def test_every_kind_of_plugin_that_can_be_begun_is_mentioned():
 
 
 def commands(group, name="ganlab"):
-    """The names of all commands of ganlab's own, `ganlab plugins new` too."""
+    """The names of all commands of ganlab itself, including `ganlab plugins new`."""
     context = click.Context(group)
     for item in group.list_commands(context):
         command = group.get_command(context, item)
@@ -144,7 +144,7 @@ def commands(group, name="ganlab"):
             yield from commands(command, f"{name} {item}")
 
 
-def test_every_command_is_in_a_paper():
+def test_every_command_is_documented():
     papers = " ".join(path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")))
     known = list(commands(cli))
     assert {"ganlab run", "ganlab plugins new", "ganlab config explain"} <= set(known)
@@ -156,6 +156,6 @@ def test_every_status_of_a_plugin_is_explained():
         assert f"`{status}`" in PAGE
 
 
-def test_the_readme_sends_authors_here():
+def test_readme_links_to_the_plugins_page():
     assert "](docs/plugins.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
     assert Path(ROOT / "docs" / "plugins.md").is_file()

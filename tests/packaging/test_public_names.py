@@ -1,4 +1,4 @@
-"""The names of `ganlab`: those that pages use are listed, and can be had, without TensorFlow before its time."""
+"""The public names of `ganlab`: those used on pages are listed and available, and TensorFlow is imported lazily."""
 
 import re
 import subprocess
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-def test_everything_public_is_listed_and_can_be_had():
+def test_every_public_name_is_listed_and_available():
     assert set(ganlab.__all__) <= set(dir(ganlab))
     assert len(set(ganlab.__all__)) == len(ganlab.__all__)
     for name in ganlab.__all__:
@@ -21,11 +21,11 @@ def test_everything_public_is_listed_and_can_be_had():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
-def test_names_that_pages_use_are_public(page):
+def test_names_used_on_pages_are_public(page):
     code = re.findall(r"```python.*?\n(.*?)```", page.read_text(), re.DOTALL)
     spans = re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL))
     used = {name for text in [*code, *spans] for name in re.findall(r"(?<![\w./'\[-])ganlab\.([A-Za-z_]\w*)", text)}
-    # Those that are not attributes: subpackages that pages name as places in the code.
+    # PLACES are subpackages that pages mention as locations in the code.
     assert sorted(used - set(ganlab.__all__) - PLACES) == []
 
 
@@ -41,7 +41,7 @@ def test_importing_and_listing_does_not_import_tensorflow():
     assert done.stdout == "set()\n", done.stderr
 
 
-def test_a_name_that_is_nearly_right():
+def test_misspelt_name_gets_a_suggestion():
     with pytest.raises(AttributeError, match=r"no attribute 'Constrant'\. Did you mean 'Constraint'\?"):
-        ganlab.Constrant  # noqa: B018 (the error is what is looked at)
+        ganlab.Constrant  # noqa: B018 (only the error matters)
     assert not hasattr(ganlab, "__wrapped__")

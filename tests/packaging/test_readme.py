@@ -1,4 +1,4 @@
-"""README.md and the pages that continue it are true: their files and commands, small and with few steps, work."""
+"""README.md and the pages it continues on: their files and commands work, with small settings and few steps."""
 
 import importlib.metadata
 import json
@@ -30,7 +30,7 @@ COMMANDS = [line for language, _, text in BLOCKS if language == "sh" for line in
 
 SMALL = {"experiment.steps": 2, "experiment.batch_size": 16, "experiment.critic_steps": 1}
 
-# Commands that a test cannot run to their end, and what is checked instead.
+# Commands that a test cannot run to the end, and checks differently.
 SERVES_UNTIL_INTERRUPTED = "ganlab tensorboard "
 NEEDS_OTHER_MACHINES = ["strategies.multi_worker()", "strategies.tpu()"]
 NOT_OF_GANLAB = ["pip install -e", "export TF_CONFIG=", "bash .ci/run"]
@@ -59,7 +59,7 @@ def small(**more):
     return [argument for name, value in settings.items() for argument in ("--param", f"{name}={value}")]
 
 
-def test_the_commands_do_what_the_page_says(here, cpus):
+def test_commands_on_the_pages_work(here, cpus):
     ours = [command for command in COMMANDS if not any(other in command for other in NOT_OF_GANLAB)]
     assert len(ours) >= 10
     served = []
@@ -89,7 +89,7 @@ def stop_at(path, step, of):
     run.update(status="interrupted", steps=of, settings={**run.info["settings"], "experiment.steps": of})
 
 
-def test_the_constraint_trains_alike_on_one_replica_and_on_two(here, cpus):
+def test_constraint_trains_the_same_on_one_and_two_replicas(here, cpus):
     assert FILES["ganlab_plugins.py"].count("\n") < 30
     curves = []
     for replicas in (1, 2):
@@ -104,7 +104,7 @@ def test_the_constraint_trains_alike_on_one_replica_and_on_two(here, cpus):
     np.testing.assert_allclose(curves[0], curves[1], rtol=1e-4, atol=1e-6)
 
 
-def test_the_script_trains_and_reads_back(here, cpus, capsys, caplog, monkeypatch):
+def test_script_trains_and_reads_the_run_back(here, cpus, capsys, caplog, monkeypatch):
     monkeypatch.setattr(logging.getLogger("tensorflow"), "handlers", [caplog.handler])
     script = FILES["script.py"]
     assert "steps=20" in script
@@ -117,14 +117,14 @@ def test_the_script_trains_and_reads_back(here, cpus, capsys, caplog, monkeypatc
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
-def test_the_mistake_is_told_as_shown(here):
+def test_mistake_prints_the_message_on_the_page(here):
     (block,) = [text for _, _, text in BLOCKS if text.startswith("$ ganlab")]
     command, message = block.removeprefix("$ ").split("\n", 1)
     result = CliRunner().invoke(cli, shlex.split(command)[1:])
     assert (result.exit_code, result.stderr) == (2, message)
 
 
-def test_every_fragment_of_a_file_fits_the_file_before_it(here):
+def test_every_gin_fragment_fits_the_file_before_it(here):
     fragments = [text for language, name, text in BLOCKS if language == "gin" and not name]
     assert fragments
     for text in fragments:
@@ -132,7 +132,7 @@ def test_every_fragment_of_a_file_fits_the_file_before_it(here):
         assert config.load(["more.gin"]).arguments["strategy"].kind == "strategies"
 
 
-def test_the_entry_point_brings_the_constraint(here, monkeypatch):
+def test_entry_point_provides_the_constraint(here, monkeypatch):
     (toml,) = [text for language, _, text in BLOCKS if language == "toml"]
     group, name, module = re.fullmatch(r'\[project\.entry-points\.(\w+)\]\n(\w+) = "([\w.]+)"\n', toml).groups()
     path = here / "site" / Path(*module.split(".")).with_suffix(".py")
@@ -148,7 +148,7 @@ def test_the_entry_point_brings_the_constraint(here, monkeypatch):
     assert importlib.metadata.version("my-package") == "0.1"
 
 
-def test_tf_config_of_the_page_is_one_that_the_strategy_takes():
+def test_tf_config_on_the_page_is_valid():
     from ganlab_builtin.strategies.workers import check_cluster
 
     (line,) = [command for command in COMMANDS if command.startswith("export TF_CONFIG=")]
@@ -158,7 +158,7 @@ def test_tf_config_of_the_page_is_one_that_the_strategy_takes():
     assert len(json.loads(text)["cluster"]["worker"]) == 2
 
 
-def test_a_run_leaves_the_files_that_the_page_lists(here, cpus):
+def test_run_writes_the_files_listed_on_the_page(here, cpus):
     run("ganlab run --gin quickstart", *small())
     (listing,) = [text for language, _, text in BLOCKS if text.startswith("runs/quickstart/")]
     shown = {line.split()[0].rstrip("/") for line in listing.splitlines()[1:] if re.match(r"  \S", line)}
@@ -172,5 +172,5 @@ def test_a_run_leaves_the_files_that_the_page_lists(here, cpus):
         assert f"`{tag}`" in PAGES
 
 
-def test_the_readme_can_be_read_in_a_few_minutes():
+def test_readme_has_at_most_1000_words():
     assert len(README.split()) <= 1000

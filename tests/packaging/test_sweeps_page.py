@@ -1,4 +1,4 @@
-"""The command lines of docs/sweeps.md are sweeps, and all that a sweep may be told has a mention there."""
+"""docs/sweeps.md: its command lines describe sweeps, and every option of `ganlab sweep` is mentioned."""
 
 import os
 import re
@@ -35,11 +35,11 @@ def planned(command):
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=range(len(COMMANDS)))
-def test_a_command_describes_a_sweep(command):
+def test_command_on_the_page_describes_a_sweep(command):
     assert planned(command)
 
 
-def test_the_configurations_are_as_many_as_the_page_says():
+def test_page_states_the_right_number_of_configurations():
     first, single, several, collapsing, *_ = COMMANDS
     assert "15 trials: 3 configurations, seeds 0, 1, 2, 3, 4." in planned(first)
     assert planned(single).splitlines()[:2] == ["constraints=r1", "constraints=spectral_norm"]
@@ -59,7 +59,7 @@ def test_every_status_search_and_launcher_is_explained():
     assert [name for name in (*statuses, *names) if f"`{name}`" not in PAGE] == []
 
 
-def test_the_launcher_of_the_plugins_page_starts_what_it_is_given(tmp_path):
+def test_launcher_on_the_plugins_page_starts_a_command(tmp_path):
     (source,) = [text for _, _, text in blocks("docs/plugins.md") if "ganlab.Launcher" in text]
     (tmp_path / "ganlab_plugins.py").write_text(source)
     plugins.use_plugin_file(tmp_path / "ganlab_plugins.py")

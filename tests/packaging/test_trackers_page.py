@@ -1,4 +1,4 @@
-"""What docs/trackers.md shows works, and what it promises is so."""
+"""docs/trackers.md: its examples work, and its promises hold."""
 
 import csv
 import json
@@ -37,7 +37,7 @@ SMALL = {
     "strategies.mirrored.virtual_replicas": 2,
 }
 
-# Raises wherever it can.
+# Raises in every hook.
 BROKEN = """
 import ganlab
 
@@ -71,14 +71,14 @@ def arguments(tracker, name, settings=SMALL):
 
 
 def trained(tracker, name):
-    """A run with a tracker, in this process; what went to the screen."""
+    """Trains with a tracker in this process; returns the run and the messages on the screen."""
     result = CliRunner().invoke(cli, arguments(tracker, name))
     assert result.exit_code == 0, result.output
     return ganlab.Run(Path("runs/quickstart") / name), result.stderr
 
 
 def table(run):
-    """What metrics.csv must hold, by metrics.jsonl."""
+    """The expected rows of metrics.csv, from metrics.jsonl."""
     rows = [["step", "metric", "replica", "value"]]
     for line in (run.path / "metrics.jsonl").read_text().splitlines():
         line = json.loads(line)
@@ -93,7 +93,7 @@ def read(run):
         return list(csv.reader(file))
 
 
-def test_the_csv_file_has_what_was_logged_and_a_broken_tracker_changes_nothing(here, cpus):
+def test_csv_file_has_every_row_and_a_broken_tracker_has_no_effect(here, cpus):
     run, _ = trained("csv_tracker.py", "csv")
     assert read(run) == table(run)
     assert {row[0] for row in read(run)[1:]} == {"2", "4", "6"}
@@ -109,13 +109,13 @@ def test_the_csv_file_has_what_was_logged_and_a_broken_tracker_changes_nothing(h
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
-def test_after_a_resumed_run_the_csv_file_has_every_row_once(here, ending):
+def test_csv_file_of_a_resumed_run_has_every_row_once(here, ending):
     # The tracker ends its own process at step 5: by SIGKILL past the checkpoint of step 4; by SIGTERM at the end of the
-    # chunk, step 8, whose evaluation the resumed run makes up for.
+    # chunk, step 8, whose evaluation the resumed run does later.
     source = FILES["csv_tracker.py"].replace(
         "def ganlab_metrics(run, records):",
         "def ganlab_metrics(run, records):\n"
-        "    import os, pathlib\n    pathlib.Path('told.txt').open('a').write(f'{records[0].step} ')\n"
+        "    import os, pathlib\n    pathlib.Path('seen.txt').open('a').write(f'{records[0].step} ')\n"
         f"    if records[0].step == 5 and 'END' in os.environ:\n        os.kill(os.getpid(), {int(ending)})",
     )
     (here / "csv_tracker.py").write_text(source)
@@ -129,18 +129,18 @@ def test_after_a_resumed_run_the_csv_file_has_every_row_once(here, ending):
     run = ganlab.Run("runs/quickstart/it")
     assert read(run) == table(run)
     assert sorted({int(row[0]) for row in read(run)[1:]}) == list(range(1, 13))
-    told = [int(word) for word in Path("told.txt").read_text().split()]
-    assert told == ([*range(1, 6), *range(5, 13)] if ending == signal.SIGKILL else [*range(1, 9), *range(8, 13)])
+    seen = [int(word) for word in Path("seen.txt").read_text().split()]
+    assert seen == ([*range(1, 6), *range(5, 13)] if ending == signal.SIGKILL else [*range(1, 9), *range(8, 13)])
 
 
 @pytest.mark.slow
-def test_of_several_workers_the_chief_alone_tells_a_tracker(here):
+def test_only_the_chief_worker_calls_a_tracker(here):
     (here / "spy.py").write_text(
         "import os, ganlab\n"
-        "def tell(what):\n    open(f'told-{os.environ[\"WORKER\"]}', 'a').write(what + ' ')\n"
-        "@ganlab.hookimpl\ndef ganlab_run_start(run):\n    tell('start')\n"
-        "@ganlab.hookimpl\ndef ganlab_metrics(run, records):\n    tell(str(records[0].step))\n"
-        "@ganlab.hookimpl\ndef ganlab_run_end(run, status):\n    tell(status)\n"
+        "def note(what):\n    open(f'seen-{os.environ[\"WORKER\"]}', 'a').write(what + ' ')\n"
+        "@ganlab.hookimpl\ndef ganlab_run_start(run):\n    note('start')\n"
+        "@ganlab.hookimpl\ndef ganlab_metrics(run, records):\n    note(str(records[0].step))\n"
+        "@ganlab.hookimpl\ndef ganlab_run_end(run, status):\n    note(status)\n"
     )
     settings = {name: value for name, value in SMALL.items() if not name.startswith("strategies")}
     command = arguments("spy.py", "both", settings={**settings, "experiment.strategy": "@strategies.multi_worker()"})
@@ -158,12 +158,12 @@ def test_of_several_workers_the_chief_alone_tells_a_tracker(here):
     finally:
         for worker in workers:
             worker.kill()
-    assert [path.name for path in here.glob("told-*")] == ["told-0"]
-    assert Path("told-0").read_text() == "start 2 4 6 completed "
+    assert [path.name for path in here.glob("seen-*")] == ["seen-0"]
+    assert Path("seen-0").read_text() == "start 2 4 6 completed "
 
 
-def test_the_mlflow_run_has_settings_metrics_and_an_end(here, cpus, monkeypatch):
-    mlflow = pytest.importorskip("mlflow", reason="MLflow is no part of any extra: pip install mlflow-skinny")
+def test_mlflow_run_has_settings_metrics_and_status(here, cpus, monkeypatch):
+    mlflow = pytest.importorskip("mlflow", reason="MLflow is not part of any extra: pip install mlflow-skinny")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     mlflow.set_tracking_uri(f"file:{here}/mlruns")
     run, said = trained("mlflow_tracker.py", "flow")
@@ -178,7 +178,7 @@ def test_the_mlflow_run_has_settings_metrics_and_an_end(here, cpus, monkeypatch)
         assert history == [(r.step, place(r)) for r in run.metrics() if r.tag == "critic/loss"]
     assert client.list_artifacts(found.info.run_id)[0].path == "config.gin"
 
-    # Told again of steps that it has, as after a kill, it leaves them out, but takes what is new.
+    # After a kill, it skips steps that it already has, and takes only new ones.
     tracker = plugins.current()
     assert tracker.notify("ganlab_run_start", run=run) == []
     for step in (2, 4, 6):
@@ -191,7 +191,7 @@ def test_the_mlflow_run_has_settings_metrics_and_an_end(here, cpus, monkeypatch)
     assert client.get_run(found.info.run_id).info.status == "KILLED"
 
 
-def test_the_pages_commands_are_of_its_files():
+def test_commands_on_the_page_use_its_files():
     assert set(FILES) == {"csv_tracker.py", "mlflow_tracker.py"}
     assert [line for line in COMMANDS if line.startswith("ganlab ")] == [
         f"ganlab run --gin quickstart --plugin-file {name}" for name in FILES

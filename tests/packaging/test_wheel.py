@@ -1,4 +1,4 @@
-"""What the wheel holds, and that what it holds is enough."""
+"""The contents of the wheel, and that they suffice to run ganlab."""
 
 import configparser
 import os
@@ -21,7 +21,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """The wheel that this source tree makes, unpacked."""
+    """The wheel built from this source tree, unpacked."""
     folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -36,21 +36,21 @@ def files(folder, pattern="*"):
     return {path.relative_to(folder).as_posix() for path in folder.rglob(pattern) if path.is_file()}
 
 
-def test_it_holds_every_module_of_the_source_tree(wheel):
+def test_wheel_contains_every_module(wheel):
     source = {f"ganlab/{name}" for name in files(ROOT / "ganlab", "*.py")} | files(ROOT / "plugins", "*.py")
     assert {"ganlab/plugins/manager.py", "ganlab_builtin/constraints/gradient_penalty.py"} <= source
     assert files(wheel, "*.py") == source
     assert (wheel / "ganlab" / "py.typed").is_file()
 
 
-def test_it_holds_the_experiment_files_under_ganlab_and_owns_no_package_of_others(wheel):
+def test_wheel_contains_the_experiment_files_and_no_foreign_package(wheel):
     assert files(wheel / "ganlab" / "gin_files") == files(ROOT / "gin")
     top = {path.name for path in wheel.iterdir()}
     assert top == {"ganlab", "ganlab_builtin", f"ganlab-{ganlab.__version__}.dist-info"}
-    assert "gin" not in top  # that is gin-config's
+    assert "gin" not in top  # belongs to gin-config
 
 
-def test_it_holds_the_templates_of_plugins(wheel, tmp_path):
+def test_wheel_contains_the_plugin_templates(wheel, tmp_path):
     inside = Path("ganlab", "scaffold", "templates")
     assert files(wheel / inside) == files(ROOT / inside)
     code = "import sys; from ganlab.cli import main; sys.argv[1:] = ['plugins', 'new', 'soft-slope']; main()"
@@ -91,4 +91,4 @@ def test_an_unpacked_wheel_finds_its_plugins_and_its_experiment_files(wheel, tmp
     assert done.returncode == 0, done.stderr
     assert Path(done.stderr.strip()) == wheel / "ganlab" / "__init__.py"
     assert "experiment.dataset = @datasets.digits()\n" in done.stdout
-    assert ROOT / "gin" / "quickstart.gin" in shipped_gin_files()  # which this process has from the source tree
+    assert ROOT / "gin" / "quickstart.gin" in shipped_gin_files()  # in this process, from the source tree

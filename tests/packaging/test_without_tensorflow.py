@@ -1,4 +1,4 @@
-"""What works without TensorFlow, and what is said where it does not."""
+"""Commands that work without TensorFlow, and the message of those that do not."""
 
 import os
 import subprocess
@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-# As if no build of TensorFlow were installed, for the process that runs this.
+# Code that makes its process behave as if no build of TensorFlow were installed.
 ABSENT = """
 import sys
 
@@ -21,7 +21,7 @@ sys.meta_path.insert(0, Absent())
 
 @pytest.fixture
 def ganlab(tmp_path):
-    """Runs a command line in a process that has no TensorFlow."""
+    """Runs a command line in a process without TensorFlow."""
 
     def ganlab(*arguments):
         code = f"{ABSENT}\nfrom ganlab.cli import main\nsys.argv[1:] = {list(arguments)!r}\nmain()"
@@ -53,7 +53,7 @@ def test_training_names_the_extra_and_leaves_nothing(ganlab, tmp_path):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_looking_needs_no_tensorflow(ganlab, arguments, said):
+def test_read_only_commands_need_no_tensorflow(ganlab, arguments, said):
     done = ganlab(*arguments)
     assert (done.returncode, done.stderr) == (0, "")
     assert said in done.stdout
@@ -71,7 +71,7 @@ print([name for name in ("tensorflow", "keras", "matplotlib", "sklearn", "tensor
 
 
 @pytest.mark.parametrize("by", ["environment", "keras.json"])
-def test_another_backend_of_keras_is_named(tmp_path, by):
+def test_other_keras_backend_is_reported(tmp_path, by):
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "KERAS_HOME": str(tmp_path)}
     environment.pop("KERAS_BACKEND", None)
     if by == "environment":
