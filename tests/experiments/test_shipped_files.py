@@ -1,4 +1,4 @@
-"""Every shipped experiment trains for two iterations: small networks and batches, with the number of replicas it names."""
+"""Every shipped experiment trains for two iterations with small networks and batches, on the replicas it names."""
 
 import inspect
 import math
