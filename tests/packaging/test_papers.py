@@ -17,7 +17,8 @@ UNWANTED = {
     "a path of somebody's machine": (r"(?<![\w.:/])/(?:home|root|Users|work|mnt|opt)/\w", "see /home/ada/notes"),
     "a private address": (r"\b(?:10|192\.168|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d{1,3}){2,3}\b", "at 192.168.0.17"),
     "an index of packages": (r"--(?:extra-)?index-url|--find-links", "pip install --index-url https://a.b"),
-    "the rest of a merge": (r"(?m)^(?:<{7}|>{7})(?: |$)", "    "an unfinished thought": (r"\b(?:TODO|FIXME|XXX)\b", "# TODO: think"),
+    "the rest of a merge": (r"(?m)^(?:<{7}|>{7})(?: |$)", "<<<<<<< ours"),
+    "an unfinished thought": (r"\b(?:TODO|FIXME|XXX)\b", "# TODO: think"),
     "a private key": (r"-----BEGIN [A-Z ]*PRIVATE KEY", "-----BEGIN PRIVATE KEY-----"),
 }
 
@@ -61,7 +62,6 @@ def test_links_point_to_files(path):
     assert [link for link in local if not (path.parent / link).exists()] == []
 
 
-<<<<<<< HEAD
 def test_contract_mentions_every_hook():
     contract = (ROOT / "docs" / "contract.md").read_text(encoding="utf-8")
     hooks = [name for name in dir(hookspecs) if name.startswith("ganlab_")]
