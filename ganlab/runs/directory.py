@@ -101,7 +101,7 @@ class RunDirectory:
         """Every metric of every logged step, in order, one line of metrics.jsonl in memory at a time.
 
         Raises:
-            RunError: The file has a line that is no metrics line.
+            RunError: The file has an invalid line.
         """
         return read_metrics(self._path / METRICS)
 
@@ -109,7 +109,7 @@ class RunDirectory:
         """Every metric of every logged step, in order.
 
         Raises:
-            RunError: The file has a line that is no metrics line.
+            RunError: The file has an invalid line.
         """
         return list(self.iter_metrics())
 
@@ -239,7 +239,7 @@ def _no_run(path: Path) -> str:
     name = line(path)
     if not os.path.lexists(path):
         siblings = [item.name for item in path.parent.iterdir()] if os.path.isdir(path.parent) else []
-        return f"There is no run {name}: no such directory.{nearest(path.name, siblings)}"
+        return f"Run {name} not found: no such directory.{nearest(path.name, siblings)}"
     if not path.is_dir():
         return f"{name} is a file; a run is a directory with a {INFO}."
     if os.path.lexists(path / INFO):

@@ -184,7 +184,7 @@ def test_text_from_a_run_cannot_control_the_terminal(tmp_path):
     ("arguments", "message"),
     [
         ([], "Missing argument"),
-        (["nowhere"], "There is no run nowhere: no such directory."),
+        (["nowhere"], "Run nowhere not found: no such directory."),
         (["{runs}", "--by", "wieght"], "The runs have no setting 'wieght'. Did you mean 'weight'?"),
         (["{runs}", "--metric", "mode"], "The runs have no metric 'mode'. Did you mean 'modes'?"),
         (["{runs}", "--against", "weight=7"], "No configuration matches 'weight=7'."),

@@ -167,7 +167,7 @@ def test_mistakes_are_one_message(ganlab, trained, arguments, message):
 
 
 def test_missing_evaluators_checkpoint_or_run_is_reported(ganlab, copy, tmp_path):
-    assert "There is no run" in ganlab("evaluate", tmp_path / "nowhere", code=2)
+    assert "nowhere not found: no such directory" in ganlab("evaluate", tmp_path / "nowhere", code=2)
     config = copy / "config.gin"
     lines = [line for line in config.read_text().splitlines() if "evaluators" not in line]
     config.write_text("\n".join(lines))

@@ -325,7 +325,7 @@ COMMANDS = {
     ("run", "--gin", "exp.gin", "--allow-changes"): (
         "--allow-changes works only with --resume RUN: leave it out for a new run."
     ),
-    ("run", "--resume", "x"): "There is no run x: no such directory.",
+    ("run", "--resume", "x"): "Run x not found: no such directory.",
     ("run", "--gin", "exp.gin", "--seed", "-1"): (
         "Invalid value for '--seed': -1 is not in the range 0<=x<=2147483647."
     ),

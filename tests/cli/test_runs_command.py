@@ -237,8 +237,8 @@ def test_archive_round_trip(ganlab, tmp_path):
     [
         (["list", "nowhere"], "There is no folder nowhere of runs here."),
         (["list", "--status", "done"], "'done' is not one of 'running'"),
-        (["show", "noe"], "There is no run noe: no such directory. Did you mean 'one'?"),
-        (["rm", "--yes", "noe"], "There is no run noe"),
+        (["show", "noe"], "Run noe not found: no such directory. Did you mean 'one'?"),
+        (["rm", "--yes", "noe"], "Run noe not found"),
         (["rm", "--yes", "."], "is not a run but contains 1 of them"),
         (["archive", "one", "-o", "a.zip"], "a.zip must end in .tar.gz or .tgz"),
         (["unarchive", "a.tgz"], "a.tgz cannot be read: No such file or directory"),

@@ -357,7 +357,7 @@ def test_a_run_from_before_settings_were_written_is_read_by_its_file(tmp_path):
 def test_nothing_to_compare(tmp_path):
     with pytest.raises(RunError, match=r"No run to compare in .*\. Give runs, or folders"):
         compare([tmp_path])
-    with pytest.raises(RunError, match=r"There is no run .*nowhere: no such directory"):
+    with pytest.raises(RunError, match=r"Run .*nowhere not found: no such directory"):
         compare([tmp_path / "nowhere"])
 
 

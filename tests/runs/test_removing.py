@@ -66,7 +66,7 @@ def test_one_invalid_run_prevents_all_removals(tmp_path):
     make(tmp_path / "outer" / "runs" / "inner")
     before = contents(tmp_path)
     for name, message in (
-        ("on", "There is no run .*Did you mean 'one'"),
+        ("on", "Run .*on not found: .*Did you mean 'one'"),
         (".", "is not a run but contains"),
         ("link", f"is a link to {two}"),
         ("package", r"was not made by ganlab: its run\.json has no status"),
