@@ -28,9 +28,9 @@ napoleon_numpy_docstring = False
 
 # Types of packages whose inventories a build without a network cannot fetch.
 nitpick_ignore_regex = [
-    (r"py:.*", r"(tf|tensorflow|np|numpy|keras|collections|click)\..*"),
+    (r"py:.*", r"(tf|tensorflow|np|numpy|keras|collections|pathlib|click)\..*"),
     (r"py:exc", r"ganlab\.\w+Error"),  # documented where they are defined, in ganlab.errors
-    (r"py:class", r"Shape"),
+    (r"py:class", r"Shape|ganlab\.sweeps\.trial\.Trial"),
 ]
 # Links to files outside docs/, which tests/packaging/test_papers.py holds to what is there.
 suppress_warnings = ["myst.xref_missing"]

@@ -54,7 +54,7 @@ class RunDirectory:
 
     @property
     def info(self) -> dict[str, Any]:
-        """The current contents of run.json: `status`, `step`, `metrics`, `provenance` and more; `update` changes it.
+        """The current contents of run.json, with `status`, `step`, `metrics`, `provenance` and more; `update` changes it.
 
         Raises:
             RunError: The file is missing, is not JSON, or does not hold an object.
@@ -63,12 +63,12 @@ class RunDirectory:
 
     @property
     def config(self) -> str:
-        """The text of config.gin: the whole experiment with overrides folded in."""
+        """The text of config.gin, the whole experiment with overrides folded in."""
         return read_text(self._path, CONFIG)
 
     @property
     def operative(self) -> str:
-        """The text of operative.gin: every parameter in use, including defaults."""
+        """The text of operative.gin, every parameter in use, including defaults."""
         return read_text(self._path, OPERATIVE)
 
     def check(self) -> None:
