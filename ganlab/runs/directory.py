@@ -54,7 +54,7 @@ class RunDirectory:
 
     @property
     def info(self) -> dict[str, Any]:
-        """The current contents of run.json, with `status`, `step`, `metrics`, `provenance` and more; `update` changes it.
+        """The contents of run.json now, with `status`, `step`, `metrics`, `provenance` and more; `update` changes it.
 
         Raises:
             RunError: The file is missing, is not JSON, or does not hold an object.
