@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ganlab.errors import ConfigError, MissingDependencyError
 
 INSTALL_TENSORFLOW = "pip install 'ganlab[cpu]' (or [gpu] on NVIDIA GPUs, [tpu] on TPUs)"
-USE_TENSORFLOW = "unset KERAS_BACKEND, or mend ~/.keras/keras.json"
+USE_TENSORFLOW = "unset KERAS_BACKEND, or edit ~/.keras/keras.json"
 _INSTALL = {
     "tensorflow": INSTALL_TENSORFLOW,
     "keras": INSTALL_TENSORFLOW,

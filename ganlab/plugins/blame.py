@@ -111,10 +111,10 @@ def sentence(error: BaseException) -> str:
         return "\n".join([raised[-1][1], *_own_lines(text[raised[-1].end() :])])
     if _is_librarys(error, text):
         lines = [line.strip() for line in text.splitlines() if line.strip() and not _AROUND.match(line.strip())]
-        said = _AFTER.sub("", _BEFORE.sub("", lines[0])) if lines else ""
-        return f"{type(error).__name__}: {said}" if said else type(error).__name__
-    said = bounded(text.strip())
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+        message = _AFTER.sub("", _BEFORE.sub("", lines[0])) if lines else ""
+        return f"{type(error).__name__}: {message}" if message else type(error).__name__
+    message = bounded(text.strip())
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
 def bounded(text: str) -> str:

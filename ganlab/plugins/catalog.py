@@ -90,5 +90,5 @@ class Component:
 
 def reason_of(error: BaseException) -> str:
     """Formats an exception: its type, every line of its message and its notes, bounded in lines and characters."""
-    said = "".join(traceback.format_exception_only(error)).strip()
-    return bounded(said.removeprefix("ganlab.errors.PluginError: "))
+    text = "".join(traceback.format_exception_only(error)).strip()
+    return bounded(text.removeprefix("ganlab.errors.PluginError: "))

@@ -69,8 +69,8 @@ class Plugins:
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
-            trace, said = traceback.format_exc(), reason_of(error)
-            self.rows.append(replace(plugin, status="broken", error=trace, message=said))
+            trace, reason = traceback.format_exc(), reason_of(error)
+            self.rows.append(replace(plugin, status="broken", error=trace, message=reason))
             return
         of = f"Plugin {plugin.name!r} of {plugin.origin}"
         complaints = tuple(f"{of} {complaint}" for complaint in validation.unmarked(loaded))

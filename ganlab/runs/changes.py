@@ -74,11 +74,11 @@ def in_brief(changes: Sequence[Change]) -> str:
 
 def in_words(changes: Sequence[Change]) -> str:
     """Changes in a line: `at step 2 (experiment.seed: 0, and now 3)`."""
-    said = []
+    phrases = []
     for change in changes:
         more = f"; and {len(change.what) - _LINES} more" if len(change.what) > _LINES else ""
-        said.append(f"at step {change.step} ({'; '.join(change.what[:_LINES])}{more})")
-    return ", ".join(said)
+        phrases.append(f"at step {change.step} ({'; '.join(change.what[:_LINES])}{more})")
+    return ", ".join(phrases)
 
 
 def _resumed(info: Mapping[str, Any]) -> list[tuple[int, tuple[str, ...]]]:

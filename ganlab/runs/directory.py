@@ -147,7 +147,7 @@ def new_run_path(root: str | os.PathLike[str], stem: str, seed: int, name: str |
     check_name("run name", name)
     if os.path.lexists(folder / name):
         raise RunError(
-            f"There is a run {name!r} in {line(folder)} already. "
+            f"A run {name!r} already exists in {line(folder)}. "
             f"Choose another name, or resume it: --resume {line(folder / name)}"
         )
     return folder / name

@@ -98,7 +98,7 @@ def check_encoding(path: Path) -> None:
 def cannot_be_made(path: Path, error: OSError) -> RunError:
     """Returns the error for a run's directory that cannot be created."""
     return RunError(
-        f"The run's directory {line(path)} cannot be made: {error.strerror or error}. Choose another --runs."
+        f"The run's directory {line(path)} cannot be created: {error.strerror or error}. Choose another --runs."
     )
 
 

@@ -51,7 +51,7 @@ def locked(run: RunDirectory, say: Callable[[str], None] | None = None) -> Itera
     descriptor = os.open(run.path, os.O_RDONLY)
     try:
         alone = _flock(descriptor, fcntl.LOCK_EX, run.path)
-        left = _left(run.path, say or (lambda sentence: None), alone=alone)
+        left = _stale(run.path, say or (lambda sentence: None), alone=alone)
         if left and say:
             say(left)
         with _beating(run.path / LOCK):
@@ -140,7 +140,7 @@ def _flock(descriptor: int, how: int, path: Path) -> bool:
     return True
 
 
-def _left(path: Path, say: Callable[[str], None], *, alone: bool) -> str | None:
+def _stale(path: Path, say: Callable[[str], None], *, alone: bool) -> str | None:
     """Returns a sentence on a stale lock, after making sure that its process is gone; None without a lock."""
     left = _read(path / LOCK)
     if left is None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ganlab.errors import RunError
-from ganlab.runs.tarring import Member, said
+from ganlab.runs.tarring import Member, quoted
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ class Names:
         return parts
 
     def _twice(self, name: str, other: str | None) -> None:
-        alike = "" if other is None or other.strip("/") == name.strip("/") else f" (as {said(other.strip('/'))})"
-        raise RunError(f"{self._path} is not unpacked: it holds {said(name)} twice{alike}.")
+        alike = "" if other is None or other.strip("/") == name.strip("/") else f" (as {quoted(other.strip('/'))})"
+        raise RunError(f"{self._path} is not unpacked: it holds {quoted(name)} twice{alike}.")
 
     def _parts(self, name: str) -> tuple[str, ...]:
         parts = tuple(part for part in name.split("/") if part not in ("", "."))
@@ -99,7 +99,7 @@ class Names:
         elif any(ord(char) < 32 or ord(char) == 127 for char in name):
             wrong = "has control characters"
         if wrong:
-            raise RunError(f"{self._path} is not unpacked: {said(name)} {wrong}.")
+            raise RunError(f"{self._path} is not unpacked: {quoted(name)} {wrong}.")
         return parts
 
 

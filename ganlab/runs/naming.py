@@ -61,14 +61,14 @@ def described(settings: Settings, names: Sequence[str]) -> str:
         names: The settings to include, for example those of `differing`. Those that the run lacks are left out.
     """
     values = {name: setting(settings, name) for name in names}
-    said = [short(name) for name, value in values.items() if value is not None]
+    shortened = [short(name) for name, value in values.items() if value is not None]
     words = []
     for name, value in values.items():
         if value is None:
             words += ["unconstrained"] if settings and name == _CONSTRAINTS else []
         elif name not in _SELF_EXPLANATORY:
             words.append(f"{short(name)}={_text(value)}")
-        elif not any(other.startswith(f"{value}.") for other in said):
+        elif not any(other.startswith(f"{value}.") for other in shortened):
             words.append(_text(value))  # otherwise "gradient_penalty.weight=10" follows and names it
     return " ".join(map(line, words))
 
@@ -107,8 +107,8 @@ def run_names(runs: Mapping[Path, Settings], taken: Mapping[Path, str] | None = 
     for path, settings in runs.items():
         last, where = [path.name], path.parent.relative_to(base).parts
         if _UNNAMED.fullmatch(path.name):
-            said = described(settings, distinguishing[path.parent]) or ("" if where else path.parent.name)
-            last = [said[: _LONGEST - 1] + "…" if len(said) > _LONGEST else said, _seed(path, settings)]
+            label = described(settings, distinguishing[path.parent]) or ("" if where else path.parent.name)
+            last = [label[: _LONGEST - 1] + "…" if len(label) > _LONGEST else label, _seed(path, settings)]
         name = " ".join(part for part in (*where, *last) if part)
         wanted[path] = as_name(name.encode(errors="surrogatepass")[:_LONGEST_BYTES].decode(errors="ignore"))
     often, used = Counter(wanted.values()), set(given.values())

@@ -178,13 +178,15 @@ class TarReader:
             is_folder = True
         else:
             what = _KINDS.get(kind, "of an unknown kind")
-            raise RunError(f"{self._called} holds {said(name)}, neither a file nor a folder but {what}: not unpacked.")
+            raise RunError(
+                f"{self._called} holds {quoted(name)}, neither a file nor a folder but {what}: not unpacked."
+            )
         if "\0" in name or not name:
-            raise RunError(f"{self._called} holds {said(name)}, which is not a name: not unpacked.")
+            raise RunError(f"{self._called} holds {quoted(name)}, which is not a name: not unpacked.")
         if "size" in extensions:
             size = self._decimal(extensions["size"], name)
         if is_folder and size:
-            raise RunError(f"{self._called} holds {said(name)}, a folder of {size} bytes: not unpacked.")
+            raise RunError(f"{self._called} holds {quoted(name)}, a folder of {size} bytes: not unpacked.")
         return Member(name, is_folder, size, self._time(header, extensions, name))
 
     def _time(self, header: bytes, extensions: dict[str, bytes], name: str) -> float:
@@ -194,14 +196,14 @@ class TarReader:
         except ValueError:
             time = math.nan
         if not 0 <= time < _YEAR_10000:
-            claimed = said(text.decode("ascii", "replace") if text is not None else time)
-            raise RunError(f"{self._called} gives {said(name)} the invalid time {claimed}: not unpacked.")
+            claimed = quoted(text.decode("ascii", "replace") if text is not None else time)
+            raise RunError(f"{self._called} gives {quoted(name)} the invalid time {claimed}: not unpacked.")
         return time
 
     def _decimal(self, text: bytes, name: str) -> int:
         if not (text.isdigit() and len(text) < 20):
-            claimed = said(text.decode("ascii", "replace"))
-            raise RunError(f"{self._called} gives {said(name)} the invalid size {claimed}: not unpacked.")
+            claimed = quoted(text.decode("ascii", "replace"))
+            raise RunError(f"{self._called} gives {quoted(name)} the invalid size {claimed}: not unpacked.")
         return int(text)
 
     def _number(self, field: bytes, what: str) -> int:
@@ -213,7 +215,7 @@ class TarReader:
         return int(text or b"0", 8)
 
 
-def said(value: object) -> str:
+def quoted(value: object) -> str:
     """Formats an untrusted name or value for a message: quoted, escaped, and not too long."""
     text = str(value)
     return repr(text if len(text) <= 100 else f"{text[:80]}...{text[-10:]}")

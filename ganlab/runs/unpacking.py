@@ -20,7 +20,7 @@ from ganlab.runs.directory import INFO, find_runs
 from ganlab.runs.lock import LOCK
 from ganlab.runs.members import Limits, Names
 from ganlab.runs.placing import check_free, check_place, finish_moving, move
-from ganlab.runs.tarring import TarReader, said
+from ganlab.runs.tarring import TarReader, quoted
 from ganlab.support.signals import handling
 
 _ASIDE = ".unpacking-"
@@ -170,7 +170,7 @@ def _runs_only(path: Path, below: Path, pause: Callable[[], None]) -> list[Path]
             continue
         if files:
             stray = (place / min(files)).relative_to(below)
-            raise RunError(f"{path} holds {said(stray)}, which is not part of a run: not unpacked.")
+            raise RunError(f"{path} holds {quoted(stray)}, which is not part of a run: not unpacked.")
         for name in [name for name in folders if place / name not in runs and place / name not in around]:
             _check_empty(path, place / name, below)
             shutil.rmtree(place / name)
@@ -182,4 +182,4 @@ def _check_empty(path: Path, folder: Path, below: Path) -> None:
     for at, _, files in os.walk(folder):
         if files:
             stray = (Path(at) / min(files)).relative_to(below)
-            raise RunError(f"{path} holds {said(stray)}, which is not part of a run: not unpacked.")
+            raise RunError(f"{path} holds {quoted(stray)}, which is not part of a run: not unpacked.")

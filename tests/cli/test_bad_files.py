@@ -134,9 +134,12 @@ NAME = "use at most 60 printable characters and no '/', for example 'baseline-2'
 
 PLACES = {
     ("--runs", "file"): "Invalid value for '--runs': Directory 'file' is a file.",
-    ("--runs", "file/a"): f"The run's directory file/a/exp/RUN cannot be made: file is not a folder. {REMEDY}",
-    ("--runs", "/proc/a"): f"The run's directory /proc/a/exp/RUN cannot be made: No such file or directory. {REMEDY}",
-    ("--runs", "taken"): f"The run's directory taken/exp/RUN cannot be made: taken/exp is not a folder. {REMEDY}",
+    ("--runs", "file/a"): f"The run's directory file/a/exp/RUN cannot be created: file is not a folder. {REMEDY}",
+    (
+        "--runs",
+        "/proc/a",
+    ): f"The run's directory /proc/a/exp/RUN cannot be created: No such file or directory. {REMEDY}",
+    ("--runs", "taken"): f"The run's directory taken/exp/RUN cannot be created: taken/exp is not a folder. {REMEDY}",
     ("--runs", "a\udcff"): (
         r"'a\udcff/exp/RUN' is not valid UTF-8, and TensorFlow can only write to paths that are. Rename it, or choose "
         "another --runs."
@@ -174,7 +177,7 @@ def test_full_disk_is_reported_before_tensorflow_starts(mistake, here, minimal, 
     monkeypatch.setattr("ganlab.cli.run.start_tensorflow", lambda: pytest.fail("TensorFlow was started"))
     monkeypatch.setattr("tempfile.TemporaryFile", lambda **options: Full())
     said = mistake("run", "--gin", "exp.gin")
-    assert said.endswith(" cannot be made: No space left on device. Choose another --runs.")
+    assert said.endswith(" cannot be created: No space left on device. Choose another --runs.")
 
 
 def test_component_warning_is_printed_as_a_sentence():

@@ -82,6 +82,6 @@ def test_other_keras_backend_is_reported(tmp_path, by):
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "Error: Keras is set to the backend 'jax'; ganlab needs 'tensorflow': unset KERAS_BACKEND, or mend "
+        "Error: Keras is set to the backend 'jax'; ganlab needs 'tensorflow': unset KERAS_BACKEND, or edit "
         "~/.keras/keras.json.\n"
     )

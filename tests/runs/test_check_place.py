@@ -17,13 +17,13 @@ def test_check_place_creates_nothing(tmp_path):
 
 def test_check_place_names_a_file_in_the_way(tmp_path):
     (tmp_path / "runs").write_text("")
-    with pytest.raises(RunError, match=r"base cannot be made: .*runs is not a folder\. Choose another --runs\."):
+    with pytest.raises(RunError, match=r"base cannot be created: .*runs is not a folder\. Choose another --runs\."):
         check_place(tmp_path / "runs" / "quickstart" / "base")
 
 
 def test_check_place_refuses_a_dangling_link(tmp_path):
     (tmp_path / "runs").symlink_to(tmp_path / "gone")
-    with pytest.raises(RunError, match=r"cannot be made: .*runs is not a folder"):
+    with pytest.raises(RunError, match=r"cannot be created: .*runs is not a folder"):
         check_place(tmp_path / "runs" / "quickstart" / "base")
 
 
@@ -43,5 +43,5 @@ except RunError as error:
 """
     done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True)
     place = tmp_path / "runs" / "quickstart" / "base"
-    assert done.stdout == f"The run's directory {place} cannot be made: File too large. Choose another --runs.\n"
+    assert done.stdout == f"The run's directory {place} cannot be created: File too large. Choose another --runs.\n"
     assert list(tmp_path.iterdir()) == []

@@ -40,7 +40,7 @@ def test_chosen_run_name_is_kept_and_must_be_free(tmp_path):
     path = new_run_path(tmp_path, "quickstart", 7, "base")
     assert path == tmp_path / "quickstart" / "base"
     make(path)
-    with pytest.raises(RunError, match=r"There is a run 'base' in .*quickstart already.*--resume .*quickstart/base"):
+    with pytest.raises(RunError, match=r"A run 'base' already exists in .*quickstart.*--resume .*quickstart/base"):
         new_run_path(tmp_path, "quickstart", 7, "base")
 
 
@@ -149,7 +149,7 @@ def test_failed_creation_of_a_run_leaves_nothing(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(RunError, match=r"base cannot be made: No space left on device.*--runs"):
+    with pytest.raises(RunError, match=r"base cannot be created: No space left on device.*--runs"):
         make(path)
     assert list((tmp_path / "runs").iterdir()) == []
 
@@ -159,7 +159,7 @@ def test_create_run_refuses_existing_paths(tmp_path):
     with pytest.raises(RunError, match="already exists"):
         make(tmp_path / "base")
     (tmp_path / "file").write_text("")
-    with pytest.raises(RunError, match="cannot be made: Not a directory"):
+    with pytest.raises(RunError, match="cannot be created: Not a directory"):
         make(tmp_path / "file" / "deep" / "base")
 
 
