@@ -1,1 +1,1 @@
-"""Plugins: finding, checking and importing them, the components they offer, and whose code an error comes from."""
+"""Plugins: discovery, validation and import, the components they offer, and the attribution of errors."""

@@ -81,7 +81,7 @@ def holder(path: Path) -> str | None:
 
 @contextlib.contextmanager
 def at_rest(run: RunDirectory, *, shared: bool) -> Iterator[None]:
-    """Context manager: locks a run's directory that is not in training. Writes nothing: the disk may be full.
+    """Context manager: locks the directory of a run that is not in training. Writes nothing: the disk may be full.
 
     Args:
         run: The run to lock.

@@ -44,7 +44,7 @@ class Names:
 
     def __init__(self, path: Path, limits: Limits, packed: int) -> None:
         self._path, self._limits, self._room = path, limits, limits.room(packed)
-        # Keyed by the form that file systems see which ignore case or decompose letters.
+        # Keyed by the form seen by file systems that ignore case or decompose letters.
         self._files: dict[str, str] = {}
         self._folders: dict[str, str] = {}
         self._bytes = 0

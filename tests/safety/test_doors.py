@@ -23,53 +23,55 @@ PRINTING = {
 }
 SHOWING = {"add_row", "add_column"}
 
-# The doors themselves, and what reads and prints nothing of runs that others made.
+# The safe functions themselves, and code that neither reads nor prints anything of untrusted runs.
 ALLOWED = {
-    "paths.py": {"os.open"},
+    "support/paths.py": {"os.open"},
     "cli/messages.py": {"click.echo", "click.confirm"},
-    # Folders are locked, and synced after they were written to.
+    # Files and folders are opened only to lock or sync them.
     "runs/lock.py": {"os.open", "read_text"},  # /proc/PID/stat
     "sweeps/store.py": {"os.open"},
-    "telemetry/durable.py": {"os.open"},
-    # A folder of ganlab's own, of links under names that are safe.
-    "telemetry/logfolder.py": {"symlink_to"},
-    # Archives, which are unpacked beside their place and checked there.
+    "support/durable.py": {"os.open"},
+    # A folder made by ganlab, with links under safe names.
+    "tensorboard/logfolder.py": {"symlink_to"},
+    # Archives, which are unpacked into a hidden folder and checked there.
     "runs/unpacking.py": {"open", "os.open", "os.walk"},
-    # Of files that the doors have opened, or of bytes.
+    # Reads from files that the safe functions have opened, or from bytes.
     "training/checkpoints.py": {"np.load", "file_digest"},
     "comparing/samples.py": {"open"},
-    "telemetry/mending.py": {"open"},
-    # A copy of an event file, after all of the run's folder was looked through.
-    "telemetry/events.py": {"shutil.copyfile"},
-    # Experiment files that are in no run, and what plugins and datasets are made of.
+    "telemetry/jsonl_repair.py": {"open"},
+    # Copies an event file after the whole folder of the run has been checked.
+    "telemetry/event_cutting.py": {"shutil.copyfile"},
+    # Experiment files outside runs, and the sources of plugins and datasets.
     "config/sources.py": {"open"},
     "config/files.py": {"rglob"},
-    "config/writing.py": {"read_text"},  # a function of that name, of text
-    "contract.py": {"read_bytes"},
+    "config/serializer.py": {"read_text"},  # a function of that name, which parses text
+    "plugins/validation.py": {"read_bytes"},
     "fingerprints.py": {"open"},
     "runs/environment.py": {"open", "read_bytes", "rglob"},
     "runs/modules.py": {"read_bytes", "rglob"},
     "cli/plugin_help.py": {"os.open", "read_text"},
     # Templates and styles that ganlab ships.
-    "authoring/packages.py": {"read_text"},
+    "scaffold/packages.py": {"read_text"},
     "comparing/report.py": {"read_text"},
-    # Processes of ganlab's own, and what they leave.
+    # Output of ganlab's own processes.
     "verification/process.py": {"json.load", "read_text"},
     "verification/resume.py": {"read_bytes"},
     "verification/tpu/checking.py": {"read_text"},
     "verification/tpu/compiling.py": {"json.load", "read_bytes"},
-    # What is called so and opens no file: a browser, a journal.
+    # Other functions of these names: for a browser, for a journal, and `runs.info.read_text`, which is safe.
     "cli/tensorboard.py": {"open"},
     "training/session.py": {"open"},
-    # The standard streams, a script for the shell, and sentences of ganlab's own.
+    "runs/directory.py": {"read_text"},
+    "runs/info.py": {"read_text"},
+    # The standard streams, a script for the shell, and ganlab's own sentences.
     "cli/process.py": {"open", "os.open", "print"},
     "cli/completion.py": {"click.echo"},
-    "importing.py": {"print"},
+    "plugins/import_guard.py": {"print"},
     "verification/tpu/environment.py": {"print"},
-    # Which pass `lines` on the way, or `line`.
+    # The printed text has passed `lines` or `line`.
     "telemetry/console.py": {"print"},
     "sweeps/screen.py": {"print"},
-    # Headings and cells that are ganlab's own words, or have passed `line` where they were made.
+    # Headings and cells with ganlab's own words, or text that has passed `line`.
     "cli/runs_list.py": {"add_column"},
     "cli/verify.py": {"add_column", "add_row"},
     "comparing/table.py": {"add_column", "add_row"},
