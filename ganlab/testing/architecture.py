@@ -127,14 +127,14 @@ class ArchitectureConformance(TrainedConformance):
     @check()
     def test_penalties_on_gradients_can_be_taken(self) -> None:
         """The critic can be differentiated twice, and finite gradients reach both networks."""
-        self._hold_gradients()
+        self._check_gradients()
 
     @check()
     def test_finite_in_mixed_bfloat16(self) -> None:
         """The same if it computes in bfloat16."""
-        self._hold_gradients(precision="mixed_bfloat16")
+        self._check_gradients(precision="mixed_bfloat16")
 
-    def _hold_gradients(self, **settings: Any) -> None:
+    def _check_gradients(self, **settings: Any) -> None:
         if self._networks[1].synchronizes:
             pytest.skip("A critic with batch normalization does not work with a penalty on gradients.")
         roles = ("critic",) if self.fixed_generator else ("critic", "generator")

@@ -77,11 +77,11 @@ class Reporter:
         """Writes the line of the component that was tested last."""
         if self._now is not None:
             self._now.seconds = round(time.monotonic() - self._began, 1)
-            tell(self._now, self._report)
+            write_row(self._now, self._report)
             self._now = None
 
 
-def tell(row: Checked, report: TextIO) -> None:
+def write_row(row: Checked, report: TextIO) -> None:
     """Writes one line."""
     report.write(json.dumps(asdict(row)) + "\n")
     report.flush()
@@ -118,7 +118,7 @@ def main(specification: dict[str, Any]) -> None:
         for component in checked:
             kind, selector = component.kind, f"{component.kind}.{component.name}"
             if reason := obstacle(component, given.get(selector)):
-                tell(Checked(selector, "not checked", reason=reason), report)
+                write_row(Checked(selector, "not checked", reason=reason), report)
                 continue
             # Only the author can state a constraint's purpose, in a test.
             attributes: dict[str, Any] = {"lowers_slopes": None} if kind == "constraints" else {}

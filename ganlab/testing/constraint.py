@@ -152,12 +152,12 @@ class ConstraintConformance(Conformance):
     @check()
     def test_two_replicas_train_as_one_device(self) -> None:
         """Weights, states and metrics after updates by gradient descent are those of one device."""
-        self._hold_against_one(2)
+        self._compare_with_one(2)
 
     @check()
     def test_four_replicas_train_as_one_device(self) -> None:
         """The same on four replicas."""
-        self._hold_against_one(4)
+        self._compare_with_one(4)
 
     @check()
     def test_replicas_hold_the_same_state(self) -> None:
@@ -262,7 +262,7 @@ class ConstraintConformance(Conformance):
         for problem in gradients(bench):
             fail(f"With a convolutional critic: {problem}")
         bench.on_weights("project")
-        self._hold_bound(bench.state, slope(bench.state, bench.experiment), "For a convolutional critic")
+        self._check_bound(bench.state, slope(bench.state, bench.experiment), "For a convolutional critic")
 
     @check()
     def test_lipschitz_bound_holds(self) -> None:
@@ -270,8 +270,8 @@ class ConstraintConformance(Conformance):
         bench, trained = self._trials.bench, self._trials.long
         if not Scorer(bench.state).bounds():
             pytest.skip("It has no bound.")
-        self._hold_bound(bench.state, slope(bench.state, bench.experiment), "At first")
-        self._hold_bound(trained.state, slope(trained.state, bench.experiment), f"After {LONG} iterations")
+        self._check_bound(bench.state, slope(bench.state, bench.experiment), "At first")
+        self._check_bound(trained.state, slope(trained.state, bench.experiment), f"After {LONG} iterations")
 
     @check()
     def test_diagnose_answers_in_words(self) -> None:
@@ -283,12 +283,12 @@ class ConstraintConformance(Conformance):
         if answer is not None and not isinstance(answer, str):
             fail(f"diagnose returned {answer!r}; it must be a sentence, or None if all is well.")
 
-    def _hold_against_one(self, replicas: int) -> None:
+    def _compare_with_one(self, replicas: int) -> None:
         one, other = self._trials.short, self._trials.on(replicas)
         for departure in departures(one, other):
             fail(explained(one, other, departure))
 
-    def _hold_bound(self, state: TrainingState, steepest: float, when: str) -> None:
+    def _check_bound(self, state: TrainingState, steepest: float, when: str) -> None:
         for bound in Scorer(state).bounds().values():
             if not steepest <= bound * (1 + _ROUNDING):
                 fail(

@@ -110,7 +110,7 @@ class HookConformance:
         """Returns the plugin's module or object. Authors write this method."""
         raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns the plugin's module.")
 
-    def _hold(self, test: str) -> None:
+    def _check(self, test: str) -> None:
         try:
             import pytest
         except ImportError:
@@ -137,11 +137,11 @@ class TrackerConformance(HookConformance):
 
     def test_a_run_is_followed_to_its_end(self) -> None:
         """The tracker takes start, rows and end, and leaves the run's own files unchanged."""
-        self._hold("test_a_run_is_followed_to_its_end")
+        self._check("test_a_run_is_followed_to_its_end")
 
     def test_a_run_may_start_again(self) -> None:
         """An interrupted run may start again, and its rows are sent again."""
-        self._hold("test_a_run_may_start_again")
+        self._check("test_a_run_may_start_again")
 
 
 class CommandConformance(HookConformance):
@@ -154,8 +154,8 @@ class CommandConformance(HookConformance):
 
     def test_commands_have_names_of_their_own(self) -> None:
         """There is at least one, and none has the name of one of ganlab's own."""
-        self._hold("test_commands_have_names_of_their_own")
+        self._check("test_commands_have_names_of_their_own")
 
     def test_commands_have_help(self) -> None:
         """Each has a help text, and shows it."""
-        self._hold("test_commands_have_help")
+        self._check("test_commands_have_help")

@@ -73,7 +73,7 @@ class Derivatives:
         """Takes an experiment of one replica and its variables, of which only the names and shapes are used."""
         self._experiment, self._state = experiment, state
         self._step = TrainingStep(experiment, state, compiled=False)
-        self._loss = _Noting(experiment.loss)
+        self._loss = _RecordingLoss(experiment.loss)
         self._step.experiment = replace(experiment, loss=self._loss)
         self._doubles: dict[str, Double] = {}
         self._layers: dict[str, Sequence[CriticLayer]] = {}
@@ -104,7 +104,7 @@ class Derivatives:
         trained = [f"critic/weights/{name}" for name in arguments["weights"]]
         for name, group in zip(self._state.stack.names, arguments["parameters"], strict=True):
             trained += [f"constraints/{name}/parameters/{key}" for key in group]
-        truth, found = self._held_against("critic", self._critic, arguments, trained)
+        truth, found = self._compare("critic", self._critic, arguments, trained)
         after = {f"generator/buffers/{name}": value.numpy() for name, value in left.items()}
         after |= {f"critic/buffers/{name}": value for name, value in found["buffers"].items()}
         for name, group in zip(self._state.stack.names, found["states"], strict=True):
@@ -127,9 +127,9 @@ class Derivatives:
             "latent": self._draws().take("normal", self._latent, noise.LATENT).numpy(),
         }
         trained = [f"generator/weights/{name}" for name in arguments["weights"]]
-        return self._held_against("generator", self._generator, arguments, trained)[0]
+        return self._compare("generator", self._generator, arguments, trained)[0]
 
-    def _held_against(
+    def _compare(
         self, role: str, function: Any, arguments: dict[str, Any], trained: Sequence[str]
     ) -> tuple[Truth, dict[str, Any]]:
         """Compares, with everything held fixed that is not differentiated: constraints' states and marked tensors."""
@@ -186,7 +186,7 @@ class Derivatives:
         states = self._state.stack.advance(weights, given["parameters"], given["states"], batch, draws, Log())
         self._held = [tensor.name for group in states for tensor in group.values()]
         log = Log()
-        with self._noted("critic"):
+        with self._recorded("critic"):
             gradients, buffers = self._step._critic_part(
                 self._draws(),
                 log,
@@ -201,7 +201,7 @@ class Derivatives:
 
     def _generator(self, given: Any) -> dict[str, Any]:
         log = Log()
-        with self._noted("generator"):
+        with self._recorded("generator"):
             gradients, _ = self._step._generator_part(self._draws(), log, **given)
         return {"gradients": gradients, **self._result(log)}
 
@@ -235,7 +235,7 @@ class Derivatives:
         return [_group(values, f"constraints/{name}/{kind}/") for name in self._state.stack.names]
 
     @contextlib.contextmanager
-    def _noted(self, role: str) -> Iterator[None]:
+    def _recorded(self, role: str) -> Iterator[None]:
         """Context manager: records the network's layers in the order of their calls."""
         network = getattr(self._state, role)
         intermediates = Intermediates(network.model, network.weights)
@@ -247,7 +247,7 @@ class Derivatives:
         )
 
 
-class _Noting(Loss):
+class _RecordingLoss(Loss):
     """A loss that records how large its terms are before they cancel."""
 
     def __init__(self, loss: Loss) -> None:
@@ -255,13 +255,13 @@ class _Noting(Loss):
         self.terms: list[tf.Tensor] = []
 
     def critic(self, real_scores: tf.Tensor, fake_scores: tf.Tensor) -> tf.Tensor:
-        """The loss's own."""
+        """The critic's loss, whose terms are recorded."""
         value = tf.convert_to_tensor(self._loss.critic(real_scores, fake_scores))
         self.terms = [tf.reduce_mean(tf.abs(x)) for x in (real_scores, fake_scores, value)]
         return value
 
     def generator(self, fake_scores: tf.Tensor) -> tf.Tensor:
-        """The loss's own."""
+        """The generator's loss, whose terms are recorded."""
         value = tf.convert_to_tensor(self._loss.generator(fake_scores))
         self.terms = [tf.reduce_mean(tf.abs(x)) for x in (fake_scores, value)]
         return value

@@ -54,7 +54,7 @@ def called(model: keras.Model) -> Iterator[dict[str, Call]]:
     try:
         for layer in layers:
             # Bypasses Keras' tracking of a layer's attributes: this one is removed again.
-            object.__setattr__(layer, "call", _noting(layer, layer.call, calls))
+            object.__setattr__(layer, "call", _recording(layer, layer.call, calls))
         yield calls
     finally:
         for layer in layers:
@@ -69,14 +69,14 @@ def _computes(layer: keras.layers.Layer) -> bool:
     )
 
 
-def _noting(layer: keras.layers.Layer, call: Callable[..., Any], calls: dict[str, Call]) -> Callable[..., Any]:
-    def noting(*arguments: Any, **keywords: Any) -> Any:
+def _recording(layer: keras.layers.Layer, call: Callable[..., Any], calls: dict[str, Call]) -> Callable[..., Any]:
+    def recording(*arguments: Any, **keywords: Any) -> Any:
         given = tf.nest.flatten(arguments[:1])
         if given and all(tf.is_tensor(x) for x in given):
             calls.setdefault(layer.path or layer.name, Call(layer, arguments[0]))
         return call(*arguments, **keywords)
 
-    return noting
+    return recording
 
 
 def wrong(call: Call, inputs: Any, weights: Mapping[str, np.ndarray], noise: NoiseSource) -> Wrong | None:

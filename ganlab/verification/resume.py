@@ -57,7 +57,7 @@ def resume(source: Source, *, replicas: int, iterations: int, folder: str, at: i
     """
     whole, resumed = Path(folder) / "whole", Path(folder) / "resumed"
     _train(_experiment(source, replicas), resumed, until=iterations, resume=True)
-    before, after = (_left(path, iterations) for path in (whole, resumed))
+    before, after = (_results(path, iterations) for path in (whole, resumed))
     different = [name for name in before if before[name] != after.get(name)]
     different += [name for name in after if name not in before]
     data = {"interrupted_at": at, "iterations": iterations, "replicas": replicas, "different": different}
@@ -97,7 +97,7 @@ def _train(experiment: Experiment, path: Path, *, until: int, resume: bool = Fal
         start.train(experiment, path, resume=resume, as_run=RunDirectory)
 
 
-def _left(path: Path, step: int) -> dict[str, bytes]:
+def _results(path: Path, step: int) -> dict[str, bytes]:
     """The results of a run at a step, as bytes by name."""
     (checkpoint,) = [saved for saved in Checkpoints(path / "checkpoints").all() if saved.step == step]
     return {**_variables(checkpoint), **_rows(path), "the half-gathered row": checkpoint.pending().tobytes()}

@@ -1,4 +1,4 @@
-"""`ganlab.verify`: the checks of one experiment; and of several, each in processes of its own."""
+"""Runs the checks of one experiment (`ganlab.verify`) or of several, each check in its own processes."""
 
 from __future__ import annotations
 
@@ -30,10 +30,12 @@ def verify(
 ) -> list[Row]:
     """Proves that an experiment's numbers do not depend on where it runs, and that its gradients are its losses'.
 
-    `ganlab verify` on the command line. Each check runs in processes of its own and takes from seconds to minutes.
+    The same as `ganlab verify` on the command line. Each check runs in its own processes and takes from seconds to
+    minutes.
 
     Args:
-        gin: The experiment file, by path or by the name of a shipped one, or several, of which later override earlier.
+        gin: The experiment file, by path or by the name of a shipped one; or several, where later ones override
+            earlier ones.
         params: Overrides, each `NAME=VALUE`.
         checks: Names of checks: `replicas`, `graph`, `gradients`, `resume`, `tpu`.
         replicas: Numbers of replicas, each compared with one device.
@@ -47,7 +49,7 @@ def verify(
         A row for each check, in the order of `checks`, with `status`, `figure`, `limit` and `detail`.
 
     Raises:
-        ConfigError: There is a mistake in the experiment, a check is unknown, or a number is out of range.
+        ConfigError: The experiment is invalid, a check is unknown, or a number is out of range.
         IncompatibleError: The batch does not divide over a number of replicas.
         MissingDependencyError: TensorFlow is not installed.
     """
@@ -76,18 +78,18 @@ def started(sources: Sequence[Source], checks: Sequence[str], options: Options) 
     """Context manager: starts the checks of experiments; an exception inside cancels those that have not begun.
 
     Args:
-        sources: The experiments. A user's mistakes in them are found before any process is started.
+        sources: The experiments. Mistakes in them are found before any process starts.
         checks: Names of checks.
         options: Their options.
 
     Yields:
-        For each experiment the future rows, in the order of `checks`.
+        The future rows of each experiment, in the order of `checks`.
     """
     if "tpu" in checks:
         tpu_topology(options.topology)  # raises if it is unknown
     for source in sources:
         _check(source, options.replicas)
-    # Two at a time: building graphs keeps one core busy, and reading takes time.
+    # Two at a time: building graphs keeps only one core busy.
     with ThreadPoolExecutor(max(2, (os.cpu_count() or 2) // 4)) as pool:
         try:
             yield [[pool.submit(run, check, source, options) for check in checks] for source in sources]
@@ -97,7 +99,7 @@ def started(sources: Sequence[Source], checks: Sequence[str], options: Options) 
 
 
 def shipped_experiments() -> list[str]:
-    """The names of the shipped experiments without the paper's and without base/, which others include."""
+    """The names of the shipped experiments, without those of the paper and the included files in base/."""
     from ganlab.config.files import shipped_folder, shipped_gin_files
 
     folder = shipped_folder() or Path()
@@ -117,6 +119,6 @@ def _check(source: Source, replicas: Sequence[int]) -> None:
     for count in replicas:
         if batch % count:
             raise IncompatibleError(
-                f"experiment.batch_size = {batch} does not divide over {count} replicas: each must see equally many "
-                f"examples. Choose other numbers with --replicas, or another --param experiment.batch_size."
+                f"experiment.batch_size = {batch} does not divide over {count} replicas: each must get the same number "
+                f"of examples. Choose other numbers with --replicas, or another --param experiment.batch_size."
             )

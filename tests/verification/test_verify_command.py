@@ -23,13 +23,13 @@ ROWS = {
 
 @pytest.fixture
 def verify(monkeypatch, own_plugins):
-    """Runs a command line whose checks return given rows; the requested checks are in `verify.asked`."""
+    """Runs a command line whose checks return given rows; the requested checks are in `verify.requested`."""
 
     def verify(*arguments, **answers):
-        verify.asked = []
+        verify.requested = []
 
         def run(check, source, options):
-            verify.asked.append((check, source, options))
+            verify.requested.append((check, source, options))
             return {**ROWS, **answers}[check]
 
         monkeypatch.setattr(module, "run", run)
@@ -53,7 +53,7 @@ def test_every_check_has_a_row_at_a_hundred_columns(verify):
         ["tpu", "passed", "1.0e-02", "1.0e+00"],
     ]
     assert "[two]" in done.stdout
-    (options,) = {options for _, _, options in verify.asked}
+    (options,) = {options for _, _, options in verify.requested}
     assert (options.replicas, options.iterations, options.topology) == ((1, 2, 4), 5, "v5e:2x2")
 
 
@@ -63,7 +63,7 @@ SKIPPED = Row("tpu", "skipped", None, None, "Skipped: the TPU compiler is not in
 def test_a_skipped_check_counts_only_if_it_was_requested(verify):
     done = verify("--gin", "quickstart", tpu=SKIPPED)
     assert (done.exit_code, "skipped" in done.stdout) == (0, True)
-    assert not next(iter(verify.asked))[2].install
+    assert not next(iter(verify.requested))[2].install
     assert verify("--gin", "quickstart", "--checks", "replicas,tpu", tpu=SKIPPED).exit_code == 1
     assert verify("--gin", "quickstart", "--checks", "tpu", tpu=SKIPPED).exit_code == 1
     assert verify("--gin", "quickstart", "--checks", "replicas", tpu=SKIPPED).exit_code == 0
@@ -74,7 +74,7 @@ def test_a_skipped_check_counts_only_if_it_was_requested(verify):
 
 def test_the_compiler_is_installed_if_requested(verify):
     verify("--gin", "quickstart", "--install")
-    assert {options.install for _, _, options in verify.asked} == {True}
+    assert {options.install for _, _, options in verify.requested} == {True}
 
 
 @pytest.mark.parametrize("status", ["failed", "not run"])
@@ -93,7 +93,7 @@ def test_options_reach_the_checks(verify):
     assert done.exit_code == 0
     source = Source(("quickstart",), ("experiment.seed=3",), ("ganlab_evaluators",))
     options = checks.Options(replicas=(2, 4), iterations=7, topology="v4:2x2x1")
-    assert sorted(verify.asked, key=str) == [("graph", source, options), ("resume", source, options)]
+    assert sorted(verify.requested, key=str) == [("graph", source, options), ("resume", source, options)]
 
 
 def test_json_has_every_row(verify):
@@ -128,11 +128,11 @@ def test_all_prints_a_table_of_the_shipped_experiments_and_explains_failures(ver
     cells = lines[names.index("quickstart")].split()
     assert " ".join(cells) == "quickstart 2.5e-06 of 1e-05 0 of 1e-05 2.0e-08 of 1e-05 failed 1.0e-02"
     assert done.stdout.count("resume failed: Two variables differ.") == len(names)
-    assert {source.gin_files[0] for _, source, _ in verify.asked} == set(names)
+    assert {source.gin_files[0] for _, source, _ in verify.requested} == set(names)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ([], "Missing experiment: pass --gin FILE"),
         (["--all", "--gin", "quickstart"], "or --all alone"),
@@ -146,10 +146,10 @@ def test_all_prints_a_table_of_the_shipped_experiments_and_explains_failures(ver
         (["--gin", "quickstart", "--param", "experiment.stepz=1"], "Did you mean 'steps'?"),
     ],
 )
-def test_mistakes_exit_with_2_before_any_process_starts(verify, arguments, said):
+def test_mistakes_exit_with_2_before_any_process_starts(verify, arguments, message):
     done = verify(*arguments)
-    assert (done.exit_code, done.stdout, verify.asked) == (2, "", [])
-    assert said in done.stderr
+    assert (done.exit_code, done.stdout, verify.requested) == (2, "", [])
+    assert message in done.stderr
 
 
 def test_a_check_that_could_not_finish_fails_with_the_reason(monkeypatch):

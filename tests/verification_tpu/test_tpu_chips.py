@@ -25,7 +25,7 @@ def test_cores_and_their_memory(name, cores, gibibytes):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("v5:2x2", "Unknown TPU 'v5' in the topology 'v5:2x2'. Did you mean 'v5"),
         ("2x2", "Known: v2, v3, v4, v5e, v5p, v6e."),
@@ -36,8 +36,8 @@ def test_cores_and_their_memory(name, cores, gibibytes):
         ("v4:2x2", "Write for example 'v4:2x2x1'."),
     ],
 )
-def test_other_names_are_refused(name, said):
+def test_other_names_are_refused(name, message):
     with pytest.raises(ConfigError) as caught:
         topology(name)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert repr(name) in str(caught.value)

@@ -51,8 +51,8 @@ def test_nothing_is_installed_unless_requested(source, cache, monkeypatch):
     monkeypatch.setattr(environment.subprocess, "run", lambda *args, **options: pytest.fail("a process was started"))
     row = check(source(), install=False)
     assert (row.status, row.figure) == ("skipped", None)
-    for said in ("jax==0.10.2", "600 MB", f"ganlab verify --gin {source().gin_files[0]} --checks tpu --install"):
-        assert said in row.detail
+    for part in ("jax==0.10.2", "600 MB", f"ganlab verify --gin {source().gin_files[0]} --checks tpu --install"):
+        assert part in row.detail
     assert not cache.exists()
 
 

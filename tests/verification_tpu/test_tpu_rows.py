@@ -69,7 +69,7 @@ def test_a_step_that_does_not_fit_has_a_figure(message):
 
 
 @pytest.mark.parametrize(
-    ("count", "said"), [(12, "12 bytes"), (1024, "1 KiB"), (16952, "16.6 KiB"), (95 * 2**30, "95 GiB")]
+    ("count", "text"), [(12, "12 bytes"), (1024, "1 KiB"), (16952, "16.6 KiB"), (95 * 2**30, "95 GiB")]
 )
-def test_bytes_in_words(count, said):
-    assert checking._bytes(count) == said
+def test_bytes_in_words(count, text):
+    assert checking._bytes(count) == text
