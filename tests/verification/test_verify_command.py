@@ -6,7 +6,6 @@ import pytest
 from click.testing import CliRunner
 
 from ganlab.cli import cli
-from ganlab.cli import verify as module
 from ganlab.config import shipped_gin_files
 from ganlab.verification import CHECKS, Row, Source, checks, process
 
@@ -32,7 +31,7 @@ def verify(monkeypatch, own_plugins):
             verify.requested.append((check, source, options))
             return {**ROWS, **answers}[check]
 
-        monkeypatch.setattr(module, "run", run)
+        monkeypatch.setattr("ganlab.verification.verifying.run", run)
         return CliRunner().invoke(cli, ["verify", *arguments])
 
     return verify
