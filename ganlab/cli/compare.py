@@ -19,8 +19,8 @@ from ganlab.support.terminal import line
     "--by",
     metavar="SETTING",
     multiple=True,
-    help="Group runs by this setting, named in full or by its end: weight. Runs that differ in other settings are "
-    "pooled. May be given several times.",
+    help="Group runs by this setting, given by its full name or its last part, for example weight. Runs that differ in "
+    "other settings are pooled. May be given several times.",
 )
 @click.option(
     "--metric",

@@ -214,8 +214,8 @@ def _run(
     from ganlab.sweeps.screen import LiveTable, summary
 
     def opening(trials: Sequence[Trial]) -> None:
-        said = f"{shown(found.path)}: {summary(trials) if trials else 'configurations as results come in'}"
-        say(f"{said}, {found.asked['jobs']} at a time, threads: {found.info['threads']} each.", err=True)
+        start = f"{shown(found.path)}: {summary(trials) if trials else 'configurations as results come in'}"
+        say(f"{start}, {found.asked['jobs']} at a time, threads: {found.info['threads']} each.", err=True)
 
     with found.locked(), _signals() as received, LiveTable() as screen:
         trials = run_trials(

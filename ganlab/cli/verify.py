@@ -95,7 +95,7 @@ def verify(
     no_plugin: tuple[str, ...],
     plugin_file: Path | None,
 ) -> None:
-    """Proves that an experiment's numbers do not depend on where it runs, and that its gradients are its losses'.
+    """Proves that an experiment's numbers do not depend on where it runs, and that its gradients match its losses.
 
     Needs neither several devices nor a TPU: replicas are parts of this machine's CPU. Exits with 0 if every check
     passed and with 1 otherwise; a check that could not run has not passed. A check that is skipped because its

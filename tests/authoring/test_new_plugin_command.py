@@ -67,13 +67,13 @@ def test_plugins_group_lists_components_and_suggests_commands(new):
 
     assert run().stdout.startswith("kind ")
     assert "\n  new " in run("--help").stdout
-    for arguments, said in [
+    for arguments, message in [
         (["neww"], "No such command 'neww'. Did you mean 'new'?"),
         (["--json", "new", "soft-slope"], "Put options of 'ganlab plugins new' after its name."),
     ]:
         result = run(*arguments)
         assert result.exit_code == 2
-        assert result.stderr.endswith(f"Error: {said}\n")
+        assert result.stderr.endswith(f"Error: {message}\n")
     assert list(Path().iterdir()) == []
 
 
@@ -164,7 +164,7 @@ def test_refusal_suggests_a_similar_valid_name(refused, new):
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "said"),
+    ("name", "kind", "beginning"),
     [
         (
             "gradient-penalty",
@@ -177,9 +177,9 @@ def test_refusal_suggests_a_similar_valid_name(refused, new):
         ("random", "loss", "There is a Python module 'random', which the plugin's module would hide."),
     ],
 )
-def test_taken_name_is_refused(refused, name, kind, said):
+def test_taken_name_is_refused(refused, name, kind, output):
     message = refused(name, "--kind", kind)
-    assert message.startswith(said)
+    assert message.startswith(output)
     assert message.endswith("Choose another name.")
 
 

@@ -82,13 +82,13 @@ def test_plugins_check_tests_hooks(made, kind):
     text = package.module.read_text()
     if kind == "tracker":
         package.module.write_text(text.replace('_write(run, {"status": status})', 'raise OSError("no\\nservice")'))
-        said = "ganlab_run_end raises OSError: no\nservice"
+        message = "ganlab_run_end raises OSError: no\nservice"
     else:
         package.module.write_text(text.replace('command("soft-slope")', 'command("sweep")'))
-        said = "'ganlab sweep' is ganlab's own command"
+        message = "'ganlab sweep' is ganlab's own command"
     code, row = check()
     assert (code, row["status"]) == (1, "failed")
-    assert said in str(next(iter(row["failures"].values())))
+    assert message in str(next(iter(row["failures"].values())))
 
 
 def test_help_lists_the_generated_command(made):

@@ -92,17 +92,17 @@ def test_exploding_macros_are_refused(mistake, here, minimal):
 @pytest.mark.parametrize("key", ["%m", "@plain()"])
 def test_invalid_dict_keys_are_refused(mistake, here, minimal, key):
     (here / "exp.gin").write_text(f"{minimal}m = [1]\nsmall.options = {{{key}: 1.0}}\n")
-    said = mistake("run", "--gin", "exp.gin")
-    assert said.startswith("exp.gin:8: ")
-    assert said.endswith(" cannot be a key of a dict. Write text or a number.")
+    message = mistake("run", "--gin", "exp.gin")
+    assert message.startswith("exp.gin:8: ")
+    assert message.endswith(" cannot be a key of a dict. Write text or a number.")
 
 
 def test_long_values_do_not_fill_the_screen(mistake, here, minimal):
     (here / "exp.gin").write_text(f"{minimal}experiment.steps = {'9' * 5000}\n")
-    said = mistake("run", "--gin", "exp.gin")
-    assert len(said) < 1600
-    assert said.startswith("exp.gin:7: experiment.steps = 999")
-    assert "letters ...]" in said
+    message = mistake("run", "--gin", "exp.gin")
+    assert len(message) < 1600
+    assert message.startswith("exp.gin:7: experiment.steps = 999")
+    assert "letters ...]" in message
 
 
 def test_control_characters_are_escaped(mistake, here):
@@ -157,9 +157,9 @@ def test_invalid_run_folder_is_refused(mistake, here, minimal, monkeypatch, argu
     (here / "taken" / "exp").write_text("")
     monkeypatch.setattr("ganlab.cli.run.start_tensorflow", lambda: pytest.fail("TensorFlow was started"))
     monkeypatch.setattr("ganlab.runs.directory.secrets.token_hex", lambda count: "ffff")
-    said = mistake("run", "--gin", "exp.gin", *arguments)
-    path = next((word for word in said.replace("'", " ").split() if word.endswith("-s0-ffff")), "")
-    assert said.replace(path.rpartition("/")[2] or "-", "RUN", bool(path)) == message
+    actual = mistake("run", "--gin", "exp.gin", *arguments)
+    path = next((word for word in actual.replace("'", " ").split() if word.endswith("-s0-ffff")), "")
+    assert actual.replace(path.rpartition("/")[2] or "-", "RUN", bool(path)) == message
 
 
 def test_full_disk_is_reported_before_tensorflow_starts(mistake, here, minimal, monkeypatch):
@@ -176,8 +176,8 @@ def test_full_disk_is_reported_before_tensorflow_starts(mistake, here, minimal, 
     (here / "exp.gin").write_text(minimal)
     monkeypatch.setattr("ganlab.cli.run.start_tensorflow", lambda: pytest.fail("TensorFlow was started"))
     monkeypatch.setattr("tempfile.TemporaryFile", lambda **options: Full())
-    said = mistake("run", "--gin", "exp.gin")
-    assert said.endswith(" cannot be created: No space left on device. Choose another --runs.")
+    message = mistake("run", "--gin", "exp.gin")
+    assert message.endswith(" cannot be created: No space left on device. Choose another --runs.")
 
 
 def test_component_warning_is_printed_as_a_sentence():
@@ -185,8 +185,8 @@ def test_component_warning_is_printed_as_a_sentence():
         "import warnings\nfrom ganlab.cli.messages import warn_plainly\nwarn_plainly()\n"
         "warnings.warn('3 files\\x1b are skipped')\nwarnings.warn('of code', FutureWarning)\n"
     )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stderr
-    first, second, *_ = said.splitlines()
+    message = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stderr
+    first, second, *_ = message.splitlines()
     assert first == r"Warning: 3 files\x1b are skipped"
     assert second == "<string>:5: FutureWarning: of code"
 

@@ -64,13 +64,13 @@ def test_runs_show_lists_changes_with_their_steps(runs):
 def test_compare_marks_the_configuration_and_the_best_value(runs, width):
     text = ganlab("compare", runs, width=width)
     assert max(map(len, text.splitlines())) <= width
-    said = " ".join(text.split())
-    assert f"1 of 2 runs of gradient_penalty.weight=10 changed midway: w10/s1 at step 20 ({LINE}; data of" in said
+    output = " ".join(text.split())
+    assert f"1 of 2 runs of gradient_penalty.weight=10 changed midway: w10/s1 at step 20 ({LINE}; data of" in output
     assert (
         "1 of 2 runs of gradient_penalty.weight=10 with a best evaluation/exact_w1/distance from before the change: "
         "w10/s1 at step 10."
-    ) in said
-    assert "! has runs that were changed midway" in said
+    ) in output
+    assert "! has runs that were changed midway" in output
     rows = [line for line in text.splitlines() if line.strip().startswith("10 !")]
     assert rows
     assert any("0.1 !" in row for row in rows)

@@ -156,18 +156,18 @@ def test_interrupted_run_exits_with_the_shells_code_for_the_signal(ganlab, here,
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "said"),
+    ("error", "code", "message"),
     [
         (IncompatibleError("these do not fit"), 2, "Error: these do not fit\n"),
         (TrainingFailedError("the loss is nan at step 3"), 1, "Error: the loss is nan at step 3\n"),
         (KeyboardInterrupt(), 130, "Interrupted.\n"),
     ],
 )
-def test_errors_become_messages_and_exit_codes(ganlab, here, minimal, training, error, code, said):
+def test_errors_become_messages_and_exit_codes(ganlab, here, minimal, training, error, code, message):
     (here / "exp.gin").write_text(minimal)
     training.result = error
     result = ganlab("run", "--gin", "exp.gin")
-    assert (result.exit_code, result.stderr) == (code, said)
+    assert (result.exit_code, result.stderr) == (code, message)
 
 
 def test_debug_prints_the_traceback(ganlab, here, minimal, training):
@@ -335,8 +335,8 @@ def test_a_mistake_in_a_real_process(here, minimal):
         text=True,
         env={**os.environ, "GANLAB_PLUGINS": "ganlab_plugins"},
     )
-    said = [line for line in done.stderr.splitlines() if not line.startswith("import time:")]
+    message = [line for line in done.stderr.splitlines() if not line.startswith("import time:")]
     assert (done.returncode, done.stdout) == (2, "")
-    assert said == ["Error: exp.gin:7: experiment.batch_size = 6.4 must be int, not float."]
+    assert message == ["Error: exp.gin:7: experiment.batch_size = 6.4 must be int, not float."]
     assert "| tensorflow" not in done.stderr  # found before TensorFlow starts
     assert not (here / "out").exists()

@@ -105,14 +105,14 @@ def test_json_is_the_whole_comparison(runs):
 def test_every_output_has_the_health_complaints(tmp_path):
     steep = "gradient_penalty: The critic's mean slope is 138 where its target is 1, steep."
     grown = "critic/loss: The critic's loss is 1e+12."
-    for weight, said in {0.01: [steep], 1.0: []}.items():
+    for weight, health in {0.01: [steep], 1.0: []}.items():
         for seed in range(2):
             write_run(
                 tmp_path / f"w{weight}" / f"s{seed}",
                 seed=seed,
                 settings={**SETTINGS, WEIGHT: weight},
-                health=said,
-                warnings=[*said, *([grown] if seed and not said else [])],
+                health=health,
+                warnings=[*health, *([grown] if seed and not health else [])],
             )
     text = ganlab(tmp_path, "--csv", tmp_path / "a.csv", "--html", tmp_path / "a.html", width=140)
     rows = [line.split() for line in text.splitlines()]
@@ -121,10 +121,10 @@ def test_every_output_has_the_health_complaints(tmp_path):
         ["0.01", "2", "2", "ill", "2"],
         ["1", "2", "ok", "1", "1"],
     ]
-    said = " ".join(text.split())
-    assert "- 2 of 2 runs of gradient_penalty.weight=0.01 ill, by gradient_penalty: w0.01/s0, w0.01/s1. Of " in said
-    assert "w0.01/s0: The critic's mean slope is 138 where its target is 1, steep." in said
-    assert "- 1 of 2 runs of gradient_penalty.weight=1 warned, by critic/loss: w1.0/s1. The critic's loss is" in said
+    table = " ".join(text.split())
+    assert "- 2 of 2 runs of gradient_penalty.weight=0.01 ill, by gradient_penalty: w0.01/s0, w0.01/s1. Of " in table
+    assert "w0.01/s0: The critic's mean slope is 138 where its target is 1, steep." in table
+    assert "- 1 of 2 runs of gradient_penalty.weight=1 warned, by critic/loss: w1.0/s1. The critic's loss is" in table
     data = json.loads(ganlab(tmp_path, "--json"))
     assert [[run["health"] for run in row["runs"]] for row in data["configurations"]] == [[[steep]] * 2, [[], []]]
     assert data["configurations"][1]["runs"][1]["warnings"] == [grown]

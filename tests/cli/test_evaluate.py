@@ -202,6 +202,6 @@ def test_python_api_names_the_valid_arguments(trained, given, message):
 
 
 def test_messages_quote_the_option_that_was_typed(ganlab, trained):
-    said = ganlab("evaluate", trained, "--evaluator", "exact_w", code=2)
-    assert said.startswith("Error: --evaluator 'exact_w': ")
-    assert "--param" not in said
+    message = ganlab("evaluate", trained, "--evaluator", "exact_w", code=2)
+    assert message.startswith("Error: --evaluator 'exact_w': ")
+    assert "--param" not in message

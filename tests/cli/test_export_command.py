@@ -88,9 +88,9 @@ def test_mistakes_are_one_message_and_leave_nothing(ganlab, trained, tmp_path, a
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").write_text("")
     before = sorted(tmp_path.rglob("*"))
-    said = ganlab("export", trained, *arguments, code=2)
-    assert message in said
-    assert said.splitlines()[-1].startswith("Error: ")
+    output = ganlab("export", trained, *arguments, code=2)
+    assert message in output
+    assert output.splitlines()[-1].startswith("Error: ")
     assert sorted(tmp_path.rglob("*")) == before
 
 

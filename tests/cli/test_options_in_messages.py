@@ -24,14 +24,14 @@ def test_an_override_may_stand_for_another_option():
 
 @pytest.mark.parametrize("seed", ["1.5", "-1", "x"])
 def test_messages_quote_seed_rather_than_param(seed):
-    said = CliRunner().invoke(cli, ["run", "--gin", "quickstart", "--seed", seed, "--dry-run"])
-    assert said.exit_code == 2
-    assert "--seed" in said.stderr
-    assert "--param" not in said.stderr
+    result = CliRunner().invoke(cli, ["run", "--gin", "quickstart", "--seed", seed, "--dry-run"])
+    assert result.exit_code == 2
+    assert "--seed" in result.stderr
+    assert "--param" not in result.stderr
 
 
 def test_seed_option_and_param_for_the_seed():
     arguments = ["run", "--gin", "quickstart", "--param", "experiment.seed=3", "--seed", "4", "--dry-run"]
-    said = CliRunner().invoke(cli, arguments)
-    assert said.exit_code == 2
-    assert "--seed 4 sets it again" in said.stderr
+    result = CliRunner().invoke(cli, arguments)
+    assert result.exit_code == 2
+    assert "--seed 4 sets it again" in result.stderr

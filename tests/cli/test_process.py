@@ -91,7 +91,7 @@ def test_address_space_limit_is_one_sentence(tmp_path, mebibytes):
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "message"),
     [
         (MemoryError(), "There is not enough memory (MemoryError). Close"),
         (OSError(12, "Cannot allocate memory"), "There is not enough memory ("),
@@ -101,8 +101,8 @@ def test_address_space_limit_is_one_sentence(tmp_path, mebibytes):
         (OSError(24, "Too many open files", "run.json"), "run.json: Too many open files."),
     ],
 )
-def test_system_refusals_are_one_sentence(error, said):
-    assert refused(error).startswith(said)
+def test_system_refusals_are_one_sentence(error, message):
+    assert refused(error).startswith(message)
     assert "\n" not in refused(error)
 
 
@@ -117,8 +117,8 @@ def test_memory_exhausted_in_tensorflow_is_a_sentence():
     class ResourceExhaustedError(Exception):
         pass
 
-    said = refused(ResourceExhaustedError("OOM when allocating tensor with shape[7,7]"))
-    assert said.startswith("There is not enough memory (OOM when allocating tensor with shape[7,7]). ")
+    message = refused(ResourceExhaustedError("OOM when allocating tensor with shape[7,7]"))
+    assert message.startswith("There is not enough memory (OOM when allocating tensor with shape[7,7]). ")
 
 
 def test_internal_error_is_not_reworded():

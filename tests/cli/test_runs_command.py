@@ -213,8 +213,8 @@ def test_rm_on_a_terminal_asks(ganlab, tmp_path, monkeypatch, answer, gone):
 
 def test_rm_may_keep_metrics(ganlab, tmp_path):
     make(tmp_path / "one")
-    said = ganlab("rm", "one", "--yes", "--keep-metrics")
-    assert said == "Removed the checkpoints and sample pictures of 1 run: 2.0 MB.\n"
+    output = ganlab("rm", "one", "--yes", "--keep-metrics")
+    assert output == "Removed the checkpoints and sample pictures of 1 run: 2.0 MB.\n"
     assert sorted(path.name for path in (tmp_path / "one").iterdir()) == ["config.gin", "operative.gin", "run.json"]
     assert "no checkpoint" in ganlab("show", "one")
 
@@ -249,9 +249,9 @@ def test_archive_round_trip(ganlab, tmp_path):
 def test_mistakes_are_one_message_and_change_nothing(ganlab, tmp_path, arguments, message):
     make(tmp_path / "one")
     before = sorted(tmp_path.rglob("*"))
-    said = ganlab(*arguments, code=2)
-    assert message in said
-    assert said.splitlines()[-1].startswith("Error: ")
+    output = ganlab(*arguments, code=2)
+    assert message in output
+    assert output.splitlines()[-1].startswith("Error: ")
     assert sorted(tmp_path.rglob("*")) == before
 
 

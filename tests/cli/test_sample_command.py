@@ -77,8 +77,8 @@ def pixels(png):
 
 
 def test_picture_equals_the_one_of_training(ganlab, digits, tmp_path):
-    said = ganlab("sample", digits, "-o", "grid.png")
-    assert said == "Wrote grid.png: 64 samples of seed 5 at step 4.\n"
+    output = ganlab("sample", digits, "-o", "grid.png")
+    assert output == "Wrote grid.png: 64 samples of seed 5 at step 4.\n"
     assert (tmp_path / "grid.png").read_bytes() == (digits / "samples" / "step-00000004.png").read_bytes()
     assert ganlab("sample", digits, "-o", "grid.png", "--checkpoint", 2, "-n", 64, "--seed", 5).endswith("step 2.\n")
     assert (tmp_path / "grid.png").read_bytes() == (digits / "samples" / "step-00000002.png").read_bytes()
@@ -143,9 +143,9 @@ def test_interpolated_numbers_go_row_by_row(ganlab, points, tmp_path):
     ],
 )
 def test_mistakes_are_one_message_and_leave_nothing(ganlab, points, tmp_path, arguments, message):
-    said = ganlab("sample", points, *arguments, code=2)
-    assert message in said
-    assert said.splitlines()[-1].startswith("Error: ")
+    output = ganlab("sample", points, *arguments, code=2)
+    assert message in output
+    assert output.splitlines()[-1].startswith("Error: ")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -168,8 +168,8 @@ def test_full_disk_keeps_the_existing_file(ganlab, points, tmp_path, monkeypatch
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("os.fsync", full)
-    said = ganlab("sample", points, "-o", target, "-n", 3, code=2)
-    assert f"{target} cannot be written: No space left on device" in said
+    message = ganlab("sample", points, "-o", target, "-n", 3, code=2)
+    assert f"{target} cannot be written: No space left on device" in message
     assert target.read_text() == "older"
     assert list(tmp_path.iterdir()) == [target]
 

@@ -114,8 +114,8 @@ def test_resume_that_would_write_elsewhere_is_refused(mistake, here, stranger, n
         (run / name).rmdir()
     (run / name).unlink(missing_ok=True)
     (run / name).symlink_to(here / "target")
-    said = mistake("run", "--resume", "run", "--plugin-file", "ganlab_plugins.py")
-    assert said == (
+    message = mistake("run", "--resume", "run", "--plugin-file", "ganlab_plugins.py")
+    assert message == (
         f"run/{name} is a link to {here / 'target'}, out of the run's folder. A run is data, and nothing is read or "
         "written elsewhere for it: if you trust the link, put what it leads to in its place."
     )

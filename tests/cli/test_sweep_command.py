@@ -34,15 +34,15 @@ class Pretend(ganlab.Launcher):
         self.value = value
 
     def start(self, command, *, environment, folder, log):
-        said = dict(itertools.pairwise(command))
+        options = dict(itertools.pairwise(command))
         log.write_text(json.dumps([command, environment]) + "\\n")
-        if "--resume" in said:
-            return Done(Run(said["--resume"]), self.value, "completed", 0)
-        gin = Path(said["--gin"])
+        if "--resume" in options:
+            return Done(Run(options["--resume"]), self.value, "completed", 0)
+        gin = Path(options["--gin"])
         weight = re.search(r"gradient_penalty.weight = (\\S+)", gin.read_text())
         status, code = {"666": ("failed", 1), "777": ("interrupted", 143)}.get(weight and weight[1], ("completed", 0))
         info = {"status": "running", "steps": 10, "step": 0, "metrics": {}}
-        run = create_run(Path(said["--runs"]) / gin.stem / said["--name"], config="", operative="", info=info)
+        run = create_run(Path(options["--runs"]) / gin.stem / options["--name"], config="", operative="", info=info)
         return Done(run, self.value, status, code)
 
 

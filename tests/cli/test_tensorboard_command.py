@@ -68,10 +68,10 @@ def serving(*arguments, **environment):
     watchdog.start()
     try:
         assert process.stdout is not None
-        said = process.stdout.readline()
-        address = re.search(r"http://127\.0\.0\.1:\d+/", said)
-        assert address, said
-        yield process, address[0], said
+        opening = process.stdout.readline()
+        address = re.search(r"http://127\.0\.0\.1:\d+/", opening)
+        assert address, opening
+        yield process, address[0], opening
     finally:
         watchdog.cancel()
         process.kill()
@@ -119,8 +119,8 @@ RESULTS = ["evaluation/exact_w1/distance", "critic/wasserstein", "critic/loss"]
 @pytest.mark.parametrize("server", ["", "/nowhere"], ids=["fast loader", "python loader"])
 def test_runs_are_compared_by_differing_settings_including_a_later_run(runs, server):
     environment = {"TENSORBOARD_DATA_SERVER_BINARY": server} if server else {}
-    with serving(runs, **environment) as (process, address, said):
-        assert said.startswith(f"TensorBoard on {runs}, 3 runs: ")
+    with serving(runs, **environment) as (process, address, message):
+        assert message.startswith(f"TensorBoard on {runs}, 3 runs: ")
         assert get(f"{address}data/environment")["window_title"] == f"ganlab: {runs}"
         wait_for_runs(address, NAMES)
         columns, metrics, rows = table(address)

@@ -20,8 +20,8 @@ def test_every_command_has_a_section_with_every_option_of_its_help():
     sections = {part.partition("\n")[0]: part for part in PAGE.split("\n## ")[1:]}
     assert {f"ganlab {name}" for name in COMMANDS} <= set(sections)
     for title, section in sections.items():
-        said = CliRunner().invoke(cli, [*title.split()[1:], "--help"]).stdout
-        options = re.findall(r"^  (?:-\w, )?(-[\w-]+)", said.partition("\nOptions:\n")[2], re.MULTILINE)
+        help_text = CliRunner().invoke(cli, [*title.split()[1:], "--help"]).stdout
+        options = re.findall(r"^  (?:-\w, )?(-[\w-]+)", help_text.partition("\nOptions:\n")[2], re.MULTILINE)
         assert options[-1] == "--help"
         assert [option for option in options[:-1] if f"`{option}" not in section] == [], title
 

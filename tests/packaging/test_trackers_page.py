@@ -99,12 +99,12 @@ def test_csv_file_has_every_row_and_a_broken_tracker_has_no_effect(here, cpus):
     assert {row[0] for row in read(run)[1:]} == {"2", "4", "6"}
     assert {row[2] for row in read(run) if row[1] == "critic/loss"} == {"", "0", "1"}
 
-    broken, said = trained("broken_tracker.py", "broken")
+    broken, stderr = trained("broken_tracker.py", "broken")
     assert broken.info["status"] == "completed"
     assert (broken.path / "metrics.jsonl").read_bytes() == (run.path / "metrics.jsonl").read_bytes()
     for hook, when in (("run_start", "at the start"), ("metrics", "for a row"), ("run_end", "at the end")):
         warning = f"Warning: Plugin 'ganlab_plugins' failed in ganlab_{hook}: ConnectionError('no tracker {when}')"
-        assert said.count(warning) == 1
+        assert stderr.count(warning) == 1
 
 
 @pytest.mark.slow
@@ -166,8 +166,8 @@ def test_mlflow_run_has_settings_metrics_and_status(here, cpus, monkeypatch):
     mlflow = pytest.importorskip("mlflow", reason="MLflow is not part of any extra: pip install mlflow-skinny")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     mlflow.set_tracking_uri(f"file:{here}/mlruns")
-    run, said = trained("mlflow_tracker.py", "flow")
-    assert "Warning" not in said
+    run, stderr = trained("mlflow_tracker.py", "flow")
+    assert "Warning" not in stderr
     client = mlflow.MlflowClient()
     found = client.get_run((run.path / "mlflow_run_id").read_text())
     assert (found.info.status, found.info.run_name) == ("FINISHED", "flow")

@@ -41,7 +41,7 @@ def test_training_names_the_extra_and_leaves_nothing(ganlab, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "words"),
     [
         (["--help"], "Trains the experiment"),
         (["run", "--help"], "--resume"),
@@ -53,10 +53,10 @@ def test_training_names_the_extra_and_leaves_nothing(ganlab, tmp_path):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_read_only_commands_need_no_tensorflow(ganlab, arguments, said):
+def test_read_only_commands_need_no_tensorflow(ganlab, arguments, message):
     done = ganlab(*arguments)
     assert (done.returncode, done.stderr) == (0, "")
-    assert said in done.stdout
+    assert message in done.stdout
 
 
 def test_importing_ganlab_imports_no_tensorflow():
