@@ -14,7 +14,8 @@ from ganlab.errors import GanlabError
 from ganlab.plugins import manager as plugins
 
 ROOT = Path(__file__).parents[2]
-FIRST_PARTY = {path.name for path in (ROOT / "plugins").iterdir() if (path / "__init__.py").is_file()}
+PACKAGE = ROOT / "plugins" / "ganlab_builtin"
+FIRST_PARTY = {f"ganlab_{path.name}" for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()}
 
 
 def first_party():
