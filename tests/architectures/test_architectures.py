@@ -184,7 +184,7 @@ def test_a_penalty_on_slopes_can_be_differentiated(case):
 
 @pytest.mark.parametrize("case", ["mlp", "mlp-tanh", "dcgan-layer", "resnet-layer"])
 def test_the_gradient_of_the_penalty_is_its_change(case):
-    # Slopes of rectifiers jump, which differences see and derivatives do not: they are made smooth, the rest stays.
+    # Slopes of rectifiers jump, which differences see and derivatives do not: only these are made smooth.
     _, _, critic, shape = built(case)
     critic = keras.models.clone_model(critic, clone_function=smooth)
     x = 0.5 * normal((3, *shape))
@@ -239,7 +239,7 @@ def test_names_are_explicit_and_the_same_in_a_second_build(case):
 
 @small
 def test_no_generator_weight_is_without_effect(case):
-    # A bias that a batch normalization takes out again has a gradient of mere rounding, which Adam makes into drift.
+    # A bias that a batch normalization removes again has a gradient of mere rounding, which Adam turns into drift.
     architecture, generator, _, shape = built(case)
     with tf.GradientTape() as tape:
         samples = generator(normal((16, architecture.latent_dim)), training=True)
@@ -283,7 +283,7 @@ def test_batch_normalization_takes_its_moments_over_all_replicas(case, cpus):
         ("mlp", (0,), r"architectures\.mlp cannot make samples of shape \(0,\)"),
     ],
 )
-def test_sample_shapes_that_do_not_fit_are_named(name, shape, message):
+def test_unsupported_sample_shapes_are_refused_by_name(name, shape, message):
     architecture = make(name)
     for method in (architecture.generator, architecture.critic):
         with pytest.raises(ganlab.IncompatibleError, match=message):
@@ -316,6 +316,6 @@ def test_sample_shapes_that_do_not_fit_are_named(name, shape, message):
         ("resnet", {"critic_normalization": "batch"}, r"resnet\.critic_normalization = 'batch' must be one of 'none'"),
     ],
 )
-def test_parameters_out_of_range_are_named(name, arguments, message):
+def test_parameters_out_of_range_are_refused_by_name(name, arguments, message):
     with pytest.raises(ganlab.ConfigError, match=message):
         make(name, **arguments)

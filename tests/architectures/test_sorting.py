@@ -12,7 +12,7 @@ RANDOM = np.random.default_rng(0)
 
 @pytest.fixture(autouse=True)
 def the_same_numbers():
-    """Whichever tests run before."""
+    """Makes random numbers independent of the tests that ran before."""
     global RANDOM
     RANDOM = np.random.default_rng(0)
 

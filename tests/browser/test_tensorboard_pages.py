@@ -1,4 +1,4 @@
-"""What people see of three runs under different constraints, on two replicas each: TensorBoard in a headless Chromium.
+"""TensorBoard in a headless Chromium: three runs under different constraints, on two replicas each.
 
 The pictures of README.md are these pages after longer runs:
 
@@ -61,7 +61,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def runs(browser, tmp_path_factory):
-    """The runs by name. After `browser`, so that nothing is trained where there is none."""
+    """The runs by name. After `browser`, so that nothing is trained without one."""
     folder = tmp_path_factory.mktemp("browser") / "runs"
     for constraint in CONSTRAINTS:
         params = {
@@ -100,7 +100,7 @@ def page(browser, address):
 
     def show(tab, *, height, width=1600):
         browser.set_window_size(width, height)
-        browser.get("about:blank")  # another part of one address would be no new page
+        browser.get("about:blank")  # another part of the same address would not be a new page
         browser.get(f"{address}#{tab}")
         return Page(browser)
 
@@ -122,7 +122,7 @@ class Page:
         return self.browser.execute_script(f"{ALL} return found.map(e => {expression});", selector, within)
 
     def until(self, ready, what, seconds=60):
-        """Waits until a function gives something that is true, and returns that."""
+        """Waits until a function returns something true, and returns that."""
         end = time.monotonic() + seconds
         while not (value := ready()):
             assert time.monotonic() < end, f"no {what} within {seconds} s"
@@ -130,9 +130,9 @@ class Page:
         return value
 
     def keep(self, name):
-        """Keeps a picture of the page, where those are wanted."""
+        """Saves a picture of the page if pictures are wanted."""
         if PICTURES:
-            time.sleep(2)  # what moves has come to rest
+            time.sleep(2)  # until animations have ended
             self.browser.save_screenshot(Path(PICTURES) / f"tensorboard-{name}.png")
 
 
@@ -219,7 +219,7 @@ def test_images_show_the_samples_of_every_run(page):
     tab.keep("images")
 
 
-def test_time_series_are_called_by_what_differs(page):
+def test_time_series_are_labelled_by_the_settings_that_differ(page):
     tab = page("timeseries", height=900)
     tab.until(lambda: tab.of_all("runs-data-table", "e.innerText"), "table of runs")
     tab.until(lambda: all(name in tab.of_all("runs-data-table", "e.innerText")[0] for name in NAMES), "three runs")

@@ -1,4 +1,4 @@
-"""HTML read back: elements with attributes and text, and whether every one that is opened is closed."""
+"""Reads HTML back: elements with attributes and text, and whether every opened one is closed."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class _Reader(HTMLParser):
 
 
 def read(page: str) -> Element:
-    """The page's root. Raises AssertionError where it is not balanced."""
+    """The page's root. Raises AssertionError if it is not balanced."""
     reader = _Reader()
     reader.feed(page)
     reader.close()

@@ -42,17 +42,17 @@ def write_run(
 
     Args:
         path: Its directory.
-        seed: Of the experiment; overrides the setting.
+        seed: The experiment's seed; overrides the setting.
         settings: In place of `SETTINGS`; a setting that is None is left out, as in real runs.
-        metrics: Values by tag, one a logged row: rows are `every` steps apart, the first at step `every`.
-        evaluation: The same of `evaluation/<tag>`, which have no replicas; fewer values than rows are in the last ones.
-        spread: How far the replicas of a metric are apart, the largest less the smallest.
-        replicas: How many.
-        status: Of run.json.
+        metrics: Values by tag, one per logged row: rows are `every` steps apart, the first at step `every`.
+        evaluation: Values of `evaluation/<tag>`, which have no replicas; fewer values than rows fill the last rows.
+        spread: The spread of a metric's replicas, the largest less the smallest.
+        replicas: The number of replicas.
+        status: The status in run.json.
         every: Steps between rows.
-        steps: What was asked for; as many as there are by default.
-        wall_seconds: Of run.json.
-        started: Of its provenance.
+        steps: The steps that were requested; by default as many as there are.
+        wall_seconds: The training time in run.json.
+        started: The time in its provenance.
         **info: Further fields of run.json.
     """
     metrics = {"critic/wasserstein": (4.0, 3.0, 2.0, 1.0)} if metrics is None else dict(metrics)

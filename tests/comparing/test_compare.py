@@ -1,4 +1,4 @@
-"""`ganlab.compare` on runs with known numbers: rows, columns, figures, and what is said of runs that ended badly."""
+"""`ganlab.compare` on runs with known numbers: rows, columns, figures, and the notes on runs that ended badly."""
 
 import json
 import math
@@ -59,7 +59,7 @@ def test_columns_are_the_settings_that_differ(tmp_path):
     assert WEIGHT not in found.common
 
 
-def test_parameters_of_other_constraints_are_no_columns_unless_they_vary(tmp_path):
+def test_parameters_of_other_constraints_are_not_columns_unless_they_vary(tmp_path):
     write_run(tmp_path / "a", settings=constraint("gradient_penalty", weight=10.0, target=1.0))
     write_run(tmp_path / "b", settings=constraint("gradient_penalty", weight=1.0, target=1.0))
     write_run(tmp_path / "c", settings=constraint("weight_clipping", limit=0.01))
@@ -94,7 +94,7 @@ def test_learning_rates_of_one_optimizer_and_of_two_are_one_column(tmp_path):
     assert [one.settings.get(column) for one in found.configurations] == [1e-4, 4e-4]
 
 
-def test_grouping_by_a_setting_pools_the_others_and_says_so(tmp_path):
+def test_grouping_by_a_setting_pools_the_others_with_a_note(tmp_path):
     for weight in (1.0, 10.0):
         for width in (64, 128):
             for seed in (0, 1):
@@ -123,7 +123,7 @@ def test_grouping_by_a_setting_pools_the_others_and_says_so(tmp_path):
         ({"against": "weight=1 digits"}, "No configuration matches 'weight=1 digits'"),
     ],
 )
-def test_names_that_mean_nothing_or_too_much(tmp_path, arguments, message):
+def test_unknown_and_ambiguous_names_are_refused(tmp_path, arguments, message):
     for weight in (1.0, 2.0):
         more = {WEIGHT: weight, "architectures.a.depth": 1, "architectures.b.depth": 2}
         write_run(tmp_path / f"{weight}", settings=settings(**more))
@@ -166,7 +166,7 @@ def test_last_and_best_and_which_way_is_better(tmp_path):
     assert [turned.best["all runs", metric.tag].mean for metric in turned.metrics] == [1.0, 3.0, 0.5]
 
 
-def test_six_metrics_by_default_and_the_others_are_named(tmp_path):
+def test_six_metrics_by_default_and_the_others_are_listed(tmp_path):
     write_run(tmp_path / "a", evaluation={f"mine/f{number}": (1.0,) for number in range(7)})
     found = compare([tmp_path])
     assert [metric.tag for metric in found.metrics] == [f"evaluation/mine/f{n}" for n in range(5)] + [
@@ -177,7 +177,7 @@ def test_six_metrics_by_default_and_the_others_are_named(tmp_path):
     )
 
 
-def test_a_metric_that_metrics_jsonl_alone_has(tmp_path):
+def test_a_metric_that_only_metrics_jsonl_has(tmp_path):
     run = write_run(
         tmp_path / "a", metrics={"critic/wasserstein": (2.0, 1.0), "constraints/r1/lipschitz_bound": (5.0,)}
     )
@@ -209,7 +209,7 @@ def test_improvement_is_over_the_best_or_over_a_reference(tmp_path):
     assert (hundred, tag) not in found.improvement
 
 
-def test_unfinished_and_diverged_runs_are_counted_and_named(tmp_path):
+def test_unfinished_and_diverged_runs_are_counted_and_listed(tmp_path):
     tag = "evaluation/exact_w1/distance"
     for seed, (status, value) in enumerate(
         [("completed", 2.0), ("interrupted", 4.0), ("diverged", 1.0), ("completed", math.nan), ("failed", 6.0)]
@@ -245,7 +245,7 @@ def test_a_diverged_run_is_worse_than_any_other(tmp_path):
     assert found.improvement["gradient_penalty.weight=10", "evaluation/exact_w1/distance"].probability == 0.5
 
 
-def test_a_run_without_a_figure_is_named(tmp_path):
+def test_a_run_without_a_figure_is_listed(tmp_path):
     write_run(tmp_path / "runs" / "a", seed=0, evaluation={"exact_w1/distance": (1.0,)})
     write_run(tmp_path / "runs" / "b", seed=1)
     found = compare([tmp_path])
@@ -253,7 +253,7 @@ def test_a_run_without_a_figure_is_named(tmp_path):
     assert found.estimates["all runs", "evaluation/exact_w1/distance"].n == 1
 
 
-def test_of_a_run_that_was_killed_the_file_is_believed(tmp_path):
+def test_last_values_of_a_killed_run_come_from_the_file(tmp_path):
     run = write_run(tmp_path / "a", status="running", metrics={"critic/wasserstein": (4.0, 3.0, 2.0)}, steps=100)
     run.update(step=10, metrics={"critic/wasserstein": 4.0})
     found = compare([tmp_path])
@@ -262,7 +262,7 @@ def test_of_a_run_that_was_killed_the_file_is_believed(tmp_path):
     assert "running at step 30 of 100" in found.problems[0]
 
 
-def test_figures_of_ganlab_evaluate_count(tmp_path):
+def test_figures_of_ganlab_evaluate_are_compared(tmp_path):
     run = write_run(tmp_path / "a", evaluation={"kid/distance": (0.5, 0.25)})
     run.update(evaluation={"kid/distance": 0.25, "exact_w1/distance": 0.125})
     found = compare([tmp_path])
@@ -270,7 +270,7 @@ def test_figures_of_ganlab_evaluate_count(tmp_path):
     assert found.best["all runs", "evaluation/kid/distance"].mean == 0.25
 
 
-def test_a_rerun_is_no_further_seed(tmp_path):
+def test_a_rerun_does_not_count_as_another_seed(tmp_path):
     def write(name, day, status, value, seed=0):
         started = f"2026-08-{day:02d}T12:00:00+00:00"
         write_run(tmp_path / name, seed=seed, started=started, status=status, metrics={"critic/wasserstein": (value,)})
@@ -313,7 +313,7 @@ def test_paths_are_runs_folders_and_patterns_and_each_run_counts_once(tmp_path, 
         (lambda run: (run / "metrics.jsonl").write_text("hello\n"), "line 1: 'hello' is not a line of metrics"),
     ],
 )
-def test_what_cannot_be_read_is_named_and_left_out(tmp_path, spoil, message):
+def test_unreadable_runs_are_listed_and_left_out(tmp_path, spoil, message):
     for seed in (0, 1):
         write_run(tmp_path / f"s{seed}", seed=seed, evaluation={"exact_w1/distance": (1.0,)})
     spoil(tmp_path / "s1")
@@ -335,7 +335,7 @@ def replace(run, **fields):
 
 @pytest.mark.parametrize("field", ["seed", "step", "steps", "wall_seconds", "metrics", "evaluation", "provenance"])
 @pytest.mark.parametrize("value", [None, "x", [1], {"a": "b"}, {"a": 10**400}, True])
-def test_fields_of_a_strange_run_are_not_believed(tmp_path, field, value):
+def test_invalid_fields_of_a_run_are_ignored(tmp_path, field, value):
     write_run(tmp_path / "a", evaluation={"exact_w1/distance": (1.0,)})
     replace(tmp_path / "a", **{field: value})
     (run,) = compare([tmp_path], metrics=["critic/wasserstein"]).configurations[0].runs

@@ -1,4 +1,4 @@
-"""Curves over steps: means and bands over runs of different lengths, and how far replicas are apart."""
+"""Curves over steps: means and bands over runs of different lengths, and the spread of replicas."""
 
 import math
 
@@ -41,7 +41,7 @@ def test_steps_that_not_every_run_logged_are_left_out(tmp_path):
     assert (found.steps, found.mean, found.n) == ((20, 40), (6.0, 12.0), (2, 2))
 
 
-def test_what_is_not_finite_is_no_part_of_a_mean(tmp_path):
+def test_values_that_are_not_finite_are_left_out_of_a_mean(tmp_path):
     write_run(tmp_path / "a", seed=0, metrics={TAG: (4.0, math.nan, math.inf)})
     write_run(tmp_path / "b", seed=1, metrics={TAG: (6.0, 3.0, -math.inf)})
     found = curve(tmp_path)

@@ -48,7 +48,7 @@ def check(found, expected):
         np.testing.assert_array_equal(series.spreads, spreads)
 
 
-def test_what_is_scanned_is_what_is_parsed(tmp_path, monkeypatch):
+def test_scanning_gives_the_same_rows_as_parsing(tmp_path, monkeypatch):
     path = write(tmp_path / "metrics.jsonl")
     monkeypatch.setattr(metric_rows, "_parse", None)  # not needed
     check(read_series(path, TAGS), parsed(path))
@@ -56,7 +56,7 @@ def test_what_is_scanned_is_what_is_parsed(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
-def test_a_file_laid_out_otherwise_is_parsed(tmp_path, separators):
+def test_a_file_with_another_layout_is_parsed(tmp_path, separators):
     path = write(tmp_path / "metrics.jsonl")
     expected = parsed(path)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
@@ -68,7 +68,7 @@ def test_a_file_laid_out_otherwise_is_parsed(tmp_path, separators):
     check(read_series(path, TAGS), expected)
 
 
-def test_a_later_line_laid_out_otherwise_is_noticed(tmp_path):
+def test_a_later_line_with_another_layout_is_noticed(tmp_path):
     path = write(tmp_path / "metrics.jsonl")
     lines = path.read_text().splitlines(keepends=True)
     lines[20] = json.dumps(json.loads(lines[20]), separators=(",", ":")) + "\n"
@@ -91,7 +91,7 @@ def test_no_rows(tmp_path, content):
     assert read_series(tmp_path / "metrics.jsonl", TAGS) == {}
 
 
-def test_a_line_that_is_none_of_metrics_is_named(tmp_path):
+def test_an_invalid_line_is_reported(tmp_path):
     path = write(tmp_path / "metrics.jsonl", steps=2)
     with path.open("a") as file:
         file.write("hello\n")

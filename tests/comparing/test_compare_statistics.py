@@ -81,7 +81,7 @@ def test_the_interval_of_the_interquartile_mean_is_the_bootstraps():
     assert found.iqm_high == pytest.approx(expected.high, abs=0.04 * width)
 
 
-def test_the_bootstrap_repeats_and_does_not_mind_the_order():
+def test_the_bootstrap_is_reproducible_and_independent_of_order():
     values = draws(25)
     first, again = estimate(values), estimate(values[::-1])
     assert (again.low, again.high) == (first.low, first.high)
@@ -95,11 +95,11 @@ def test_one_run_has_no_interval_and_none_no_estimate():
     assert estimate([math.nan, math.inf]) is None
 
 
-def test_what_is_not_finite_does_not_count():
+def test_values_that_are_not_finite_do_not_count():
     assert estimate([1.0, math.nan, 3.0, math.inf, 2.0, -math.inf]) == estimate([1.0, 3.0, 2.0])
 
 
-def test_numbers_beyond_float64_are_no_mean():
+def test_numbers_beyond_float64_have_no_mean():
     assert estimate([1.7e308, 1.7e308]) is None
 
 
@@ -126,7 +126,7 @@ def test_a_run_that_is_not_finite_is_worse_than_any_that_is():
 
 
 @pytest.mark.parametrize("sides", [([1.0], [2.0, 3.0]), ([1.0, 2.0], [3.0]), ([], [1.0, 2.0])])
-def test_a_single_run_is_no_probability(sides):
+def test_a_single_run_has_no_probability(sides):
     assert improvement(*sides, "max", "x") is None
 
 
@@ -148,7 +148,7 @@ def test_newcombes_interval_solves_its_equation(m, n, probability):
         assert high == pytest.approx(scipy.optimize.brentq(beyond, inner, 1 - 1e-12), abs=1e-7)
 
 
-def test_an_interval_of_few_runs_is_not_certain_where_all_are_better():
+def test_an_interval_of_few_runs_is_not_certain_if_all_are_better():
     # The bootstrap's would be [1, 1], whatever the number of runs.
     low, high = newcombe_interval(1.0, 3, 3)
     assert high == 1.0

@@ -1,4 +1,4 @@
-"""The HTML of `ganlab compare --html`: its figures, what it embeds, and what a stranger's run can do to it."""
+"""The HTML of `ganlab compare --html`: its figures, its pictures, and its safety against strangers' runs."""
 
 import base64
 import io
@@ -21,7 +21,7 @@ from ganlab.comparing import compare
 from ganlab.comparing.report import report
 from ganlab.telemetry.plots import image_grid
 
-# What may hold an address, and the only places that a page of one file may point to.
+# Attributes that may hold an address, and the only places that a page of one file may point to.
 ADDRESSES = ("src", "href", "xlink:href", "srcset", "data", "action", "formaction", "poster", "background", "style")
 INSIDE = ("#", "data:image/png;base64,", "data:image/jpeg;base64,")
 
@@ -169,7 +169,7 @@ def test_figures_of_known_runs(tmp_path):
     assert "3[-3.572, 9.572]best 3" in section(page, "results").one("tbody").text
 
 
-def test_a_figure_that_not_all_runs_have_says_how_many_have_it(tmp_path):
+def test_a_figure_that_some_runs_lack_has_its_number_of_runs(tmp_path):
     write_run(tmp_path / "s0", seed=0, metrics={"critic/wasserstein": (4.0, 1.0)})
     write_run(tmp_path / "s1", seed=1, metrics={"critic/wasserstein": (4.0, 3.0)})
     write_run(tmp_path / "s2", seed=2, metrics={"critic/wasserstein": (4.0, math.nan)}, status="diverged")
@@ -183,7 +183,7 @@ def test_a_figure_that_not_all_runs_have_says_how_many_have_it(tmp_path):
     assert "things to know" in section(page, "compared").text or "thing to know" in section(page, "compared").text
 
 
-def test_interquartile_means_are_there_from_eight_runs_on(tmp_path):
+def test_interquartile_means_appear_from_eight_runs_on(tmp_path):
     # Without the two smallest and the two largest of 1, 2, .. 7, 100: the mean of 3, 4, 5 and 6.
     for seed, last in enumerate((1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 100.0)):
         write_run(tmp_path / f"s{seed}", seed=seed, metrics={"critic/wasserstein": (9.0, last)})
@@ -234,7 +234,7 @@ def test_each_configuration_has_an_entry_in_each_legend_and_a_line_of_the_same_l
         assert len({tuple(look) for look in lines}) == len(labels)
 
 
-def test_a_configuration_without_values_of_a_metric_is_in_the_legend_and_says_so(tmp_path):
+def test_a_configuration_without_values_is_marked_in_the_legend(tmp_path):
     write_run(tmp_path / "a", metrics={"critic/loss": (1.0, 2.0)})
     write_run(tmp_path / "b", metrics={"critic/wasserstein": (1.0, 2.0)}, settings={**SETTINGS, "dataset": "other"})
 
@@ -307,7 +307,7 @@ def test_the_newest_samples_of_each_run_are_in_the_page(tmp_path):
     assert "seed 0, step 100000" in image.attributes["alt"]
 
 
-def test_large_pictures_are_made_smaller(tmp_path):
+def test_large_pictures_are_scaled_down(tmp_path):
     noise = np.random.default_rng(0).uniform(-1, 1, (16, 128, 128, 3)).astype(np.float32)
     png = image_grid(noise)
     assert len(png) > 700_000
@@ -338,13 +338,13 @@ def test_six_runs_with_large_samples_stay_below_three_megabytes(tmp_path):
 @pytest.mark.parametrize(
     "content", [b"", b"GIF89a", b"\x89PNG\r\n\x1a\n" + bytes(400_000), b"<script>alert(1)</script>"]
 )
-def test_files_that_are_no_pictures_are_left_out(tmp_path, content):
+def test_files_that_are_not_pictures_are_left_out(tmp_path, content):
     add_samples(write_run(tmp_path / "s0"), png=content)
 
     assert "samples" not in ids(read(report(compare([tmp_path]))))
 
 
-def test_what_a_run_says_is_text(tmp_path):
+def test_texts_from_a_run_are_never_markup(tmp_path):
     hostile = "</style></title><script>alert('x')</script><img src=x onerror=\"alert(1)\">"
     settings = {**SETTINGS, "dataset": hostile, hostile: hostile}
     add_samples(
@@ -377,7 +377,7 @@ def test_characters_that_utf8_cannot_hold_do_not_stop_a_report(tmp_path):
     assert "s\ufffd\ufffd" in report(compare([tmp_path])).encode().decode()
 
 
-def test_where_runs_come_from_is_told_once_for_those_that_agree(tmp_path):
+def test_provenance_is_listed_once_for_runs_that_share_it(tmp_path):
     origin = {"git": {"commit": "abc123", "dirty": True}, "packages": {"ganlab": "0.1.0", "keras": "3.15.1"}}
     for seed in range(3):
         write_run(tmp_path / f"s{seed}", seed=seed, provenance={**origin, "devices": ["GPU:0", "GPU:1"]})
@@ -394,7 +394,7 @@ def test_where_runs_come_from_is_told_once_for_those_that_agree(tmp_path):
     assert "completed" in runs
 
 
-def test_metrics_of_unknown_direction_say_what_to_do(tmp_path):
+def test_metrics_of_unknown_direction_name_the_remedy(tmp_path):
     write_runs(tmp_path, weights=(1.0, 2.0))
 
     page = read(report(compare([tmp_path], metrics=["critic/loss"])))
@@ -403,7 +403,7 @@ def test_metrics_of_unknown_direction_say_what_to_do(tmp_path):
     assert not page.all(class_="leading")
 
 
-def test_one_configuration_has_nothing_to_be_better_than(tmp_path):
+def test_one_configuration_has_no_improvement(tmp_path):
     write_run(tmp_path / "s0")
 
     assert "improvement" not in ids(read(report(compare([tmp_path]))))

@@ -90,7 +90,7 @@ def test_there_is_a_scale_with_ticks_for_whatever_values(values):
         (63.9991, 64.0013, ["63.9995", "64.0000", "64.0005", "64.0010"]),
     ],
 )
-def test_ticks_are_round_numbers_told_apart_by_their_texts(low, high, texts):
+def test_ticks_are_round_numbers_with_distinct_texts(low, high, texts):
     ticks = Scale(low, high, 0.0, 1.0).ticks()
 
     assert [text for _, text in ticks] == texts
@@ -167,7 +167,7 @@ def test_a_chart_says_what_it_shows_to_those_who_cannot_see_it():
     assert {"steps", "loss (logarithmic)"} <= {part.text for part in svg.iter("text")}
 
 
-def test_twenty_series_are_told_apart_without_any_colour():
+def test_twenty_series_differ_without_any_colour():
     shapes = set()
     for number in range(20):
         svg = drawn(line([1.0, 2.0], number=number))

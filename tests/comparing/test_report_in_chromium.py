@@ -1,4 +1,4 @@
-"""A report in a real browser, offline: it asks nothing of a network, fits a phone, and follows the reader's theme."""
+"""A report in a real browser, offline: it makes no requests, fits a phone, and follows the reader's theme."""
 
 import html
 import http.server
@@ -45,7 +45,7 @@ addEventListener("load", () => {{
 
 
 def look(folder, page, *, width=360, flags=()):
-    """What the browser makes of a page in a frame of a width."""
+    """Renders a page in a frame of a width, and returns measurements of it."""
     (folder / "frame.html").write_text(_FRAME.format(report=html.escape(page), width=width), encoding="utf-8")
     dumped = chromium(folder, "--dump-dom", *flags, (folder / "frame.html").as_uri())
     return json.loads(html.unescape(re.search(r'<pre id="result">(.*?)</pre>', dumped, re.DOTALL)[1]))
@@ -66,7 +66,7 @@ def page(tmp_path_factory):
 
 @pytest.fixture
 def server():
-    """A local server that counts what is asked of it."""
+    """A local server that counts its requests."""
     asked = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -110,7 +110,7 @@ def test_long_names_do_not_widen_a_phones_page_either(tmp_path):
     assert seen["wide"] == []
 
 
-def test_what_a_page_would_load_is_stopped_by_its_policy(page, server, tmp_path):
+def test_the_policy_blocks_external_resources(page, server, tmp_path):
     address, asked = server
     stray = f'<img src="{address}/stray.png"><script src="{address}/stray.js"></script>'
 

@@ -62,7 +62,7 @@ def test_how_many_runs_separate_completely_beyond_chance():
 
 
 @pytest.mark.parametrize("probability", [0.75, 0.85])
-def test_the_runs_that_are_advised_find_the_difference_four_times_in_five(probability):
+def test_the_advised_number_of_runs_finds_the_difference_four_times_in_five(probability):
     n = runs_to_settle(probability)
     # Normal values whose means are this far apart are better with that probability.
     shift = math.sqrt(2) * scipy.stats.norm.ppf(probability)
@@ -96,7 +96,7 @@ def names(comparison):
     return {one.settings[WEIGHT]: one.label for one in comparison.configurations}
 
 
-def test_two_seeds_tell_nothing_however_far_apart(tmp_path):
+def test_two_seeds_are_inconclusive_however_far_apart(tmp_path):
     found = compare([write(tmp_path, {0.1: (8.0, 7.0), 10.0: (1.0, 2.0)})])
     low, high = names(found)[0.1], names(found)[10.0]
     better = found.improvement[high, MODES]
@@ -163,7 +163,7 @@ def test_the_report_has_the_verdicts_and_their_rule(tmp_path):
     assert "worse, p 0.029" in settled.one("section", id="improvement").text
 
 
-def test_bars_say_that_they_are_logarithmic_and_cut(tmp_path):
+def test_bars_are_labelled_as_logarithmic_and_cut(tmp_path):
     # Means 0.01 and 100 span four decades, and the interval of the first reaches below zero.
     write(tmp_path, {0.1: (0.001, 0.019), 10.0: (99.0, 101.0)})
     results = read(report(compare([tmp_path], metrics=["modes"]))).one("section", id="results")
@@ -178,7 +178,7 @@ def test_bars_say_that_they_are_logarithmic_and_cut(tmp_path):
     assert not results.all("path", class_="beyond")
 
 
-def test_rows_that_were_measured_otherwise_are_said_not_to_be_comparable(tmp_path):
+def test_rows_with_different_evaluator_settings_are_reported_as_not_comparable(tmp_path):
     for updates in (1, 500):
         write_run(tmp_path / str(updates), settings={**SETTINGS, "features.classifier.updates": updates})
     (problem,) = [said for said in compare([tmp_path]).problems if "not comparable" in said]

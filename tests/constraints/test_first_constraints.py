@@ -36,7 +36,7 @@ def experiment(constraints, **parts):
 
 
 class Stub:
-    """A replica that draws what it is told, a quarter by default, and keeps what is logged."""
+    """A replica that draws a given value, a quarter by default, and keeps what is logged."""
 
     def __init__(self, draws=0.25):
         self.draws, self.logged = draws, {}

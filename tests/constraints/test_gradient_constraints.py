@@ -28,7 +28,7 @@ def constraint(name, **arguments):
 
 
 class Alone:
-    """A replica without peers that draws what it is told, and keeps what is logged."""
+    """A replica without peers that draws given values, and keeps what is logged."""
 
     def __init__(self, uniform=0.25, normal=0.0):
         self._uniform, self._normal, self.logged = uniform, normal, {}
@@ -54,7 +54,7 @@ def batch(real, fake):
 
 
 def penalty(made, critic, data, replica):
-    """What the core does in one update, without training."""
+    """Takes the penalty as the core does in one update, without training."""
     state = made.advance({}, made.initial_state({}), data, replica)
     return made.penalty(critic, data, state, replica)
 
@@ -149,7 +149,7 @@ class TestGradientNormalization:
         # (3, 4)x has slope 5: at (1, 1) its 7 becomes 7 / 12, at (-1, 0) its -3 becomes -3 / 8.
         np.testing.assert_allclose(self.normalized(linear(3.0, 4.0), [[1, 1], [-1, 0]]), [7 / 12, -3 / 8], rtol=1e-6)
 
-    def test_what_the_generator_is_given(self):
+    def test_the_generators_gradient(self):
         # (|x|^2 / 2) / (|x| + |x|^2 / 2) = r / (2 + r) with r = |x|: its gradient is 2 / (2 + r)^2 outward.
         x = tf.constant([[3.0, 4.0]])
         with tf.GradientTape() as tape:
@@ -349,7 +349,7 @@ class TestNoise:
             constraint("consistency").prepare(critic)
 
     @pytest.mark.parametrize("layers", [[], [Dropout(0.0)], [GaussianNoise(0.0)]], ids=["none", "rate 0", "stddev 0"])
-    def test_another_is_refused(self, layers):
+    def test_a_critic_without_noise_is_refused(self, layers):
         with pytest.raises(ganlab.IncompatibleError, match=r"no noise\. Set architectures\.mlp\.dropout"):
             constraint("consistency").prepare(self.critic(*layers))
 

@@ -20,7 +20,7 @@ RANDOM = np.random.default_rng(0)
 
 @pytest.fixture(autouse=True)
 def the_same_numbers():
-    """Whichever tests run before."""
+    """Makes random numbers independent of the tests that ran before."""
     global RANDOM
     RANDOM = np.random.default_rng(0)
 
@@ -44,7 +44,7 @@ def constraint(name, **arguments):
 
 
 def prepared(name, *layers, shape, **arguments):
-    """A constraint, the model of these layers that it was shown, and random weights for it by their short names."""
+    """A constraint, the model of these layers that it was prepared for, and random weights by their short names."""
     x = inputs = keras.Input(shape)
     for layer in layers:
         x = layer(x)
@@ -60,7 +60,7 @@ def dense(rows, columns):
 
 
 def on_a_matrix(name, matrix, **arguments):
-    """A constraint that was shown a dense layer of this kernel's shape, and the weights of that."""
+    """A constraint that was prepared for a dense layer of this kernel's shape, and the layer's weights."""
     made = dense(*np.shape(matrix))
     found, _, _ = prepared(name, *made["layers"], shape=made["shape"], **arguments)
     return found, {"layer/kernel": tf.constant(matrix, tf.float32)}
@@ -71,7 +71,7 @@ def singular_values(matrix):
 
 
 def map_of(layer, shape, kernel):
-    """The matrix of a layer without bias, by what it does to every unit vector."""
+    """The matrix of a layer without bias, from its outputs for every unit vector."""
     layer.kernel.assign(kernel)
     units = np.eye(math.prod(shape), dtype=np.float32).reshape(-1, *shape)
     return np.reshape(layer(units), (len(units), -1)).T
@@ -85,7 +85,7 @@ class TestSpectralNorm:
     @pytest.mark.parametrize(
         "geometry", [{"strides": 2, "padding": "same"}, {}, {"groups": 2, "padding": "same"}], ids=str
     )
-    def test_of_the_convolution_itself_its_norm_is_the_target(self, geometry):
+    def test_the_norm_of_the_convolution_itself_is_the_target(self, geometry):
         layer, shape = convolution(**geometry), (7, 6, 2)
         norm, _, weights = prepared(
             "spectral_norm", layer, shape=shape, operator="convolution", target=0.7, power_iterations=60
@@ -98,7 +98,7 @@ class TestSpectralNorm:
         assert norm.lipschitz_bound(effective) == pytest.approx(0.7, rel=1e-3)
         assert norm.lipschitz_bound(effective) >= singular_values(layer.kernel.numpy().reshape(-1, 4))[0] * 0.999
 
-    def test_of_the_reshaped_matrix_the_convolution_may_be_steeper_and_the_bound_says_so(self):
+    def test_with_the_reshaped_matrix_the_convolution_may_be_steeper_and_the_bound_includes_it(self):
         layer, shape = convolution(), (8, 8, 1)
         norm, _, _ = prepared("spectral_norm", layer, shape=shape)
         weights = {"layer/kernel": tf.ones([3, 3, 1, 4])}  # the matrix has the norm 6, the convolution up to 3 times
@@ -126,7 +126,7 @@ class TestSpectralNorm:
             state = norm.advance(weights, state, None, None)
         np.testing.assert_allclose(norm.reparameterize(weights, state)["layer/kernel"], weights["layer/kernel"] / 3)
 
-    def test_a_convolution_that_is_not_known_is_refused(self):
+    def test_an_unknown_convolution_is_refused(self):
         layer = keras.layers.SeparableConv2D(3, 3, name="apart")
         with pytest.raises(ganlab.IncompatibleError, match=r"linear map of 'apart/.* \(SeparableConv2D\), is not"):
             prepared("spectral_norm", layer, shape=(8, 8, 2), operator="convolution")
@@ -265,7 +265,7 @@ class TestSpectralProjection:
             kernel = projection.project(weights)["layer/kernel"]
             np.testing.assert_allclose(kernel, np.diag([expected, expected / 3]), rtol=1e-5)
 
-    def test_of_a_convolution_it_is_that_of_the_convolution(self):
+    def test_projection_uses_the_norm_of_the_convolution(self):
         layer, shape = convolution(strides=2, padding="same"), (7, 7, 2)
         projection, _, weights = prepared("spectral_projection", layer, shape=shape, limit=0.5, power_iterations=300)
         kernel = projection.project(weights)["layer/kernel"]

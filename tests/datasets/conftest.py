@@ -5,7 +5,7 @@ import tensorflow as tf
 
 @pytest.fixture
 def through_pipeline():
-    """Runs a dataset as training does, in a tf.data map over batches of numbers: `run(dataset, numbers, batch)`."""
+    """Reads a dataset as training does, in a tf.data map over batches of numbers: `run(dataset, numbers, batch)`."""
 
     def run(dataset, numbers, batch, seed=0):
         data = tf.data.Dataset.from_tensor_slices(np.asarray(numbers, np.int64)).batch(batch, drop_remainder=True)

@@ -13,7 +13,7 @@ import ganlab
 
 @pytest.fixture
 def make(tmp_path):
-    """Makes a dataset by its registered name, with files of its own where it needs some."""
+    """Makes a dataset by its registered name, with its own files if it needs some."""
 
     def by_name(name):
         random = np.random.default_rng(1)

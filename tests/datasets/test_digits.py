@@ -26,6 +26,6 @@ def test_labels_keep_their_classes_in_the_order_of_the_whole_set(through_pipelin
 
 
 @pytest.mark.parametrize("labels", [[], [10], [-1, 2], [1.0], ["3"], [True]])
-def test_labels_that_are_no_digits_are_refused(labels):
+def test_labels_that_are_not_digits_are_refused(labels):
     with pytest.raises(ganlab.ConfigError, match=r"datasets\.digits\.labels = \[.*must be a list of digits 0 to 9"):
         Digits(labels=labels)

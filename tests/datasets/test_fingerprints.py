@@ -1,4 +1,4 @@
-"""Fingerprints of data: what they see, what they cost, and what sampling may miss."""
+"""Fingerprints of data: the changes that they detect, their cost, and the changes that sampling may miss."""
 
 import json
 
@@ -12,7 +12,7 @@ from ganlab.runs.origins import data_changes, data_of
 
 
 class Table(ganlab.Dataset):
-    """Rows that say how many of them were asked for."""
+    """Rows that count how many of them were read."""
 
     def __init__(self, size, *, labels=None, changed=None, broken=None):
         self.sample_shape, self.size, self.asked = (3,), size, 0
@@ -77,7 +77,7 @@ def test_rows_that_cannot_be_read_leave_those_before_them():
     assert data_changes(found, data_of(Table(1000))) == []
 
 
-def test_a_set_that_never_ends_is_looked_at_from_its_start():
+def test_an_infinite_set_is_sampled_from_its_start():
     endless = Table(None)
     data_of(endless)
     assert endless.asked == 256
@@ -94,7 +94,7 @@ def test_time_is_bounded(monkeypatch):
     assert data_changes(data_of(Table(1000)), found) == []
 
 
-def test_what_a_dataset_says_of_itself_must_be_plain():
+def test_a_datasets_fingerprint_must_be_plain_data():
     class Odd(Table):
         said = None
 

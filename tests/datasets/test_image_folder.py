@@ -122,7 +122,7 @@ def test_one_broken_file_among_thousands_is_named_before_training(tmp_path, thou
     )
 
 
-def test_broken_files_are_skipped_where_that_is_asked(tmp_path, thousands, through_pipeline):
+def test_skip_broken_leaves_out_broken_files(tmp_path, thousands, through_pipeline):
     (tmp_path / "0007.png").write_bytes(b"")
     broken = (tmp_path / "0009.png").read_bytes()
     (tmp_path / "0009.png").write_bytes(broken[:60] + b"?" * 8 + broken[68:])
@@ -180,7 +180,7 @@ def test_names_need_not_be_text_at_all(tmp_path, through_pipeline):
     np.testing.assert_allclose(images[0], pixels / 127.5 - 1, atol=1e-6)
 
 
-def test_folders_and_values_that_cannot_be_are_refused(tmp_path):
+def test_invalid_folders_and_values_are_refused(tmp_path):
     with pytest.raises(ganlab.ConfigError, match=r"datasets\.image_folder\.path = '.*none' is not there: no folder"):
         ImageFolder(path=str(tmp_path / "none"))
     (tmp_path / "notes.txt").write_text("no image")

@@ -19,7 +19,7 @@ TEST = RANDOM.integers(0, 256, (4, 28, 28), np.uint8)
 
 @pytest.fixture
 def loads(monkeypatch):
-    """Puts arrays, or an error, in the place of what Keras loads."""
+    """Replaces what Keras loads by arrays or an error."""
 
     def place(name, train, test=None):
         def load_data():
@@ -32,8 +32,8 @@ def loads(monkeypatch):
     return place
 
 
-# Keras reads its folder's place when it is imported, so its own cache is tried in a process of its own; the proxy that
-# is not there stands for having no network.
+# Keras reads the path of its folder when it is imported, so its own cache is tried in a separate process; the missing
+# proxy stands for having no network.
 OWN_CACHE = """
 import json
 import ganlab
@@ -103,7 +103,7 @@ def test_resize_brings_images_to_one_side(loads, through_pipeline):
         ("cifar100", ["cifar-100-python.tar.gz as ~/.keras/datasets/cifar-100-python-target_archive"]),
     ],
 )
-def test_what_cannot_be_downloaded_can_be_put_there(name, files, loads, monkeypatch):
+def test_files_that_cannot_be_downloaded_can_be_copied(name, files, loads, monkeypatch):
     monkeypatch.delenv("KERAS_HOME", raising=False)
     loads(name, urllib.error.URLError("no route to host"))
     with pytest.raises(ganlab.MissingDependencyError) as error:

@@ -81,5 +81,5 @@ def test_labels_of_a_file_with_one_array_are_refused(tmp_path):
         ganlab.component("datasets", "arrays")(path=str(tmp_path / "rows.npy"), labels="y")
 
 
-def test_a_dataset_without_labels_says_so():
+def test_a_dataset_without_labels_has_no_classes():
     assert ganlab.component("datasets", "gaussian_ring")().classes is None

@@ -1,4 +1,4 @@
-"""Relative paths of data: from the working directory, which is named where nothing is there."""
+"""Relative paths of data: taken from the working directory, which the error names if nothing is there."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import ganlab
 
 @pytest.fixture
 def data(tmp_path):
-    """An array and a folder with a picture, in a folder of their own."""
+    """An array and a folder with a picture, in their own folder."""
     import keras
 
     folder = tmp_path / "data"
@@ -23,7 +23,7 @@ def made(name, path):
 
 
 @pytest.mark.parametrize(("name", "path"), [("arrays", "rows.npy"), ("image_folder", "pictures")])
-def test_where_it_was_looked_for_is_said(data, monkeypatch, name, path):
+def test_the_folder_that_was_searched_is_reported(data, monkeypatch, name, path):
     monkeypatch.chdir(data)
     assert made(name, path).size
     monkeypatch.chdir(data.parent)
@@ -38,7 +38,7 @@ def test_where_it_was_looked_for_is_said(data, monkeypatch, name, path):
     assert "relative" not in str(caught.value)
 
 
-def test_weights_too(data, monkeypatch):
+def test_the_folder_that_was_searched_for_weights_is_reported(data, monkeypatch):
     monkeypatch.chdir(data)
     with pytest.raises(
         ganlab.ConfigError, match=r"no file '.*/data/none\.h5'; a relative path is taken from the working"

@@ -13,7 +13,7 @@ IMAGES = RANDOM.integers(0, 256, (7, 6, 4, 3), np.uint8)
 
 
 class Source:
-    """A data source as TensorFlow Datasets gives: examples by Python integers, one or a list."""
+    """A data source like those of TensorFlow Datasets: examples by Python integers, one or a list."""
 
     def __init__(self, images):
         self.images = images
@@ -32,7 +32,7 @@ class Source:
 
 @pytest.fixture
 def tfds(monkeypatch):
-    """Puts a module in the place of tensorflow_datasets: `tfds(images)` or `tfds(error)`; returns the calls made."""
+    """Replaces the module tensorflow_datasets: `tfds(images)` or `tfds(error)`; returns the calls made."""
 
     def place(result):
         calls = []
@@ -93,7 +93,7 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch):
         AssertionError("Dataset mnist: could not find data in /data. Please make sure to call\n..."),
     ],
 )
-def test_a_set_that_is_not_prepared_is_said_so(error, tfds):
+def test_a_set_that_is_not_prepared_is_reported(error, tfds):
     tfds(error)
     with pytest.raises(ganlab.MissingDependencyError) as raised:
         TfdsImages(name="mnist", data_dir="/data")
@@ -134,7 +134,7 @@ def test_sets_that_are_code_from_elsewhere_are_refused(tfds, name):
 
 
 @pytest.mark.parametrize("name", ["lsun/bedroom:3.1.0", "mnist:3.*.*", "mnist"])
-def test_versions_are_no_namespaces(tfds, name):
+def test_versions_are_not_namespaces(tfds, name):
     calls = tfds(IMAGES)
     TfdsImages(name=name)
     assert [called for called, _ in calls] == [name]

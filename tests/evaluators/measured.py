@@ -32,7 +32,7 @@ class Normal(ganlab.Dataset):
 
 
 class Halves(ganlab.Features):
-    """Examples over two, and two classes by the sign of the first value; counts how often it was made ready."""
+    """Examples over two, and two classes by the sign of the first value; counts the calls of `prepare`."""
 
     def __init__(self):
         self.prepared = []

@@ -37,7 +37,7 @@ def test_frechet_equals_scipys_root_of_the_product():
         assert gaussian_frechet(*arguments) == pytest.approx(scipys_frechet(*arguments), rel=1e-8)
 
 
-def test_frechet_bears_covariances_without_full_rank():
+def test_frechet_handles_covariances_without_full_rank():
     # Two points each, on one line: variances 2 and 8 along it, means 3 apart.
     x, y = np.array([[0.0, 0.0, 1.0], [2.0, 0.0, 1.0]]), np.array([[2.0, 0.0, 1.0], [6.0, 0.0, 1.0]])
     expected = 3.0**2 + (np.sqrt(2) - np.sqrt(8)) ** 2
@@ -136,7 +136,7 @@ def test_too_few_examples_are_refused(name):
         measure(name, normal(), Rows(np.zeros((3, 2))))
 
 
-def test_frechet_refuses_more_features_than_it_can_bear():
+def test_frechet_refuses_too_many_features():
     with pytest.raises(ganlab.IncompatibleError, match=r"Gaussians of 4100 features.*@features\.classifier"):
         measure("frechet_distance", normal(d=4100), Normal(4100), samples=2)
 

@@ -1,4 +1,4 @@
-"""docs/evaluation.md: it names all there is, its fragments and commands are sound, its numbers are right."""
+"""docs/evaluation.md: it lists everything, its fragments and commands work, its numbers are right."""
 
 import re
 import shlex
@@ -34,7 +34,7 @@ def test_the_fragments_fit_an_experiment(tmp_path, monkeypatch):
         assert len(recipe.arguments["evaluators"]) == 2
 
 
-def test_the_commands_have_options_that_there_are():
+def test_the_commands_have_existing_options():
     assert len(COMMANDS) == 3
     for text in COMMANDS:
         context = command.make_context("evaluate", shlex.split(text)[2:])
@@ -42,7 +42,7 @@ def test_the_commands_have_options_that_there_are():
 
 
 @pytest.mark.parametrize(("d", "said"), [(2, "0.15"), (784, "37")])
-def test_the_bias_of_exact_w1_is_as_said(d, said):
+def test_the_bias_of_exact_w1_is_as_documented(d, said):
     assert f"{said} in " in PAGE
     random = np.random.default_rng(0)
     found = exact_w1(random.normal(size=(1000, d)), random.normal(size=(1000, d)))

@@ -1,4 +1,4 @@
-"""The first-party evaluators under the conformance kit that strangers' are held to."""
+"""The first-party evaluators under the conformance kit for plugin authors."""
 
 import ganlab
 from ganlab.testing import EvaluatorConformance

@@ -68,7 +68,7 @@ def test_it_draws_as_many_samples_as_asked_with_its_seed():
 
 
 @pytest.mark.parametrize("missing", ["modes", "std"])
-def test_a_dataset_that_is_no_mixture_is_named(missing):
+def test_a_dataset_that_is_not_a_mixture_is_refused(missing):
     with pytest.raises(
         ganlab.IncompatibleError, match=f"cannot measure SimpleNamespace, which has no {missing}: .* Drop it"
     ):

@@ -24,7 +24,7 @@ def share_inside(queries, centres, radii):
 
 @pytest.fixture(scope="module")
 def drawn():
-    """A dataset, what an evaluator takes from it, and a generator that overlaps with it in part."""
+    """A dataset, the samples that an evaluator draws from it, and a generator that overlaps with it in part."""
     rows = RANDOM.normal(size=(90, 3)).astype(np.float32)
     shuffled = rows[np.random.default_rng(0).permutation(90)]
     generated = normal(1.0, 0.4, d=3)(45, 0)
@@ -70,7 +70,7 @@ def test_a_perfect_generator_scores_what_the_paper_works_out():
     assert figures["density"] == pytest.approx(1.0, abs=0.05)
 
 
-def test_a_collapsed_generator_is_precise_and_recalls_nothing():
+def test_a_collapsed_generator_has_precision_and_no_recall():
     dataset = Normal(2)
     real = np.asarray(dataset.examples(np.arange(500), 0))
 
@@ -83,7 +83,7 @@ def test_a_collapsed_generator_is_precise_and_recalls_nothing():
     assert measure("density_coverage", collapsed, dataset, samples=500)["coverage"] < 0.05
 
 
-def test_noise_far_away_scores_nothing():
+def test_noise_far_away_scores_zero():
     figures = measure("precision_recall", normal(100.0), Normal(2), samples=200)
     assert (figures["precision"], figures["recall"]) == (0.0, 0.0)
     figures = measure("density_coverage", normal(100.0), Normal(2), samples=200)
@@ -95,7 +95,7 @@ def test_samples_that_are_not_finite_lie_nowhere():
     assert (nowhere["precision"], nowhere["recall"]) == (0.0, 0.0)
 
 
-def test_scale_does_not_matter_but_features_are_asked():
+def test_scale_does_not_matter_and_features_are_used():
     features, dataset = Halves(), Normal(2)
     for name in ("precision_recall", "density_coverage"):
         assert measure(name, normal(1.0), dataset, samples=100, features=features) == measure(

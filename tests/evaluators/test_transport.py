@@ -20,7 +20,7 @@ def clouds(n, m=None, d=3):
 
 @pytest.fixture
 def without_pot(monkeypatch):
-    """As where POT is not installed."""
+    """Makes POT appear not to be installed."""
 
     def refuse(name):
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
@@ -99,7 +99,7 @@ def test_slices_take_as_many_directions_as_asked_and_follow_the_seed():
     assert len({sliced_wasserstein(x, y, projections=n, seed=s) for n, s in ((70, 0), (64, 0), (70, 1))}) == 3
 
 
-def test_what_is_not_finite_has_no_distance():
+def test_samples_that_are_not_finite_have_distance_nan():
     x, y = clouds(5)
     x[2, 1] = np.nan
     assert math.isnan(exact_w1(x, y))
@@ -116,7 +116,7 @@ def test_what_is_not_finite_has_no_distance():
         ((3, 2), (3, 2), {"method": "sinkhorn"}, ganlab.ConfigError, "'sinkhorn' must be"),
     ],
 )
-def test_what_has_no_plan_is_refused(x, y, options, error, message):
+def test_invalid_transport_problems_are_refused(x, y, options, error, message):
     with pytest.raises(error, match=message):
         exact_w1(np.zeros(x), np.zeros(y), **options)
 

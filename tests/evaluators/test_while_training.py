@@ -1,4 +1,4 @@
-"""Evaluators inside training: under the run's strategy, and without a trace in what is trained."""
+"""Evaluators inside training: under the run's strategy, and without an effect on training."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.slow
 
 
 class Spy(ganlab.Evaluator):
-    """Notes the strategy that it is called under."""
+    """Records the strategy that it is called under."""
 
     def __init__(self):
         self.replicas = []

@@ -1,4 +1,4 @@
-"""Runs that are short, and a Python that has TensorFlow and no ganlab."""
+"""Short runs, and a Python that has TensorFlow but not ganlab."""
 
 import pytest
 from click.testing import CliRunner
@@ -7,7 +7,7 @@ from short_runs import DIGITS, POINTS
 from ganlab.cli import cli
 from ganlab.plugins import manager as plugins
 
-# For the interpreter's start: what another machine lacks, this one's environment does too.
+# For the interpreter's start: makes ganlab missing, as on another machine.
 BLOCKED = """
 import sys
 
@@ -22,7 +22,7 @@ sys.meta_path.insert(0, Blocked())
 
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory, cpus):
-    """Trains a run: `trained(text, *arguments)` gives its folder, which is to be left as it is."""
+    """Trains a run: `trained(text, *arguments)` returns its folder, which must not be changed."""
 
     def trained(text, *arguments):
         folder = tmp_path_factory.mktemp("trained")

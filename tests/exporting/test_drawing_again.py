@@ -1,4 +1,4 @@
-"""Samples drawn after training are those that training drew."""
+"""Samples drawn after training are the same that training drew."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from ganlab.training.graph import noise
 
 
 class Recorder(lab.Evaluator):
-    """Keeps what it is given to measure."""
+    """Keeps the samples that it is given to measure."""
 
     def __init__(self):
         self.seen = []
@@ -21,7 +21,7 @@ class Recorder(lab.Evaluator):
         return {}
 
 
-def test_they_are_the_ones_that_an_evaluator_saw(tmp_path, cpus):
+def test_samples_are_the_ones_that_an_evaluator_saw(tmp_path, cpus):
     recorder = Recorder()
     part = lab.component
     experiment = lab.experiment(
@@ -59,7 +59,7 @@ def test_a_graph_that_learns_the_number_and_the_seed_late_draws_the_same_latents
         np.testing.assert_array_equal(drawn(tf.constant(n), tf.constant(seed, tf.int64)), expected)
 
 
-def test_truncation_changes_what_is_beyond_it_alone(points):
+def test_truncation_changes_only_entries_beyond_it(points):
     run = lab.Run(points)
     free, cut = draw(run, 200), draw(run, 200, truncation=0.5)
     within = np.abs(free.latents) <= 0.5
@@ -73,7 +73,7 @@ def test_truncation_changes_what_is_beyond_it_alone(points):
         draw(run, 7, truncation=0.001)
 
 
-def test_a_way_goes_from_one_sample_to_the_next(points):
+def test_interpolation_goes_from_one_sample_to_the_next(points):
     run = lab.Run(points)
     ends, ways = draw(run, 6), interpolate(run, 3, 4)
     assert ways.samples.shape == (12, 2)

@@ -1,4 +1,4 @@
-"""What an export holds, and what is not exported."""
+"""The content of exports, and the refusals."""
 
 import errno
 import json
@@ -18,7 +18,7 @@ from ganlab.exporting.formats import FORMATS, foreign
 
 
 def test_the_folder_holds_the_model_samples_facts_and_a_page(digits, tmp_path):
-    told = export(lab.Run(digits), tmp_path / "out", format="keras", checkpoint=2)
+    returned = export(lab.Run(digits), tmp_path / "out", format="keras", checkpoint=2)
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "README.md",
         "export.json",
@@ -27,7 +27,7 @@ def test_the_folder_holds_the_model_samples_facts_and_a_page(digits, tmp_path):
     ]
     assert list(tmp_path.iterdir()) == [tmp_path / "out"]
     facts = json.loads((tmp_path / "out" / "export.json").read_text())
-    assert facts == json.loads(json.dumps(told))
+    assert facts == json.loads(json.dumps(returned))
     expected = {
         "format": "keras",
         "model": "generator.keras",
@@ -51,7 +51,7 @@ def test_the_folder_holds_the_model_samples_facts_and_a_page(digits, tmp_path):
         np.testing.assert_array_equal(kept["latents"], drawn.latents)
 
 
-def test_it_tells_of_no_machine_and_of_no_command(points, tmp_path):
+def test_export_json_names_neither_machine_nor_command(points, tmp_path):
     export(lab.Run(points), tmp_path / "out")
     text = (tmp_path / "out" / "export.json").read_text() + (tmp_path / "out" / "README.md").read_text()
     provenance = lab.Run(points).info["provenance"]
@@ -91,12 +91,12 @@ def test_a_copy_that_draws_other_samples_is_not_kept(points, tmp_path, monkeypat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_unknown_format_is_told(points, tmp_path):
+def test_an_unknown_format_is_refused(points, tmp_path):
     with pytest.raises(ConfigError, match=r"Unknown format 'saved-model'.* Did you mean 'saved_model'\?"):
         export(lab.Run(points), tmp_path / "out", format="saved-model")
 
 
-def test_what_keras_does_not_bring_is_not_put_into_a_keras_file(trained, tmp_path):
+def test_layers_that_are_not_keras_own_are_refused_in_a_keras_file(trained, tmp_path):
     text = f"{BASE}\nexperiment.dataset = @datasets.gaussian_ring()\nexperiment.architecture = @architectures.mlp()\n"
     run = lab.Run(trained(text + "architectures.mlp.activation = 'max_min'\narchitectures.mlp.width = 8\n"))
     with pytest.raises(IncompatibleError, match=r"The generator has ganlab>GroupSort: .*Use --format saved_model"):
@@ -118,7 +118,7 @@ def chained(*layers):
     return keras.Model(latent, out)
 
 
-def test_code_of_ones_own_is_named_wherever_it_is_in_a_model():
+def test_custom_code_is_listed_wherever_it_is_in_a_model():
     class Own(keras.Model):
         def call(self, x):
             return x

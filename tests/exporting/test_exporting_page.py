@@ -1,4 +1,4 @@
-"""What docs/exporting.md shows works."""
+"""The commands and the code in docs/exporting.md work."""
 
 import re
 import shlex
@@ -33,5 +33,5 @@ def test_its_commands_and_its_code(tmp_path, monkeypatch, cpus):
     assert values["ways"].samples.shape == (72, 8, 8, 1)
 
 
-def test_the_page_is_found_from_the_first_one():
+def test_the_readme_links_the_page():
     assert "](docs/exporting.md)" in (ROOT / "README.md").read_text(encoding="utf-8")

@@ -20,7 +20,7 @@ def test_entries_beyond_the_limit_are_drawn_again_until_they_are_within():
     assert asked == [1, 2]
 
 
-def test_what_is_within_the_limit_is_not_drawn_again():
+def test_entries_within_the_limit_are_kept():
     latents = np.array([[0.5, -1.0]], np.float32)
     kept = truncated(latents, lambda number: pytest.fail("drawn again"), 1.0)
     np.testing.assert_array_equal(kept, latents)
@@ -47,7 +47,7 @@ def test_vectors_of_other_lengths_by_hand():
     np.testing.assert_allclose(middle, (start + end)[0] / np.sqrt(3), rtol=1e-6)
 
 
-def test_a_way_keeps_the_norm_begins_and_ends_exactly_and_moves_by_equal_angles():
+def test_interpolation_keeps_the_norm_hits_both_ends_and_moves_by_equal_angles():
     numbers = np.random.default_rng(1)
     ends = numbers.standard_normal((2, 7, 50))
     starts, ends = (ends / np.linalg.norm(ends, axis=-1, keepdims=True) * 4).astype(np.float32)
@@ -63,6 +63,6 @@ def test_a_way_keeps_the_norm_begins_and_ends_exactly_and_moves_by_equal_angles(
 
 
 @pytest.mark.parametrize("end", [[3.0, 0.0], [-1.0, 0.0], [0.0, 0.0], [1.0, 0.0]], ids=str)
-def test_where_no_circle_is_defined_the_way_is_straight(end):
+def test_interpolation_is_straight_if_no_circle_is_defined(end):
     way = spherical(np.array([[1.0, 0.0]]), np.array([end]), 3)
     np.testing.assert_allclose(way[0], [[1, 0], [(1 + end[0]) / 2, 0], end], atol=1e-7)

@@ -1,4 +1,4 @@
-"""An exported generator draws the same samples where TensorFlow is installed and ganlab is not."""
+"""An exported generator draws the same samples with TensorFlow and without ganlab."""
 
 import re
 
@@ -9,7 +9,7 @@ from short_runs import BFLOAT16, DIGITS, POINTS
 import ganlab as lab
 from ganlab.exporting import draw, export
 
-# Runs the code of each export's page in its folder, and then more than that.
+# Runs the code of each export's page in its folder, and then further checks.
 ELSEWHERE = """
 import os, re, sys
 for name in ("ganlab", "ganlab_architectures"):
@@ -41,7 +41,7 @@ for folder, format in (word.split("=") for word in sys.argv[1:]):
 
 @pytest.fixture
 def largest_difference(without_ganlab, tmp_path):
-    """Exports a run in two formats, loads both without ganlab, and gives how far samples are off."""
+    """Exports a run in two formats, loads both without ganlab, and returns the largest difference of samples."""
 
     def largest_difference(path):
         run = lab.Run(path)
@@ -79,8 +79,8 @@ def test_mixed_precision(trained, largest_difference, text):
 def test_onnx_of_mixed_precision_computes_in_float32(trained, tmp_path):
     pytest.importorskip("tf2onnx", reason="the extra onnx is not installed")
     run = lab.Run(trained(POINTS, *BFLOAT16))
-    told = export(run, tmp_path / "out", format="onnx")
-    assert (told["precision"], told["trained_in"]) == ("float32", "mixed_bfloat16")
+    facts = export(run, tmp_path / "out", format="onnx")
+    assert (facts["precision"], facts["trained_in"]) == ("float32", "mixed_bfloat16")
     assert "It was trained in bfloat16 and computes in float32 here" in (tmp_path / "out" / "README.md").read_text()
     with np.load(tmp_path / "out" / "samples.npz") as kept:
         own = draw(run, 16).samples

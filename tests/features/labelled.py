@@ -7,7 +7,7 @@ import ganlab
 
 
 class Images(ganlab.Dataset):
-    """Images of two classes, dark and bright, in a fixed order; counts how often it is asked for examples."""
+    """Images of two classes, dark and bright, in a fixed order; counts the calls of `examples`."""
 
     def __init__(self, size=41, shape=(6, 5, 1), *, classes=2, brightness=0.5):
         random = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""The classifier of digits, its arithmetic under replicas, and where it is kept."""
+"""The classifier of digits, its arithmetic under replicas, and its cache."""
 
 import json
 import types
@@ -58,7 +58,7 @@ def test_digits_are_learned_and_restored_with_and_without_a_strategy(replicas, t
     np.testing.assert_allclose(trained.probabilities(images), probabilities, atol=1e-5)
     assert alone.embed(images).shape == (360, 64)
 
-    # What it is for: real digits are near each other and noise is far.
+    # Its purpose: real digits are near each other and noise is far.
     def noise(n, seed):
         return np.random.default_rng(seed).uniform(-1, 1, size=(n, 8, 8, 1)).astype(np.float32)
 
@@ -77,7 +77,7 @@ def test_examples_that_are_trained_on_are_not_those_that_are_held_out():
 
 @pytest.mark.parametrize("replicas", [1, 2, 3, 4])
 def test_an_update_is_by_the_mean_of_the_global_batch_on_any_number_of_replicas(replicas, cpus):
-    # Seven examples do not divide over 2, 3 or 4 replicas: the batch is filled up, and what fills it must not count.
+    # Seven examples do not divide over 2, 3 or 4 replicas: the batch is padded, and the padding must not count.
     dataset = Images()
     reference = model()
     images, labels = (part.numpy() for part in (dataset.examples(np.arange(7), 0), dataset.labels(np.arange(7))))
@@ -177,7 +177,7 @@ def test_a_network_is_trained_once_for_its_data_and_its_settings(tmp_path, monke
         assert len(trainings) == len(files(tmp_path)) == count
 
 
-def test_a_file_that_is_damaged_is_trained_anew_and_replaced(tmp_path):
+def test_a_damaged_file_is_replaced_by_a_new_training(tmp_path):
     made = classifier(tmp_path, **SMALL)
     made.prepare(Images())
     (path,) = tmp_path.iterdir()
@@ -197,7 +197,7 @@ def test_a_file_that_is_damaged_is_trained_anew_and_replaced(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_the_cache_is_where_the_environment_says(tmp_path, monkeypatch):
+def test_the_environment_variable_sets_the_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("GANLAB_CACHE", str(tmp_path / "here"))
     ganlab.component("features", "classifier")(**SMALL).prepare(Images())
     (name,) = files(tmp_path / "here" / "features")
@@ -206,7 +206,7 @@ def test_the_cache_is_where_the_environment_says(tmp_path, monkeypatch):
         assert json.loads(str(archive["facts"]))["updates"] == 12
 
 
-def test_a_cache_that_cannot_be_written_is_told_before_training(tmp_path, monkeypatch):
+def test_a_cache_that_cannot_be_written_is_reported_before_training(tmp_path, monkeypatch):
     monkeypatch.setattr(training, "train", lambda *_: pytest.fail("trained"))
     (tmp_path / "file").write_text("")
     with pytest.raises(ganlab.ConfigError, match=r"cannot be kept in .*file: .*Set features\.classifier\.cache"):
@@ -221,7 +221,7 @@ def test_a_cache_that_cannot_be_written_is_told_before_training(tmp_path, monkey
         (Images(size=4), "which has 4 examples, of which every 4th is held out"),
     ],
 )
-def test_data_that_it_cannot_learn_is_refused(dataset, message, tmp_path):
+def test_unsuitable_data_is_refused(dataset, message, tmp_path):
     with pytest.raises(ganlab.IncompatibleError, match=message):
         classifier(tmp_path, **SMALL).prepare(dataset)
 
@@ -233,7 +233,7 @@ def test_an_endless_dataset_is_refused(tmp_path):
         classifier(tmp_path).prepare(dataset)
 
 
-def test_it_must_be_made_ready_first(tmp_path):
+def test_prepare_must_be_called_first(tmp_path):
     with pytest.raises(ganlab.ContractError, match=r"call prepare\(dataset\) first"):
         classifier(tmp_path).embed(np.zeros((2, 6, 5, 1)))
 
@@ -247,7 +247,7 @@ def test_values_out_of_range_are_refused(name, value, tmp_path):
 
 
 @pytest.mark.parametrize(("accuracy", "ill"), [(0.09, True), (0.32, True), (0.33, False), (0.98, False), (None, False)])
-def test_a_network_that_guesses_is_complained_of_by_whoever_measures_with_it(accuracy, ill, tmp_path):
+def test_evaluators_complain_of_a_network_that_only_guesses(accuracy, ill, tmp_path):
     features = classifier(tmp_path)
     features._dataset, features.held_out_accuracy = types.SimpleNamespace(classes=10), accuracy
     # A quarter of the way from guessing, 10%, to no mistake is 32.5%.
@@ -256,7 +256,7 @@ def test_a_network_that_guesses_is_complained_of_by_whoever_measures_with_it(acc
         said = ganlab.component("evaluators", name)(features=features).diagnose({"distance": 4.5e9})
         assert (said is not None) == ill, name
         assert said is None or "as good as untrained" in said
-    # 6.7e7 between real samples, whatever the features say of themselves.
+    # 6.7e7 between real samples, whatever the features report.
     kid = ganlab.component("evaluators", "kid")()
     assert "not comparable" in kid.diagnose({"distance": 4.5e9, "real_against_real": 6.7e7})
     assert kid.diagnose({"distance": 0.3, "real_against_real": -0.002}) is None
@@ -264,7 +264,7 @@ def test_a_network_that_guesses_is_complained_of_by_whoever_measures_with_it(acc
         assert ganlab.component("evaluators", name)().diagnose({"distance": 4.5e9}) is None
 
 
-def test_training_says_what_it_does_and_how_well_it_went(tmp_path, monkeypatch, capsys):
+def test_training_reports_progress_and_accuracy(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(training, "_REPORT_SECONDS", 0.0)
     made = classifier(tmp_path, **SMALL)
     made.prepare(Images())

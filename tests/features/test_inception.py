@@ -45,13 +45,13 @@ def test_it_computes_what_the_saved_network_does(saved, channels):
 
 
 @pytest.mark.slow
-def test_a_file_of_another_network_is_told(saved):
+def test_a_file_of_another_network_is_refused(saved):
     features = inception(saved[1], size=75, classes=8)
     with pytest.raises(ganlab.ConfigError, match="does not fit InceptionV3 with classes = 8 and top = True"):
         features.prepare(Images(shape=(20, 20, 3)))
 
 
-def test_without_a_file_it_says_how_to_make_one(tmp_path):
+def test_a_missing_file_is_reported_with_the_remedy(tmp_path):
     with pytest.raises(ganlab.ConfigError, match=r"features\.inception needs path"):
         ganlab.component("features", "inception")()
     with pytest.raises(ganlab.ConfigError, match=r"is not there.*InceptionV3\(weights='imagenet'\)\.save_weights"):

@@ -12,10 +12,10 @@ SCRIPTS = Path(__file__).parent / "slurm"
 
 @pytest.fixture
 def slurm(tmp_path, monkeypatch):
-    """A cluster that is made of scripts and of the folder that this gives; see slurm/sbatch."""
+    """A cluster made of scripts and of the folder that this returns; see slurm/sbatch."""
     from submitit.slurm.slurm import SlurmJob
 
-    SlurmJob.watcher.clear()  # which remembers the jobs of other tests, by numbers that come again
+    SlurmJob.watcher.clear()  # it remembers the jobs of other tests, by numbers that are reused
     folder = tmp_path / "cluster"
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{SCRIPTS}{os.pathsep}{os.environ['PATH']}")
@@ -25,7 +25,7 @@ def slurm(tmp_path, monkeypatch):
 
 @pytest.fixture
 def tried(tmp_path):
-    """Starts Python code by a launcher: `tried(launcher, "print(1)", VARIABLE="x")` gives the job."""
+    """Starts Python code with a launcher: `tried(launcher, "print(1)", VARIABLE="x")` returns the job."""
 
     def tried(launcher, code, **environment):
         command = [sys.executable, "-c", code]
@@ -35,10 +35,10 @@ def tried(tmp_path):
 
 
 @pytest.fixture
-def told(tmp_path):
-    """Waits until the log holds some words, and gives the log."""
+def wait_for_log(tmp_path):
+    """Waits until the log contains some words, and returns the log."""
 
-    def told(words):
+    def wait_for_log(words):
         log = tmp_path / "log.txt"
         for _ in range(600):
             if log.exists() and words in log.read_text():
@@ -46,7 +46,7 @@ def told(tmp_path):
             time.sleep(0.05)
         raise AssertionError(f"no {words!r} in {log.read_text() if log.exists() else 'no log'}")
 
-    return told
+    return wait_for_log
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A job that heeds no signal ends with its sweep all the same, and so does what it started."""
+"""A job that ignores signals still ends with its sweep, and so do the processes that it started."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ from jobs import status
 import ganlab
 from ganlab.errors import ConfigError
 
-# Heeds nothing but SIGKILL, nor does the process that it starts.
+# Ignores everything but SIGKILL, and so does the process that it starts.
 DEAF = """
 import os, signal, sys, time
 for number in range(1, signal.NSIG):
@@ -52,8 +52,8 @@ def made(request):
     launcher.close()
 
 
-def processes(told):
-    return [int(word) for word in told("are deaf").split()[1:3]]
+def processes(wait_for_log):
+    return [int(word) for word in wait_for_log("are deaf").split()[1:3]]
 
 
 def alive(process):
@@ -71,11 +71,11 @@ def assert_gone(numbers, seconds=20):
         time.sleep(0.05)
 
 
-def test_a_deaf_job_that_is_stopped_is_killed_after_its_grace(made, tried, told):
+def test_a_deaf_job_that_is_stopped_is_killed_after_its_grace(made, tried, wait_for_log):
     launcher, _, _ = made
     assert launcher.grace_seconds == 0.5
     job = tried(launcher, DEAF)
-    numbers = processes(told)
+    numbers = processes(wait_for_log)
     begun = time.monotonic()
     job.stop()
     assert status(job) == 137
@@ -83,10 +83,10 @@ def test_a_deaf_job_that_is_stopped_is_killed_after_its_grace(made, tried, told)
     assert_gone(numbers)
 
 
-def test_a_job_can_be_killed_at_once(tried, told):
+def test_a_job_can_be_killed_at_once(tried, wait_for_log):
     launcher = ganlab.component("launchers", "local")()
     job = tried(launcher, DEAF)
-    numbers = processes(told)
+    numbers = processes(wait_for_log)
     begun = time.monotonic()
     job.kill()
     assert status(job) == 137
@@ -95,15 +95,15 @@ def test_a_job_can_be_killed_at_once(tried, told):
     job.kill()  # one that has ended is left alone
 
 
-def test_a_deaf_job_does_not_outlive_a_sweep_that_was_killed(made, tmp_path, told):
+def test_a_deaf_job_does_not_outlive_a_sweep_that_was_killed(made, tmp_path, wait_for_log):
     _, name, arguments = made
     arguments = {**arguments, **({"orphan_seconds": 2} if name == "submitit" else {})}
     code = SWEEP.format(name=name, arguments=arguments, child=DEAF)
     sweep = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path)
-    numbers = processes(told)
+    numbers = processes(wait_for_log)
     sweep.kill()
     sweep.wait()
-    # Ray kills the guard with its actor, and with it the command; what the command started is then nobody's to end.
+    # Ray kills the guard with its actor, and with it the command; nothing is left to end what the command started.
     ours = numbers[:1] if name == "ray" else numbers
     try:
         assert_gone(ours, 30)
@@ -113,9 +113,9 @@ def test_a_deaf_job_does_not_outlive_a_sweep_that_was_killed(made, tmp_path, tol
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody tells a command that its guard died")
-def test_a_deaf_job_does_not_outlive_its_guard(tried, told):
+def test_a_deaf_job_does_not_outlive_its_guard(tried, wait_for_log):
     job = tried(ganlab.component("launchers", "local")(), DEAF)
-    command, _ = processes(told)
+    command, _ = processes(wait_for_log)
     with open(f"/proc/{command}/stat") as file:
         guard = int(file.read().rpartition(")")[2].split()[1])
     os.kill(guard, 9)
@@ -123,17 +123,17 @@ def test_a_deaf_job_does_not_outlive_its_guard(tried, told):
     assert_gone([command])
 
 
-def test_what_a_job_leaves_behind_ends_with_it(tried, told):
+def test_processes_left_by_a_job_end_with_it(tried, wait_for_log):
     code = DEAF.replace("if child:", "if child:\n    open('there', 'w')").replace(
         "while True:", "while not child or not os.path.exists('there'):"
     )
     job = tried(ganlab.component("launchers", "local")(), code)
-    numbers = processes(told)
+    numbers = processes(wait_for_log)
     assert status(job) == 0
     assert_gone(numbers)
 
 
 @pytest.mark.parametrize("seconds", [-1, float("inf"), float("nan")])
-def test_a_grace_that_is_none_is_refused(seconds):
+def test_an_invalid_grace_period_is_refused(seconds):
     with pytest.raises(ConfigError, match=r"launchers\.local\.grace_seconds = .* must be 0 or more"):
         ganlab.component("launchers", "local")(grace_seconds=seconds)

@@ -1,4 +1,4 @@
-"""What every launcher promises: environment, folder, log, exit statuses as shells count them, and signals."""
+"""The contract of every launcher: environment, folder, log, exit statuses as in shells, and signals."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ from jobs import status
 
 import ganlab
 
-# Says what it was given, and ends as it is told.
+# Prints what it was given, and ends with the given status.
 GIVEN = """
 import os, sys
 print(os.environ["COLOUR"], os.environ["OMP_NUM_THREADS"], os.environ["FROM_THE_SWEEP"], os.getcwd(), flush=True)
@@ -19,7 +19,7 @@ print("an error", file=sys.stderr)
 sys.exit(int(os.environ["STATUS"]))
 """
 
-# Trains, so to speak: saves when it is asked to.
+# Stands for training: saves when it is asked to.
 SAVING = """
 import os, signal, sys, time
 def save(number, frame):
@@ -46,28 +46,28 @@ def launcher(request, monkeypatch):
     return ganlab.component("launchers", request.param)(**({"cluster": "local"} if request.param == "submitit" else {}))
 
 
-def test_it_hands_on_environment_folder_and_status_and_adds_to_the_log(launcher, tried, told, tmp_path):
+def test_it_passes_environment_folder_and_status_and_appends_to_the_log(launcher, tried, wait_for_log, tmp_path):
     (tmp_path / "log.txt").write_text("what was there\n")
     jobs = [tried(launcher, GIVEN, COLOUR="red", OMP_NUM_THREADS="3", STATUS=str(n)) for n in (0, 3)]
-    assert [status(job) for job in jobs] == [0, 3], told("")
+    assert [status(job) for job in jobs] == [0, 3], wait_for_log("")
     assert [job.poll() for job in jobs] == [0, 3]  # and so it stays
-    lines = told("error").splitlines()
+    lines = wait_for_log("error").splitlines()
     assert lines[0] == "what was there"
     assert sorted(lines[1:]) == sorted([f"red 3 yes {tmp_path}", "an error"] * 2)
 
 
-def test_what_a_signal_ended_has_128_and_its_number(launcher, tried):
+def test_the_exit_status_after_a_signal_is_128_plus_its_number(launcher, tried):
     assert status(tried(launcher, "import os; os.kill(os.getpid(), 9)")) == 137
 
 
-def test_a_job_that_is_stopped_saves_first(launcher, tried, told):
+def test_a_job_that_is_stopped_saves_first(launcher, tried, wait_for_log):
     job = tried(launcher, SAVING)
-    told("is training")
+    wait_for_log("is training")
     assert job.poll() is None
     job.stop()
     job.stop()
     assert status(job) == 143
-    assert told("saved").count("saved") == 1
+    assert wait_for_log("saved").count("saved") == 1
     job.stop()  # one that has ended is left alone
 
 
@@ -77,10 +77,10 @@ def test_a_job_that_is_stopped_at_once_ends_as_if_it_had_begun(launcher, tried):
     assert status(job) == 143
 
 
-def test_a_command_that_is_not_there_is_told_in_the_log(launcher, tmp_path, told):
+def test_a_missing_command_is_reported_in_the_log(launcher, tmp_path, wait_for_log):
     job = launcher.start(["/no/such/python"], environment={}, folder=tmp_path, log=tmp_path / "log.txt")
     assert status(job) == 127
-    assert told("cannot be started") == "/no/such/python cannot be started: No such file or directory.\n"
+    assert wait_for_log("cannot be started") == "/no/such/python cannot be started: No such file or directory.\n"
 
 
 SWEEP = """
@@ -103,13 +103,13 @@ while job.poll() is None:
         pytest.param("ray", {}, marks=pytest.mark.slow),
     ],
 )
-def test_no_job_outlives_a_sweep_that_was_killed(name, arguments, tmp_path, told):
+def test_no_job_outlives_a_sweep_that_was_killed(name, arguments, tmp_path, wait_for_log):
     if name != "local":
         pytest.importorskip(name, reason=f"{name} is of an extra")
     sweep = subprocess.Popen(
         [sys.executable, "-c", SWEEP.format(name=name, arguments=arguments, child=SAVING)], cwd=tmp_path
     )
-    process = int(told("is training").split()[1])
+    process = int(wait_for_log("is training").split()[1])
     sweep.kill()
     sweep.wait()
     begun = time.monotonic()
@@ -128,16 +128,16 @@ def alive(process):
         return False
 
 
-def test_ctrl_c_at_the_terminal_is_for_the_sweep(tmp_path, told):
+def test_ctrl_c_at_the_terminal_reaches_only_the_sweep(tmp_path, wait_for_log):
     pytest.importorskip("submitit", reason="submitit is of the extra [slurm]")
-    # As a terminal does it: SIGINT to everybody in the sweep's process group.
+    # As a terminal does it: SIGINT to every process in the sweep's process group.
     slowly = SAVING.replace('print("saved"', 'time.sleep(3); print("saved"')
     code = SWEEP.format(name="submitit", arguments={"cluster": "local"}, child=slowly)
     code = f"import signal; signal.signal(signal.SIGINT, lambda *_: job.stop())\n{code}\nprint(job.poll())"
     sweep = subprocess.Popen(
         [sys.executable, "-c", code], cwd=tmp_path, start_new_session=True, stdout=subprocess.PIPE, text=True
     )
-    told("is training")
+    wait_for_log("is training")
     os.killpg(sweep.pid, signal.SIGINT)
     assert sweep.communicate(timeout=30)[0] == "143\n"
     assert "saved" in (tmp_path / "log.txt").read_text()

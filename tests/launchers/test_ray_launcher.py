@@ -1,4 +1,4 @@
-"""Ray: what of a cluster a trial gets, waiting for it, and losing it."""
+"""Ray: the resources that a trial gets, waiting for them, and losing them."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ def ray():
 
 
 @pytest.mark.slow
-def test_a_trial_has_the_gpus_that_ray_gave_it_and_a_cluster_that_was_there_stays(ray, tried, tmp_path):
+def test_a_trial_has_its_gpus_and_an_existing_cluster_stays(ray, tried, tmp_path):
     ray.init(num_cpus=2, num_gpus=2, include_dashboard=False, log_to_driver=False)
     launcher = on_ray(num_cpus=0, num_gpus=1)
     code = "import os, time; time.sleep(1); print(os.environ['CUDA_VISIBLE_DEVICES'])"
@@ -38,11 +38,11 @@ def test_a_trial_has_the_gpus_that_ray_gave_it_and_a_cluster_that_was_there_stay
 
 
 @pytest.mark.slow
-def test_trials_wait_for_cores_and_leave_the_queue_when_stopped(ray, tried, told):
+def test_trials_wait_for_cores_and_leave_the_queue_when_stopped(ray, tried, wait_for_log):
     ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
     launcher = on_ray(num_cpus=1)
     first = tried(launcher, SLEEPS)
-    told("is training")
+    wait_for_log("is training")
     second, third = tried(launcher, "print('second')"), tried(launcher, "print('third')")
     time.sleep(1)
     assert [job.poll() for job in (first, second, third)] == [None] * 3
@@ -50,14 +50,14 @@ def test_trials_wait_for_cores_and_leave_the_queue_when_stopped(ray, tried, told
     assert status(second) == 143
     first.stop()
     assert [status(job) for job in (first, third)] == [143, 0]
-    assert told("third").splitlines()[1:] == ["third"]
+    assert wait_for_log("third").splitlines()[1:] == ["third"]
 
 
 @pytest.mark.slow
-def test_a_trial_that_lost_its_actor_has_failed_and_its_process_ends(ray, tried, told):
+def test_a_trial_that_lost_its_actor_has_failed_and_its_process_ends(ray, tried, wait_for_log):
     launcher = on_ray()
     job = tried(launcher, SLEEPS)
-    process, actor = map(int, told("is training").split()[1:3])
+    process, actor = map(int, wait_for_log("is training").split()[1:3])
     os.kill(actor, signal.SIGKILL)
     assert status(job) == 137
     end = time.monotonic() + 10
@@ -74,13 +74,13 @@ def test_a_trial_that_lost_its_actor_has_failed_and_its_process_ends(ray, tried,
 
 
 @pytest.mark.slow
-def test_what_this_machine_can_never_give_is_refused(ray, tried):
+def test_impossible_requests_are_refused(ray, tried):
     with pytest.raises(ganlab.ConfigError, match=r"a trial requests 9999 CPU, and this machine has \d+\. Request less"):
         tried(on_ray(num_cpus=9999), "")
 
 
 @pytest.mark.slow
-def test_a_cluster_that_is_not_there_is_named(ray, tried):
+def test_an_unreachable_cluster_is_named(ray, tried):
     with pytest.raises(ganlab.ConfigError, match=r"launchers.ray.address = 'auto' cannot be used: "):
         tried(on_ray(address="auto"), "")
     with pytest.raises(ganlab.ConfigError, match=r"'127.0.0.1:9' cannot be used: .*Connection refused\. Leave it out"):

@@ -1,4 +1,4 @@
-"""Slurm through submitit, on a cluster that is made of scripts: what is asked of it, and what becomes of jobs."""
+"""Slurm through submitit, on a cluster made of scripts: the requests to it, and the ends of jobs."""
 
 import json
 import os
@@ -28,12 +28,12 @@ def impatient(monkeypatch):
 
 
 def options(cluster):
-    """What the only job asked sbatch for."""
+    """The sbatch options of the only job."""
     lines = (cluster / "1001" / "script").read_text().splitlines()
     return dict(line.removeprefix("#SBATCH --").partition("=")[::2] for line in lines if line.startswith("#SBATCH"))
 
 
-def test_it_asks_for_what_it_was_given(slurm, tried):
+def test_parameters_are_passed_to_sbatch(slurm, tried):
     launcher = submitit(
         partition="gpu",
         time_minutes=90,
@@ -65,12 +65,12 @@ def test_it_asks_for_what_it_was_given(slurm, tried):
     }
 
 
-def test_what_is_not_given_is_left_to_the_cluster(slurm, tried):
+def test_missing_parameters_are_left_to_the_cluster(slurm, tried):
     assert status(tried(submitit(), "")) == 0
     assert not {"partition", "time", "mem", "cpus-per-task", "gpus-per-node"} & set(options(slurm))
 
 
-def test_what_submitit_writes_lies_beside_the_log(slurm, tried, tmp_path):
+def test_submitits_files_lie_beside_the_log(slurm, tried, tmp_path):
     assert status(tried(submitit(), "")) == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cluster", "log.txt", "submitit"]
     (own,) = (tmp_path / "submitit").iterdir()
@@ -79,25 +79,25 @@ def test_what_submitit_writes_lies_beside_the_log(slurm, tried, tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGUSR2, signal.SIGTERM])
-def test_near_the_time_limit_and_when_preempted_a_trial_saves(slurm, tried, told, number):
+def test_near_the_time_limit_and_when_preempted_a_trial_saves(slurm, tried, wait_for_log, number):
     saving = "import signal, sys\nsignal.signal(15, lambda *_: (print('saved', flush=True), sys.exit(143)))\n" + SLEEPS
     job = tried(submitit(), saving.replace("; ", "\n"))
-    told("is training")
+    wait_for_log("is training")
     os.kill(int((slurm / "1001" / "task-0").read_text()), number)
     assert status(job) == 143
-    assert told("saved").count("saved") == 1
+    assert wait_for_log("saved").count("saved") == 1
 
 
 @pytest.mark.parametrize(
     ("state", "expected"), [("TIMEOUT", 124), ("OUT_OF_MEMORY", 137), ("NODE_FAIL", 137), ("PREEMPTED", 143)]
 )
-def test_a_job_that_ended_without_a_word_ended_as_slurm_says(slurm, tried, told, state, expected):
+def test_a_job_without_a_result_has_the_status_from_slurm(slurm, tried, wait_for_log, state, expected):
     (slurm / "hold").touch()
     job = tried(submitit(), "")
     assert job.poll() is None
     (slurm / "1001" / "state").write_text(state)
     assert status(job) == expected
-    assert f"The job 1001 ended without a result: {state}." in told("ended")
+    assert f"The job 1001 ended without a result: {state}." in wait_for_log("ended")
 
 
 def test_a_job_that_waits_leaves_the_queue(slurm, tried, impatient):
@@ -109,10 +109,10 @@ def test_a_job_that_waits_leaves_the_queue(slurm, tried, impatient):
     assert (slurm / "1001" / "state").read_text() == "CANCELLED by 1000\n"
 
 
-def test_a_job_that_leaves_the_queue_after_its_sweep_died_ends(slurm, tried, told):
+def test_a_job_that_leaves_the_queue_after_its_sweep_died_ends(slurm, tried, wait_for_log):
     job = tried(submitit(orphan_seconds=2), SLEEPS)
-    told("is training")
-    # Nobody polls, so it hears nothing more.
+    wait_for_log("is training")
+    # Nothing polls, so it hears nothing more.
     (own,) = (slurm.parent / "submitit").iterdir()
     for _ in range(100):
         if (own / "1001_0_result.pkl").exists():
@@ -131,7 +131,7 @@ def test_on_several_nodes_each_has_its_part_of_one_cluster(slurm, tried, tmp_pat
     ]
 
 
-def test_what_slurm_refuses_is_said_in_its_words(slurm, tried):
+def test_a_refusal_quotes_slurm(slurm, tried):
     refused = r"refuses the job .*sbatch: error: invalid partition specified: nowhere"
     with pytest.raises(ganlab.ConfigError, match=refused):
         tried(submitit(partition="nowhere"), "")
@@ -146,7 +146,7 @@ def test_what_slurm_refuses_is_said_in_its_words(slurm, tried):
         ({"gpus_per_node": -1}, "launchers.submitit.gpus_per_node = -1 must be 0 or more"),
     ],
 )
-def test_what_cannot_be_is_refused(arguments, message):
+def test_invalid_values_are_refused(arguments, message):
     with pytest.raises(ganlab.ConfigError, match=message):
         submitit(**arguments)
 

@@ -68,6 +68,6 @@ def test_least_squares_takes_the_targets_of_the_pearson_divergence():
         ({"c": math.inf}, r"losses\.least_squares\.c = inf must be a finite number"),
     ],
 )
-def test_least_squares_refuses_targets_that_tell_nothing(arguments, message):
+def test_least_squares_refuses_equal_targets(arguments, message):
     with pytest.raises(ganlab.ConfigError, match=message):
         ganlab.component("losses", "least_squares")(**arguments)

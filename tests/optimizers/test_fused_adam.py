@@ -18,7 +18,7 @@ def gradients(count, shape):
 
 
 def by_hand(start, given):
-    """Algorithm 1 of the paper, with epsilon where the end of section 2 has it."""
+    """Algorithm 1 of the paper, with epsilon as at the end of section 2."""
     x = start.astype(np.float64)
     m, v = np.zeros_like(x), np.zeros_like(x)
     for t, g in enumerate(given.astype(np.float64), start=1):

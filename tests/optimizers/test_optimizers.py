@@ -13,7 +13,7 @@ def make(name, **arguments):
 
 
 def filled(optimizer, updates):
-    """The optimizer as training makes it: from its config, with the length of the run filled in."""
+    """The optimizer as training makes it: from its config, with the length of the run."""
     config = optimizer.get_config()
     if config["learning_rate"]["config"]["decay_steps"] is None:
         config["learning_rate"]["config"]["decay_steps"] = updates
@@ -76,7 +76,7 @@ def test_schedules_fall_from_the_start_to_the_final_fraction_and_stay(name):
     assert rates(linear, steps) == pytest.approx([0.2, 0.155, 0.11, 0.02, 0.02], rel=1e-6)
 
 
-def test_given_decay_steps_are_kept():
+def test_explicit_decay_steps_are_unchanged():
     optimizer = filled(make("adam", learning_rate=0.2, schedule="linear", decay_steps=10), 100)
     assert rates(optimizer, [5, 10]) == pytest.approx([0.1, 0.0])
 
@@ -104,7 +104,7 @@ def test_the_config_survives_serialization_with_and_without_the_length():
     assert rates(again, [8]) == pytest.approx([0.25e-4])
 
 
-def test_a_schedule_of_unknown_length_says_so_eagerly_and_in_a_graph():
+def test_a_schedule_of_unknown_length_fails_eagerly_and_in_a_graph():
     optimizer = make("adam", schedule="cosine")
     message = r"decay_steps is None, which stands for the whole run.*give the optimizer decay_steps"
     with pytest.raises(ganlab.ConfigError, match=message):

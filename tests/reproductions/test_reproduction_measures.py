@@ -1,4 +1,4 @@
-"""What reproductions measure, on functions whose figure is known."""
+"""The measures of reproductions, on functions with known figures."""
 
 import math
 

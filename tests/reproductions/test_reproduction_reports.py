@@ -1,4 +1,4 @@
-"""Claims hold or do not, tables are Markdown, and what is written can be read back."""
+"""Claims hold or do not, tables are Markdown, and written reports can be read back."""
 
 import json
 import math

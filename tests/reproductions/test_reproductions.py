@@ -32,7 +32,7 @@ def test_gradients_vanish_and_explode_under_clipping_alone(cpus, tmp_path):
     assert report.pictures["gradients"].startswith(b"\x89PNG")
 
 
-def test_what_the_command_leaves(monkeypatch, tmp_path, capsys, cpus):
+def test_the_command_writes_its_files(monkeypatch, tmp_path, capsys, cpus):
     from reproductions import wgan_gp_fig1_weights as weights
 
     monkeypatch.setitem(weights.SIZES, "quick", weights.Size(width=16, updates=20, penalty_rate=5e-4))

@@ -1,4 +1,4 @@
-"""The search by Optuna: it learns, repeats itself, is restored, and gives up what is bad."""
+"""The search by Optuna: it learns, is reproducible, is restored, and gives up bad configurations."""
 
 import itertools
 import logging
@@ -31,7 +31,7 @@ def begun(name="optuna", *, seed=0, budget=40, space=SPACE, direction="minimize"
 
 
 def proposals(search, objective, first=0):
-    """All proposals to come, each with its objective, one trial at a time."""
+    """All remaining proposals, each with its objective, one trial at a time."""
     found = []
     for number in itertools.count(first):
         settings = search.propose()
@@ -50,7 +50,7 @@ def test_it_finds_the_minimum_better_than_random_draws_on_the_same_budget():
     assert max(best["optuna"]) < 0.2
 
 
-def test_it_climbs_where_large_is_good():
+def test_maximize_finds_large_objectives():
     tried = proposals(begun(direction="maximize"), lambda settings: -bowl(settings))
     assert max(p.value for p in tried) > -0.2
 
@@ -72,29 +72,29 @@ def test_one_seed_gives_one_sequence_and_another_another():
 
 
 @pytest.mark.parametrize("ended", [4, 13])
-def test_a_sweep_that_was_killed_goes_on_as_if_it_had_not_been(ended):
+def test_resume_after_a_kill_proposes_the_same_configurations(ended):
     whole = proposals(begun(budget=16), bowl)
-    # Killed while a configuration was trained: that one goes on, and ends in the new process.
+    # Killed while a configuration was trained: it is resumed, and ends in the new process.
     under_way = ganlab.Proposal(whole[ended].settings)
     search = begun(budget=16, history=[*whole[:ended], under_way])
     search.finish(ended, whole[ended].value)
     assert proposals(search, bowl, first=ended + 1) == whole[ended + 1 :]
 
 
-def test_every_combination_is_tried_once_and_then_there_is_none():
+def test_every_combination_is_proposed_once():
     space = {"a": ganlab.Choices(("1", "2", "2")), "b": ganlab.Range(0, 4, integer=True)}
     tried = proposals(begun(space=space, startup=2), lambda settings: float(settings["b"]))
     expected = [{"a": a, "b": str(b)} for a in ("1", "2") for b in range(5)]
     assert sorted(map(str, (p.settings for p in tried))) == sorted(map(str, expected))
 
 
-def test_those_under_way_are_not_proposed_again():
+def test_configurations_in_progress_are_not_proposed_again():
     search = begun(space={"a": ganlab.Choices(("1", "2", "3"))}, startup=0)
     assert sorted(search.propose()["a"] for _ in range(3)) == ["1", "2", "3"]
     assert search.propose() is None
 
 
-def test_what_failed_teaches_nothing_and_stops_nothing():
+def test_failed_configurations_are_ignored():
     failing = proposals(begun(budget=15), lambda settings: None if settings["method"] == "'a'" else bowl(settings))
     assert len(failing) == 15
     assert len(proposals(begun(budget=15), lambda settings: math.nan)) == 15
@@ -122,7 +122,7 @@ def trained(search, number, value):
         ({"pruner": "none"}, [None] * 5),
     ],
 )
-def test_the_median_gives_up_what_is_worse_than_half_of_the_others(arguments, ends):
+def test_the_median_pruner_gives_up_the_worse_half(arguments, ends):
     search = begun(**arguments)
     values = [1.0, 2.0, 3.0, 9.0, 1.5]
     for number in range(5):
@@ -130,7 +130,7 @@ def test_the_median_gives_up_what_is_worse_than_half_of_the_others(arguments, en
         assert trained(search, number, values[number]) == ends[number]
 
 
-def test_where_large_is_good_the_small_are_given_up():
+def test_maximize_gives_up_small_objectives():
     search = begun(pruner="median", pruner_startup=2, direction="maximize")
     ends = []
     for number, value in enumerate([5.0, 6.0, 1.0, 7.0]):
@@ -162,12 +162,12 @@ def test_hyperband_gives_up_most_of_many_bad_ones_and_never_the_best():
     assert ends[39] is None
 
 
-def test_it_says_nothing_of_its_own(capfd, recwarn):
+def test_optuna_prints_nothing(capfd, recwarn):
     search = begun(pruner="hyperband", budget=3)
     proposals(search, bowl)
     assert capfd.readouterr() == ("", "")
     assert not recwarn.list
-    assert logging.getLogger("optuna").level != logging.ERROR  # others may want to hear of theirs
+    assert logging.getLogger("optuna").level != logging.ERROR  # other code may want its own messages
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_it_says_nothing_of_its_own(capfd, recwarn):
         ({"space": {"x": ganlab.Range(2.0, 1.0)}}, "searches.optuna cannot search x from 2.0 to 1.0"),
     ],
 )
-def test_what_cannot_be_is_refused(arguments, message):
+def test_invalid_values_are_refused(arguments, message):
     with pytest.raises(ganlab.ConfigError, match=message):
         begun(**arguments)
 

@@ -6,7 +6,7 @@ from ganlab.sweeps.configurations import Configuration
 
 @pytest.fixture
 def sweep(tmp_path):
-    """Makes a sweep of the configurations a and b, or of none yet: `sweep(seeds=[0], objective="critic/loss")`."""
+    """Makes a sweep of the configurations a and b, or without any: `sweep(seeds=[0], objective="critic/loss")`."""
 
     def sweep(configurations=("a", "b"), **asked):
         defaults = {"seeds": [0, 1], "jobs": 2, "objective": None, "budget": None, "direction": "minimize"}

@@ -1,4 +1,4 @@
-"""A launcher that trains nothing: its jobs write, poll by poll, what the runs of a script would leave."""
+"""A launcher that trains nothing: its jobs write, poll by poll, the files of scripted runs."""
 
 import fcntl
 import itertools
@@ -26,7 +26,7 @@ class Train:
 
 
 class End:
-    """The last poll: the process ends, and run.json has this status; none where it made no run."""
+    """The last poll: the process ends, and run.json has this status; None if there was no run."""
 
     def __init__(self, exit_status=0, status="completed", said=""):
         self.exit_status, self.status, self.said = exit_status, status, said
@@ -36,10 +36,10 @@ class PretendLauncher(ganlab.Launcher):
     """Plays scripts.
 
     Attributes:
-        scripts: By trial, a list of what each of its processes does: a list of `Train` and then `End` each.
-        started: The trials, in order, one entry a process.
-        calls: What `start` was given, by trial, of the last process.
-        deaf: Whether jobs do not heed `stop`; "immortal" where `kill` has no effect either.
+        scripts: By trial, one script for each of its processes: a list of `Train` and then `End`.
+        started: The trials, in order, one entry per process.
+        calls: The arguments of `start`, by trial, of the last process.
+        deaf: Whether jobs ignore `stop`; "immortal" if `kill` has no effect either.
         most: The largest number of jobs at one time.
     """
 
@@ -119,7 +119,7 @@ class Seen:
 
 
 class World:
-    """One process's work on a sweep, in a time that passes only while it sleeps."""
+    """One process's work on a sweep, with a clock that advances only while it sleeps."""
 
     def __init__(self, sweep, launcher, *, search=None, retry_failed=False, stop_at=None, during=None):
         self.now, self.screen, self.launcher = 0.0, Seen(), launcher

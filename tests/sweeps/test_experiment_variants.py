@@ -1,4 +1,4 @@
-"""Experiments that are made of the same files with other settings, and arguments of parts outside an experiment."""
+"""Experiments made from the same files with other settings, and arguments of parts outside an experiment."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def test_a_variant_is_the_experiment_with_its_settings_over_the_params():
     assert variant.unused == {}
 
 
-def test_what_has_no_effect_is_told_by_name_or_line(tmp_path):
+def test_settings_without_effect_are_reported_by_name_or_line(tmp_path):
     (tmp_path / "a.gin").write_text("include 'quickstart'\nconstraints.r1.gamma = 2.0\n")
     settings = {"experiment.constraints": "[@constraints.spectral_norm()]", WEIGHT: "3"}
     variant = config.load_variant([tmp_path / "a.gin"], ["constraints.r2.gamma=1"], settings)
@@ -72,13 +72,13 @@ def test_arguments_have_the_types_of_the_factory(launcher):
         ("a/hours=1", "--option 'a/hours=1': must have the form NAME=VALUE."),
     ],
 )
-def test_an_argument_that_cannot_be_is_one_sentence(launcher, option, message):
+def test_an_invalid_argument_is_one_sentence(launcher, option, message):
     with pytest.raises(ConfigError) as raised:
         config.arguments("launchers", "mine", [option], "--option")
     assert str(raised.value) == message
 
 
-def test_a_component_that_is_not_there_has_no_arguments():
+def test_an_unknown_component_has_no_arguments():
     with pytest.raises(PluginError, match=r"Unknown component launchers\.locl\. Did you mean 'launchers\.local'\?"):
         config.arguments("launchers", "locl", [], "--launcher-option")
 

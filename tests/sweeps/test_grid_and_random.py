@@ -25,7 +25,7 @@ def test_a_grid_has_every_combination_the_last_setting_changing_fastest():
     assert proposals(start("grid", {})) == [{}]
 
 
-def test_a_grid_goes_on_with_what_it_has_not_proposed():
+def test_a_resumed_grid_proposes_the_remaining_combinations():
     history = [{"a": "1", "b": "x"}, {"a": "1", "b": "z"}]
     rest = proposals(start("grid", SPACE, history=history))
     assert len(rest) == 4
@@ -45,7 +45,7 @@ def test_random_needs_a_budget():
         start("random", SPACE)
 
 
-def test_random_is_decided_by_its_seed_and_number_wherever_it_goes_on():
+def test_random_draws_depend_on_seed_and_number_also_after_a_resume():
     space = {**SPACE, "c": Range(0.0, 1.0)}
     whole = proposals(start("random", space, budget=8, seed=3))
     assert len(whole) == 8
@@ -60,7 +60,7 @@ def test_random_proposes_nothing_twice_and_ends_when_all_is_proposed():
 
 
 def drawn(axis, count):
-    """Many draws of one setting, beside another one that keeps proposals apart."""
+    """Many draws of one setting, beside another one that makes proposals distinct."""
     search = start("random", {"x": axis, "apart": Range(0.0, 1.0)}, budget=count)
     return [settings["x"] for settings in proposals(search)]
 

@@ -1,4 +1,4 @@
-"""A sweep that is killed and started again comes to what one that was left alone comes to, bit for bit."""
+"""A sweep that is killed and resumed gives the same bits as one that was left alone."""
 
 import json
 import os
@@ -28,7 +28,7 @@ LAST = RUNS[-2:]
 
 @pytest.fixture
 def sweep(tmp_path):
-    """Starts `ganlab sweep` in a process of its own."""
+    """Starts `ganlab sweep` in its own process."""
     (tmp_path / "toy.gin").write_text(GIN)
 
     def sweep(*arguments):
@@ -54,8 +54,8 @@ def status(run):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing tells a trial that its sweep was killed")
-def test_a_killed_sweep_loses_nothing_and_repeats_nothing(sweep, tmp_path):
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux signals a trial that its sweep was killed")
+def test_a_resumed_sweep_loses_nothing_and_repeats_nothing(sweep, tmp_path):
     whole = begin(sweep, "whole")
     said, _ = whole.communicate(timeout=300)
     assert whole.returncode == 0, said
@@ -88,7 +88,7 @@ def test_a_killed_sweep_loses_nothing_and_repeats_nothing(sweep, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing tells a trial that its sweep was killed")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux signals a trial that its sweep was killed")
 def test_the_trials_of_a_killed_sweep_save_and_end(sweep, tmp_path):
     killed, run = begin(sweep, "s"), tmp_path / "runs" / "s" / RUNS[0]
     deadline = time.monotonic() + 200
@@ -100,7 +100,7 @@ def test_the_trials_of_a_killed_sweep_save_and_end(sweep, tmp_path):
     while holder(run) is not None:
         assert time.monotonic() < deadline
         time.sleep(0.1)
-    # It was told, rather than killed: its last step is in a checkpoint.
+    # It was asked to save rather than killed: its last step is in a checkpoint.
     state, step = status(run)
     assert state == "interrupted"
     assert (run / "checkpoints" / f"step-{step:08d}").is_dir()

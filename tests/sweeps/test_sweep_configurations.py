@@ -24,7 +24,7 @@ def made():
     return made
 
 
-def test_a_configuration_is_the_whole_experiment_under_a_name_that_says_what_differs(made, tmp_path):
+def test_a_configuration_is_the_whole_experiment_named_by_its_differences(made, tmp_path):
     _, (one, ten) = made([WEIGHT], {WEIGHT: "1"}, {WEIGHT: "10.0"})
     assert (one.name, ten.name) == ("gradient_penalty.weight=1", "gradient_penalty.weight=10.0")
     assert one.settings == {WEIGHT: "1"}
@@ -34,7 +34,7 @@ def test_a_configuration_is_the_whole_experiment_under_a_name_that_says_what_dif
     assert config.load([path]) == config.load(["quickstart"], [f"{WEIGHT}=1"])
 
 
-def test_a_setting_of_a_part_that_is_not_there_makes_no_difference(made):
+def test_a_setting_of_a_missing_part_makes_no_difference(made):
     names = [CONSTRAINTS, WEIGHT]
     _, found = made(names, *({CONSTRAINTS: part, WEIGHT: weight} for part in (GP, SN) for weight in ("0.1", "10")))
     assert [configuration.name for configuration in found] == [
@@ -48,7 +48,7 @@ def test_a_setting_of_a_part_that_is_not_there_makes_no_difference(made):
     assert "gradient_penalty" not in found[2].text
 
 
-def test_what_the_file_and_params_say_of_parts_that_only_some_have_is_no_mistake(made):
+def test_settings_of_parts_that_only_some_have_are_accepted(made):
     # The quickstart's base sets the penalty's weight; --param does, too.
     configurations, _ = made(
         [CONSTRAINTS], {CONSTRAINTS: SN}, {CONSTRAINTS: R1}, {CONSTRAINTS: GP}, params=[f"{WEIGHT}=3"]
@@ -90,7 +90,7 @@ def test_every_experiment_is_read_before_any_is_trained(params, space, message):
     assert message in str(raised.value)
 
 
-def test_of_a_large_space_every_value_is_tried(made, monkeypatch):
+def test_every_value_of_a_large_space_is_tried(made, monkeypatch):
     monkeypatch.setattr("ganlab.sweeps.configurations._CHECKED", 20)
     space = {
         "experiment.steps": Choices(tuple(map(str, range(1, 31)))),
@@ -117,11 +117,11 @@ def test_of_a_large_space_every_value_is_tried(made, monkeypatch):
         ("datasets.digits.path", "'../a b/ü*?.npz'", "digits.path=..-a-b-.npz"),
     ],
 )
-def test_names_are_short_and_good_for_folders(name, value, expected):
+def test_names_are_short_and_valid_for_folders(name, value, expected):
     assert Configurations([], [], [name], known=())._name({name: value}) == expected
 
 
-def test_long_and_equal_names_get_digits_of_their_own(made):
+def test_long_and_equal_names_get_a_digest(made):
     names = [f"constraints.a{'b' * 30}.weight{number}" for number in range(4)]
     configurations = Configurations([], [], names, known=())
     one = configurations._name(dict.fromkeys(names, "1.0"))

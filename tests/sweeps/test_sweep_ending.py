@@ -1,4 +1,4 @@
-"""Trials end with their sweep, or when their time is over, whatever they heed; who is waited for is named."""
+"""Trials end with their sweep, or at the time limit, even if they ignore signals; awaited processes are named."""
 
 import io
 
@@ -28,7 +28,7 @@ def one(sweep):
     return one
 
 
-def test_a_trial_that_heeds_no_signal_is_killed_and_the_sweep_ends(one):
+def test_a_trial_that_ignores_signals_is_killed_and_the_sweep_ends(one):
     world = World(one(), PretendLauncher({}, default=TRAINING, deaf=True), stop_at=1.0)
     assert world.run() == {"a/s0": "interrupted"}
     assert 60 <= world.now <= 120, "after its launcher's grace"
@@ -36,7 +36,7 @@ def test_a_trial_that_heeds_no_signal_is_killed_and_the_sweep_ends(one):
     assert trial.error == "it ignored SIGTERM for 60 s and was killed"
 
 
-def test_a_launchers_grace_is_heeded(one):
+def test_the_launchers_grace_period_is_respected(one):
     launcher = PretendLauncher({}, default=TRAINING, deaf=True)
     launcher.grace_seconds = 400.0
     world = World(one(), launcher, stop_at=1.0)
@@ -44,7 +44,7 @@ def test_a_launchers_grace_is_heeded(one):
     assert 400 <= world.now <= 460
 
 
-def test_a_sweep_ends_without_a_trial_that_cannot_be_killed_and_names_it(one):
+def test_a_sweep_ends_without_a_trial_that_cannot_be_killed_and_reports_it(one):
     world = World(one(), PretendLauncher({}, default=TRAINING, deaf="immortal"), stop_at=1.0)
     assert world.run() == {"a/s0": "interrupted"}
     (trial,) = world.engine.trials
@@ -53,7 +53,7 @@ def test_a_sweep_ends_without_a_trial_that_cannot_be_killed_and_names_it(one):
     assert f"lock.json in {trial.run}" in trial.error
 
 
-def test_a_launcher_that_knows_no_kill_holds_no_sweep(one):
+def test_a_launcher_without_kill_does_not_block_a_sweep(one):
     class Job(ganlab.Job):
         def poll(self):
             return None
@@ -88,7 +88,7 @@ def test_a_launcher_that_fails_leaves_no_deaf_trial_behind(sweep):
 
 
 @pytest.mark.parametrize("deaf", [False, True])
-def test_a_trial_has_a_time_limit_if_asked(sweep, deaf):
+def test_timeout_limits_a_trial(sweep, deaf):
     made = sweep(configurations=["a", "b"], seeds=[0], jobs=1, timeout=30.0)
     scripts = {"a/s0": [TRAINING]}
     world = World(made, PretendLauncher(scripts, deaf=deaf))
@@ -109,7 +109,7 @@ def test_a_trial_has_a_time_limit_if_asked(sweep, deaf):
     assert launcher.resumed == ["a/s0"]
 
 
-def test_a_time_limit_counts_what_earlier_processes_trained(one):
+def test_timeout_counts_the_time_of_earlier_processes(one):
     made = one(timeout=30.0)
     World(made, PretendLauncher({"a/s0": [[Train(5), End(143, "interrupted")]]})).run()
     Run(made.run("a", 0)).update(wall_seconds=25.0)
@@ -125,11 +125,11 @@ def test_a_time_limit_counts_what_earlier_processes_trained(one):
     assert world.engine.trials[0].error == "it has trained for 31 s; the limit is 30 s"
 
 
-def test_a_trial_that_ends_in_time_knows_no_limit(one):
+def test_a_trial_that_ends_in_time_is_not_limited(one):
     assert World(one(timeout=30.0), PretendLauncher({})).run() == {"a/s0": "completed"}
 
 
-def test_a_search_goes_on_past_a_trial_that_timed_out(sweep):
+def test_a_search_continues_after_a_trial_timed_out(sweep):
     made = sweep(timeout=3.0, objective="critic/loss")
     world = World(made, PretendLauncher({"a/s0": [TRAINING], "a/s1": [TRAINING]}))
     assert set(world.run().values()) == {"timed out", "completed"}
@@ -138,7 +138,7 @@ def test_a_search_goes_on_past_a_trial_that_timed_out(sweep):
     assert ended["b"]["value"] == 1.0
 
 
-def test_whoever_is_waited_for_is_named(one):
+def test_the_process_that_is_waited_for_is_named(one):
     made = one()
     World(made, PretendLauncher({"a/s0": [[Train(5), End(143, "interrupted")]]})).run()
     stream = io.StringIO()

@@ -46,7 +46,7 @@ def test_a_trial_is_a_command_line_of_ganlab_run(sweep, tmp_path):
     assert call["log"] == made.path / "trials" / "b-s1.log"
 
 
-def test_one_that_fails_does_not_end_the_others_and_its_error_is_told(sweep):
+def test_a_failed_trial_does_not_end_the_others_and_its_error_is_reported(sweep):
     traceback = "Traceback (most recent call last):\n  ...\nSegfaultError: it was mine"
     launcher = PretendLauncher(
         {
@@ -65,11 +65,11 @@ def test_one_that_fails_does_not_end_the_others_and_its_error_is_told(sweep):
     ]
 
 
-def test_a_sweep_that_is_started_again_trains_what_is_left_and_nothing_twice(sweep):
+def test_a_resumed_sweep_trains_what_is_left_and_nothing_twice(sweep):
     made = sweep()
     scripts = {
         "a/s0": [[Train(10), End()]],
-        "a/s1": [[Train(5), End(137, "running")]],  # killed: run.json could not say so
+        "a/s1": [[Train(5), End(137, "running")]],  # killed: run.json could not be updated
         "b/s0": [[Train(5), End(1, "failed")]],
         "b/s1": [[End(2, None, said="Error: no.")]],
     }
@@ -94,7 +94,7 @@ def test_a_sweep_that_is_started_again_trains_what_is_left_and_nothing_twice(swe
     assert nothing.started == []
 
 
-def test_told_to_stop_it_asks_all_jobs_to_save_and_starts_no_more(sweep):
+def test_a_stopped_sweep_asks_all_jobs_to_save_and_starts_no_more(sweep):
     made = sweep()
     # At its fourth look, after 0.9 s.
     launcher = PretendLauncher({}, default=[Train(step) for step in range(1, 100)])
@@ -155,12 +155,12 @@ def test_a_launcher_that_fails_ends_the_sweep_after_the_others_saved(sweep):
 
 
 class Listed(ganlab.Search):
-    """Proposes a list, and remembers what it was told."""
+    """Proposes a list, and remembers what was reported to it."""
 
     needs_objective = True
 
     def __init__(self, weights, give_up=lambda number, step, value: False):
-        self.weights, self.give_up, self.told = list(weights), give_up, []
+        self.weights, self.give_up, self.reports = list(weights), give_up, []
 
     def start(self, space, *, budget, seed, direction, history=()):
         self.history = list(history)
@@ -170,18 +170,18 @@ class Listed(ganlab.Search):
         return {WEIGHT: self.weights.pop(0)} if self.weights else None
 
     def report(self, number, step, value):
-        self.told.append((number, step, value))
+        self.reports.append((number, step, value))
         return self.give_up(number, step, value)
 
     def finish(self, number, value):
-        self.told.append((number, "end", value))
+        self.reports.append((number, "end", value))
 
 
 def name(weight, seed):
     return f"gradient_penalty.weight={weight}/s{seed}"
 
 
-def test_a_search_is_asked_when_there_is_room_and_told_the_mean_over_seeds(sweep):
+def test_a_search_is_asked_when_there_is_room_and_gets_the_mean_over_seeds(sweep):
     made = sweep([], objective="critic/loss")
     search = Listed("12")
     launcher = PretendLauncher(
@@ -194,7 +194,7 @@ def test_a_search_is_asked_when_there_is_room_and_told_the_mean_over_seeds(sweep
     )
     World(made, launcher, search=search).run()
     assert launcher.most == 2
-    assert search.told == [
+    assert search.reports == [
         (0, 5, 3.0),
         (0, 10, 1.5),
         (0, "end", 1.5),
@@ -205,7 +205,7 @@ def test_a_search_is_asked_when_there_is_room_and_told_the_mean_over_seeds(sweep
     assert json.loads((made.path / "sweep.json").read_text())["proposals"] == made.info["proposals"]
 
 
-def test_what_a_search_gives_up_is_stopped_and_stays_so(sweep):
+def test_configurations_that_a_search_gives_up_stay_stopped(sweep):
     made = sweep([], objective="critic/loss", jobs=1)
     search = Listed("12", give_up=lambda number, step, value: value > 5)
     scripts = {name(1, 0): [[Train(5, critic_loss=4.0), Train(6, critic_loss=9.0), Train(7, critic_loss=1.0), End()]]}
@@ -218,7 +218,7 @@ def test_what_a_search_gives_up_is_stopped_and_stays_so(sweep):
         name(2, 1): "completed",
     }
     assert Run(made.run("gradient_penalty.weight=1", 0)).info["status"] == "interrupted"
-    assert search.told[:3] == [(0, 5, 4.0), (0, 6, 9.0), (0, "end", 9.0)]
+    assert search.reports[:3] == [(0, 5, 4.0), (0, 6, 9.0), (0, "end", 9.0)]
     again = PretendLauncher({})
     search = Listed("12")
     assert World(Sweep(made.path), again, search=search, retry_failed=True).run() == ended
@@ -228,7 +228,7 @@ def test_what_a_search_gives_up_is_stopped_and_stays_so(sweep):
     assert (two.value, two.ended, two.given_up, two.reports) == (1.0, True, False, [(10, 1.0)])
 
 
-def test_a_search_goes_on_where_it_was(sweep):
+def test_resume_restores_the_search(sweep):
     made = sweep([], objective="critic/loss", seeds=[0], budget=3)
     launcher = PretendLauncher({name(2, 0): [[Train(5, critic_loss=5.0), End(137, "running")]]})
     World(made, launcher, search=Listed("1234")).run()
@@ -241,26 +241,26 @@ def test_a_search_goes_on_where_it_was(sweep):
         ("3", 1.0, True),
     ]
     assert again.resumed == again.started == [name(2, 0)]
-    assert search.told[-1] == (1, "end", 1.0)
+    assert search.reports[-1] == (1, "end", 1.0)
 
 
-def test_proposals_that_come_to_one_experiment_share_its_runs(sweep):
+def test_proposals_that_give_the_same_experiment_share_its_runs(sweep):
     made = sweep([], objective="critic/loss", seeds=[0], budget=5)
     search, launcher = Listed(["1", "1", "2", "1"]), PretendLauncher({})
     World(made, launcher, search=search).run()
     assert launcher.started == [name(1, 0), name(2, 0)]
-    assert {told for told in search.told if told[1] == "end"} == {(number, "end", 1.0) for number in range(4)}
+    assert {report for report in search.reports if report[1] == "end"} == {(number, "end", 1.0) for number in range(4)}
     assert [each["configuration"] for each in made.info["proposals"]] == [
         f"gradient_penalty.weight={weight}" for weight in "1121"
     ]
 
 
-def test_a_proposal_that_cannot_be_an_experiment_has_failed(sweep):
+def test_an_invalid_proposal_has_failed(sweep):
     made = sweep([], objective="critic/loss", seeds=[0])
     search, launcher = Listed(["many", "2"]), PretendLauncher({})
     World(made, launcher, search=search).run()
     assert launcher.started == [name(2, 0)]
-    assert search.told[0] == (0, "end", None)
+    assert search.reports[0] == (0, "end", None)
     assert "must be float" in made.info["proposals"][0]["error"]
 
 

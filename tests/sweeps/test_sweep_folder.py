@@ -7,7 +7,7 @@ INFO = {"asked": {"seeds": [0]}, "proposals": [], "trials": {}}
 TWO = [Configuration("a=1", {"x.a": "1"}, "# one\n"), Configuration("a=2", {"x.a": "2"}, "# two\n")]
 
 
-def test_what_is_made_is_read_back(tmp_path):
+def test_a_new_sweep_is_read_back(tmp_path):
     made = Sweep.create(tmp_path / "runs" / "s", INFO, TWO)
     read = Sweep(tmp_path / "runs" / "s")
     assert read.info == made.info
@@ -17,7 +17,7 @@ def test_what_is_made_is_read_back(tmp_path):
     assert read.run("a=1", 3) == read.path / "a=1" / "s3"
 
 
-def test_one_that_is_there_is_not_made_again(tmp_path):
+def test_an_existing_sweep_is_not_overwritten(tmp_path):
     Sweep.create(tmp_path / "s", INFO, [])
     with pytest.raises(RunError) as raised:
         Sweep.create(tmp_path / "s", INFO, TWO)
@@ -27,7 +27,7 @@ def test_one_that_is_there_is_not_made_again(tmp_path):
     assert Sweep(tmp_path / "s").configurations() == []
 
 
-def test_one_that_cannot_be_made_leaves_nothing(tmp_path):
+def test_a_sweep_that_cannot_be_created_leaves_nothing(tmp_path):
     with pytest.raises(TypeError):
         Sweep.create(tmp_path / "s", {**INFO, "no json": object()}, TWO)
     assert list(tmp_path.iterdir()) == []
@@ -53,7 +53,7 @@ def test_one_process_at_a_time_and_it_knows_what_the_one_before_wrote(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"), [(None, "No sweep at"), ("{", "is not JSON"), ("{}", "is not a sweep of this ganlab")]
 )
-def test_what_is_no_sweep(tmp_path, text, message):
+def test_invalid_sweeps_are_refused(tmp_path, text, message):
     if text is not None:
         (tmp_path / "sweep.json").write_text(text)
     with pytest.raises(RunError, match=message):

@@ -65,7 +65,7 @@ def test_a_trial_takes_its_runs_health(trials):
     assert (trial.health, trial.warnings) == (("x: y",), ("z",))
 
 
-def test_names_are_no_markup(trials):
+def test_names_are_not_markup(trials):
     (trial,) = trials("running")
     trial.configuration = "x=[red]"
     assert "x=[red]" in drawn([trial])[1]

@@ -30,7 +30,7 @@ def test_the_values_of_a_grid_are_texts_between_commas_at_the_top(text, expected
     assert values(text) == expected
 
 
-def test_a_part_that_takes_several_takes_one_alone_too():
+def test_a_list_setting_also_takes_a_single_part():
     assert values("experiment.constraints=[@r1(), [@r1(), @spectral_norm()], [], %mine]") == [
         "[@r1()]",
         "[@r1(), @spectral_norm()]",
@@ -55,7 +55,7 @@ def test_settings_keep_the_order_of_the_command_line_and_ranges_follow():
         ("gradient_penalty.weight=1e-4..1e-1:log", Range(1e-4, 0.1, log=True)),
         ("experiment.critic_steps=1..5", Range(1, 5, integer=True)),
         ("constraints.gradient_penalty.weight=-.5...5", Range(-0.5, 0.5)),
-        # What has no type is what it looks like.
+        # Without a type, the text decides.
         ("macro=1..5", Range(1, 5, integer=True)),
         ("macro=1.0..5", Range(1, 5)),
     ],
@@ -115,7 +115,7 @@ def test_seeds(text, expected):
         ("2147483648", "--seeds '2147483648': a seed must be below 2147483648."),
     ],
 )
-def test_seeds_that_cannot_be(text, message):
+def test_invalid_seeds_are_refused(text, message):
     with pytest.raises(ConfigError) as raised:
         parse_seeds(text)
     assert str(raised.value) == message

@@ -15,7 +15,7 @@ def row(step, **values):
     return json.dumps({"step": step, "metrics": metrics}) + "\n"
 
 
-def test_it_reads_what_is_new_and_leaves_a_line_that_is_not_finished(tmp_path):
+def test_it_reads_new_lines_and_leaves_an_unfinished_one(tmp_path):
     trail = Trail(tmp_path, "a")
     trail.follow()
     assert (trail.values, trail.step) == ({}, 0)
@@ -41,7 +41,7 @@ def test_it_reads_each_line_once(tmp_path, monkeypatch):
     assert len(parsed) == 3
 
 
-def test_it_starts_over_where_a_resumed_run_cut_the_file(tmp_path):
+def test_it_rereads_a_file_that_a_resumed_run_truncated(tmp_path):
     path, trail = tmp_path / "metrics.jsonl", Trail(tmp_path, "a")
     path.write_text("".join(row(step, a=float(step)) for step in (1, 2, 3)))
     trail.follow()
@@ -52,7 +52,7 @@ def test_it_starts_over_where_a_resumed_run_cut_the_file(tmp_path):
     assert (trail.values, trail.step) == ({1: 1.0, 2: 20.0}, 2)
 
 
-def test_it_understands_what_the_writer_of_runs_writes(tmp_path):
+def test_it_reads_the_rows_of_a_real_run(tmp_path):
     writer = JsonLinesWriter(tmp_path / "metrics.jsonl")
     for step, value in ((5, 1.5), (10, math.inf)):
         writer.scalars([Record(step, "critic/loss", value, (value,)), Record(step, "evaluation/x/y", 2.0)])
@@ -66,7 +66,7 @@ def test_it_understands_what_the_writer_of_runs_writes(tmp_path):
     ("tag", "expected"),
     [("critic/loss", 3.0), ("evaluation/modes/count", 8.0), ("diagnostics/d/x", 5.0), ("constraints/c/bound", 7.0)],
 )
-def test_the_last_value_is_that_of_run_json_or_else_of_the_last_row_that_has_one(tmp_path, tag, expected):
+def test_the_last_value_comes_from_run_json_or_else_from_the_last_row(tmp_path, tag, expected):
     figures = {"evaluation": {"modes/count": 8.0}, "diagnostics": {"d/x": 5.0}}
     create_run(tmp_path / "r", config="", operative="", info={"metrics": {"critic/loss": 3.0}, **figures})
     rows = [row(1, **{"constraints/c/bound": 6.0}), row(2, **{"constraints/c/bound": 7.0}), row(3, x=1.0)]

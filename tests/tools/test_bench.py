@@ -14,7 +14,7 @@ TOOLS = Path(__file__).resolve().parents[2] / "tools"
 def pairs():
     spec = importlib.util.spec_from_file_location("pairs_of_the_bench", TOOLS / "benchmarks" / "pairs.py")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where dataclasses look for a class's annotations
+    sys.modules[spec.name] = module  # dataclasses look up a class's annotations there
     spec.loader.exec_module(module)
     yield module
     del sys.modules[spec.name]
@@ -42,7 +42,7 @@ def test_each_goes_first_in_every_other_round(pairs):
     assert all(a >= 0 and b >= 0 for a, b in given)
 
 
-def test_pairs_keep_who_is_who_whoever_goes_first(pairs, monkeypatch):
+def test_pairs_keep_their_order_whichever_goes_first(pairs, monkeypatch):
     clock = iter([0.0, 1.0, 1.0, 3.0, 3.0, 5.0, 5.0, 6.0])  # a: 1 s, b: 2 s, b: 2 s, a: 1 s
     monkeypatch.setattr(pairs.time, "perf_counter", lambda: next(clock))
     assert pairs.alternate(lambda: None, lambda: None, 2) == [(1.0, 2.0), (1.0, 2.0)]
@@ -63,7 +63,7 @@ def test_seconds_are_of_one_iteration(pairs, monkeypatch):
     assert ratio.median == 2.0
 
 
-def test_a_family_that_is_not_there_is_named():
+def test_an_unknown_family_is_refused():
     command = [sys.executable, str(TOOLS / "bench.py"), "loop"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
