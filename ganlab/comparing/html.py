@@ -1,4 +1,4 @@
-"""HTML as a tree of elements: text is escaped because it is never markup, and what is opened is closed."""
+"""HTML as a tree of elements: all text is escaped, and every opened element is closed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UNSPEAKABLE = re.compile(
 
 
 def element(tag: str, *children: Child, **attributes: str | float | bool | None) -> ET.Element:
-    """An element with what is in it.
+    """An element with its children.
 
     Args:
         tag: Its name.
@@ -37,7 +37,7 @@ def element(tag: str, *children: Child, **attributes: str | float | bool | None)
 
 
 def breakable(text: str) -> ET.Element:
-    """A name that may be broken into lines behind its separators, and is whole when copied."""
+    """A name that may be wrapped after its separators, and is whole when copied."""
     made = element("span")
     for number, part in enumerate(parts_of(text)):
         if number:
@@ -47,7 +47,7 @@ def breakable(text: str) -> ET.Element:
 
 
 def parts_of(name: str) -> list[str]:
-    """A name's parts, each with the separator behind it."""
+    """A name's parts, each with its trailing separator."""
     return re.split(r"(?<=[/._=])(?=\w{3})", name)
 
 

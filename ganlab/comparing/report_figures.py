@@ -21,7 +21,7 @@ _MANY_PICTURES = 24
 
 
 def switches(labels: Sequence[str]) -> ET.Element:
-    """A box to tick for each configuration: without it, it is drawn in no chart."""
+    """A checkbox for each configuration, which hides it in all charts when unticked."""
     boxes = [
         element(
             "li",
@@ -42,7 +42,7 @@ def switches(labels: Sequence[str]) -> ET.Element:
 
 
 def switching_rules(count: int) -> str:
-    """The style sheet's part that hides series without their box's tick, and dims others than the one pointed at."""
+    """The style rules that hide series with an unticked box, and dim all but the one under the pointer."""
     rules = []
     for number in range(count):
         off = f":root:has(#show-{number}:not(:checked))"
@@ -102,7 +102,7 @@ def curve_figure(comparison: Comparison, tag: str, curves: Sequence[Curve], *, n
 
 
 def sample_figures(comparison: Comparison) -> Iterator[ET.Element]:
-    """For each configuration that has pictures of samples its name, then the newest picture of each run."""
+    """For each configuration that has pictures of samples: its name, then the newest picture of each run."""
     pictures = {run.path: newest(run.path) for row in comparison.configurations for run in row.runs}
     count = max(1, sum(picture is not None for picture in pictures.values()))
     for number, row in enumerate(comparison.configurations):

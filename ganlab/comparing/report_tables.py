@@ -1,4 +1,4 @@
-"""The tables of a report: which configurations, their figures, and how probably one is better than another.
+"""The tables of a report: the configurations, their figures, and the probability that one is better than another.
 
 Each figure is printed to four digits and stands in full in `data-value`, beside the names under which `--json` has it.
 """
@@ -128,13 +128,13 @@ def results(comparison: Comparison) -> ET.Element:
         for number, (row, row_cells) in enumerate(zip(comparison.configurations, cells, strict=True))
     ]
     return table(
-        "The mean of the last values over the runs, its 95% interval in brackets, and n where not all runs have it"
+        "The mean of the last values over the runs, its 95% interval in brackets, and n if not all runs have it"
         + (
             "; then the same of each run's best value. Bold: the best mean; *: every other row is worse, beyond chance"
             if comparison.best
             else ""
         )
-        + ". Bars: means and intervals, on one scale a column, linear unless its head says otherwise.",
+        + ". Bars: means and intervals, on one scale per column, linear unless its head notes otherwise.",
         columns,
         rows,
         wide=len(comparison.metrics) > _MOST_ON_PAPER,
@@ -154,9 +154,9 @@ def improvements(comparison: Comparison) -> ET.Element | None:
         cells = [_improvement_cell(comparison, row, metric.tag) for metric in known]
         rows.append((_head(number, row), cells))
     return table(
-        "How probably a run of a configuration is better than a run of the reference, over all pairs of runs, with the "
-        "95% interval and a verdict: p is multiplied by the number of differences looked at, and open means that it "
-        "may be chance. 0.5: no difference to be seen.",
+        "The probability that a run of a configuration is better than a run of the reference, over all pairs of runs, "
+        "with the 95% interval and a verdict: p is multiplied by the number of differences looked at, and open means "
+        "that the difference may be chance. 0.5: no difference is seen.",
         columns,
         rows,
         wide=len(known) > _MOST_ON_PAPER,

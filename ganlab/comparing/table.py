@@ -207,7 +207,7 @@ def _reading(comparison: Comparison) -> Iterator[str]:
     if any(changed(one) for one in comparison.configurations):
         yield f"{MARK} has runs that were changed midway; a best value so marked is from before the change."
     if any(one.label.endswith(CUT) for one in comparison.configurations):
-        yield "More settings differ than fit: --csv and --html show all of them, --by groups by some."
+        yield "More settings differ than fit: --csv and --html show all of them; --by groups by some."
 
 
 def _verdicts(comparison: Comparison) -> Iterator[str]:

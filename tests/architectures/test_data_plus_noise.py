@@ -31,7 +31,7 @@ def test_without_noise_it_gives_each_example_equally_often():
     assert 300 < counts.min() <= counts.max() < 500
 
 
-def test_the_noise_has_the_deviation_that_was_asked_for():
+def test_the_noise_has_the_given_deviation():
     quiet, loud = made(std=0.0).generator((2,)), made(std=0.5).generator((2,))
     z = latent(20_000, 3)
     difference = (loud(z) - quiet(z)).numpy()

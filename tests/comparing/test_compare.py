@@ -368,7 +368,7 @@ def test_time_and_speed(tmp_path):
     assert (one.wall_seconds, one.steps_per_second) == (6.0, (40 / 4 + 40 / 8) / 2)
 
 
-def test_labels_are_unique_also_where_they_are_cut(tmp_path):
+def test_labels_are_unique_even_if_they_are_cut(tmp_path):
     names = [f"experiment.a_rather_long_name_of_a_setting_{number}" for number in range(4)]
     for value in range(3):
         more = dict.fromkeys(names, 1) | {

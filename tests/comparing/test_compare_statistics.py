@@ -88,7 +88,7 @@ def test_the_bootstrap_is_reproducible_and_independent_of_order():
     assert (again.iqm_low, again.iqm_high) == (first.iqm_low, first.iqm_high)
 
 
-def test_one_run_has_no_interval_and_none_no_estimate():
+def test_one_run_has_no_interval_and_no_runs_have_no_estimate():
     found = estimate([3.0])
     assert (found.mean, found.low, found.high, found.n, found.method) == (3.0, None, None, 1, None)
     assert estimate([]) is None
@@ -156,7 +156,7 @@ def test_an_interval_of_few_runs_is_not_certain_if_all_are_better():
     assert newcombe_interval(1.0, 10, 10)[0] > low
 
 
-def test_intervals_cover_what_the_page_says():
+def test_intervals_cover_as_documented():
     rng = np.random.default_rng(7)
     samples = rng.normal(size=(1500, 5))
     student = np.mean([low <= 0 <= high for low, high in map(student_interval, samples)])

@@ -435,7 +435,7 @@ def test_a_report_that_cannot_be_written_is_one_message(runs, tmp_path):
     assert [path.name for path in Path(tmp_path).iterdir()] == ["file"]
 
 
-def test_a_report_needs_neither_tensorflow_nor_what_draws_pictures(runs):
+def test_a_report_imports_neither_tensorflow_nor_drawing_packages(runs):
     code = (
         "import sys; from ganlab.comparing import compare; from ganlab.comparing.report import report\n"
         f"report(compare([{str(runs)!r}]))\n"

@@ -38,7 +38,7 @@ def test_a_linear_scale_puts_the_middle_of_the_range_in_the_middle_of_the_drawin
     assert scale.place([10.0, 20.0, 30.0]).tolist() == [100.0, 50.0, 0.0]
 
 
-def test_a_logarithmic_scale_puts_equal_factors_at_equal_distances_and_what_is_not_positive_at_its_low_end():
+def test_a_logarithmic_scale_puts_equal_factors_at_equal_distances_and_nonpositive_values_at_its_low_end():
     scale = Scale(0.01, 100.0, 0.0, 40.0, logarithmic=True)
 
     np.testing.assert_allclose(scale.place([0.01, 0.1, 1.0, 10.0, 100.0]), [0, 10, 20, 30, 40], atol=1e-9)
@@ -55,7 +55,7 @@ def test_a_logarithmic_scale_puts_equal_factors_at_equal_distances_and_what_is_n
         ([0.0, 1e3], False),
     ],
 )
-def test_an_axis_is_logarithmic_where_positive_values_span_two_decades(values, logarithmic):
+def test_an_axis_is_logarithmic_if_positive_values_span_two_decades(values, logarithmic):
     assert scale_of(values, 0.0, 1.0).logarithmic is logarithmic
 
 
@@ -112,7 +112,7 @@ def test_a_line_goes_through_its_points_from_edge_to_edge():
     assert y0 - y1 == pytest.approx(2 * (y0 - y2), abs=0.2)  # up is less: half of the way is half of the height
 
 
-def test_a_line_has_a_gap_where_there_is_no_value_and_nothing_there_decides_the_scale():
+def test_a_line_has_a_gap_at_missing_values_which_do_not_affect_the_scale():
     svg = drawn(line([1.0, 1.5, math.nan, math.inf, 1.0, 2.0]))
 
     (path,) = paths(svg, "line")
@@ -158,7 +158,7 @@ def test_nothing_is_drawn_outside_a_chart():
                 assert 0 <= height <= 250
 
 
-def test_a_chart_says_what_it_shows_to_those_who_cannot_see_it():
+def test_a_chart_has_a_title_and_a_description_for_screen_readers():
     svg = drawn(line([1.0, 1000.0]), title="critic/loss", description="a: 1 at step 0.")
 
     assert svg.get("role") == "img"

@@ -440,7 +440,7 @@ def test_certificates_are_above_every_slope_of_a_trained_critic(critic):
 
 
 @pytest.mark.parametrize("name", WEIGHTS)
-def test_no_bound_where_there_is_no_certificate(name):
+def test_there_is_no_bound_without_a_certificate(name):
     layers = [keras.layers.Dense(4), keras.layers.Lambda(lambda x: x * x), keras.layers.Dense(1)]
     found, _, weights = prepared(name, *layers, shape=(3,))
     assert found.lipschitz_bound(weights) is None

@@ -97,7 +97,7 @@ def test_a_npz_file_of_several_arrays_needs_a_key(save, through_pipeline):
     ],
 )
 @pytest.mark.parametrize("name", ["data.npy", "data.npz"])
-def test_arrays_that_cannot_be_examples_are_refused(rows, rule, name, save):
+def test_invalid_arrays_are_refused(rows, rule, name, save):
     path = save(name, rows=rows)
     message = refused(path=path)
     assert message.startswith(f"datasets.arrays.path = {path!r} ")

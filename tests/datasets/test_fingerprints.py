@@ -71,7 +71,7 @@ def test_labels_count():
     assert line.startswith("data of Table, labels: content ")
 
 
-def test_rows_that_cannot_be_read_leave_those_before_them():
+def test_unreadable_rows_do_not_affect_those_before_them():
     found = data_of(Table(1000, broken=int(fingerprints.spread(1000, 40)[-1])))
     assert 0 < len(found["rows"]) < len(data_of(Table(1000))["rows"])
     assert data_changes(found, data_of(Table(1000))) == []

@@ -151,7 +151,7 @@ def test_a_folder_of_nothing_but_broken_files_is_refused_even_so(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.png", "a.jpg", "a.bmp", "a.gif"])
-def test_every_format_that_is_cut_off_anywhere_is_found_and_no_whole_one_is(name, tmp_path):
+def test_truncated_files_of_every_format_are_found_and_whole_ones_are_not(name, tmp_path):
     save(tmp_path / name, picture(16, 16))
     whole = (tmp_path / name).read_bytes()
     assert ImageFolder(path=str(tmp_path), size=8).size == 1

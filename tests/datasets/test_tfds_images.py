@@ -51,7 +51,7 @@ def tfds(monkeypatch):
     return place
 
 
-def test_images_come_by_number_and_nothing_is_downloaded_unasked(tfds, through_pipeline):
+def test_images_are_read_by_number_without_a_download(tfds, through_pipeline):
     calls = tfds(IMAGES)
     images = TfdsImages(name="tiny", split="train[:90%]", data_dir="/data")
     assert calls == [("tiny", {"split": "train[:90%]", "data_dir": "/data", "download": False})]
@@ -126,7 +126,7 @@ def test_unknown_sets_splits_and_features_are_refused(tfds):
 
 
 @pytest.mark.parametrize("name", ["huggingface:mnist", "kubric:movi_a/128x128:1.0.0"])
-def test_sets_that_are_code_from_elsewhere_are_refused(tfds, name):
+def test_sets_with_foreign_code_are_refused(tfds, name):
     calls = tfds(IMAGES)
     with pytest.raises(ganlab.ConfigError, match="names a set of a namespace, whose code would be downloaded and exec"):
         TfdsImages(name=name)

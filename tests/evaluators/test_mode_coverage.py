@@ -22,7 +22,7 @@ def measure(points, dataset=None, **arguments):
     )
 
 
-def test_a_perfect_sampler_scores_what_theory_says():
+def test_a_perfect_sampler_has_the_theoretical_score():
     rng = np.random.default_rng(0)
     n = 200_000
     points = RING[rng.integers(8, size=n)] + STD * rng.normal(size=(n, 2))
@@ -60,7 +60,7 @@ def test_a_sample_counts_up_to_the_given_number_of_deviations():
     assert measure(points, sigmas=2.0)["high_quality"] == 0.0
 
 
-def test_it_draws_as_many_samples_as_asked_with_its_seed():
+def test_it_draws_the_given_number_of_samples_with_its_seed():
     drawn = []
     evaluator = ganlab.component("evaluators", "mode_coverage")(samples=7, seed=3)
     evaluator.evaluate(lambda n, seed: drawn.append((n, seed)) or np.zeros((n, 2), np.float32), ring(), None)

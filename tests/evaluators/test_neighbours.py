@@ -60,7 +60,7 @@ def test_blocks_give_the_same_figures(drawn, monkeypatch):
     assert [measure(name, normal(d=3), drawn[0]) for name in names] == whole
 
 
-def test_a_perfect_generator_scores_what_the_paper_works_out():
+def test_a_perfect_generator_has_the_papers_score():
     n, k = 2000, 5
     figures = measure("density_coverage", normal(), Normal(2), samples=n, neighbours=k)
     expected = 1 - np.prod([(n - 1 - i) / (2 * n - 1 - i) for i in range(k)])

@@ -93,7 +93,7 @@ def test_slices_of_a_translation_have_its_mean_projection():
     assert found**2 == pytest.approx(25 / 4, abs=4 * 25 * math.sqrt(1 / 32) / math.sqrt(20_000))
 
 
-def test_slices_take_as_many_directions_as_asked_and_follow_the_seed():
+def test_slices_use_the_given_number_of_directions_and_the_seed():
     x, y = clouds(30)
     assert sliced_wasserstein(x, y, projections=70) == sliced_wasserstein(x, y, projections=70)
     assert len({sliced_wasserstein(x, y, projections=n, seed=s) for n, s in ((70, 0), (64, 0), (70, 1))}) == 3

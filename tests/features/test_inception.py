@@ -25,7 +25,7 @@ def saved(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("channels", [1, 3])
-def test_it_computes_what_the_saved_network_does(saved, channels):
+def test_features_are_those_of_the_saved_network(saved, channels):
     network, path = saved
     dataset = Images(size=8, shape=(20, 20, channels))
     features = inception(path, size=75, classes=7)

@@ -57,7 +57,7 @@ def test_the_claims_of_a_whole_reproduction(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_page_shows_what_was_measured(name):
+def test_the_page_shows_the_stored_results(name):
     page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     (section,) = re.findall(rf"^## `{name}`\n(.*?)(?=^## |\Z)", page, flags=re.MULTILINE | re.DOTALL)
     kept = ROOT / "docs" / "results" / name

@@ -139,7 +139,7 @@ def test_maximize_gives_up_small_objectives():
     assert ends == [None, None, 10, None]
 
 
-def test_a_restored_search_gives_up_by_what_others_reported_before():
+def test_a_restored_search_prunes_by_earlier_reports():
     reports = [(step, 1.0) for step in STEPS]
     settings = [{"rate": str(0.1 / n), "width": str(n), "method": "'a'"} for n in (1, 2, 3, 4)]
     history = [ganlab.Proposal(s, 1.0, ended=True, reports=reports) for s in settings[:2]]

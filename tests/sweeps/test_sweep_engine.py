@@ -270,7 +270,7 @@ def test_an_objective_that_no_run_has_ends_a_search(sweep):
         World(made, PretendLauncher({}), search=Listed("1")).run()
 
 
-def test_a_search_that_fails_is_named(sweep):
+def test_a_failing_search_is_named(sweep):
     class Broken(Listed):
         def propose(self):
             raise KeyError("x")

@@ -36,7 +36,7 @@ def test_a_sweep_that_cannot_be_created_leaves_nothing(tmp_path):
         Sweep.create(tmp_path / "file" / "s", INFO, TWO)
 
 
-def test_one_process_at_a_time_and_it_knows_what_the_one_before_wrote(tmp_path):
+def test_only_one_process_holds_a_sweep_and_it_rereads_the_file(tmp_path):
     first = Sweep.create(tmp_path / "s", INFO, [])
     second = Sweep(tmp_path / "s")
     second.asked["seeds"] = [7]

@@ -31,7 +31,7 @@ def drawn(trials):
     return screen.file.getvalue().splitlines()
 
 
-def test_a_table_names_a_configuration_once_and_shows_what_is_known(trials):
+def test_a_table_lists_a_configuration_once_and_its_known_values(trials):
     first, second = trials("running", "queued")
     first.step, first.steps, first.value, first.seconds = 30, 60, -1.23456, 185.0
     head, one, two = (line.split() for line in drawn([first, second]))
@@ -114,7 +114,7 @@ def test_durations(seconds, text):
     assert duration(seconds) == text
 
 
-def test_data_has_every_field_that_the_table_has_and_where_it_is(trials):
+def test_json_data_has_every_field_of_the_table_and_the_paths(trials):
     (trial,) = trials("diverged")
     data = as_data(trial)
     assert (data["configuration"], data["seed"], data["status"], data["metric"]) == ("a", 0, "diverged", "critic/loss")

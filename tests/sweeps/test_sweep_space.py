@@ -90,7 +90,7 @@ def test_a_range_is_of_the_type_of_its_setting(text, expected):
         ([], ["constraints.gradient_penalty.wieght=1..2"], "has no parameter 'wieght'. Did you mean 'weight'?"),
     ],
 )
-def test_a_mistake_in_what_varies_is_one_sentence(grids, ranges, message):
+def test_a_mistake_in_grid_or_range_is_one_sentence(grids, ranges, message):
     with pytest.raises(ConfigError) as raised:
         parse_space(grids, ranges)
     assert str(raised.value).endswith(message)

@@ -47,7 +47,7 @@ def test_sides_that_are_closed_to_rings_are_crossed_in_half(slices):
     assert slices["v5p-64"].across == 1 + 2 + 2
 
 
-def test_costs_are_a_line_through_what_was_compiled(model):
+def test_costs_are_a_line_through_the_compiled_batches(model):
     costs = model.Costs(8, 64, model.Cost(10.0, 100.0, 7, 50.0, 8.0), model.Cost(66.0, 156.0, 7, 50.0, 64.0))
     between = costs.at(36)
     assert (between.flops, between.accessed, between.examples) == (38.0, 128.0, 36.0)

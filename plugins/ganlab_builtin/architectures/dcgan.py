@@ -43,7 +43,7 @@ class DCGAN(ganlab.Architecture):
         critic_normalization: Literal["none", "layer"] = "none",
         dropout: float = 0.0,
     ) -> None:
-        """Keeps the networks' measures.
+        """Sets the sizes of the networks.
 
         Args:
             latent_dim: The length of the generator's input.

@@ -38,7 +38,7 @@ class MLP(ganlab.Architecture):
         output: Literal["auto", "linear", "tanh"] = "auto",
         dropout: float = 0.0,
     ) -> None:
-        """Keeps the networks' measures.
+        """Sets the sizes of the networks.
 
         Args:
             latent_dim: The length of the generator's input.

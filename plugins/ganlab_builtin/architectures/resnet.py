@@ -40,7 +40,7 @@ class ResNet(ganlab.Architecture):
         generator_normalization: Literal["batch", "layer", "none"] = "batch",
         critic_normalization: Literal["none", "layer"] = "none",
     ) -> None:
-        """Keeps the networks' measures.
+        """Sets the sizes of the networks.
 
         Args:
             latent_dim: The length of the generator's input.

@@ -15,8 +15,8 @@ from ganlab_builtin.constraints.thresholds import FLAT, STEEP
 class BanachPenalty(ganlab.Constraint):
     """Penalizes the critic's slope between real and fake examples, measured in the norm dual to the samples'.
 
-    Adler and Lunz, "Banach Wasserstein GAN" (2018). Where samples are as far apart as their difference's norm of order
-    `ord` says, slopes are norms of the dual order q, 1/ord + 1/q = 1. The paper minimizes
+    Adler and Lunz, "Banach Wasserstein GAN" (2018). If the distance of samples is the norm of order `ord` of their
+    difference, slopes are norms of the dual order q, 1/ord + 1/q = 1. The paper minimizes
     `(critic(fake) - critic(real)) / target + weight * (||grad critic(x)||_q / target - 1)^2` at points
     `x = a * real + (1 - a) * fake`, a uniform in [0, 1) for each example. The loss is not a constraint's to scale, so
     all of it is multiplied by the target here, which leaves its minimum where it is: the penalty is
@@ -48,7 +48,7 @@ class BanachPenalty(ganlab.Constraint):
             ord: The order of the samples' norm, from 1 to inf; the paper's best is 10, which weighs outliers.
             weight: The penalty's factor; None for the mean norm of real examples.
             target: The slope that costs nothing; None for the mean dual norm of real examples.
-            every: The penalty is taken in every so many critic updates, times as much.
+            every: Takes the penalty only in every so many critic updates, multiplied by that number.
 
         Raises:
             ConfigError: `ord` or `every` is below 1, the weight negative, or the target not positive.
@@ -75,7 +75,7 @@ class BanachPenalty(ganlab.Constraint):
         batch: ganlab.Batch,
         replica: ganlab.Replica,
     ) -> dict[str, tf.Tensor]:
-        """The mean norms of this global batch, where they are asked for."""
+        """The mean norms of this global batch, if they are needed."""
         after = dict(state)
         if self.weight is None:
             after["weight"] = replica.mean(tf.reduce_mean(example_norm(batch.real, self.ord)))

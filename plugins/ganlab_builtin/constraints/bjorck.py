@@ -27,8 +27,8 @@ class Bjorck(ganlab.Constraint):
 
     A convolution's kernel is taken as the matrix (everything else, outputs) and then divided by the square root of how
     many patches an input lies in (9 for a 3x3 kernel at stride 1, 4 for a 4x4 one at stride 2), which bounds the
-    convolution by one. So every kernel's map is 1-Lipschitz, and with activations that are, such as
-    `architectures.mlp.activation = "max_min"`, so is a critic without branches: the logged lipschitz_bound says it.
+    convolution by one. So every kernel's map is 1-Lipschitz, and with 1-Lipschitz activations, for example
+    `architectures.mlp.activation = "max_min"`, so is a critic without branches, as the logged lipschitz_bound shows.
     """
 
     def __init__(self, *, iterations: int = 15, order: int = 1) -> None:
@@ -48,10 +48,10 @@ class Bjorck(ganlab.Constraint):
         self.iterations, self.order = iterations, order
 
     def prepare(self, critic: keras.Model) -> None:
-        """Keeps in how many patches the inputs of each kernel lie.
+        """Counts the patches that the inputs of each kernel lie in.
 
         Raises:
-            IncompatibleError: The linear map of a kernel is not known.
+            IncompatibleError: The linear map of a kernel is unknown.
         """
         self._overlaps = {name: operator.overlap for name, operator in lipschitz.operators(critic).items()}
         self._bound = lipschitz.certificate(critic)

@@ -19,8 +19,8 @@ class Consistency(ganlab.Constraint):
     Wei, Gong, Liu, Lu and Wang, "Improving the improved training of Wasserstein GANs: a consistency term and its dual
     effect" (2018): `weight * max(0, d - margin)` with `d = (critic'(x) - critic''(x))^2` at real examples x, where
     critic' and critic'' are two passes with noise of their own. The paper adds to d a tenth of the distance between the
-    two passes' features before the last layer: that term is not here, since a constraint sees scores alone. The paper
-    uses it together with constraints.gradient_penalty.
+    two passes' features before the last layer: that term is missing here, because a constraint sees only scores. The
+    paper uses it together with constraints.gradient_penalty.
 
     Logs `difference`, the mean of |critic'(x) - critic''(x)|.
     """
@@ -39,7 +39,7 @@ class Consistency(ganlab.Constraint):
         Args:
             weight: The penalty's factor; the paper's 2.
             margin: The squared difference that costs nothing; the paper's M', 0 to 0.2.
-            every: The penalty is taken in every so many critic updates, times as much.
+            every: Takes the penalty only in every so many critic updates, multiplied by that number.
 
         Raises:
             ConfigError: The weight or the margin is negative, or `every` below 1.
@@ -52,7 +52,7 @@ class Consistency(ganlab.Constraint):
         self.weight, self.margin, self.every = weight, margin, every
 
     def prepare(self, critic: keras.Model) -> None:
-        """Looks for noise.
+        """Checks that the critic has noise.
 
         Raises:
             IncompatibleError: The critic has no noisy layer, so that its two passes would be one.

@@ -27,7 +27,7 @@ class DRAGAN(ganlab.Constraint):
         "slope": (
             "The mean norm of the critic's gradient near real examples, where the penalty is taken. Sound near "
             "the target (1 by default): twice that is steep, and the penalty does not hold the critic; below half "
-            "of it the critic tells little."
+            "of it the critic gives little signal."
         ),
         "deviation": (
             "The standard deviation of the noise that is added to real examples: scale times that of the data."
@@ -41,7 +41,7 @@ class DRAGAN(ganlab.Constraint):
             weight: The penalty's factor; the paper's 10.
             target: The slope that costs nothing; the paper's 1.
             scale: The noise's standard deviation in units of the data's; 0.5 in the authors' code.
-            every: The penalty is taken in every so many critic updates, times as much.
+            every: Takes the penalty only in every so many critic updates, multiplied by that number.
 
         Raises:
             ConfigError: The weight, the target or the scale is negative, or `every` below 1.

@@ -25,7 +25,7 @@ class GradientPenalty(ganlab.Constraint):
         "slope": (
             "The mean norm of the critic's gradient at points between real and fake examples, where the penalty "
             "is taken. Sound near the target (1 by default): twice that is steep, and the penalty does not hold "
-            "the critic; below half of it the critic tells little. A larger weight brings it nearer."
+            "the critic; below half of it the critic gives little signal. A larger weight brings it nearer."
         ),
     }
 
@@ -35,7 +35,7 @@ class GradientPenalty(ganlab.Constraint):
         Args:
             weight: The penalty's factor; the paper's 10 for images, 0.1 for its toy data.
             target: The slope that costs nothing.
-            every: The penalty is taken in every so many critic updates, times as much.
+            every: Takes the penalty only in every so many critic updates, multiplied by that number.
 
         Raises:
             ConfigError: The weight or the target is negative, or `every` below 1.
@@ -65,7 +65,7 @@ class GradientPenalty(ganlab.Constraint):
             seen, remedy = "steep: the penalty does not hold the critic", "a larger constraints.gradient_penalty.weight"
         elif slope < FLAT * self.target:
             seen, remedy = (
-                "flat: the critic tells little",
+                "flat: the critic gives little signal",
                 "a smaller weight, more critic_steps or a larger learning rate",
             )
         else:

@@ -39,7 +39,7 @@ class L2Regularization(ganlab.Constraint):
         self.weight = weight
 
     def prepare(self, critic: keras.Model) -> None:
-        """Keeps how the critic is bounded."""
+        """Prepares the bound of the critic."""
         self._bound = lipschitz.certificate(critic)
 
     def weight_penalty(self, weights: Mapping[str, tf.Tensor]) -> tf.Tensor:

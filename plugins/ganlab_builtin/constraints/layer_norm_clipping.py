@@ -18,10 +18,10 @@ class LayerNormClipping(ganlab.Constraint):
     """Scales every kernel down to a Euclidean (Frobenius') norm of at most `limit` after each update.
 
     One of the ways to bound weights that Gulrajani et al., "Improved training of Wasserstein GANs" (2017), section 3,
-    hold against clipping by value ("L2 norm clipping"); Arjovsky, Chintala and Bottou, "Wasserstein GAN" (2017),
-    section 3, speak of projecting weights to a sphere. The norm is never below the largest singular value, so that with
-    the limit 1 dense layers are 1-Lipschitz. A kernel of r equal singular values has the norm `sqrt(r)` times each: the
-    limit is tight for kernels that look in one direction only, and that is where it draws them.
+    compare with clipping by value ("L2 norm clipping"); Arjovsky, Chintala and Bottou, "Wasserstein GAN" (2017),
+    section 3, mention projecting weights to a sphere. The norm is never below the largest singular value, so with the
+    limit 1 dense layers are 1-Lipschitz. A kernel of r equal singular values has the norm `sqrt(r)` times each: the
+    limit is tight for kernels of rank one, and draws kernels towards these.
 
     Logs `clipped`, the fraction of kernels within 1% of the limit. Biases are left alone.
     """
@@ -47,7 +47,7 @@ class LayerNormClipping(ganlab.Constraint):
         self.limit = limit
 
     def prepare(self, critic: keras.Model) -> None:
-        """Keeps how the critic is bounded."""
+        """Prepares the bound of the critic."""
         self._bound = lipschitz.certificate(critic)
 
     def advance(
@@ -57,7 +57,7 @@ class LayerNormClipping(ganlab.Constraint):
         batch: ganlab.Batch,
         replica: ganlab.Replica,
     ) -> Mapping[str, tf.Tensor]:
-        """Nothing moves; logs how many kernels are at the limit."""
+        """Changes nothing; logs the fraction of kernels at the limit."""
         norms = [tf.norm(weight) for weight in weights.values() if len(weight.shape) >= 2]
         replica.log("clipped", tf.cast(tf.stack(norms) >= 0.99 * self.limit, tf.float32))
         return state

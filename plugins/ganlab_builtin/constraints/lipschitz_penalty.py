@@ -36,7 +36,7 @@ class LipschitzPenalty(ganlab.Constraint):
         Args:
             weight: The penalty's factor.
             target: The largest slope that costs nothing.
-            every: The penalty is taken in every so many critic updates, times as much.
+            every: Takes the penalty only in every so many critic updates, multiplied by that number.
 
         Raises:
             ConfigError: The weight or the target is negative, or `every` below 1.

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class OrthogonalRegularization(ganlab.Constraint):
-    """Penalizes outputs of a layer that look in the same direction.
+    """Penalizes outputs of a layer that point in the same direction.
 
     Brock, Donahue and Simonyan, "Large scale GAN training for high fidelity natural image synthesis" (2019), section
     3.1: `weight * ||W'W * (1 - I)||^2`, Frobenius' norm, summed over kernels W taken as matrices (everything else,
     outputs). Only the products of different columns cost anything, so that norms stay free. `off_diagonal = False` is
     `weight * ||W'W - I||^2`, after Brock, Lim, Ritchie and Weston, "Neural photo editing with introspective adversarial
-    networks" (2017), which wants columns of length one besides, and cannot have that of more outputs than inputs.
+    networks" (2017), which also requires columns of length one, and cannot reach that with more outputs than inputs.
     """
 
     def __init__(self, *, weight: float = 1e-4, off_diagonal: bool = True) -> None:
@@ -42,7 +42,7 @@ class OrthogonalRegularization(ganlab.Constraint):
         self.weight, self.off_diagonal = weight, off_diagonal
 
     def prepare(self, critic: keras.Model) -> None:
-        """Keeps how the critic is bounded."""
+        """Prepares the bound of the critic."""
         self._bound = lipschitz.certificate(critic)
 
     def weight_penalty(self, weights: Mapping[str, tf.Tensor]) -> tf.Tensor:

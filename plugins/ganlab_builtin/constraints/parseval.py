@@ -42,7 +42,7 @@ class Parseval(ganlab.Constraint):
 
         Args:
             beta: The step's size, at most 0.5; the paper's 0.0003 for its residual networks, which started orthonormal.
-                Critics that start otherwise or learn faster want a larger one.
+                Critics that start differently or learn faster need a larger one.
 
         Raises:
             ConfigError: It is out of its range.
@@ -52,10 +52,10 @@ class Parseval(ganlab.Constraint):
         self.beta = beta
 
     def prepare(self, critic: keras.Model) -> None:
-        """Keeps in how many patches the inputs of each kernel lie.
+        """Counts the patches that the inputs of each kernel lie in.
 
         Raises:
-            IncompatibleError: The linear map of a kernel is not known.
+            IncompatibleError: The linear map of a kernel is unknown.
         """
         self._overlaps = {name: operator.overlap for name, operator in lipschitz.operators(critic).items()}
         self._bound = lipschitz.certificate(critic)
@@ -67,7 +67,7 @@ class Parseval(ganlab.Constraint):
         batch: ganlab.Batch,
         replica: ganlab.Replica,
     ) -> Mapping[str, tf.Tensor]:
-        """Nothing moves; logs how far kernels are from orthonormal."""
+        """Changes nothing; logs how far kernels are from orthonormal."""
         distances = []
         for name in self._overlaps:
             matrix = as_matrix(weights[name])

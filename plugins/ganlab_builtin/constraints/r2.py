@@ -32,7 +32,7 @@ class R2(ganlab.Constraint):
 
         Args:
             gamma: Twice the penalty's factor; the paper's 10.
-            every: The penalty is taken in every so many critic updates, times as much; 16 in StyleGAN2.
+            every: Takes the penalty only in every so many critic updates, multiplied by that number; 16 in StyleGAN2.
 
         Raises:
             ConfigError: `gamma` is negative or `every` below 1.

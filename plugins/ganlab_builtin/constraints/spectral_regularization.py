@@ -56,10 +56,10 @@ class SpectralRegularization(ganlab.Constraint):
         self.weight, self.operator, self.power_iterations = weight, operator, power_iterations
 
     def prepare(self, critic: keras.Model) -> None:
-        """Keeps what each kernel does.
+        """Prepares the operator of each kernel.
 
         Raises:
-            IncompatibleError: The operator is "convolution" and that of a kernel is not known.
+            IncompatibleError: The operator is "convolution" and that of a kernel is unknown.
         """
         self._operators = lipschitz.operators(critic, reshaped=self.operator == "matrix")
         self._bound = lipschitz.certificate(critic)

@@ -48,7 +48,7 @@ class WeightClipping(ganlab.Constraint):
         self.limit = limit
 
     def prepare(self, critic: keras.Model) -> None:
-        """Keeps how the critic is bounded."""
+        """Prepares the bound of the critic."""
         self._bound = lipschitz.certificate(critic)
 
     def advance(
@@ -58,13 +58,13 @@ class WeightClipping(ganlab.Constraint):
         batch: ganlab.Batch,
         replica: ganlab.Replica,
     ) -> Mapping[str, tf.Tensor]:
-        """Nothing moves; logs how many weights are at the limit."""
+        """Changes nothing; logs the fraction of weights at the limit."""
         flat = tf.concat([tf.reshape(weight, [-1]) for weight in weights.values()], axis=0)
         replica.log("saturated", tf.cast(tf.abs(flat) >= 0.99 * self.limit, tf.float32))
         return state
 
     def diagnose(self, metrics: Mapping[str, float]) -> str | None:
-        """Warns where most weights are at the limit."""
+        """Warns if most weights are at the limit."""
         if metrics["saturated"] <= _MOSTLY:
             return None
         return (

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class WeightNormalization(ganlab.Constraint):
-    """Gives the weights of every output unit a length of their own, trained apart from their direction.
+    """Gives the weights of every output unit their own length, trained separately from their direction.
 
     Salimans and Kingma, "Weight normalization: a simple reparameterization to accelerate training of deep neural
     networks" (2016), equation 2: `w = g * v / ||v||`, for each column of a kernel taken as the matrix (everything else,
@@ -35,7 +35,7 @@ class WeightNormalization(ganlab.Constraint):
         self.trained_gains = trained_gains
 
     def prepare(self, critic: keras.Model) -> None:
-        """Keeps how the critic is bounded."""
+        """Prepares the bound of the critic."""
         self._bound = lipschitz.certificate(critic)
 
     def parameters(self, weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
@@ -43,7 +43,7 @@ class WeightNormalization(ganlab.Constraint):
         return {name: _lengths(kernel) for name, kernel in _kernels(weights).items()} if self.trained_gains else {}
 
     def reparameterize(self, weights: Mapping[str, tf.Tensor], state: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """Every kernel with columns of the lengths that the gains say."""
+        """Every kernel with the gains as the lengths of its columns."""
         normalized = dict(weights)
         for name, kernel in _kernels(weights).items():
             normalized[name] = kernel * (state.get(name, 1.0) / _lengths(kernel))

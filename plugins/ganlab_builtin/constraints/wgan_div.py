@@ -35,7 +35,7 @@ class WGANDiv(ganlab.Constraint):
         Args:
             k: The penalty's factor; the paper's 2.
             p: The slope's power; the paper's 6.
-            every: The penalty is taken in every so many critic updates, times as much.
+            every: Takes the penalty only in every so many critic updates, multiplied by that number.
 
         Raises:
             ConfigError: `k` is negative, `p` not above 1, or `every` below 1.

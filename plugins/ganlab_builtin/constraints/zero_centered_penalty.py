@@ -23,7 +23,7 @@ class ZeroCenteredPenalty(ganlab.Constraint):
     metric_help: ClassVar[dict[str, str]] = {
         "slope": (
             "The mean norm of the critic's gradient at points between real and fake examples, where the penalty "
-            "is taken. It has no target but 0, which holds only where nothing is left to tell: what counts is "
+            "is taken. Its only target is 0, which it reaches when nothing is left to distinguish: what counts is "
             "that it does not grow."
         ),
     }
@@ -33,7 +33,7 @@ class ZeroCenteredPenalty(ganlab.Constraint):
 
         Args:
             weight: The penalty's factor; the authors' code has 10 for points in the plane and 500 for images.
-            every: The penalty is taken in every so many critic updates, times as much.
+            every: Takes the penalty only in every so many critic updates, multiplied by that number.
 
         Raises:
             ConfigError: The weight is negative or `every` below 1.

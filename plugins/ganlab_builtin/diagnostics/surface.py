@@ -25,7 +25,7 @@ class Surface(ganlab.Diagnostic):
     metric_help: ClassVar[dict[str, str]] = {
         "nonlinearity": (
             "The fraction of the scores' variance over the data's square that no plane explains: 0 for a linear "
-            "critic, which tells little."
+            "critic, which gives little signal."
         ),
     }
 

@@ -26,7 +26,7 @@ class ClassifierScore(OverFeatures):
             "The exponential of the mean divergence of a sample's class probabilities from their mean: between 1 "
             "and the number of classes, larger is better. Of Inception, the inception score."
         ),
-        "real_score": "The score of as many real examples: what there is to reach.",
+        "real_score": "The score of as many real examples: the score to reach.",
     }
 
     def __init__(self, *, features: ganlab.Features, samples: int = 5000, seed: int = 0) -> None:

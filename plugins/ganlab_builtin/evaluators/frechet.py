@@ -36,7 +36,7 @@ class FrechetDistance(OverFeatures):
     }
 
     def __init__(self, *, samples: int = 5000, seed: int = 0, features: ganlab.Features | None = None) -> None:
-        """Keeps the measure's size.
+        """Sets the size of the samples.
 
         Args:
             samples: The number of examples of either kind; at most half of a finite dataset. They should outnumber
@@ -56,7 +56,7 @@ class FrechetDistance(OverFeatures):
 
         Args:
             sample: `sample(n, seed)` draws n samples.
-            dataset: Where real examples come from.
+            dataset: The source of real examples.
             run: Not used.
 
         Returns:

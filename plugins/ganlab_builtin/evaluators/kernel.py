@@ -30,7 +30,7 @@ class KernelDistance(OverFeatures):
     metric_help: ClassVar[dict[str, str]] = {
         "distance": (
             "The squared maximum mean discrepancy between features of samples and of real examples; smaller is "
-            "better, and it may be slightly negative. Comparable between runs with the same features alone: of an "
+            "better, and it may be slightly negative. Comparable only between runs with the same features: with an "
             "untrained feature network it means nothing."
         ),
         "real_against_real": (
@@ -42,7 +42,7 @@ class KernelDistance(OverFeatures):
     def __init__(
         self, *, samples: int = 5000, degree: int = 3, seed: int = 0, features: ganlab.Features | None = None
     ) -> None:
-        """Keeps the measure's size.
+        """Sets the size of the samples.
 
         Args:
             samples: The number of examples of either kind; at most half of a finite dataset.
@@ -63,7 +63,7 @@ class KernelDistance(OverFeatures):
 
         Args:
             sample: `sample(n, seed)` draws n samples.
-            dataset: Where real examples come from.
+            dataset: The source of real examples.
             run: Not used.
 
         Returns:

@@ -27,7 +27,7 @@ class ModeCoverage(ganlab.Evaluator):
     """
 
     metric_help: ClassVar[dict[str, str]] = {
-        "modes": "How many modes of the mixture have a sample of high quality. All of them is best.",
+        "modes": "The number of modes of the mixture that have a sample of high quality. All of them is best.",
         "high_quality": (
             "The fraction of samples within three standard deviations of a mode: 0.989 is perfect in the plane."
         ),

@@ -33,13 +33,13 @@ class PrecisionRecall(OverFeatures):
             "The fraction of real examples within the samples' manifold: how much of the data is covered. Larger "
             "is better."
         ),
-        "real_precision": "The precision of a second real sample: what there is to reach.",
+        "real_precision": "The precision of a second real sample: the score to reach.",
     }
 
     def __init__(
         self, *, samples: int = 2000, neighbours: int = 3, seed: int = 0, features: ganlab.Features | None = None
     ) -> None:
-        """Keeps the measure's size.
+        """Sets the size of the samples.
 
         Args:
             samples: The number of examples of either kind; at most half of a finite dataset.
@@ -58,7 +58,7 @@ class PrecisionRecall(OverFeatures):
 
         Args:
             sample: `sample(n, seed)` draws n samples.
-            dataset: Where real examples come from.
+            dataset: The source of real examples.
             run: Not used.
 
         Returns:
@@ -87,18 +87,18 @@ class DensityCoverage(OverFeatures):
 
     metric_help: ClassVar[dict[str, str]] = {
         "density": (
-            "In how many real examples' neighbourhoods a sample lies, over what is expected: about 1 for a "
-            "perfect generator."
+            "The number of real examples' neighbourhoods that a sample lies in, over the expected number: about 1 for "
+            "a perfect generator."
         ),
         "coverage": "The fraction of real examples with a sample in their neighbourhood. Larger is better.",
         "real_density": "The density of a second real sample.",
-        "real_coverage": "The coverage of a second real sample: what there is to reach.",
+        "real_coverage": "The coverage of a second real sample: the score to reach.",
     }
 
     def __init__(
         self, *, samples: int = 2000, neighbours: int = 5, seed: int = 0, features: ganlab.Features | None = None
     ) -> None:
-        """Keeps the measure's size.
+        """Sets the size of the samples.
 
         Args:
             samples: The number of examples of either kind; at most half of a finite dataset.
@@ -117,7 +117,7 @@ class DensityCoverage(OverFeatures):
 
         Args:
             sample: `sample(n, seed)` draws n samples.
-            dataset: Where real examples come from.
+            dataset: The source of real examples.
             run: Not used.
 
         Returns:

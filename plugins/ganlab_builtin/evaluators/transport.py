@@ -34,7 +34,7 @@ class ExactW1(OverFeatures):
     }
 
     def __init__(self, *, samples: int = 1000, seed: int = 0, features: ganlab.Features | None = None) -> None:
-        """Keeps the measure's size.
+        """Sets the size of the samples.
 
         Args:
             samples: The number of examples of either kind; at most half of a finite dataset. Time grows as the cube.
@@ -53,7 +53,7 @@ class ExactW1(OverFeatures):
 
         Args:
             sample: `sample(n, seed)` draws n samples.
-            dataset: Where real examples come from.
+            dataset: The source of real examples.
             run: Not used.
 
         Returns:
@@ -91,7 +91,7 @@ class SlicedWasserstein(OverFeatures):
         seed: int = 0,
         features: ganlab.Features | None = None,
     ) -> None:
-        """Keeps the measure's size.
+        """Sets the size of the samples.
 
         Args:
             samples: The number of examples of either kind; at most half of a finite dataset.
@@ -115,7 +115,7 @@ class SlicedWasserstein(OverFeatures):
 
         Args:
             sample: `sample(n, seed)` draws n samples.
-            dataset: Where real examples come from.
+            dataset: The source of real examples.
             run: Not used.
 
         Returns:

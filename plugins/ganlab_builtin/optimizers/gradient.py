@@ -2,7 +2,7 @@
 
 Each takes the learning rate's schedule: "constant", or "cosine" or "linear" from `learning_rate` down to
 `final_fraction` of it over `decay_steps` of this optimizer's own updates (the critic's makes `critic_steps` of them a
-generator update); None for the whole run. What comes back is a template: training makes its own in the strategy's scope
+generator update); None for the whole run. The result is a template: training makes its own in the strategy's scope
 from the config.
 """
 
