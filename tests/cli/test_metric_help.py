@@ -131,7 +131,7 @@ def test_config_explain_prints_metric_help():
     data = json.loads(run("mode_coverage/modes", "--json"))
     assert data["name"] == "evaluation/mode_coverage/modes"
     assert data["logged_by"] == "evaluators.mode_coverage"
-    assert data["documentation"].startswith("How many modes")
+    assert data["documentation"].startswith("The number of modes")
 
 
 @pytest.mark.parametrize(
