@@ -83,7 +83,7 @@ class ConstraintConformance(Conformance):
 
     @check(first=True)
     def test_shapes_and_dtypes(self) -> None:
-        """A float32 penalty for each example, a float32 scalar of the weights, states of one shape; traced too."""
+        """A float32 penalty for each example, a float32 scalar of the weights, states that keep their shape."""
         bench = self._trials.bench
         values = {"penalty": bench.penalty(bench.draws()), "weight_penalty": bench.on_weights("weight_penalty")}
         for method, value in values.items():

@@ -74,7 +74,7 @@ class LossConformance(TrainedConformance):
 
     @check()
     def test_values_and_gradients_are_finite(self) -> None:
-        """They are, even for scores of plus and minus 30, where exponentials are large and probabilities round to 1."""
+        """Values and gradients are finite even for scores of plus and minus 30, where probabilities round to 0 or 1."""
         loss, real, fake = self.make(), tf.constant(_REAL), tf.constant(_FAKE)
         with tf.GradientTape(persistent=True) as tape:
             tape.watch((real, fake))
