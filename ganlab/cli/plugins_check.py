@@ -131,7 +131,7 @@ def _asked_for(found: Plugins, name: str) -> tuple[list[Component], list[Checked
         here = [f"{kind}.{other}" for kind, other in found.components if other == name]
         near = f" Did you mean {here[0]!r}?" if here else nearest(name, known)
         raise PluginError(
-            f"There is no plugin, distribution or component {name!r}.{near} 'ganlab plugins' lists them; write a "
+            f"Unknown plugin, distribution or component {name!r}.{near} 'ganlab plugins' lists them; write a "
             "component with its kind, for example constraints.gradient_penalty."
         )
     rows = [

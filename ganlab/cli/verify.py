@@ -40,7 +40,7 @@ def _checks(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple
     chosen = [item.strip() for item in value.split(",")]
     unknown = [name for name in chosen if name not in CHECKS]
     if unknown:
-        raise click.BadParameter(f"There is no check {unknown[0]!r}; choose from {','.join(CHECKS)}.")
+        raise click.BadParameter(f"Unknown check {unknown[0]!r}: choose from {','.join(CHECKS)}.")
     return tuple(name for name in CHECKS if name in chosen)
 
 

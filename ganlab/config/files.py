@@ -51,7 +51,7 @@ def find_gin_file(name: str | Path) -> Path:
     if os.path.lexists(path):
         what = "a broken link" if path.is_symlink() else "not a regular file"
         raise ConfigError(f"{name} is {what}; give a gin file.")
-    raise ConfigError(f"There is no gin file {str(name)!r}.{_alternatives(path)}")
+    raise ConfigError(f"Gin file {str(name)!r} not found.{_alternatives(path)}")
 
 
 def find_included(name: str, including: Path | None) -> Path:
@@ -69,7 +69,7 @@ def find_included(name: str, including: Path | None) -> Path:
     if _is_file(Path(name)):
         return Path(name)
     raise ConfigError(
-        f"include {name!r}: there is no such file beside {including}, among the shipped files or in the "
+        f"include {name!r}: file not found beside {including}, among the shipped files or in the "
         f"working directory.{_alternatives(beside)}"
     )
 

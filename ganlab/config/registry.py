@@ -53,7 +53,7 @@ class Names:
             short = [selector.partition(".")[2] for selector in self.selectors]
             near = nearest(name, [*self.selectors, *short, EXPERIMENT])
             raise ConfigError(
-                f"There is no component {name!r}.{near} Names have the form KIND.NAME; 'ganlab plugins' lists them."
+                f"Unknown component {name!r}.{near} Names have the form KIND.NAME; 'ganlab plugins' lists them."
                 + self.plugins.absent()
             )
         if kind == EXPERIMENT:

@@ -177,9 +177,9 @@ def test_refusal_suggests_a_similar_valid_name(refused, new):
         ("random", "loss", "There is a Python module 'random', which the plugin's module would hide."),
     ],
 )
-def test_taken_name_is_refused(refused, name, kind, output):
+def test_taken_name_is_refused(refused, name, kind, beginning):
     message = refused(name, "--kind", kind)
-    assert message.startswith(output)
+    assert message.startswith(beginning)
     assert message.endswith("Choose another name.")
 
 

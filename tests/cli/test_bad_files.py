@@ -56,8 +56,8 @@ def test_path_that_is_not_a_regular_file_is_refused(mistake, here):
     assert mistake("run", "--gin", "pipe.gin") == "pipe.gin is not a regular file; give a gin file."
     assert mistake("run", "--gin", "loop.gin") == "loop.gin is a broken link; give a gin file."
     assert mistake("run", "--gin", "/dev/zero") == "/dev/zero is not a regular file; give a gin file."
-    assert mistake("run", "--gin", "x" * 5000).startswith("There is no gin file 'xxx")
-    assert mistake("run", "--gin", "a\nb") == r"There is no gin file 'a\nb'."
+    assert mistake("run", "--gin", "x" * 5000).startswith("Gin file 'xxx")
+    assert mistake("run", "--gin", "a\nb") == r"Gin file 'a\nb' not found."
 
 
 def test_endless_includes_are_refused(mistake, here):

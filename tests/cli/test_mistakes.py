@@ -13,7 +13,7 @@ NAMES = {
         "every, penalty."
     ),
     "experiment.constraints = [\n  @penalty(),\n  @penatly(),\n]": (
-        "exp.gin:7: There is no component 'penatly'. Did you mean 'penalty'? Names have the form KIND.NAME; "
+        "exp.gin:7: Unknown component 'penatly'. Did you mean 'penalty'? Names have the form KIND.NAME; "
         "'ganlab plugins' lists them."
     ),
     "experiment.loss = @los.hinge()": (
@@ -30,7 +30,7 @@ NAMES = {
     ),
     "experiment.stepz = 3": "exp.gin:7: experiment has no parameter 'stepz'. Did you mean 'steps'?",
     "exprment.steps = 3": (
-        "exp.gin:7: There is no component 'exprment'. Did you mean 'experiment'? Names have the form KIND.NAME; "
+        "exp.gin:7: Unknown component 'exprment'. Did you mean 'experiment'? Names have the form KIND.NAME; "
         "'ganlab plugins' lists them."
     ),
     "losses.hinge.qqq = 1": "exp.gin:7: losses.hinge has no parameter 'qqq'. Its parameters: margin.",
@@ -181,7 +181,7 @@ MISSING = {
         "exp.gin:8: constraints.every would be made from itself, endlessly. Use another component."
     ),
     "include 'nothing.gin'": (
-        "exp.gin:7: include 'nothing.gin': there is no such file beside exp.gin, among the shipped files or in the "
+        "exp.gin:7: include 'nothing.gin': file not found beside exp.gin, among the shipped files or in the "
         "working directory."
     ),
     "include 'exp.gin'": "exp.gin:7: include 'exp.gin' is circular: exp.gin -> exp.gin.",
@@ -295,8 +295,8 @@ def test_an_include_that_overrides_the_line_before_it(mistake, here, minimal):
 def test_files_that_cannot_be_read(mistake, here, monkeypatch):
     monkeypatch.setattr("ganlab.config.files.shipped_folder", lambda: None)
     (here / "exp.gin").write_bytes(b"\xff\xfe")
-    assert mistake("run", "--gin", "ex.gin") == "There is no gin file 'ex.gin'. Did you mean 'exp.gin'?"
-    assert mistake("run", "--gin", "nowhere/exp.gin") == "There is no gin file 'nowhere/exp.gin'."
+    assert mistake("run", "--gin", "ex.gin") == "Gin file 'ex.gin' not found. Did you mean 'exp.gin'?"
+    assert mistake("run", "--gin", "nowhere/exp.gin") == "Gin file 'nowhere/exp.gin' not found."
     assert mistake("run", "--gin", str(here)) == f"{here} is a folder; give the gin file itself."
     assert mistake("run", "--gin", "exp.gin") == ("exp.gin:1: the file is UTF-16. Save it as UTF-8.")
 
@@ -337,7 +337,7 @@ COMMANDS = {
     ),
     ("config", "show"): "Missing experiment: pass --gin FILE, for example --gin quickstart.",
     ("config", "explain", "penatly"): (
-        "There is no component 'penatly'. Did you mean 'penalty'? Names have the form KIND.NAME; 'ganlab plugins' "
+        "Unknown component 'penatly'. Did you mean 'penalty'? Names have the form KIND.NAME; 'ganlab plugins' "
         "lists them."
     ),
     ("rnu",): "No such command 'rnu'. Did you mean 'run'?",

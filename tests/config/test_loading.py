@@ -163,7 +163,7 @@ def test_shipped_files_are_found_by_name(tmp_path, monkeypatch):
     assert config.shipped_gin_files() == [base, file]
     with pytest.raises(
         ConfigError,
-        match=r"There is no gin file 'quik'\. Did you mean 'quick'\? Shipped files: base/mlp\.gin, quick\.gin\.",
+        match=r"Gin file 'quik' not found\. Did you mean 'quick'\? Shipped files: base/mlp\.gin, quick\.gin\.",
     ):
         config.find_gin_file("quik")
 

@@ -53,10 +53,10 @@ def test_training_names_the_extra_and_leaves_nothing(ganlab, tmp_path):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_read_only_commands_need_no_tensorflow(ganlab, arguments, message):
+def test_read_only_commands_need_no_tensorflow(ganlab, arguments, words):
     done = ganlab(*arguments)
     assert (done.returncode, done.stderr) == (0, "")
-    assert message in done.stdout
+    assert words in done.stdout
 
 
 def test_importing_ganlab_imports_no_tensorflow():

@@ -135,7 +135,7 @@ def test_all_prints_a_table_of_the_shipped_experiments_and_explains_failures(ver
     [
         ([], "Missing experiment: pass --gin FILE"),
         (["--all", "--gin", "quickstart"], "or --all alone"),
-        (["--gin", "quickstart", "--checks", "replica"], "There is no check 'replica'; choose from replicas,"),
+        (["--gin", "quickstart", "--checks", "replica"], "Unknown check 'replica': choose from replicas,"),
         (["--gin", "quickstart", "--replicas", "two"], "'two' must be whole numbers from 1 to 64"),
         (["--gin", "quickstart", "--replicas", "0,2"], "'0,2' must be whole numbers from 1 to 64"),
         (["--gin", "quickstart", "--replicas", "3"], "experiment.batch_size = 64 does not divide over 3 replicas"),
