@@ -218,7 +218,7 @@ def fails(critic):
         (Odd({"a": 1.0}), ganlab.ContractError, r"Diagnostic odd returned \{'a': 1\.0\} from look; it must return a "),
         (Odd(ganlab.Findings({"a": "b"})), ganlab.ContractError, r"must be a dict of numbers"),
         (Odd(ganlab.Findings({"a": 1.0}, {"a": [1.0]})), ganlab.ContractError, r"1 replicas' values of 'a'; it must"),
-        (Odd(ganlab.Findings({}, {"a": [1, 2]})), ganlab.ContractError, r"of a name that is also in figures"),
+        (Odd(ganlab.Findings({}, {"a": [1, 2]})), ganlab.ContractError, r"under a name that is also in figures"),
         (Odd(ganlab.Findings(), every=-1), ganlab.ContractError, r"every = -1; it must be a whole number"),
         (Odd(ganlab.Findings(), every=1.5), ganlab.ContractError, r"every = 1\.5; it must be a whole number"),
     ],
