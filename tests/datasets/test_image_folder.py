@@ -118,7 +118,7 @@ def test_one_broken_file_among_thousands_is_named_before_training(tmp_path, thou
         ImageFolder(path=str(tmp_path), size=8)
     assert str(error.value) == (
         f"datasets.image_folder.path = {str(tmp_path)!r} has broken files: 1 of 2000 files cannot be decoded: "
-        "'1234.png'. Mend or remove them, or set datasets.image_folder.skip_broken = True."
+        "'1234.png'. Fix or remove them, or set datasets.image_folder.skip_broken = True."
     )
 
 

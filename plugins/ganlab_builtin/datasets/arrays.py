@@ -142,7 +142,7 @@ class Arrays(ganlab.Dataset):
                     finite = np.isfinite(chunk.astype(np.float32)).reshape(len(chunk), -1).all(axis=1)
                 at = start + int(np.argmin(finite))
                 raise self._refusal(
-                    f"has a value in row {at} that is not finite in float32. Mend or leave out such rows."
+                    f"has a value in row {at} that is not finite in float32. Fix or leave out such rows."
                 )
             least, most = min(least, chunk_least), max(most, chunk_most)
         if rows.ndim == 2:

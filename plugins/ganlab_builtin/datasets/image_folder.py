@@ -67,7 +67,7 @@ class ImageFolder(ganlab.Dataset):
         if broken:
             problem = f"{self.skipped} of {len(found)} files cannot be decoded: {_listed(broken)}."
             if not skip_broken:
-                remedy = "Mend or remove them, or set datasets.image_folder.skip_broken = True."
+                remedy = "Fix or remove them, or set datasets.image_folder.skip_broken = True."
                 raise refusal("image_folder", "path", path, f"has broken files: {problem} {remedy}")
             if self.skipped == len(found):
                 raise refusal("image_folder", "path", path, f"has no file to train on: {problem}")
@@ -100,7 +100,7 @@ class ImageFolder(ganlab.Dataset):
             [
                 "datasets.image_folder: cannot read or decode ",
                 tf.strings.reduce_join(failed[:3], separator=", "),
-                ". Each must be a whole PNG, JPEG, BMP or GIF file; mend it, take it out of the folder, or set "
+                ". Each must be a whole PNG, JPEG, BMP or GIF file; fix it, take it out of the folder, or set "
                 "datasets.image_folder.skip_broken = True.",
             ]
         )
