@@ -125,8 +125,8 @@ def experiment(
         jit: Whether XLA compiles the gradients: "on", "off", or "auto" to compile where that is known to be faster.
         evaluators: Measures of the generator, taken every `evaluate_every` steps and at the end.
         diagnostics: Examine the critic, at each evaluation or at an interval of their own, and at the end.
-        evaluate_every: Generator updates between evaluations and sample pictures; 0 for the end alone.
-        checkpoint_every: Generator updates between checkpoints; 0 for the end alone.
+        evaluate_every: Generator updates between evaluations and sample pictures; 0 for only at the end.
+        checkpoint_every: Generator updates between checkpoints; 0 for only at the end.
         log_every: Generator updates that one row of metrics averages over.
 
     Returns:

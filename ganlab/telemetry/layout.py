@@ -32,7 +32,7 @@ def layout(tags: Iterable[str], figures: Iterable[str] = ()) -> Any:
 
     Returns:
         A `tensorboard.plugins.custom_scalar.layout_pb2.Layout`. Charts of the category `replicas` draw a metric's
-        reduced line and each replica's, all others the reduced line alone.
+        reduced line and each replica's, all others only the reduced line.
     """
     tags = list(dict.fromkeys(tags))
     charts: dict[str, dict[str, list[str]]] = {category: {} for category in _CATEGORIES}
