@@ -17,14 +17,14 @@ from ganlab.errors import GanlabError, RunError, TrainingFailedError
 from ganlab.runs import RunDirectory
 from ganlab.runs.lock import LOCK
 from ganlab.telemetry import Record
+from ganlab.training.actions import Action, Diagnose, Evaluate, Guard, Log, Moment, SaveCheckpoint
 from ganlab.training.checkpoints import Checkpoint, Checkpoints
 from ganlab.training.diagnostics.schedule import Looks
 from ganlab.training.evaluation import Evaluation
-from ganlab.training.graph.guards import DivergedError, Warnings, check_finite, check_replicas, diverged
+from ganlab.training.graph.guards import DivergedError
 from ganlab.training.graph.tf_errors import WorkerLostError, of_several
 from ganlab.training.graph.trainer import Trainer
 from ganlab.training.interruption import Received, StoppedError
-from ganlab.training.pending_rows import Rows
 from ganlab.training.run_log import Journal
 from ganlab.training.watchdog import OverdueError, Watch
 
@@ -45,14 +45,18 @@ class Session:
         journal: Journal,
         received: Received,
     ) -> None:
-        self._experiment, self._trainer, self._evaluation, self._looks = experiment, trainer, evaluation, looks
+        self._experiment, self._trainer = experiment, trainer
         self._run, self._journal, self._received = run, journal, received
         self._chief = is_chief(experiment)
-        self._checkpoints = Checkpoints(run.path / "checkpoints")
-        self._rows = Rows(trainer.metrics, experiment.log_every, experiment.replicas, experiment.critic_steps)
-        self._warnings = Warnings(trainer.state.stack, trainer.metrics)
         self._signal: str | None = None
-        self._saved_at = -1
+        checkpoints = Checkpoints(run.path / "checkpoints")
+        self._guard, self._log = Guard(trainer, journal, checkpoints), Log(experiment, trainer, journal)
+        evaluate = Evaluate(experiment, evaluation, run, journal)
+        diagnose = Diagnose(experiment, looks, journal, self._health)
+        self._reporting = (self._guard, diagnose, evaluate)  # the order of the run's health
+        self._save = SaveCheckpoint(experiment, trainer, journal, checkpoints, self._log, self._reporting)
+        # The order is a guarantee: a row has the figures of its step, and rows are on disk before their checkpoint.
+        self._actions: tuple[Action, ...] = (evaluate, diagnose, self._log, self._save)
 
     def train(self, checkpoint: Checkpoint | None) -> None:
         """Trains until the end, a signal or a failure, and records in run.json which of these it was.
@@ -108,7 +112,7 @@ class Session:
             # The error of a plugin or a file, but after training began: a failed run, not a usage error.
             raise self._failed(str(error)) from error
         finally:
-            if self._warnings.seen or "health" in fields:
+            if self._guard.seen or "health" in fields:
                 fields["health"] = [*fields.get("health", ()), *self._health()]
             self._journal.close(self._trainer.state.step, status, **fields)
 
@@ -117,26 +121,17 @@ class Session:
 
     def _resume(self, checkpoint: Checkpoint) -> None:
         """Restores what the checkpoint holds besides the state, and does the work that it records as owed."""
-        self._rows.resume(checkpoint.pending())
-        with checkpoint.using("watch"):
-            watch = checkpoint.watch
-            if watch:
-                self._warnings.resume(watch["warnings"])
-                self._looks.resume(watch["diagnostics"])
-                self._evaluation.resume(watch.get("evaluators", {}))
-        owed = checkpoint.owed
-        if owed is None:
-            self._saved_at = checkpoint.step
-        else:
-            # If a checkpoint is due at this step it is written again: this one would owe the row forever.
-            self._do_what_is_due(owed)
+        self._save.restore(checkpoint)
+        if checkpoint.owed is not None:
+            self._act(checkpoint.owed)
 
     def _iterate(self) -> str:
         experiment, trainer = self._experiment, self._trainer
         length = 1
         while trainer.state.step < experiment.steps:
             step = trainer.state.step
-            length = min(length, _to_next(step, experiment))
+            due = (action.next(step) for action in self._actions)
+            length = min(length, experiment.steps - step, *(at - step for at in due if at is not None))
             begun = time.monotonic()
             values = trainer.train(length)
             row = self._take(step, values)
@@ -148,119 +143,65 @@ class Session:
                 # An evaluation may take longer than the user or scheduler will wait: the resumed run does it.
                 self._leave(row)
                 return "interrupted"
-            self._do_what_is_due(row)
+            self._act(row)
         return "completed"
 
     def _take(self, step: int, values: np.ndarray) -> list[Record]:
-        """Writes the rows that these iterations complete, except the present step's, which is returned."""
-        good, bad = check_finite(values), self._trainer.not_finite()
-        row: list[Record] = []
-        # The first bad iteration is written too: it shows which metrics are not finite.
-        rows = self._rows.add(step, values) if good is None else self._rows.breaking(step, values[: good + 1])
-        for records in rows:
-            self._journal.row(row)
-            row = records
-            self._warn(records)
-        if good is not None or bad:
-            self._journal.row(row)
-            reached = step + (len(values) if good is None else good + 1)
-            self._journal.row(self._rows.rest(reached))
-            latest = self._checkpoints.latest()
-            found = None if good is None else values[good]
-            raise diverged(self._trainer.metrics, reached, found, latest.step if latest else None, bad)
-        state = self._trainer.state
-        if row and row[0].step != state.step:
-            self._journal.row(row)
-            row = []
-        warning = check_replicas(list(state.variables()), self._trainer.sums, state.step)
-        if warning:
-            self._journal.warn(state.step, warning)
+        """Guards a chunk and writes the rows that it completes, except its last step's, which is returned."""
+        bad, error = self._guard.divergence(step, values)
+        if error is not None:
+            until = len(values) if bad is None else bad + 1
+            self._log.take_broken(step, values[:until], finite=bad is None, each=self._guard.row)
+            raise error
+        row = self._log.take(step, values, self._guard.row)
+        self._guard(Moment(self._trainer.state.step, False, row))
         return row
 
-    def _do_what_is_due(self, row: list[Record]) -> None:
-        """Writes the present step's row, with an evaluation if one is due, and then a checkpoint if one is due."""
-        experiment, step = self._experiment, self._trainer.state.step
-        last = step == experiment.steps
-        rest = self._rows.rest(step) if last else []
-        if rest:
-            self._warn(rest)
-        row = [*row, *rest]
-        found: list[Record] = []
-        if self._chief:
-            try:
-                # With several workers the others would wait for this one, so a signal takes effect after a chunk.
-                alone = not of_several(self._experiment.strategy)
-                watch = Watch(self._received, self._journal.say, alone=alone)
-                with watch.over(functools.partial(self._abandon, row)), self._received.leaving(alone):
-                    found = self._look(step, last)
-            except BaseException:
-                self._leave(row)
-                raise
-        row += found
-        self._journal.row(row)
-        if last or _due(step, experiment.checkpoint_every):
-            self._save()
+    def _act(self, row: list[Record]) -> None:
+        """Does everything that is due after a chunk."""
+        step = self._trainer.state.step
+        now = Moment(step, step == self._experiment.steps, list(row))
+        if now.last and (rest := self._log.rest(step)):
+            self._guard.row(rest)
+            now.row += rest
+        due = [action for action in self._actions if (self._chief or action.everywhere) and action.due(now)]
+        with self._watched(now) if any(action.can_wait for action in due) else contextlib.nullcontext():
+            for action in due:
+                if action.can_wait:
+                    action(now)
+        for action in due:
+            if not action.can_wait:
+                action(now)
         self._journal.note_now_and_then(step)
 
-    def _look(self, step: int, last: bool) -> list[Record]:
-        """Evaluates and diagnoses if due; returns the figures of both."""
-        records: list[Record] = []
-        evaluating = last or _due(step, self._experiment.evaluate_every)
-        if evaluating:
-            evaluated = self._evaluation(step, self._run)
-            records += evaluated.records
-            if evaluated.picture is not None:
-                self._journal.picture(step, evaluated.picture)
-            if evaluated.figures:
-                self._run.update(evaluation=evaluated.figures)
-        looked = self._looks(step, evaluating=evaluating, last=last)
-        if looked is not None:
-            self._journal.findings(step, looked, self._health())
-            records += looked.records
-        return records
-
-    def _warn(self, row: list[Record]) -> None:
-        for warning in self._warnings.row(row):
-            self._journal.warn(row[0].step, warning)
+    @contextlib.contextmanager
+    def _watched(self, now: Moment) -> Iterator[None]:
+        """Context manager: a signal or a failure inside leaves what is due at this step to a resumed run."""
+        # With several workers the others would wait for this one, so a signal takes effect after a chunk.
+        alone = not of_several(self._experiment.strategy)
+        watch = Watch(self._received, self._journal.say, alone=alone)
+        try:
+            with watch.over(functools.partial(self._abandon, now.row)), self._received.leaving(alone):
+                yield
+        except BaseException:
+            self._leave(now.row)
+            raise
 
     def _health(self) -> list[str]:
         """The present problems, in sentences that begin with the name of the component that reports them."""
-        return [*self._warnings.complaints, *self._looks.complaints, *self._evaluation.complaints]
+        return [complaint for action in self._reporting for complaint in action.complaints]
 
     def _leave(self, row: list[Record]) -> None:
         """Writes the present step's row and a checkpoint; a run resumed from it does the work due at this step."""
         self._journal.row(row)
-        self._save(owed=row)
+        if self._chief:
+            self._save.save(owed=row)
 
     def _abandon(self, row: list[Record], status: str, sent: str | None) -> None:
         """Saves and closes the run when the thread that trains it does not respond."""
         self._leave(row)
         self._journal.close(self._trainer.state.step, status, signal=sent)
         (self._run.path / LOCK).unlink(missing_ok=True)
-
-    def _save(self, *, owed: list[Record] | None = None) -> None:
-        state = self._trainer.state
-        if state.step == self._saved_at or not self._chief:
-            return
-        # The rows up to a checkpoint must be on disk before it, because a resumed run does not write them again.
-        self._journal.note(state.step)
-        self._journal.flush()
-        self._checkpoints.save(
-            state.step,
-            state.variables(),
-            self._rows.pending,
-            metrics=self._trainer.metrics,
-            replicas=self._experiment.replicas,
-            owed=owed,
-            watch={
-                "warnings": self._warnings.state(),
-                "diagnostics": self._looks.state(),
-                "evaluators": self._evaluation.state(),
-                "warned": self._journal.warned,
-                "rows": self._journal.rows,
-            },
-        )
-        self._saved_at = state.step
 
 
 @contextlib.contextmanager
@@ -282,13 +223,3 @@ def _unwritable(run: RunDirectory, error: OSError) -> TrainingFailedError:
 def is_chief(experiment: Experiment) -> bool:
     """Whether this process writes what all of them train."""
     return bool(experiment.strategy.extended.should_checkpoint)
-
-
-def _due(step: int, every: int) -> bool:
-    return every > 0 and step % every == 0
-
-
-def _to_next(step: int, experiment: Experiment) -> int:
-    """Iterations until something is due."""
-    everys = [experiment.evaluate_every, experiment.checkpoint_every, *(d.every for d in experiment.diagnostics)]
-    return min([experiment.steps - step, *(every - step % every for every in everys if every)])

@@ -1,0 +1,82 @@
+"""Checkpoints: all state of a run at one step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ganlab.composition import Experiment
+from ganlab.telemetry import Record
+from ganlab.training.actions.action import Action, Moment
+from ganlab.training.actions.log import Log
+from ganlab.training.checkpoints import Checkpoint, Checkpoints
+from ganlab.training.graph.trainer import Trainer
+from ganlab.training.run_log import Journal
+
+
+class SaveCheckpoint(Action):
+    """Saves a checkpoint every `experiment.checkpoint_every` steps and at the end, with the state of all actions."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        trainer: Trainer,
+        journal: Journal,
+        checkpoints: Checkpoints,
+        log: Log,
+        actions: Sequence[Action],
+    ) -> None:
+        """Takes what it saves.
+
+        Args:
+            experiment: The experiment.
+            trainer: Holds the variables.
+            journal: Holds the warnings, and counts the rows.
+            checkpoints: The run's.
+            log: Holds the iterations since the last row.
+            actions: Those with state.
+        """
+        self.every = experiment.checkpoint_every
+        self._experiment, self._trainer, self._journal = experiment, trainer, journal
+        self._checkpoints, self._log, self._actions = checkpoints, log, actions
+        self._saved_at = -1
+
+    def __call__(self, now: Moment) -> None:
+        """Saves."""
+        self.save()
+
+    def save(self, *, owed: list[Record] | None = None) -> None:
+        """Saves, unless this step is saved already.
+
+        Args:
+            owed: The row of this step, if its evaluations and diagnostics are left to the run that resumes here.
+        """
+        state = self._trainer.state
+        if state.step == self._saved_at:
+            return
+        # The rows up to a checkpoint must be on disk before it, because a resumed run does not write them again.
+        self._journal.note(state.step)
+        self._journal.flush()
+        self._checkpoints.save(
+            state.step,
+            state.variables(),
+            self._log.pending,
+            metrics=self._trainer.metrics,
+            replicas=self._experiment.replicas,
+            owed=owed,
+            watch={
+                **{action.name: action.state() for action in self._actions},
+                "warned": self._journal.warned,
+                "rows": self._journal.rows,
+            },
+        )
+        self._saved_at = state.step
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Gives all actions the state that a checkpoint kept."""
+        self._log.resume_at(checkpoint.pending())
+        with checkpoint.using("watch"):
+            watch = checkpoint.watch
+            for action in self._actions if watch else ():
+                action.resume(watch.get(action.name, {}))
+        if checkpoint.owed is None:
+            self._saved_at = checkpoint.step  # else it is saved again here: that checkpoint would owe the row forever

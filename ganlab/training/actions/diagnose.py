@@ -1,0 +1,56 @@
+"""Diagnosis: diagnostics look at the critic, each at steps of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ganlab.composition import Experiment
+from ganlab.training.actions.action import Action, Moment
+from ganlab.training.diagnostics.schedule import Looks
+from ganlab.training.run_log import Journal
+
+
+class Diagnose(Action):
+    """Lets the diagnostics look that are due; writes the run's health at each look and each evaluation."""
+
+    name = "diagnostics"
+    can_wait = True
+
+    def __init__(
+        self, experiment: Experiment, looks: Looks, journal: Journal, health: Callable[[], Sequence[str]]
+    ) -> None:
+        self._evaluate_every = experiment.evaluate_every
+        self._everys = [diagnostic.every for diagnostic in experiment.diagnostics if diagnostic.every]
+        self._looks, self._journal, self._health = looks, journal, health
+
+    def next(self, step: int) -> int | None:
+        """The next step at which any of them is due."""
+        return min((step + every - step % every for every in self._everys), default=None)
+
+    def due(self, now: Moment) -> bool:
+        """Whether any of them is due, or an evaluation."""
+        return now.last or self._evaluating(now) or any(now.step % every == 0 for every in self._everys)
+
+    def __call__(self, now: Moment) -> None:
+        """Looks; figures join the row."""
+        looked = self._looks(now.step, evaluating=now.last or self._evaluating(now), last=now.last)
+        if looked is not None:
+            self._journal.findings(now.step, looked, self._health())
+            now.found += looked.records
+
+    def _evaluating(self, now: Moment) -> bool:
+        return self._evaluate_every > 0 and now.step % self._evaluate_every == 0
+
+    @property
+    def complaints(self) -> Sequence[str]:
+        """What the diagnostics report of their last look."""
+        return self._looks.complaints
+
+    def state(self) -> Any:
+        """What each diagnostic reported last."""
+        return self._looks.state()
+
+    def resume(self, state: Any) -> None:
+        """Takes that."""
+        self._looks.resume(state)

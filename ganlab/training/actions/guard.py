@@ -1,0 +1,77 @@
+"""The guard: stops a run that is no longer finite or whose replicas differ, and warns of constraints that complain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ganlab.telemetry import Record
+from ganlab.training.actions.action import Action, Moment
+from ganlab.training.checkpoints import Checkpoints
+from ganlab.training.graph.guards import DivergedError, Warnings, check_finite, check_replicas, diverged
+from ganlab.training.graph.trainer import Trainer
+from ganlab.training.run_log import Journal
+
+
+class Guard(Action):
+    """Looks at every chunk."""
+
+    name = "warnings"
+
+    def __init__(self, trainer: Trainer, journal: Journal, checkpoints: Checkpoints) -> None:
+        self._trainer, self._journal, self._checkpoints = trainer, journal, checkpoints
+        self._warnings = Warnings(trainer.state.stack, trainer.metrics)
+
+    def divergence(self, step: int, values: np.ndarray) -> tuple[int | None, DivergedError | None]:
+        """Searches a chunk for metrics and variables that are not finite.
+
+        Args:
+            step: Generator updates done before it.
+            values: Its metrics, as `Trainer.train` returns them.
+
+        Returns:
+            The first bad iteration of the chunk, None if all metrics are finite; and the error to raise once that much
+            is written, None if nothing is wrong.
+        """
+        first, bad = check_finite(values), self._trainer.not_finite()
+        if first is None and not bad:
+            return None, None
+        reached = step + (len(values) if first is None else first + 1)
+        latest = self._checkpoints.latest()
+        found = None if first is None else values[first]
+        return first, diverged(self._trainer.metrics, reached, found, latest.step if latest else None, bad)
+
+    def row(self, row: list[Record]) -> None:
+        """Warns of what a row shows for the first time."""
+        for warning in self._warnings.row(row):
+            self._journal.warn(row[0].step, warning)
+
+    def __call__(self, now: Moment) -> None:
+        """Compares the replicas.
+
+        Raises:
+            TrainingFailedError: They differ by more than rounding.
+        """
+        warning = check_replicas(list(self._trainer.state.variables()), self._trainer.sums, now.step)
+        if warning:
+            self._journal.warn(now.step, warning)
+
+    @property
+    def seen(self) -> bool:
+        """Whether it has seen a row."""
+        return self._warnings.seen
+
+    @property
+    def complaints(self) -> Sequence[str]:
+        """What constraints and losses report of the last row."""
+        return self._warnings.complaints
+
+    def state(self) -> Any:
+        """How long each has complained."""
+        return self._warnings.state()
+
+    def resume(self, state: Any) -> None:
+        """Takes that."""
+        self._warnings.resume(state)

@@ -1,0 +1,80 @@
+"""The log: rows of metrics, written to every writer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ganlab.composition import Experiment
+from ganlab.telemetry import Record
+from ganlab.training.actions.action import Action, Moment
+from ganlab.training.graph.trainer import Trainer
+from ganlab.training.pending_rows import Rows
+from ganlab.training.run_log import Journal
+
+
+class Log(Action):
+    """Writes rows as iterations complete them, and at the end the row of the iterations that are left."""
+
+    everywhere = True  # each process has a screen
+
+    def __init__(self, experiment: Experiment, trainer: Trainer, journal: Journal) -> None:
+        self._rows = Rows(trainer.metrics, experiment.log_every, experiment.replicas, experiment.critic_steps)
+        self._journal = journal
+
+    @property
+    def pending(self) -> np.ndarray:
+        """The iterations since the last row, as checkpoints keep them."""
+        return self._rows.pending
+
+    def take(self, step: int, values: np.ndarray, each: Callable[[list[Record]], None]) -> list[Record]:
+        """Writes the rows that a chunk completes, except the one of its last step.
+
+        Args:
+            step: Generator updates done before it.
+            values: Its metrics, as `Trainer.train` returns them.
+            each: Called with each row before it is written.
+
+        Returns:
+            The row of the chunk's last step, which may have more to come; empty if none is due there.
+        """
+        row: list[Record] = []
+        for records in self._rows.add(step, values):
+            self._journal.row(row)
+            row = records
+            each(records)
+        if row and row[0].step != step + len(values):
+            self._journal.row(row)
+            row = []
+        return row
+
+    def take_broken(self, step: int, values: np.ndarray, *, finite: bool, each: Callable[[list[Record]], None]) -> None:
+        """Writes all rows of the last chunk of a run that diverged, its last iterations too.
+
+        Args:
+            step: Generator updates done before it.
+            values: Its metrics up to the first bad iteration, which shows which of them are not finite.
+            finite: Whether they are all finite.
+            each: Called with each row before it is written.
+        """
+        for records in self._rows.add(step, values) if finite else self._rows.breaking(step, values):
+            each(records)
+            self._journal.row(records)
+        self._journal.row(self._rows.rest(step + len(values)))
+
+    def rest(self, step: int) -> list[Record]:
+        """The row of the iterations that are left at the end of training."""
+        return self._rows.rest(step)
+
+    def resume_at(self, pending: np.ndarray) -> None:
+        """Takes the iterations since the last row from a checkpoint."""
+        self._rows.resume(pending)
+
+    def due(self, now: Moment) -> bool:
+        """Whether there is anything to write."""
+        return bool(now.row or now.found)
+
+    def __call__(self, now: Moment) -> None:
+        """Writes the present row, with the figures that were found."""
+        self._journal.row([*now.row, *now.found])
