@@ -164,13 +164,13 @@ class Session:
         if now.last and (rest := self._log.rest(step)):
             self._guard.row(rest)
             now.row += rest
-        due = [action for action in self._actions if (self._chief or action.everywhere) and action.due(now)]
-        with self._watched(now) if any(action.can_wait for action in due) else contextlib.nullcontext():
-            for action in due:
-                if action.can_wait:
-                    action(now)
-        for action in due:
-            if not action.can_wait:
+        actions = [action for action in self._actions if self._chief or action.everywhere]
+        waiting = [action for action in actions if action.can_wait and action.due(now)]
+        with self._watched(now) if waiting else contextlib.nullcontext():
+            for action in waiting:
+                action(now)
+        for action in actions:
+            if not action.can_wait and action.due(now):  # the log is due also where something was found
                 action(now)
         self._journal.note_now_and_then(step)
 
