@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import ganlab
-from ganlab.functional import example_norm, input_gradient, interpolate
+from ganlab.functional import example_norm, input_gradient
 from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.bounds import check_at_least
+from ganlab_builtin.constraints.slope_penalty import SlopePenalty
 from ganlab_builtin.constraints.thresholds import FLAT, STEEP
 
 
-class BanachPenalty(ganlab.Constraint):
+class BanachPenalty(SlopePenalty):
     """Penalizes the critic's slope between real and fake examples, measured in the norm dual to the samples'.
 
     Adler and Lunz, "Banach Wasserstein GAN" (2018). If the distance of samples is the norm of order `ord` of their
@@ -55,11 +57,9 @@ class BanachPenalty(ganlab.Constraint):
         """
         if not ord >= 1:
             raise ganlab.ConfigError(f"constraints.banach_penalty.ord = {ord!r} must be at least 1.")
-        for name, value, least in (("weight", weight, 0), ("every", every, 1)):
-            if value is not None and not least <= value < math.inf:
-                raise ganlab.ConfigError(
-                    f"constraints.banach_penalty.{name} = {value!r} must be at least {least} and finite."
-                )
+        if weight is not None:
+            check_at_least("constraints.banach_penalty", 0, weight=weight)
+        check_at_least("constraints.banach_penalty", 1, every=every)
         if target is not None and not 0 < target < math.inf:
             raise ganlab.ConfigError(f"constraints.banach_penalty.target = {target!r} must be above 0 and finite.")
         self.ord, self.weight, self.target, self.every = ord, weight, target, every
@@ -83,13 +83,12 @@ class BanachPenalty(ganlab.Constraint):
             after["target"] = replica.mean(tf.reduce_mean(example_norm(batch.real, _dual(self.ord))))
         return after
 
-    def penalty(
-        self, critic: ganlab.Critic, batch: ganlab.Batch, state: Mapping[str, tf.Tensor], replica: ganlab.Replica
-    ) -> tf.Tensor:
-        """The penalty of each example, at one point between its real and its fake half."""
-        points = interpolate(batch.real, batch.fake, replica.uniform([batch.real.shape[0]]))
-        slope = example_norm(input_gradient(critic, points)[0], _dual(self.ord))
-        replica.log("slope", slope)
+    def slope(self, critic: ganlab.Critic, points: tf.Tensor) -> tf.Tensor:
+        """The dual norm of the gradient at each point."""
+        return example_norm(input_gradient(critic, points)[0], _dual(self.ord))
+
+    def cost(self, slope: tf.Tensor, state: Mapping[str, tf.Tensor], replica: ganlab.Replica) -> tf.Tensor:
+        """The squared distance of the slope from the target, relative to it, times weight and target."""
         replica.log("target", state["target"])
         # As (slope - target)^2 / target: finite for data that are zero everywhere.
         return state["weight"] * tf.square(slope - state["target"]) / tf.maximum(state["target"], 1e-12)

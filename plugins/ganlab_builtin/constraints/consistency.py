@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import ganlab
 from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.bounds import check_at_least
 
 if TYPE_CHECKING:
     import keras
@@ -44,11 +44,8 @@ class Consistency(ganlab.Constraint):
         Raises:
             ConfigError: The weight or the margin is negative, or `every` below 1.
         """
-        for name, value, least in (("weight", weight, 0), ("margin", margin, 0), ("every", every, 1)):
-            if not least <= value < math.inf:
-                raise ganlab.ConfigError(
-                    f"constraints.consistency.{name} = {value!r} must be at least {least} and finite."
-                )
+        check_at_least("constraints.consistency", 0, weight=weight, margin=margin)
+        check_at_least("constraints.consistency", 1, every=every)
         self.weight, self.margin, self.every = weight, margin, every
 
     def prepare(self, critic: keras.Model) -> None:

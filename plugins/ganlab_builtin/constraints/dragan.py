@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import ClassVar
 
 import ganlab
-from ganlab.functional import slopes
 from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.bounds import check_at_least
+from ganlab_builtin.constraints.slope_penalty import SlopePenalty
 from ganlab_builtin.constraints.thresholds import FLAT, STEEP
 
 
-class DRAGAN(ganlab.Constraint):
+class DRAGAN(SlopePenalty):
     """Penalizes the critic's slope in a neighbourhood of the real examples for being other than `target`.
 
     Kodali, Abernethy, Hays and Kira, "On convergence and stability of GANs" (2017), algorithm 1:
@@ -46,14 +46,8 @@ class DRAGAN(ganlab.Constraint):
         Raises:
             ConfigError: The weight, the target or the scale is negative, or `every` below 1.
         """
-        for name, value, least in (
-            ("weight", weight, 0),
-            ("target", target, 0),
-            ("scale", scale, 0),
-            ("every", every, 1),
-        ):
-            if not least <= value < math.inf:
-                raise ganlab.ConfigError(f"constraints.dragan.{name} = {value!r} must be at least {least} and finite.")
+        check_at_least("constraints.dragan", 0, weight=weight, target=target, scale=scale)
+        check_at_least("constraints.dragan", 1, every=every)
         self.weight, self.target, self.scale, self.every = weight, target, scale, every
 
     def initial_state(self, weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
@@ -72,14 +66,13 @@ class DRAGAN(ganlab.Constraint):
         variance = replica.mean(tf.reduce_mean(tf.square(batch.real - mean)))
         return {"deviation": tf.sqrt(variance)}
 
-    def penalty(
-        self, critic: ganlab.Critic, batch: ganlab.Batch, state: Mapping[str, tf.Tensor], replica: ganlab.Replica
-    ) -> tf.Tensor:
-        """The penalty of each example, at one point near its real half."""
-        deviation = self.scale * state["deviation"]
-        slope = slopes(critic, batch.real + deviation * replica.normal(batch.real.shape))
-        replica.log("slope", slope)
-        replica.log("deviation", deviation)
+    def points(self, batch: ganlab.Batch, state: Mapping[str, tf.Tensor], replica: ganlab.Replica) -> tf.Tensor:
+        """One point near each real example."""
+        return batch.real + self.scale * state["deviation"] * replica.normal(batch.real.shape)
+
+    def cost(self, slope: tf.Tensor, state: Mapping[str, tf.Tensor], replica: ganlab.Replica) -> tf.Tensor:
+        """The squared distance of the slope from the target, times the weight."""
+        replica.log("deviation", self.scale * state["deviation"])
         return self.weight * tf.square(slope - self.target)
 
     def diagnose(self, metrics: Mapping[str, float]) -> str | None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import ClassVar
 
 import ganlab
-from ganlab.functional import interpolate, slopes
 from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.bounds import check_at_least
+from ganlab_builtin.constraints.slope_penalty import SlopePenalty
 from ganlab_builtin.constraints.thresholds import FLAT, STEEP
 
 
-class GradientPenalty(ganlab.Constraint):
+class GradientPenalty(SlopePenalty):
     """Penalizes the critic's slope at points between real and fake examples for being other than `target`.
 
     Gulrajani, Ahmed, Arjovsky, Dumoulin and Courville, "Improved training of Wasserstein GANs" (2017), equation 3:
@@ -40,20 +40,12 @@ class GradientPenalty(ganlab.Constraint):
         Raises:
             ConfigError: The weight or the target is negative, or `every` below 1.
         """
-        for name, value, least in (("weight", weight, 0), ("target", target, 0), ("every", every, 1)):
-            if not least <= value < math.inf:
-                raise ganlab.ConfigError(
-                    f"constraints.gradient_penalty.{name} = {value!r} must be at least {least} and finite."
-                )
+        check_at_least("constraints.gradient_penalty", 0, weight=weight, target=target)
+        check_at_least("constraints.gradient_penalty", 1, every=every)
         self.weight, self.target, self.every = weight, target, every
 
-    def penalty(
-        self, critic: ganlab.Critic, batch: ganlab.Batch, state: Mapping[str, tf.Tensor], replica: ganlab.Replica
-    ) -> tf.Tensor:
-        """The penalty of each example, at one point between its real and its fake half."""
-        points = interpolate(batch.real, batch.fake, replica.uniform([batch.real.shape[0]]))
-        slope = slopes(critic, points)
-        replica.log("slope", slope)
+    def cost(self, slope: tf.Tensor, state: Mapping[str, tf.Tensor], replica: ganlab.Replica) -> tf.Tensor:
+        """The squared distance of the slope from the target, times the weight."""
         return self.weight * tf.square(slope - self.target)
 
     def diagnose(self, metrics: Mapping[str, float]) -> str | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import ganlab
 from ganlab import lipschitz
 from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.bounds import check_at_least
 
 if TYPE_CHECKING:
     import keras
@@ -32,10 +32,7 @@ class L2Regularization(ganlab.Constraint):
         Raises:
             ConfigError: It is negative.
         """
-        if not 0 <= weight < math.inf:
-            raise ganlab.ConfigError(
-                f"constraints.l2_regularization.weight = {weight!r} must be at least 0 and finite."
-            )
+        check_at_least("constraints.l2_regularization", 0, weight=weight)
         self.weight = weight
 
     def prepare(self, critic: keras.Model) -> None:

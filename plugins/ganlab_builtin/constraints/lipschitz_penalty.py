@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import ClassVar
 
 import ganlab
-from ganlab.functional import interpolate, slopes
 from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.bounds import check_at_least
+from ganlab_builtin.constraints.slope_penalty import SlopePenalty
 from ganlab_builtin.constraints.thresholds import STEEP
 
 
-class LipschitzPenalty(ganlab.Constraint):
+class LipschitzPenalty(SlopePenalty):
     """Penalizes slopes above `target` at points between real and fake examples, and none below.
 
     Petzka, Fischer and Lukovnikov, "On the regularization of Wasserstein GANs" (2018), equation 8 (WGAN-LP):
@@ -41,20 +41,12 @@ class LipschitzPenalty(ganlab.Constraint):
         Raises:
             ConfigError: The weight or the target is negative, or `every` below 1.
         """
-        for name, value, least in (("weight", weight, 0), ("target", target, 0), ("every", every, 1)):
-            if not least <= value < math.inf:
-                raise ganlab.ConfigError(
-                    f"constraints.lipschitz_penalty.{name} = {value!r} must be at least {least} and finite."
-                )
+        check_at_least("constraints.lipschitz_penalty", 0, weight=weight, target=target)
+        check_at_least("constraints.lipschitz_penalty", 1, every=every)
         self.weight, self.target, self.every = weight, target, every
 
-    def penalty(
-        self, critic: ganlab.Critic, batch: ganlab.Batch, state: Mapping[str, tf.Tensor], replica: ganlab.Replica
-    ) -> tf.Tensor:
-        """The penalty of each example, at one point between its real and its fake half."""
-        points = interpolate(batch.real, batch.fake, replica.uniform([batch.real.shape[0]]))
-        slope = slopes(critic, points)
-        replica.log("slope", slope)
+    def cost(self, slope: tf.Tensor, state: Mapping[str, tf.Tensor], replica: ganlab.Replica) -> tf.Tensor:
+        """The squared excess of the slope over the target, times the weight."""
         replica.log("exceeding", tf.cast(slope > self.target, tf.float32))
         return self.weight * tf.square(tf.nn.relu(slope - self.target))
 

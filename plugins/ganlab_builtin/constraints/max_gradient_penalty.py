@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import ClassVar
 
 import ganlab
-from ganlab.functional import interpolate, slopes
 from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.bounds import check_at_least
+from ganlab_builtin.constraints.slope_penalty import SlopePenalty
 
 
-class MaxGradientPenalty(ganlab.Constraint):
+class MaxGradientPenalty(SlopePenalty):
     """Penalizes the steepest of the slopes at points between real and fake examples of the global batch.
 
     Zhou, Liang, Song, Yu, Wang, Zhang, Yu and Zhang, "Lipschitz generative adversarial nets" (2019): `weight * k^2`
@@ -41,19 +41,11 @@ class MaxGradientPenalty(ganlab.Constraint):
         Raises:
             ConfigError: The weight is negative.
         """
-        if not 0 <= weight < math.inf:
-            raise ganlab.ConfigError(
-                f"constraints.max_gradient_penalty.weight = {weight!r} must be at least 0 and finite."
-            )
+        check_at_least("constraints.max_gradient_penalty", 0, weight=weight)
         self.weight = weight
 
-    def penalty(
-        self, critic: ganlab.Critic, batch: ganlab.Batch, state: Mapping[str, tf.Tensor], replica: ganlab.Replica
-    ) -> tf.Tensor:
+    def cost(self, slope: tf.Tensor, state: Mapping[str, tf.Tensor], replica: ganlab.Replica) -> tf.Tensor:
         """The same for every example: the core's mean over the global batch is the penalty itself."""
-        points = interpolate(batch.real, batch.fake, replica.uniform([batch.real.shape[0]]))
-        slope = slopes(critic, points)
         steepest = replica.max(tf.reduce_max(slope))
-        replica.log("slope", slope)
         replica.log("steepest", steepest, reduce="max")
-        return tf.fill([batch.real.shape[0]], self.weight * tf.square(steepest))
+        return tf.fill(slope.shape, self.weight * tf.square(steepest))

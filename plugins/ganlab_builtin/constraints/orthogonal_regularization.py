@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ import ganlab
 from ganlab import lipschitz
 from ganlab.functional import as_matrix
 from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.bounds import check_at_least
 
 if TYPE_CHECKING:
     import keras
@@ -35,10 +35,7 @@ class OrthogonalRegularization(ganlab.Constraint):
         Raises:
             ConfigError: The weight is negative.
         """
-        if not 0 <= weight < math.inf:
-            raise ganlab.ConfigError(
-                f"constraints.orthogonal_regularization.weight = {weight!r} must be at least 0 and finite."
-            )
+        check_at_least("constraints.orthogonal_regularization", 0, weight=weight)
         self.weight, self.off_diagonal = weight, off_diagonal
 
     def prepare(self, critic: keras.Model) -> None:

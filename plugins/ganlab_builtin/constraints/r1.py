@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import ClassVar
 
 import ganlab
-from ganlab.functional import slopes
 from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.bounds import check_at_least
+from ganlab_builtin.constraints.slope_penalty import SlopePenalty
 
 
-class R1(ganlab.Constraint):
+class R1(SlopePenalty):
     """Penalizes any slope of the critic at real examples.
 
     Mescheder, Geiger and Nowozin, "Which training methods for GANs do actually converge?" (2018), section 4.1, the
@@ -37,15 +37,14 @@ class R1(ganlab.Constraint):
         Raises:
             ConfigError: `gamma` is negative or `every` below 1.
         """
-        for name, value, least in (("gamma", gamma, 0), ("every", every, 1)):
-            if not least <= value < math.inf:
-                raise ganlab.ConfigError(f"constraints.r1.{name} = {value!r} must be at least {least} and finite.")
+        check_at_least("constraints.r1", 0, gamma=gamma)
+        check_at_least("constraints.r1", 1, every=every)
         self.gamma, self.every = gamma, every
 
-    def penalty(
-        self, critic: ganlab.Critic, batch: ganlab.Batch, state: Mapping[str, tf.Tensor], replica: ganlab.Replica
-    ) -> tf.Tensor:
-        """The penalty of each example, at its real half."""
-        slope = slopes(critic, batch.real)
-        replica.log("slope", slope)
+    def points(self, batch: ganlab.Batch, state: Mapping[str, tf.Tensor], replica: ganlab.Replica) -> tf.Tensor:
+        """The real examples."""
+        return batch.real
+
+    def cost(self, slope: tf.Tensor, state: Mapping[str, tf.Tensor], replica: ganlab.Replica) -> tf.Tensor:
+        """Half of gamma times the squared slope."""
         return 0.5 * self.gamma * tf.square(slope)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 import ganlab
 from ganlab import lipschitz
 from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.bounds import check_at_least
 
 if TYPE_CHECKING:
     import keras
@@ -41,10 +41,7 @@ class SpectralRegularization(ganlab.Constraint):
         Raises:
             ConfigError: A value is out of its range.
         """
-        if not 0 <= weight < math.inf:
-            raise ganlab.ConfigError(
-                f"constraints.spectral_regularization.weight = {weight!r} must be at least 0 and finite."
-            )
+        check_at_least("constraints.spectral_regularization", 0, weight=weight)
         if operator not in ("matrix", "convolution"):
             raise ganlab.ConfigError(
                 f"constraints.spectral_regularization.operator = {operator!r} must be 'matrix' or 'convolution'."

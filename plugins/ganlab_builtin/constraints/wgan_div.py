@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import ganlab
-from ganlab.functional import interpolate, slopes
 from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.bounds import check_at_least
+from ganlab_builtin.constraints.slope_penalty import SlopePenalty
 
 
-class WGANDiv(ganlab.Constraint):
+class WGANDiv(SlopePenalty):
     """Penalizes a high power of the critic's slope at points between real and fake examples.
 
     Wu, Huang, Thoma, Acharya and Van Gool, "Wasserstein divergence for GANs" (2018): `k * ||grad critic(x)||^p` at
@@ -40,22 +41,14 @@ class WGANDiv(ganlab.Constraint):
         Raises:
             ConfigError: `k` is negative, `p` not above 1, or `every` below 1.
         """
-        for name, value, least in (("k", k, 0), ("every", every, 1)):
-            if not least <= value < math.inf:
-                raise ganlab.ConfigError(
-                    f"constraints.wgan_div.{name} = {value!r} must be at least {least} and finite."
-                )
+        check_at_least("constraints.wgan_div", 0, k=k)
+        check_at_least("constraints.wgan_div", 1, every=every)
         if not 1 < p < math.inf:
             raise ganlab.ConfigError(
                 f"constraints.wgan_div.p = {p!r} must be finite and above 1: no divergence is defined at 1."
             )
         self.k, self.p, self.every = k, p, every
 
-    def penalty(
-        self, critic: ganlab.Critic, batch: ganlab.Batch, state: Mapping[str, tf.Tensor], replica: ganlab.Replica
-    ) -> tf.Tensor:
-        """The penalty of each example, at one point between its real and its fake half."""
-        points = interpolate(batch.real, batch.fake, replica.uniform([batch.real.shape[0]]))
-        slope = slopes(critic, points)
-        replica.log("slope", slope)
+    def cost(self, slope: tf.Tensor, state: Mapping[str, tf.Tensor], replica: ganlab.Replica) -> tf.Tensor:
+        """The power of the slope, times k."""
         return self.k * tf.pow(slope, self.p)

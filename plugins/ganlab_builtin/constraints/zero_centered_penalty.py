@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import ClassVar
 
 import ganlab
-from ganlab.functional import interpolate, slopes
 from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.bounds import check_at_least
+from ganlab_builtin.constraints.slope_penalty import SlopePenalty
 
 
-class ZeroCenteredPenalty(ganlab.Constraint):
+class ZeroCenteredPenalty(SlopePenalty):
     """Penalizes any slope of the critic at points between real and fake examples.
 
     Thanh-Tung, Tran and Venkatesh, "Improving generalization and stability of generative adversarial networks" (2019):
@@ -38,18 +38,10 @@ class ZeroCenteredPenalty(ganlab.Constraint):
         Raises:
             ConfigError: The weight is negative or `every` below 1.
         """
-        for name, value, least in (("weight", weight, 0), ("every", every, 1)):
-            if not least <= value < math.inf:
-                raise ganlab.ConfigError(
-                    f"constraints.zero_centered_penalty.{name} = {value!r} must be at least {least} and finite."
-                )
+        check_at_least("constraints.zero_centered_penalty", 0, weight=weight)
+        check_at_least("constraints.zero_centered_penalty", 1, every=every)
         self.weight, self.every = weight, every
 
-    def penalty(
-        self, critic: ganlab.Critic, batch: ganlab.Batch, state: Mapping[str, tf.Tensor], replica: ganlab.Replica
-    ) -> tf.Tensor:
-        """The penalty of each example, at one point between its real and its fake half."""
-        points = interpolate(batch.real, batch.fake, replica.uniform([batch.real.shape[0]]))
-        slope = slopes(critic, points)
-        replica.log("slope", slope)
+    def cost(self, slope: tf.Tensor, state: Mapping[str, tf.Tensor], replica: ganlab.Replica) -> tf.Tensor:
+        """The squared slope, times the weight."""
         return self.weight * tf.square(slope)
