@@ -1,0 +1,36 @@
+"""A plugin that imports the names that packages of ganlab had first still loads."""
+
+import ganlab
+from ganlab.plugins import manager
+
+PLUGIN = """
+from ganlab.hookspecs import CONTRACT, hookimpl
+from ganlab.roles import Batch, Constraint, Critic, Replica
+
+GANLAB_CONTRACT = CONTRACT
+
+class Free(Constraint):
+    \"\"\"Constrains nothing.\"\"\"
+
+@hookimpl
+def ganlab_constraints():
+    return {"free": Free}
+"""
+
+
+def test_a_plugin_with_the_first_names_loads(tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
+    path = tmp_path / "ganlab_plugins.py"
+    path.write_text(PLUGIN)
+    found = manager.discover(local=path)
+    assert [row.status for row in found.rows] == ["loaded"]
+    assert isinstance(found.component("constraints", "free").factory(), ganlab.Constraint)
+
+
+def test_first_names_are_the_interfaces():
+    import ganlab.hookspecs
+    import ganlab.roles
+
+    assert ganlab.roles.Constraint is ganlab.Constraint
+    assert ganlab.hookspecs.hookimpl is ganlab.hookimpl
+    assert set(ganlab.roles.__all__) >= {"Architecture", "Dataset", "Evaluator", "Loss", "Search"}
