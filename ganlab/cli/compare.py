@@ -81,9 +81,9 @@ def compare(
 
 
 def _write(path: Path, text: str) -> None:
-    from ganlab.runs.directory import write_atomically
+    from ganlab.support.atomic import write_text
 
     try:
-        write_atomically(path, text)
+        write_text(path, text)
     except OSError as error:
         raise RunError(f"{line(path)} cannot be written: {error.strerror}. Choose another file.") from None

@@ -17,6 +17,7 @@ from ganlab.interfaces.record import Record
 from ganlab.runs.fields import cannot_be_made, check_encoding, check_fields, check_name
 from ganlab.runs.info import INFO, read_info, read_text
 from ganlab.runs.links import check_links
+from ganlab.support.atomic import write_new, write_text
 from ganlab.support.paths import as_name, walk
 from ganlab.support.terminal import line
 from ganlab.telemetry.jsonl import read_metrics, to_json
@@ -122,7 +123,7 @@ class RunDirectory:
         Raises:
             TypeError: A value has no equivalent in JSON.
         """
-        write_atomically(self._path / INFO, _to_text({**self.info, **fields}))
+        write_text(self._path / INFO, _to_text({**self.info, **fields}))
 
 
 def new_run_path(root: str | os.PathLike[str], stem: str, seed: int, name: str | None = None) -> Path:
@@ -180,7 +181,7 @@ def create_run(path: str | os.PathLike[str], *, config: str, operative: str, inf
         part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
         part.chmod(0o777 & ~_umask())  # mkdtemp's folder is for its owner alone
         for name, text in files.items():
-            _write(part / name, text)
+            write_new(part / name, text)
         part.rename(path)
     except BaseException as error:
         if part is not None:
@@ -203,26 +204,6 @@ def find_runs(root: str | os.PathLike[str]) -> Iterator[Path]:
             below.clear()
             yield Path(folder)
         below[:] = [name for name in below if not name.startswith(".")]
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Replaces a file's text; a crash leaves the old file or the new one."""
-    part = path.with_name(f".{path.name}.tmp")
-    try:
-        part.unlink(missing_ok=True)  # left by a killed process; or a stranger's link, which would be followed
-        _write(part, text)
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-
-
-def _write(path: Path, text: str) -> None:
-    # File names need not be valid text. In JSON, an invalid byte becomes an escape, which reads back unchanged.
-    with path.open("x", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _to_text(info: Mapping[str, Any]) -> str:

@@ -21,6 +21,7 @@ from typing import Any
 
 from ganlab.errors import RunError
 from ganlab.runs.directory import RunDirectory
+from ganlab.support.atomic import encoded, replacing
 from ganlab.support.paths import read_inside
 from ganlab.support.strict_json import parse_json
 from ganlab.support.terminal import line
@@ -186,11 +187,8 @@ def _beating(path: Path) -> Iterator[None]:
 
 
 def _write(path: Path, beat: int) -> None:
-    part = path.with_name(f".{path.name}.tmp")
-    part.unlink(missing_ok=True)  # left by a killed process; or a stranger's link, which would be followed
-    with part.open("x", encoding="utf-8") as file:
-        file.write(json.dumps({**_mine(), "beat": beat}) + "\n")
-    part.replace(path)
+    with replacing(path, durable=False) as file:
+        file.write(encoded(json.dumps({**_mine(), "beat": beat}) + "\n"))
 
 
 def _read(path: Path) -> dict[str, Any] | None:

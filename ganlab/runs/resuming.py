@@ -7,9 +7,10 @@ from typing import Any
 
 from ganlab.errors import RunError
 from ganlab.plugins.recipes import Recipe
-from ganlab.runs.directory import CONFIG, OPERATIVE, RunDirectory, write_atomically
+from ganlab.runs.directory import CONFIG, OPERATIVE, RunDirectory
 from ganlab.runs.origins import CODE, DATA, code_changes, data_changes, recorded
 from ganlab.runs.sources import of_parts
+from ganlab.support.atomic import write_text
 
 
 def check_resumable(
@@ -60,8 +61,8 @@ def take_changes(run: RunDirectory, recipe: Recipe, differing: list[str]) -> Non
     from ganlab import config
 
     if differing:
-        write_atomically(run.path / CONFIG, config.render(recipe))
-        write_atomically(run.path / OPERATIVE, config.render(recipe, defaults=True))
+        write_text(run.path / CONFIG, config.render(recipe))
+        write_text(run.path / OPERATIVE, config.render(recipe, defaults=True))
         run.update(settings=config.flatten(recipe), steps=recipe.arguments["steps"])
 
 

@@ -25,16 +25,68 @@ def new_file(path: Path) -> Iterator[IO[bytes]]:
     """
     part = _aside(path)
     try:
+        with _replacing(path, part, durable=True) as file:
+            yield file
+    except OSError as error:
+        raise _unwritable(path, part, error) from error
+
+
+@contextlib.contextmanager
+def replacing(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
+    """Context manager: as `new_file` for a file that one process alone writes; errors stay as they are.
+
+    Args:
+        path: The path of the file. An older file there is replaced.
+        durable: Whether to wait until the bytes are on disk.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    part = path.with_name(f".{path.name}.tmp")
+    part.unlink(missing_ok=True)  # left by a killed process; or a stranger's link, which would be followed
+    with _replacing(path, part, durable=durable) as file:
+        yield file
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replaces a file's text; a crash leaves the old file or the new one.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    with replacing(path) as file:
+        file.write(encoded(text))
+
+
+def write_new(path: Path, text: str) -> None:
+    """Writes a file that does not exist yet, to the disk.
+
+    Raises:
+        OSError: It cannot be written, or it exists.
+    """
+    with path.open("xb") as file:
+        file.write(encoded(text))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def encoded(text: str) -> bytes:
+    """Text as UTF-8. In JSON, a byte of a file name that is not text becomes an escape, which reads back unchanged."""
+    return text.encode("utf-8", errors="backslashreplace")
+
+
+@contextlib.contextmanager
+def _replacing(path: Path, part: Path, *, durable: bool) -> Iterator[IO[bytes]]:
+    try:
         with part.open("xb") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         part.replace(path)
-    except BaseException as error:
+    except BaseException:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise _unwritable(path, part, error) from error
         raise
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ganlab.errors import RunError
-from ganlab.runs.directory import write_atomically
+from ganlab.support.atomic import write_text
 from ganlab.support.paths import read_inside
 from ganlab.support.strict_json import parse_json
 from ganlab.support.terminal import line
@@ -61,7 +61,7 @@ class Sweep:
             path.parent.mkdir(parents=True, exist_ok=True)
             part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
             (part / TRIALS).mkdir(parents=True)
-            write_atomically(part / INFO, _text({**info, "configurations": {}}))
+            write_text(part / INFO, _text({**info, "configurations": {}}))
             sweep = Sweep(part)
             for configuration in configurations:
                 sweep.add(configuration)
@@ -144,12 +144,12 @@ class Sweep:
 
     def add(self, configuration: Configuration) -> None:
         """Adds a new configuration and writes its experiment file; `save` records it in sweep.json."""
-        write_atomically(self.gin(configuration.name), configuration.text)
+        write_text(self.gin(configuration.name), configuration.text)
         self.info["configurations"][configuration.name] = {"settings": dict(configuration.settings)}
 
     def save(self) -> None:
         """Writes sweep.json; a crash leaves the old file or the new one."""
-        write_atomically(self.path / INFO, _text(self.info))
+        write_text(self.path / INFO, _text(self.info))
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:

@@ -7,7 +7,6 @@ reading at the first wrong checksum, so unreadable records are cut out, and the 
 
 from __future__ import annotations
 
-import os
 import shutil
 import struct
 from collections.abc import Collection, Iterator
@@ -21,6 +20,7 @@ from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.plugins.hparams import metadata as hparams_metadata
 
 from ganlab.lazy import tensorflow as tf
+from ganlab.support.atomic import replacing
 from ganlab.support.durable import sync
 from ganlab.support.paths import open_inside
 from ganlab.telemetry.checksum import masked_crc32c, masked_crc32c_of_rows
@@ -108,20 +108,13 @@ def _put_aside(path: Path) -> Path:
 
 
 def _cut(path: Path, kept: list[tuple[int, int]]) -> None:
-    part = path.with_name(f".{path.name}.tmp")
-    try:
-        with open_inside(path.parent, path.name) as source, part.open("wb") as target:
-            for start, end in kept:
-                source.seek(start)
-                while start < end:
-                    data = source.read(min(end - start, _WINDOW))
-                    target.write(data)
-                    start += len(data)
-            target.flush()
-            os.fsync(target.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with open_inside(path.parent, path.name) as source, replacing(path) as target:
+        for start, end in kept:
+            source.seek(start)
+            while start < end:
+                data = source.read(min(end - start, _WINDOW))
+                target.write(data)
+                start += len(data)
 
 
 def _contents(path: Path, after: int, without: Collection[str]) -> _Contents:

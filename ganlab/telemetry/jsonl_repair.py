@@ -7,7 +7,9 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
+from ganlab.support.atomic import replacing
 from ganlab.support.paths import open_inside
 from ganlab.telemetry.jsonl_lines import NOT_METRICS, Line, lines
 
@@ -65,11 +67,13 @@ def mend(path: Path, *, truncate_after: int | None = None, expected: int | None 
     aside = [*wrong, *places[last:]] if expected is not None and len(kept) < expected else wrong
     complaint = _complaint(path, wrong, aside, len(kept), expected)
     if aside:
-        _copy(path, _aside(path), aside, mode="ab")
+        with _aside(path).open("ab") as damaged:
+            _copy(path, damaged, aside)
+            damaged.flush()
+            os.fsync(damaged.fileno())
     if sum(place.end - place.start for place in kept) != path.stat().st_size:
-        part = path.with_name(path.name + ".tmp")
-        _copy(path, part, kept, mode="wb")
-        part.replace(path)
+        with replacing(path) as whole:
+            _copy(path, whole, kept)
     return Mended(len(kept), complaint)
 
 
@@ -124,10 +128,8 @@ def _complaint(path: Path, wrong: Sequence[_Place], aside: Sequence[_Place], kep
     return " ".join(said)
 
 
-def _copy(source: Path, target: Path, places: Sequence[_Place], *, mode: str) -> None:
-    with open_inside(source.parent, source.name) as reading, target.open(mode) as writing:
+def _copy(source: Path, target: IO[bytes], places: Sequence[_Place]) -> None:
+    with open_inside(source.parent, source.name) as reading:
         for place in places:
             reading.seek(place.start)
-            writing.write(reading.read(place.end - place.start))
-        writing.flush()
-        os.fsync(writing.fileno())
+            target.write(reading.read(place.end - place.start))

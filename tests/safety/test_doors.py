@@ -38,7 +38,6 @@ ALLOWED = {
     # Reads from files that the safe functions have opened, or from bytes.
     "training/checkpoints.py": {"np.load", "file_digest"},
     "comparing/samples.py": {"open"},
-    "telemetry/jsonl_repair.py": {"open"},
     # Copies an event file after the whole folder of the run has been checked.
     "telemetry/event_cutting.py": {"shutil.copyfile"},
     # Experiment files outside runs, and the sources of plugins and datasets.

@@ -312,7 +312,7 @@ def test_full_disk_at_the_start_is_one_sentence(tmp_path, monkeypatch):
 
     for room in range(4):
         with monkeypatch.context() as patch:
-            patch.setattr("ganlab.runs.directory._write", full(room))
+            patch.setattr("ganlab.runs.directory.write_text", full(room))
             with pytest.raises(ganlab.TrainingFailedError, match=r"run cannot be written: .*No space left"):
                 train(small(0, steps=4), run.path, resume=True)
     assert train(small(0, steps=4), run.path, resume=True).info["status"] == "completed"
