@@ -44,11 +44,11 @@ class Diagnose(Action):
 
     @property
     def complaints(self) -> Sequence[str]:
-        """What the diagnostics report of their last look."""
+        """The reports of the diagnostics at their last look."""
         return self._looks.complaints
 
     def state(self) -> Any:
-        """What each diagnostic reported last."""
+        """The last report of each diagnostic."""
         return self._looks.state()
 
     def resume(self, state: Any) -> None:

@@ -33,11 +33,11 @@ class Evaluate(Action):
 
     @property
     def complaints(self) -> Sequence[str]:
-        """What the evaluators report of their last figures."""
+        """The reports of the evaluators on their last figures."""
         return self._evaluation.complaints
 
     def state(self) -> Any:
-        """What each evaluator reported last."""
+        """The last report of each evaluator."""
         return self._evaluation.state()
 
     def resume(self, state: Any) -> None:

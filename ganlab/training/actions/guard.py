@@ -65,7 +65,7 @@ class Guard(Action):
 
     @property
     def complaints(self) -> Sequence[str]:
-        """What constraints and losses report of the last row."""
+        """The reports of constraints and losses on the last row."""
         return self._warnings.complaints
 
     def state(self) -> Any:
