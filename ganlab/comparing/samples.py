@@ -56,7 +56,7 @@ def embedded(picture: Path, *, of: int = 1) -> str | None:
 
 
 def _smaller(data: bytes, room: int) -> bytes | None:
-    """The picture as a JPEG, halved until it has at most so many bytes or could not be recognized if smaller."""
+    """Encodes a PNG as a JPEG, halved until it fits into `room` bytes or is too small to halve; None if broken."""
     from PIL import Image  # a dependency of Matplotlib
 
     try:

@@ -17,7 +17,7 @@ from ganlab.config.overrides import origin
 from ganlab.config.sources import check_inside, read_source, run_folder
 from ganlab.errors import ConfigError
 
-# An experiment is a handful of files, a few levels deep; anything beyond these bounds is meant to take for ever.
+# An experiment is a handful of files, a few levels deep; anything beyond these bounds is an attempt to exhaust memory.
 _MOST_FILES, _DEEPEST = 256, 32
 _TOO_DEEP = f"brackets in more than {_DEEPEST} brackets. Write a flatter value."
 

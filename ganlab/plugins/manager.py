@@ -180,18 +180,6 @@ class Plugins:
         ]
         return f" Plugins not loaded: {', '.join(missing)}; see 'ganlab plugins'." if missing else ""
 
-    def notify(self, hook: str, **arguments: Any) -> list[str]:
-        """Calls a notification hook of every plugin, in isolation; returns a line for each that failed."""
-        failures = []
-        for name, call in self.calls(hook):
-            try:
-                call(**arguments)
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:  # SystemExit, too
-                failures.append(failed(name, hook, error))
-        return failures
-
     def calls(self, hook: str) -> Iterator[tuple[str, Callable[..., Any]]]:
         """Yields the plugins that implement a hook: each name, and a function that calls the hook."""
         for implementation in getattr(self._manager.hook, hook).get_hookimpls():

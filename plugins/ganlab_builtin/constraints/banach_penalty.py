@@ -50,7 +50,7 @@ class BanachPenalty(SlopePenalty):
             ord: The order of the samples' norm, from 1 to inf; the paper's best is 10, which weighs outliers.
             weight: The penalty's factor; None for the mean norm of real examples.
             target: The slope that costs nothing; None for the mean dual norm of real examples.
-            every: Takes the penalty only in every so many critic updates, multiplied by that number.
+            every: Computes the penalty in one of this many critic updates, multiplied by this number.
 
         Raises:
             ConfigError: `ord` or `every` is below 1, the weight negative, or the target not positive.

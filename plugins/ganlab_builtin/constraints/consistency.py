@@ -39,7 +39,7 @@ class Consistency(ganlab.Constraint):
         Args:
             weight: The penalty's factor; the paper's 2.
             margin: The squared difference that costs nothing; the paper's M', 0 to 0.2.
-            every: Takes the penalty only in every so many critic updates, multiplied by that number.
+            every: Computes the penalty in one of this many critic updates, multiplied by this number.
 
         Raises:
             ConfigError: The weight or the margin is negative, or `every` below 1.

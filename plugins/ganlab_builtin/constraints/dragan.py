@@ -41,7 +41,7 @@ class DRAGAN(SlopePenalty):
             weight: The penalty's factor; the paper's 10.
             target: The slope that costs nothing; the paper's 1.
             scale: The noise's standard deviation in units of the data's; 0.5 in the authors' code.
-            every: Takes the penalty only in every so many critic updates, multiplied by that number.
+            every: Computes the penalty in one of this many critic updates, multiplied by this number.
 
         Raises:
             ConfigError: The weight, the target or the scale is negative, or `every` below 1.

@@ -35,7 +35,7 @@ class GradientPenalty(SlopePenalty):
         Args:
             weight: The penalty's factor; the paper's 10 for images, 0.1 for its toy data.
             target: The slope that costs nothing.
-            every: Takes the penalty only in every so many critic updates, multiplied by that number.
+            every: Computes the penalty in one of this many critic updates, multiplied by this number.
 
         Raises:
             ConfigError: The weight or the target is negative, or `every` below 1.

@@ -36,7 +36,7 @@ class LipschitzPenalty(SlopePenalty):
         Args:
             weight: The penalty's factor.
             target: The largest slope that costs nothing.
-            every: Takes the penalty only in every so many critic updates, multiplied by that number.
+            every: Computes the penalty in one of this many critic updates, multiplied by this number.
 
         Raises:
             ConfigError: The weight or the target is negative, or `every` below 1.

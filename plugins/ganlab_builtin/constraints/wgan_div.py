@@ -36,7 +36,7 @@ class WGANDiv(SlopePenalty):
         Args:
             k: The penalty's factor; the paper's 2.
             p: The slope's power; the paper's 6.
-            every: Takes the penalty only in every so many critic updates, multiplied by that number.
+            every: Computes the penalty in one of this many critic updates, multiplied by this number.
 
         Raises:
             ConfigError: `k` is negative, `p` not above 1, or `every` below 1.

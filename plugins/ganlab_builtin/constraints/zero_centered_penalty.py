@@ -33,7 +33,7 @@ class ZeroCenteredPenalty(SlopePenalty):
 
         Args:
             weight: The penalty's factor; the authors' code has 10 for points in the plane and 500 for images.
-            every: Takes the penalty only in every so many critic updates, multiplied by that number.
+            every: Computes the penalty in one of this many critic updates, multiplied by this number.
 
         Raises:
             ConfigError: The weight is negative or `every` below 1.
