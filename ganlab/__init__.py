@@ -48,6 +48,7 @@ from ganlab.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from ganlab import (
+        bounds,
         comparing,
         errors,
         exporting,
@@ -126,6 +127,7 @@ __all__ = [
     "Search",
     "TrainingFailedError",
     "__version__",
+    "bounds",
     "compare",
     "comparing",
     "component",

@@ -79,13 +79,13 @@ def explain(name: str, no_plugin: tuple[str, ...], plugin_file: Path | None, as_
     origin = "" if selector == EXPERIMENT else _origin(found, selector)
     make = names.make(selector)
     if as_json:
-        settings = [_as_data(parameter) for parameter in names.parameters(selector).values()]
+        settings = [_as_data(make, parameter) for parameter in names.parameters(selector).values()]
         data = {"name": selector, "origin": origin.strip(" ()"), "parameters": settings}
         # A default may be any object; one that JSON cannot represent is written as Python's repr.
         say(json.dumps({**to_json(data), "documentation": _documentation(make)}, indent=2, default=repr))
         return
     lines = [f"{selector}{origin}", ""]
-    lines += [_setting(selector, parameter) for parameter in names.parameters(selector).values()]
+    lines += [_setting(selector, make, parameter) for parameter in names.parameters(selector).values()]
     say("\n".join([*lines, "", _documentation(make)]).rstrip())
 
 
@@ -121,23 +121,35 @@ def _origin(found: Plugins, selector: str) -> str:
     return f" ({plugin.distribution} {plugin.version}".rstrip() + ")"
 
 
-def _setting(selector: str, parameter: inspect.Parameter) -> str:
-    kind = f": {hint}" if (hint := _hint(parameter)) else ""
+def _setting(selector: str, make: Callable[..., Any], parameter: inspect.Parameter) -> str:
+    hint, bound = _hint(make, parameter)
+    kind = f": {hint}" if hint else ""
     default = "(required)" if parameter.default is inspect.Parameter.empty else f"= {parameter.default!r}"
-    return f"  {selector}.{parameter.name}{kind} {default}"
+    return f"  {selector}.{parameter.name}{kind} {default}" + (f"  ({bound})" if bound else "")
 
 
-def _as_data(parameter: inspect.Parameter) -> dict[str, Any]:
+def _as_data(make: Callable[..., Any], parameter: inspect.Parameter) -> dict[str, Any]:
+    hint, bound = _hint(make, parameter)
     required = parameter.default is inspect.Parameter.empty
-    default = {} if required else {"default": parameter.default}
-    return {"name": parameter.name, "type": _hint(parameter), "required": required, **default}
+    optional = {} if required else {"default": parameter.default}
+    if bound:
+        optional["bound"] = bound
+    return {"name": parameter.name, "type": hint, "required": required, **optional}
 
 
-def _hint(parameter: inspect.Parameter) -> str:
+def _hint(make: Callable[..., Any], parameter: inspect.Parameter) -> tuple[str, str]:
+    """A parameter's type and its bounds, each empty if it has none."""
+    from ganlab.bounds import rule
+    from ganlab.config.types import describe
+    from ganlab.plugins.annotations import UNKNOWN, annotation
+
+    if parameter.annotation is inspect.Parameter.empty:
+        return "", ""
+    hint = annotation(make, parameter.name)
+    if hint is not UNKNOWN and (bound := rule(hint)):
+        return describe(hint), bound
     hint = parameter.annotation
-    if hint is inspect.Parameter.empty:
-        return ""
-    return hint if isinstance(hint, str) else inspect.formatannotation(hint)
+    return (hint if isinstance(hint, str) else inspect.formatannotation(hint)), ""
 
 
 def _documentation(make: Callable[..., Any]) -> str:

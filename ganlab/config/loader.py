@@ -15,6 +15,7 @@ from ganlab.config.parser import Binding, Macro, Reference, Statements, Unquoted
 from ganlab.config.registry import EXPERIMENT, LISTS, Names, example, required, walk
 from ganlab.config.resolver import Resolver, check_keys
 from ganlab.errors import ConfigError
+from ganlab.plugins.annotations import UNKNOWN, annotation, broken_bound
 from ganlab.plugins.manager import current
 from ganlab.plugins.recipes import Recipe
 
@@ -130,8 +131,8 @@ def takes_fractions(setting: str) -> bool | None:
         return None
     names = Names(current())
     (binding,) = names.complete(Statements([Binding((), selector, parameter, 0, setting, 0)]))
-    hint = types.annotation(names.make(binding.selector), parameter)
-    return None if hint is types.UNKNOWN else types.fits(0.5, hint)
+    hint = annotation(names.make(binding.selector), parameter)
+    return None if hint is UNKNOWN else types.fits(0.5, hint)
 
 
 class _Read:
@@ -158,8 +159,8 @@ def _settle(binding: Binding, names: Names) -> Binding:
     """Takes the text of a `--param` literally if the parameter takes text, because shells remove quotes."""
     if not binding.text or names.clash(binding.selector):
         return binding
-    hint = types.annotation(names.make(binding.selector), binding.parameter) if binding.selector else types.UNKNOWN
-    wants_text = hint is not types.UNKNOWN and (
+    hint = annotation(names.make(binding.selector), binding.parameter) if binding.selector else UNKNOWN
+    wants_text = hint is not UNKNOWN and (
         types.fits(binding.text, hint)
         or (get_origin(hint) is Literal and any(isinstance(choice, str) for choice in get_args(hint)))
     )
@@ -169,7 +170,7 @@ def _settle(binding: Binding, names: Names) -> Binding:
         shown = f"{binding.where}: {binding.name} = {binding.text}"
         if binding.selector == EXPERIMENT and binding.parameter in composition.PARTS:
             raise ConfigError(f"{shown} {_part_problem(binding.parameter, binding.text, names)}")
-        if hint is not types.UNKNOWN:
+        if hint is not UNKNOWN:
             raise ConfigError(f"{shown} {types.complaint(binding.text, binding.text, hint)}")
         raise ConfigError(f"{binding.where}: {binding.value.reason}")
     if wants_text and not walk(binding.value) and not types.fits(binding.value, hint):
@@ -193,10 +194,10 @@ def _check_value(binding: Binding, resolver: Resolver) -> None:
 def _type_problem(binding: Binding, value: Any, names: Names) -> str:
     make = names.make(binding.selector)
     default = names.parameters(binding.selector)[binding.parameter].default
-    hint = types.annotation(make, binding.parameter)
+    hint = annotation(make, binding.parameter)
     checked = _with_stubs(value, names)
     if types.fits(checked, hint) or (type(value) is type(default) and value == default):
-        return ""
+        return broken_bound(make, binding.parameter, checked)
     return types.complaint(checked, repr(binding.value), hint)
 
 

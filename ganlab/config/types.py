@@ -4,33 +4,19 @@ from __future__ import annotations
 
 import inspect
 import math
-import sys
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Literal
 
+from ganlab.bounds import without
 from ganlab.errors import nearest
-
-
-class _Unknown:
-    """Stands for a type or value that is unknown without TensorFlow and is not checked."""
-
-
-UNKNOWN = _Unknown()
-
-
-def annotation(make: Callable[..., Any], parameter: str) -> Any:
-    """The resolved annotation of a factory's parameter; UNKNOWN if there is none or it needs TensorFlow."""
-    hint = inspect.signature(make).parameters[parameter].annotation
-    if hint is inspect.Parameter.empty:
-        return UNKNOWN
-    return _resolve(hint, make)
+from ganlab.plugins.annotations import UNKNOWN, resolve
 
 
 def stub(make: Callable[..., Any]) -> Any:
     """An object of the type that a factory makes, without calling the factory; UNKNOWN if the type is unknown."""
-    kind = make if isinstance(make, type) else _resolve(inspect.signature(make).return_annotation, make)
+    kind = make if isinstance(make, type) else resolve(inspect.signature(make).return_annotation, make)
     if not isinstance(kind, type) or kind is inspect.Signature.empty:
         return UNKNOWN
     try:
@@ -86,7 +72,8 @@ def complaint(value: Any, shown: str, hint: Any) -> str:
 
 
 def describe(hint: Any) -> str:
-    """An annotation in readable form: `int`, `list[int] | None`, `'a' or 'b'`."""
+    """An annotation in readable form, without bounds: `int`, `list[int] | None`, `'a' or 'b'`."""
+    hint = without(hint)
     if typing.get_origin(hint) is Literal:
         return " or ".join(map(repr, typing.get_args(hint)))
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
@@ -117,26 +104,6 @@ def _type_name(value: Any) -> str:
     return "None" if value is None else type(value).__name__
 
 
-def _resolve(hint: Any, make: Callable[..., Any]) -> Any:
-    if not isinstance(hint, str):
-        return hint
-    function: Any = inspect.unwrap(make)
-    if isinstance(function, type):
-        function = inspect.unwrap(function.__init__)  # type: ignore[misc]
-    module = sys.modules.get(getattr(make, "__module__", ""), None)
-    known: Mapping[str, Any] = getattr(function, "__globals__", None) or vars(module or types.ModuleType(""))
-    try:
-        # An annotation is the plugin's own code, whose module has already run. TensorFlow is left out, because looking
-        # up a name would import the lazy module.
-        return eval(hint, {name: item for name, item in known.items() if not _is_tensorflow(item)})
-    except Exception:
-        return UNKNOWN
-
-
-def _is_tensorflow(item: Any) -> bool:
-    return isinstance(item, types.ModuleType) and item.__name__.partition(".")[0] in ("tensorflow", "keras")
-
-
 def _parts(value: Any) -> list[Any]:
     if isinstance(value, (list, tuple)):
         return [part for item in value for part in _parts(item)]
@@ -146,6 +113,7 @@ def _parts(value: Any) -> list[Any]:
 
 
 def _takes_bool(hint: Any) -> bool:
+    hint = without(hint)
     if hint in (int, float, complex, str, bytes, type(None)):
         return False
     arguments = typing.get_args(hint)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ganlab.errors import ConfigError, nearest
+from ganlab.plugins.annotations import broken_bound
 from ganlab.plugins.blame import plugin_code
 
 
@@ -55,11 +56,14 @@ class Factory:
         """Makes the component and records its recipe.
 
         Raises:
-            ConfigError: A parameter is unknown, or a required one is missing.
+            ConfigError: A parameter is unknown or out of its bounds, or a required one is missing.
             GanlabError: The component rejects the arguments.
         """
         selector = f"{self.kind}.{self.name}"
         _check_names(selector, self.signature.parameters, arguments)
+        for name, value in arguments.items():
+            if problem := broken_bound(self.make, name, value):
+                raise ConfigError(f"{selector}.{name} = {value!r} {problem}")
         recipe = Recipe(self.kind, self.name, {name: described(value) for name, value in arguments.items()})
         with plugin_code(selector, "its factory"):
             made = self.make(**arguments)

@@ -8,6 +8,7 @@ import pytest
 from ganlab.config import types
 from ganlab.errors import GanlabError
 from ganlab.plugins import manager as plugins
+from ganlab.plugins.annotations import UNKNOWN, annotation
 
 # Arguments that a component requires besides the tested number.
 NEEDED = {
@@ -36,8 +37,8 @@ def numbers(*, fractions):
         # `every` of a diagnostic is checked on composition, for third-party ones too.
         skipped = {"every"} if kind == "diagnostics" else set()
         for parameter in inspect.signature(component.factory.make).parameters.keys() - skipped:
-            hint = types.annotation(component.factory.make, parameter)
-            if kind in APART or hint is types.UNKNOWN or types.fits("text", hint) or types.fits(component, hint):
+            hint = annotation(component.factory.make, parameter)
+            if kind in APART or hint is UNKNOWN or types.fits("text", hint) or types.fits(component, hint):
                 continue
             if types.fits(3, hint) and types.fits(0.5, hint) == fractions:
                 yield f"{kind}.{name}", parameter

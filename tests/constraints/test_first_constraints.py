@@ -191,7 +191,7 @@ class TestSpectralNorm:
         assert np.isfinite(norm.reparameterize(weights, state)["layer/kernel"]).all()
 
     def test_power_iterations_are_at_least_one(self):
-        with pytest.raises(ganlab.ConfigError, match="power_iterations = 0 must be at least 1"):
+        with pytest.raises(ganlab.ConfigError, match="power_iterations = 0 must be a whole number of at least 1"):
             constraint("spectral_norm", power_iterations=0)
 
     def test_a_convolution_is_the_matrix_of_its_outputs(self):

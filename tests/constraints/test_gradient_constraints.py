@@ -367,7 +367,9 @@ class TestSettings:
     def test_lazy_penalties(self, name):
         assert constraint(name).every == 1
         assert constraint(name, every=16).every == 16
-        with pytest.raises(ganlab.ConfigError, match=rf"constraints\.{name}\.every = 0 must be at least 1"):
+        with pytest.raises(
+            ganlab.ConfigError, match=rf"constraints\.{name}\.every = 0 must be a whole number of at least 1"
+        ):
             constraint(name, every=0)
 
     @pytest.mark.parametrize(

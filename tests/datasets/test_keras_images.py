@@ -121,7 +121,7 @@ def test_unknown_sets_splits_and_sizes_are_refused():
     with pytest.raises(ganlab.ConfigError, match=r"datasets\.keras\.split = 'all' must be 'train' or 'test'"):
         KerasImages(name="mnist", split="all")
     with pytest.raises(ganlab.ConfigError, match=r"datasets\.keras\.resize = -1 must be a whole number"):
-        KerasImages(name="mnist", resize=-1)
+        ganlab.component("datasets", "keras")(name="mnist", resize=-1)
 
 
 def test_the_fingerprint_sees_one_pixel_and_one_label(loads, monkeypatch):

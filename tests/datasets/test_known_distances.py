@@ -66,7 +66,7 @@ def test_without_a_difference_there_is_the_counterpart():
     [
         ("two_images", {"fraction": 0.0}, r"two_images\.fraction = 0\.0"),
         ("two_images", {"fraction": 1e-5}, r"two_images\.fraction = 1e-05 .* one pixel"),
-        ("two_images", {"bright": 1.5}, r"two_images\.bright = 1\.5 must lie in \[-1, 1\]"),
+        ("two_images", {"bright": 1.5}, r"two_images\.bright = 1\.5 must be at least -1 and at most 1"),
         ("translated_gaussians", {"distance": -1.0}, r"translated_gaussians\.distance = -1\.0"),
         ("translated_gaussians", {"std": 0.0}, r"translated_gaussians\.std = 0\.0"),
     ],

@@ -65,22 +65,24 @@ def test_seeds_and_numbers_give_other_samples(through_pipeline):
     assert not np.array_equal(ring.exact_sample(100, 0), ring.exact_sample(100, 1))
 
 
+WHOLE = "a whole number of at least 1 and below 2**31"
+
+
 @pytest.mark.parametrize(
-    ("make", "parameter", "value", "rule"),
+    ("name", "parameter", "value", "rule"),
     [
-        (GaussianRing, "modes", 0, "whole number of at least 1 (and below 2**31)"),
-        (GaussianRing, "modes", 2.5, "whole number of at least 1 (and below 2**31)"),
-        (GaussianRing, "radius", -1.0, "finite number above 0"),
-        (GaussianRing, "std", 0.0, "finite number above 0"),
-        (GaussianRing, "scale", math.nan, "finite number above 0"),
-        (GaussianGrid, "side", True, "whole number of at least 1 (and below 2**31)"),
-        (GaussianGrid, "spacing", math.inf, "finite number above 0"),
-        (GaussianGrid, "std", "0.1", "finite number above 0"),
-        (GaussianGrid, "scale", 0, "finite number above 0"),
+        ("gaussian_ring", "modes", 0, WHOLE),
+        ("gaussian_ring", "modes", 2.5, WHOLE),
+        ("gaussian_ring", "radius", -1.0, "above 0 and finite"),
+        ("gaussian_ring", "std", 0.0, "above 0 and finite"),
+        ("gaussian_ring", "scale", math.nan, "above 0 and finite"),
+        ("gaussian_grid", "side", True, WHOLE),
+        ("gaussian_grid", "spacing", math.inf, "above 0 and finite"),
+        ("gaussian_grid", "std", "0.1", "above 0 and finite"),
+        ("gaussian_grid", "scale", 0, "above 0 and finite"),
     ],
 )
-def test_impossible_values_are_refused_by_name(make, parameter, value, rule):
-    name = {GaussianRing: "gaussian_ring", GaussianGrid: "gaussian_grid"}[make]
+def test_impossible_values_are_refused_by_name(name, parameter, value, rule):
     with pytest.raises(ganlab.ConfigError) as error:
-        make(**{parameter: value})
-    assert str(error.value) == f"datasets.{name}.{parameter} = {value!r} must be a {rule}."
+        ganlab.component("datasets", name)(**{parameter: value})
+    assert str(error.value) == f"datasets.{name}.{parameter} = {value!r} must be {rule}."

@@ -43,9 +43,7 @@ def test_noise_is_round_and_of_its_scale(through_pipeline):
 
 
 def test_impossible_values_are_refused_by_name():
-    with pytest.raises(
-        ganlab.ConfigError, match=r"datasets\.swiss_roll\.noise = -0\.1 must be a finite number above 0"
-    ):
-        SwissRoll(noise=-0.1)
+    with pytest.raises(ganlab.ConfigError, match=r"datasets\.swiss_roll\.noise = -0\.1 must be above 0 and finite"):
+        ganlab.component("datasets", "swiss_roll")(noise=-0.1)
     with pytest.raises(ganlab.ConfigError, match=r"datasets\.swiss_roll\.scale = 0\.0 must be"):
-        SwissRoll(scale=0.0)
+        ganlab.component("datasets", "swiss_roll")(scale=0.0)

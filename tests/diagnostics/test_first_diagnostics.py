@@ -374,9 +374,13 @@ def test_a_critic_whose_units_cannot_die():
     ("name", "arguments", "message"),
     [
         ("slopes", {"target": 0.0}, "diagnostics.slopes.target = 0.0 must be above 0 and finite, or None"),
-        ("lipschitz_interval", {"points": 1}, "diagnostics.lipschitz_interval.points = 1 must be at least 2"),
+        (
+            "lipschitz_interval",
+            {"points": 1},
+            "diagnostics.lipschitz_interval.points = 1 must be a whole number of at least 2",
+        ),
         ("surface", {"half_width": -1.0}, "diagnostics.surface.half_width = -1.0 must be above 0 and finite, or None"),
-        ("surface", {"points": 0}, "diagnostics.surface.points = 0 must be at least 1"),
+        ("surface", {"points": 0}, "diagnostics.surface.points = 0 must be a whole number of at least 1"),
     ],
 )
 def test_arguments_out_of_range(name, arguments, message):

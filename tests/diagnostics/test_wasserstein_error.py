@@ -51,5 +51,5 @@ def test_without_a_distance_there_is_no_relative_error():
 
 
 def test_no_points_are_refused():
-    with pytest.raises(ganlab.ConfigError, match=r"wasserstein_error\.points = 0 must be at least 1"):
+    with pytest.raises(ganlab.ConfigError, match=r"wasserstein_error\.points = 0 must be a whole number of at least 1"):
         ganlab.component("diagnostics", "wasserstein_error")(points=0)

@@ -84,7 +84,7 @@ def test_samples_of_another_shape_are_refused():
     ("arguments", "message"),
     [
         ({"samples": 0}, r"mode_coverage\.samples = 0 must be a whole number of at least 1"),
-        ({"sigmas": 0.0}, r"mode_coverage\.sigmas = 0\.0 must be a finite number above 0"),
+        ({"sigmas": 0.0}, r"mode_coverage\.sigmas = 0\.0 must be above 0 and finite"),
         ({"sigmas": math.inf}, r"mode_coverage\.sigmas = inf"),
     ],
 )

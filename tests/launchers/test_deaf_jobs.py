@@ -135,5 +135,5 @@ def test_processes_left_by_a_job_end_with_it(tried, wait_for_log):
 
 @pytest.mark.parametrize("seconds", [-1, float("inf"), float("nan")])
 def test_an_invalid_grace_period_is_refused(seconds):
-    with pytest.raises(ConfigError, match=r"launchers\.local\.grace_seconds = .* must be 0 or more"):
+    with pytest.raises(ConfigError, match=r"launchers\.local\.grace_seconds = .* must be at least 0 and finite"):
         ganlab.component("launchers", "local")(grace_seconds=seconds)

@@ -142,8 +142,8 @@ def test_a_refusal_quotes_slurm(slurm, tried):
     [
         ({"cluster": "slurm"}, "launchers.submitit.cluster = 'slurm' needs srun on PATH"),
         ({"nodes": 2}, "launchers.submitit.nodes = 2 must be 1 without Slurm"),
-        ({"time_minutes": 0}, "launchers.submitit.time_minutes = 0 must be above 0"),
-        ({"gpus_per_node": -1}, "launchers.submitit.gpus_per_node = -1 must be 0 or more"),
+        ({"time_minutes": 0}, "launchers.submitit.time_minutes = 0 must be a whole number of at least 1"),
+        ({"gpus_per_node": -1}, "launchers.submitit.gpus_per_node = -1 must be a whole number of at least 0"),
     ],
 )
 def test_invalid_values_are_refused(arguments, message):

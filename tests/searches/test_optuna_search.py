@@ -174,7 +174,7 @@ def test_optuna_prints_nothing(capfd, recwarn):
     ("arguments", "message"),
     [
         ({"budget": None}, "searches.optuna needs a budget"),
-        ({"startup": -1}, "searches.optuna.startup = -1 must be 0 or more"),
+        ({"startup": -1}, "searches.optuna.startup = -1 must be a whole number of at least 0"),
         ({"pruner": "mean"}, "searches.optuna.pruner = 'mean' must be one of 'none', 'median', 'hyperband'"),
         ({"space": {"x": ganlab.Range(0.0, 1.0, log=True)}}, "searches.optuna cannot search x from 0.0 to 1.0"),
         ({"space": {"x": ganlab.Range(2.0, 1.0)}}, "searches.optuna cannot search x from 2.0 to 1.0"),

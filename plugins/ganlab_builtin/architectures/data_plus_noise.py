@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 import ganlab
+from ganlab.bounds import Ge
 from ganlab.lazy import keras
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.architectures.parts import check_whole
 
 if TYPE_CHECKING:
     import tensorflow
@@ -31,9 +31,9 @@ class DataPlusNoise(ganlab.Architecture):
         *,
         dataset: ganlab.Dataset,
         critic: ganlab.Architecture,
-        std: float = 1.0,
-        examples: int = 65_536,
-        seed: int = 0,
+        std: Annotated[float, Ge(0)] = 1.0,
+        examples: Annotated[int, Ge(1)] = 65_536,
+        seed: Annotated[int, Ge(0)] = 0,
     ) -> None:
         """Keeps the parts.
 
@@ -43,14 +43,7 @@ class DataPlusNoise(ganlab.Architecture):
             std: The noise's standard deviation, in units of the data; the paper's 1.
             examples: The number of examples to pick from; all of a smaller dataset.
             seed: Decides the examples of a synthetic dataset.
-
-        Raises:
-            ConfigError: A value is out of its range.
         """
-        check_whole("data_plus_noise.examples", examples, 1)
-        check_whole("data_plus_noise.seed", seed, 0)
-        if not (math.isfinite(std) and std >= 0):
-            raise ganlab.ConfigError(f"architectures.data_plus_noise.std = {std!r} must be finite and at least 0.")
         self.dataset, self._critic, self.std, self.examples, self.seed = dataset, critic, std, examples, seed
         self.latent_dim = 1 + math.prod(dataset.sample_shape)
 

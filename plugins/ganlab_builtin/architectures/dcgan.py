@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import ganlab
+from ganlab.bounds import Ge, Lt
 from ganlab.lazy import keras
 from ganlab_builtin.architectures.parts import (
     CRITIC_NORMALIZATIONS,
     GENERATOR_NORMALIZATIONS,
     check_choice,
-    check_rate,
-    check_whole,
     drop,
     normalize,
     square_side,
@@ -36,12 +35,12 @@ class DCGAN(ganlab.Architecture):
     def __init__(
         self,
         *,
-        latent_dim: int = 128,
-        channels: int = 64,
-        kernel_size: int = 5,
+        latent_dim: Annotated[int, Ge(1)] = 128,
+        channels: Annotated[int, Ge(1)] = 64,
+        kernel_size: Annotated[int, Ge(2)] = 5,
         generator_normalization: Literal["batch", "layer", "none"] = "batch",
         critic_normalization: Literal["none", "layer"] = "none",
-        dropout: float = 0.0,
+        dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
     ) -> None:
         """Sets the sizes of the networks.
 
@@ -56,12 +55,8 @@ class DCGAN(ganlab.Architecture):
         Raises:
             ConfigError: A value is out of its range.
         """
-        check_whole("dcgan.latent_dim", latent_dim, 1)
-        check_whole("dcgan.channels", channels, 1)
-        check_whole("dcgan.kernel_size", kernel_size, 2)
         check_choice("dcgan.generator_normalization", generator_normalization, GENERATOR_NORMALIZATIONS)
         check_choice("dcgan.critic_normalization", critic_normalization, CRITIC_NORMALIZATIONS)
-        check_rate("dcgan.dropout", dropout)
         self.latent_dim, self.channels, self.kernel_size = latent_dim, channels, kernel_size
         self.generator_normalization, self.critic_normalization = generator_normalization, critic_normalization
         self.dropout = dropout

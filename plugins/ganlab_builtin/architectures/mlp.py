@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import ganlab
+from ganlab.bounds import Ge, Lt
 from ganlab.lazy import keras
-from ganlab_builtin.architectures.parts import check_choice, check_rate, check_whole, drop, to_score
+from ganlab_builtin.architectures.parts import check_choice, drop, to_score
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,12 +32,12 @@ class MLP(ganlab.Architecture):
     def __init__(
         self,
         *,
-        latent_dim: int = 2,
-        depth: int = 3,
-        width: int = 512,
+        latent_dim: Annotated[int, Ge(1)] = 2,
+        depth: Annotated[int, Ge(1)] = 3,
+        width: Annotated[int, Ge(1)] = 512,
         activation: Literal["relu", "leaky_relu", "elu", "softplus", "tanh", "max_min", "full_sort"] = "relu",
         output: Literal["auto", "linear", "tanh"] = "auto",
-        dropout: float = 0.0,
+        dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
     ) -> None:
         """Sets the sizes of the networks.
 
@@ -53,8 +54,6 @@ class MLP(ganlab.Architecture):
         Raises:
             ConfigError: A value is out of its range.
         """
-        for name, value in (("latent_dim", latent_dim), ("depth", depth), ("width", width)):
-            check_whole(f"mlp.{name}", value, 1)
         check_choice("mlp.activation", activation, ACTIVATIONS)
         if activation == "max_min" and width % 2:
             raise ganlab.ConfigError(
@@ -62,7 +61,6 @@ class MLP(ganlab.Architecture):
                 'units. Add a unit, or take "full_sort".'
             )
         check_choice("mlp.output", output, OUTPUTS)
-        check_rate("mlp.dropout", dropout)
         self.latent_dim, self.depth, self.width = latent_dim, depth, width
         self.activation, self.output, self.dropout = activation, output, dropout
 

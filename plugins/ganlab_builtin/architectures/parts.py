@@ -66,18 +66,6 @@ def unsupported(name: str, sample_shape: tuple[int, ...], rule: str) -> ganlab.I
     )
 
 
-def check_whole(selector: str, value: Any, least: int) -> None:
-    """Raises a ConfigError unless the value is a whole number of at least `least`."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise ganlab.ConfigError(f"architectures.{selector} = {value!r} must be a whole number of at least {least}.")
-
-
-def check_rate(selector: str, value: float) -> None:
-    """Raises a ConfigError unless the value is a probability below 1."""
-    if not 0 <= value < 1:
-        raise ganlab.ConfigError(f"architectures.{selector} = {value!r} must be at least 0 and below 1.")
-
-
 def check_choice(selector: str, value: Any, allowed: Sequence[str]) -> None:
     """Raises a ConfigError unless the value is one of those allowed."""
     if value not in allowed:

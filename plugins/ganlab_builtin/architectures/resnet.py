@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import ganlab
+from ganlab.bounds import Ge
 from ganlab.lazy import keras
 from ganlab_builtin.architectures.parts import (
     CRITIC_NORMALIZATIONS,
     GENERATOR_NORMALIZATIONS,
     check_choice,
-    check_whole,
     normalize,
     square_side,
     to_pixels,
@@ -35,8 +35,8 @@ class ResNet(ganlab.Architecture):
     def __init__(
         self,
         *,
-        latent_dim: int = 128,
-        channels: int | None = None,
+        latent_dim: Annotated[int, Ge(1)] = 128,
+        channels: Annotated[int, Ge(1)] | None = None,
         generator_normalization: Literal["batch", "layer", "none"] = "batch",
         critic_normalization: Literal["none", "layer"] = "none",
     ) -> None:
@@ -51,9 +51,6 @@ class ResNet(ganlab.Architecture):
         Raises:
             ConfigError: A value is out of its range.
         """
-        check_whole("resnet.latent_dim", latent_dim, 1)
-        if channels is not None:
-            check_whole("resnet.channels", channels, 1)
         check_choice("resnet.generator_normalization", generator_normalization, GENERATOR_NORMALIZATIONS)
         check_choice("resnet.critic_normalization", critic_normalization, CRITIC_NORMALIZATIONS)
         self.latent_dim, self.channels = latent_dim, channels

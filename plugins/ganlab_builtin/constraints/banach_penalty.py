@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import ganlab
+from ganlab.bounds import Ge, Gt, Le
 from ganlab.functional import example_norm, input_gradient
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.bounds import check_at_least
 from ganlab_builtin.constraints.slope_penalty import SlopePenalty
 from ganlab_builtin.constraints.thresholds import FLAT, STEEP
 
@@ -42,7 +42,12 @@ class BanachPenalty(SlopePenalty):
     }
 
     def __init__(
-        self, *, ord: float = 2.0, weight: float | None = None, target: float | None = None, every: int = 1
+        self,
+        *,
+        ord: Annotated[float, Ge(1), Le(math.inf)] = 2.0,
+        weight: Annotated[float, Ge(0)] | None = None,
+        target: Annotated[float, Gt(0)] | None = None,
+        every: Annotated[int, Ge(1)] = 1,
     ) -> None:
         """Chooses the norm and the penalty.
 
@@ -51,17 +56,7 @@ class BanachPenalty(SlopePenalty):
             weight: The penalty's factor; None for the mean norm of real examples.
             target: The slope that costs nothing; None for the mean dual norm of real examples.
             every: Computes the penalty in one of this many critic updates, multiplied by this number.
-
-        Raises:
-            ConfigError: `ord` or `every` is below 1, the weight negative, or the target not positive.
         """
-        if not ord >= 1:
-            raise ganlab.ConfigError(f"constraints.banach_penalty.ord = {ord!r} must be at least 1.")
-        if weight is not None:
-            check_at_least("constraints.banach_penalty", 0, weight=weight)
-        check_at_least("constraints.banach_penalty", 1, every=every)
-        if target is not None and not 0 < target < math.inf:
-            raise ganlab.ConfigError(f"constraints.banach_penalty.target = {target!r} must be above 0 and finite.")
         self.ord, self.weight, self.target, self.every = ord, weight, target, every
 
     def initial_state(self, weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:

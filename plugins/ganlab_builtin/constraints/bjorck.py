@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import ganlab
 from ganlab import lipschitz
+from ganlab.bounds import Ge
 from ganlab.functional import as_matrix
 from ganlab.lazy import tensorflow as tf
 
@@ -31,20 +32,14 @@ class Bjorck(ganlab.Constraint):
     `architectures.mlp.activation = "max_min"`, so is a critic without branches, as the logged lipschitz_bound shows.
     """
 
-    def __init__(self, *, iterations: int = 15, order: int = 1) -> None:
+    def __init__(self, *, iterations: Annotated[int, Ge(1)] = 15, order: Annotated[int, Ge(1)] = 1) -> None:
         """Chooses how closely kernels are orthonormal.
 
         Args:
             iterations: Iterations in every forward pass. Each is differentiated, and costs two products of the kernel
                 with itself.
             order: Terms of the series in each iteration; more take fewer iterations.
-
-        Raises:
-            ConfigError: A value is below 1.
         """
-        for name, value in (("iterations", iterations), ("order", order)):
-            if value < 1:
-                raise ganlab.ConfigError(f"constraints.bjorck.{name} = {value!r} must be at least 1.")
         self.iterations, self.order = iterations, order
 
     def prepare(self, critic: keras.Model) -> None:

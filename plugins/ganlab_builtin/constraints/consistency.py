@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import ganlab
+from ganlab.bounds import Ge
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.bounds import check_at_least
 
 if TYPE_CHECKING:
     import keras
@@ -33,19 +33,20 @@ class Consistency(ganlab.Constraint):
         ),
     }
 
-    def __init__(self, *, weight: float = 2.0, margin: float = 0.0, every: int = 1) -> None:
+    def __init__(
+        self,
+        *,
+        weight: Annotated[float, Ge(0)] = 2.0,
+        margin: Annotated[float, Ge(0)] = 0.0,
+        every: Annotated[int, Ge(1)] = 1,
+    ) -> None:
         """Chooses the penalty.
 
         Args:
             weight: The penalty's factor; the paper's 2.
             margin: The squared difference that costs nothing; the paper's M', 0 to 0.2.
             every: Computes the penalty in one of this many critic updates, multiplied by this number.
-
-        Raises:
-            ConfigError: The weight or the margin is negative, or `every` below 1.
         """
-        check_at_least("constraints.consistency", 0, weight=weight, margin=margin)
-        check_at_least("constraints.consistency", 1, every=every)
         self.weight, self.margin, self.every = weight, margin, every
 
     def prepare(self, critic: keras.Model) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import ganlab
+from ganlab.bounds import Ge
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.bounds import check_at_least
 from ganlab_builtin.constraints.slope_penalty import SlopePenalty
 from ganlab_builtin.constraints.thresholds import FLAT, STEEP
 
@@ -34,7 +34,14 @@ class DRAGAN(SlopePenalty):
         ),
     }
 
-    def __init__(self, *, weight: float = 10.0, target: float = 1.0, scale: float = 0.5, every: int = 1) -> None:
+    def __init__(
+        self,
+        *,
+        weight: Annotated[float, Ge(0)] = 10.0,
+        target: Annotated[float, Ge(0)] = 1.0,
+        scale: Annotated[float, Ge(0)] = 0.5,
+        every: Annotated[int, Ge(1)] = 1,
+    ) -> None:
         """Chooses the penalty.
 
         Args:
@@ -42,12 +49,7 @@ class DRAGAN(SlopePenalty):
             target: The slope that costs nothing; the paper's 1.
             scale: The noise's standard deviation in units of the data's; 0.5 in the authors' code.
             every: Computes the penalty in one of this many critic updates, multiplied by this number.
-
-        Raises:
-            ConfigError: The weight, the target or the scale is negative, or `every` below 1.
         """
-        check_at_least("constraints.dragan", 0, weight=weight, target=target, scale=scale)
-        check_at_least("constraints.dragan", 1, every=every)
         self.weight, self.target, self.scale, self.every = weight, target, scale, every
 
     def initial_state(self, weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import ganlab
+from ganlab.bounds import Ge
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.bounds import check_at_least
 from ganlab_builtin.constraints.slope_penalty import SlopePenalty
 from ganlab_builtin.constraints.thresholds import FLAT, STEEP
 
@@ -29,19 +29,20 @@ class GradientPenalty(SlopePenalty):
         ),
     }
 
-    def __init__(self, *, weight: float = 10.0, target: float = 1.0, every: int = 1) -> None:
+    def __init__(
+        self,
+        *,
+        weight: Annotated[float, Ge(0)] = 10.0,
+        target: Annotated[float, Ge(0)] = 1.0,
+        every: Annotated[int, Ge(1)] = 1,
+    ) -> None:
         """Chooses the penalty.
 
         Args:
             weight: The penalty's factor; the paper's 10 for images, 0.1 for its toy data.
             target: The slope that costs nothing.
             every: Computes the penalty in one of this many critic updates, multiplied by this number.
-
-        Raises:
-            ConfigError: The weight or the target is negative, or `every` below 1.
         """
-        check_at_least("constraints.gradient_penalty", 0, weight=weight, target=target)
-        check_at_least("constraints.gradient_penalty", 1, every=every)
         self.weight, self.target, self.every = weight, target, every
 
     def cost(self, slope: tf.Tensor, state: Mapping[str, tf.Tensor], replica: ganlab.Replica) -> tf.Tensor:

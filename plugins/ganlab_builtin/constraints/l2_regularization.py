@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import ganlab
 from ganlab import lipschitz
+from ganlab.bounds import Ge
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.bounds import check_at_least
 
 if TYPE_CHECKING:
     import keras
@@ -23,16 +23,12 @@ class L2Regularization(ganlab.Constraint):
     size, it is not. Biases, which make a critic no steeper, are left alone.
     """
 
-    def __init__(self, *, weight: float = 1e-3) -> None:
+    def __init__(self, *, weight: Annotated[float, Ge(0)] = 1e-3) -> None:
         """Chooses the penalty.
 
         Args:
             weight: Twice the penalty's factor.
-
-        Raises:
-            ConfigError: It is negative.
         """
-        check_at_least("constraints.l2_regularization", 0, weight=weight)
         self.weight = weight
 
     def prepare(self, critic: keras.Model) -> None:

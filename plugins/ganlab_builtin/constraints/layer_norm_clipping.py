@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import ganlab
 from ganlab import lipschitz
+from ganlab.bounds import Gt
 from ganlab.lazy import tensorflow as tf
 
 if TYPE_CHECKING:
@@ -33,17 +33,12 @@ class LayerNormClipping(ganlab.Constraint):
         ),
     }
 
-    def __init__(self, *, limit: float = 1.0) -> None:
+    def __init__(self, *, limit: Annotated[float, Gt(0)] = 1.0) -> None:
         """Chooses the limit.
 
         Args:
             limit: The largest norm of a kernel.
-
-        Raises:
-            ConfigError: It is not positive.
         """
-        if not 0 < limit < math.inf:
-            raise ganlab.ConfigError(f"constraints.layer_norm_clipping.limit = {limit!r} must be above 0 and finite.")
         self.limit = limit
 
     def prepare(self, critic: keras.Model) -> None:

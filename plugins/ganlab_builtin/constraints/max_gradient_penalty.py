@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import ganlab
+from ganlab.bounds import Ge
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.bounds import check_at_least
 from ganlab_builtin.constraints.slope_penalty import SlopePenalty
 
 
@@ -32,16 +32,12 @@ class MaxGradientPenalty(SlopePenalty):
         "steepest": "The largest of these slopes on any replica, which is what the penalty counts.",
     }
 
-    def __init__(self, *, weight: float = 1.0) -> None:
+    def __init__(self, *, weight: Annotated[float, Ge(0)] = 1.0) -> None:
         """Chooses the penalty.
 
         Args:
             weight: The penalty's factor, which the paper tunes for its data.
-
-        Raises:
-            ConfigError: The weight is negative.
         """
-        check_at_least("constraints.max_gradient_penalty", 0, weight=weight)
         self.weight = weight
 
     def cost(self, slope: tf.Tensor, state: Mapping[str, tf.Tensor], replica: ganlab.Replica) -> tf.Tensor:

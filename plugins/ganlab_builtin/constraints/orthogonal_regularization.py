@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import ganlab
 from ganlab import lipschitz
+from ganlab.bounds import Ge
 from ganlab.functional import as_matrix
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.bounds import check_at_least
 
 if TYPE_CHECKING:
     import keras
@@ -25,17 +25,13 @@ class OrthogonalRegularization(ganlab.Constraint):
     networks" (2017), which also requires columns of length one, and cannot reach that with more outputs than inputs.
     """
 
-    def __init__(self, *, weight: float = 1e-4, off_diagonal: bool = True) -> None:
+    def __init__(self, *, weight: Annotated[float, Ge(0)] = 1e-4, off_diagonal: bool = True) -> None:
         """Chooses the penalty.
 
         Args:
             weight: The penalty's factor; the later paper's 1e-4.
             off_diagonal: Whether lengths of columns cost nothing.
-
-        Raises:
-            ConfigError: The weight is negative.
         """
-        check_at_least("constraints.orthogonal_regularization", 0, weight=weight)
         self.weight, self.off_diagonal = weight, off_diagonal
 
     def prepare(self, critic: keras.Model) -> None:

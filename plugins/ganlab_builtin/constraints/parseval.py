@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import ganlab
 from ganlab import lipschitz
+from ganlab.bounds import Ge, Le
 from ganlab.functional import as_matrix
 from ganlab.lazy import tensorflow as tf
 
@@ -37,18 +38,13 @@ class Parseval(ganlab.Constraint):
         ),
     }
 
-    def __init__(self, *, beta: float = 0.0003) -> None:
+    def __init__(self, *, beta: Annotated[float, Ge(0), Le(0.5)] = 0.0003) -> None:
         """Chooses the step.
 
         Args:
             beta: The step's size, at most 0.5; the paper's 0.0003 for its residual networks, which started orthonormal.
                 Critics that start differently or learn faster need a larger one.
-
-        Raises:
-            ConfigError: It is out of its range.
         """
-        if not 0 <= beta <= 0.5:
-            raise ganlab.ConfigError(f"constraints.parseval.beta = {beta!r} must be at least 0 and at most 0.5.")
         self.beta = beta
 
     def prepare(self, critic: keras.Model) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import ganlab
+from ganlab.bounds import Ge
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.bounds import check_at_least
 from ganlab_builtin.constraints.slope_penalty import SlopePenalty
 
 
@@ -27,18 +27,13 @@ class R2(SlopePenalty):
         ),
     }
 
-    def __init__(self, *, gamma: float = 10.0, every: int = 1) -> None:
+    def __init__(self, *, gamma: Annotated[float, Ge(0)] = 10.0, every: Annotated[int, Ge(1)] = 1) -> None:
         """Chooses the penalty.
 
         Args:
             gamma: Twice the penalty's factor; the paper's 10.
             every: Computes the penalty in one of this many critic updates, multiplied by this number; 16 in StyleGAN2.
-
-        Raises:
-            ConfigError: `gamma` is negative or `every` below 1.
         """
-        check_at_least("constraints.r2", 0, gamma=gamma)
-        check_at_least("constraints.r2", 1, every=every)
         self.gamma, self.every = gamma, every
 
     def points(self, batch: ganlab.Batch, state: Mapping[str, tf.Tensor], replica: ganlab.Replica) -> tf.Tensor:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import ganlab
 from ganlab import lipschitz
+from ganlab.bounds import Ge, Gt
 from ganlab.lazy import tensorflow as tf
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ class SpectralNorm(ganlab.Constraint):
         self,
         *,
         operator: Literal["matrix", "convolution"] = "matrix",
-        power_iterations: int = 1,
-        target: float = 1.0,
+        power_iterations: Annotated[int, Ge(1)] = 1,
+        target: Annotated[float, Gt(0)] = 1.0,
     ) -> None:
         """Chooses the operator, the target and how closely the singular vectors are followed.
 
@@ -54,12 +54,6 @@ class SpectralNorm(ganlab.Constraint):
             raise ganlab.ConfigError(
                 f"constraints.spectral_norm.operator = {operator!r} must be 'matrix' or 'convolution'."
             )
-        if power_iterations < 1:
-            raise ganlab.ConfigError(
-                f"constraints.spectral_norm.power_iterations = {power_iterations!r} must be at least 1."
-            )
-        if not 0 < target < math.inf:
-            raise ganlab.ConfigError(f"constraints.spectral_norm.target = {target!r} must be above 0 and finite.")
         self.operator, self.power_iterations, self.target = operator, power_iterations, target
 
     def prepare(self, critic: keras.Model) -> None:

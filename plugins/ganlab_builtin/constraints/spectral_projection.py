@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import ganlab
 from ganlab import lipschitz
+from ganlab.bounds import Ge, Gt
 from ganlab.lazy import tensorflow as tf
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ class SpectralProjection(ganlab.Constraint):
     def __init__(
         self,
         *,
-        limit: float = 1.0,
+        limit: Annotated[float, Gt(0)] = 1.0,
         operator: Literal["convolution", "matrix"] = "convolution",
-        power_iterations: int = 20,
+        power_iterations: Annotated[int, Ge(1)] = 20,
     ) -> None:
         """Chooses the limit.
 
@@ -42,15 +42,9 @@ class SpectralProjection(ganlab.Constraint):
         Raises:
             ConfigError: A value is out of its range.
         """
-        if not 0 < limit < math.inf:
-            raise ganlab.ConfigError(f"constraints.spectral_projection.limit = {limit!r} must be above 0 and finite.")
         if operator not in ("convolution", "matrix"):
             raise ganlab.ConfigError(
                 f"constraints.spectral_projection.operator = {operator!r} must be 'convolution' or 'matrix'."
-            )
-        if power_iterations < 1:
-            raise ganlab.ConfigError(
-                f"constraints.spectral_projection.power_iterations = {power_iterations!r} must be at least 1."
             )
         self.limit, self.operator, self.power_iterations = limit, operator, power_iterations
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import ganlab
 from ganlab import lipschitz
+from ganlab.bounds import Ge
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.bounds import check_at_least
 
 if TYPE_CHECKING:
     import keras
@@ -27,9 +27,9 @@ class SpectralRegularization(ganlab.Constraint):
     def __init__(
         self,
         *,
-        weight: float = 0.01,
+        weight: Annotated[float, Ge(0)] = 0.01,
         operator: Literal["matrix", "convolution"] = "matrix",
-        power_iterations: int = 20,
+        power_iterations: Annotated[int, Ge(1)] = 20,
     ) -> None:
         """Chooses the penalty.
 
@@ -41,14 +41,9 @@ class SpectralRegularization(ganlab.Constraint):
         Raises:
             ConfigError: A value is out of its range.
         """
-        check_at_least("constraints.spectral_regularization", 0, weight=weight)
         if operator not in ("matrix", "convolution"):
             raise ganlab.ConfigError(
                 f"constraints.spectral_regularization.operator = {operator!r} must be 'matrix' or 'convolution'."
-            )
-        if power_iterations < 1:
-            raise ganlab.ConfigError(
-                f"constraints.spectral_regularization.power_iterations = {power_iterations!r} must be at least 1."
             )
         self.weight, self.operator, self.power_iterations = weight, operator, power_iterations
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import ganlab
 from ganlab import lipschitz
+from ganlab.bounds import Gt
 from ganlab.lazy import tensorflow as tf
 
 if TYPE_CHECKING:
@@ -34,17 +34,12 @@ class WeightClipping(ganlab.Constraint):
         ),
     }
 
-    def __init__(self, *, limit: float = 0.01) -> None:
+    def __init__(self, *, limit: Annotated[float, Gt(0)] = 0.01) -> None:
         """Chooses the limit.
 
         Args:
             limit: The largest absolute value of a weight; the paper's 0.01.
-
-        Raises:
-            ConfigError: It is not positive.
         """
-        if not 0 < limit < math.inf:
-            raise ganlab.ConfigError(f"constraints.weight_clipping.limit = {limit!r} must be above 0 and finite.")
         self.limit = limit
 
     def prepare(self, critic: keras.Model) -> None:

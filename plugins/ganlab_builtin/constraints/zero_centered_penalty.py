@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import ganlab
+from ganlab.bounds import Ge
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.bounds import check_at_least
 from ganlab_builtin.constraints.slope_penalty import SlopePenalty
 
 
@@ -28,18 +28,13 @@ class ZeroCenteredPenalty(SlopePenalty):
         ),
     }
 
-    def __init__(self, *, weight: float = 10.0, every: int = 1) -> None:
+    def __init__(self, *, weight: Annotated[float, Ge(0)] = 10.0, every: Annotated[int, Ge(1)] = 1) -> None:
         """Chooses the penalty.
 
         Args:
             weight: The penalty's factor; the authors' code has 10 for points in the plane and 500 for images.
             every: Computes the penalty in one of this many critic updates, multiplied by this number.
-
-        Raises:
-            ConfigError: The weight is negative or `every` below 1.
         """
-        check_at_least("constraints.zero_centered_penalty", 0, weight=weight)
-        check_at_least("constraints.zero_centered_penalty", 1, every=every)
         self.weight, self.every = weight, every
 
     def cost(self, slope: tf.Tensor, state: Mapping[str, tf.Tensor], replica: ganlab.Replica) -> tf.Tensor:

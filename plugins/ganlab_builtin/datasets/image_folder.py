@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import ganlab
 from ganlab import fingerprints
+from ganlab.bounds import Ge, Lt
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.datasets.broken_files import suspicious, undecodable
-from ganlab_builtin.datasets.checks import check_whole, refusal, whence
+from ganlab_builtin.datasets.checks import refusal, whence
 from ganlab_builtin.datasets.pixels import from_bytes, square
 
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
@@ -32,7 +33,9 @@ class ImageFolder(ganlab.Dataset):
         skipped: The number of files that were left out because they cannot be decoded.
     """
 
-    def __init__(self, *, path: str, size: int = 64, channels: int = 3, skip_broken: bool = False) -> None:
+    def __init__(
+        self, *, path: str, size: Annotated[int, Ge(1), Lt(2**31)] = 64, channels: int = 3, skip_broken: bool = False
+    ) -> None:
         """Lists the files, and refuses a folder with a truncated one.
 
         Args:
@@ -48,7 +51,6 @@ class ImageFolder(ganlab.Dataset):
             ConfigError: The folder does not exist or has no image; a file is broken and is not to be skipped; or `size`
                 or `channels` is invalid.
         """
-        check_whole("image_folder", size=size)
         if channels not in (1, 3):
             raise refusal("image_folder", "channels", channels, "must be 1 (grey) or 3 (colour).")
         root = Path(path).expanduser()

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 import ganlab
 from ganlab import fingerprints
+from ganlab.bounds import Ge, Lt
 from ganlab.lazy import keras
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.datasets.checks import check_whole, refusal
+from ganlab_builtin.datasets.checks import refusal
 from ganlab_builtin.datasets.pixels import from_bytes, gather, square
 
 _ORIGIN = "https://storage.googleapis.com/tensorflow/tf-keras-datasets"
@@ -38,7 +39,7 @@ class KerasImages(ganlab.Dataset):
         *,
         name: Literal["mnist", "fashion_mnist", "cifar10", "cifar100"],
         split: Literal["train", "test"] = "train",
-        resize: int | None = None,
+        resize: Annotated[int, Ge(1), Lt(2**31)] | None = None,
     ) -> None:
         """Loads the set, and downloads it if Keras does not have it yet.
 
@@ -57,8 +58,6 @@ class KerasImages(ganlab.Dataset):
             raise refusal("keras", "name", name, f"must be one of {', '.join(map(repr, _FILES))}.")
         if split not in ("train", "test"):
             raise refusal("keras", "split", split, "must be 'train' or 'test'.")
-        if resize is not None:
-            check_whole("keras", resize=resize)
         images, labels = _load(name)[0 if split == "train" else 1]
         self._images = images[..., None] if images.ndim == 3 else images
         self._resize = resize

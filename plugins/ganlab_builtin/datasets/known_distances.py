@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 import ganlab
 from ganlab import fingerprints, functional
+from ganlab.bounds import Ge, Gt, Le, Lt
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.datasets.checks import check_positive, check_whole, refusal
+from ganlab_builtin.datasets.checks import refusal
 
 
 class TwoImages(ganlab.Dataset):
@@ -25,7 +26,14 @@ class TwoImages(ganlab.Dataset):
         wasserstein: The exact distance between the image and its counterpart.
     """
 
-    def __init__(self, *, side: int = 64, fraction: float = 0.3, dark: float = 0.0, bright: float = 1.0) -> None:
+    def __init__(
+        self,
+        *,
+        side: Annotated[int, Ge(1), Lt(2**31)] = 64,
+        fraction: Annotated[float, Gt(0), Le(1)] = 0.3,
+        dark: Annotated[float, Ge(-1), Le(1)] = 0.0,
+        bright: Annotated[float, Ge(-1), Le(1)] = 1.0,
+    ) -> None:
         """Draws the images.
 
         Args:
@@ -37,12 +45,8 @@ class TwoImages(ganlab.Dataset):
         Raises:
             ConfigError: A value is out of its range, or the square would have no pixel.
         """
-        check_whole("two_images", side=side)
-        for name, value in (("dark", dark), ("bright", bright)):
-            if not -1.0 <= value <= 1.0:
-                raise refusal("two_images", name, value, "must lie in [-1, 1], as pixels do.")
-        if not 0.0 < fraction <= 1.0 or side * math.sqrt(fraction) < 1.0:
-            raise refusal("two_images", "fraction", fraction, "must be at most 1 and large enough for one pixel.")
+        if side * math.sqrt(fraction) < 1.0:
+            raise refusal("two_images", "fraction", fraction, "must be large enough for one pixel.")
         square = int(side * math.sqrt(fraction))
         start = (side - square) // 2
         self._ground = np.full((side, side, 1), dark, np.float32)
@@ -74,21 +78,20 @@ class TranslatedGaussians(ganlab.Dataset):
         wasserstein: The exact distance from the counterpart, `distance`.
     """
 
-    def __init__(self, *, dims: int = 2, distance: float = 3.0, std: float = 1.0) -> None:
+    def __init__(
+        self,
+        *,
+        dims: Annotated[int, Ge(1), Lt(2**31)] = 2,
+        distance: Annotated[float, Ge(0)] = 3.0,
+        std: Annotated[float, Gt(0)] = 1.0,
+    ) -> None:
         """Places the Gaussian.
 
         Args:
             dims: The dimension of the space.
             distance: How far from zero its mean lies, along the diagonal; 0 gives the counterpart itself.
             std: Its standard deviation along each axis.
-
-        Raises:
-            ConfigError: A value is out of its range.
         """
-        check_whole("translated_gaussians", dims=dims)
-        check_positive("translated_gaussians", std=std)
-        if not (math.isfinite(distance) and distance >= 0):
-            raise refusal("translated_gaussians", "distance", distance, "must be a finite number of at least 0.")
         self._mean = np.full(dims, distance / math.sqrt(dims), np.float32)
         self._std = std
         self.sample_shape = (dims,)

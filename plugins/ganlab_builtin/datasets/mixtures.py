@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 import ganlab
 from ganlab import fingerprints, functional
+from ganlab.bounds import Ge, Gt, Lt
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.datasets.checks import check_positive, check_whole
 
 
 class GaussianMixture(ganlab.Dataset):
@@ -52,7 +52,14 @@ class GaussianRing(GaussianMixture):
     defaults have radius 1.4144 and standard deviation 0.0141.
     """
 
-    def __init__(self, *, modes: int = 8, radius: float = 2.0, std: float = 0.02, scale: float = 1.414) -> None:
+    def __init__(
+        self,
+        *,
+        modes: Annotated[int, Ge(1), Lt(2**31)] = 8,
+        radius: Annotated[float, Gt(0)] = 2.0,
+        std: Annotated[float, Gt(0)] = 0.02,
+        scale: Annotated[float, Gt(0)] = 1.414,
+    ) -> None:
         """Places the modes.
 
         Args:
@@ -60,12 +67,7 @@ class GaussianRing(GaussianMixture):
             radius: The circle's radius before scaling.
             std: The standard deviation of each Gaussian along each axis, before scaling.
             scale: The divisor of samples.
-
-        Raises:
-            ConfigError: A value is not above zero.
         """
-        check_whole("gaussian_ring", modes=modes)
-        check_positive("gaussian_ring", radius=radius, std=std, scale=scale)
         angles = 2.0 * np.pi * np.arange(modes) / modes
         circle = np.stack([np.cos(angles), np.sin(angles)], axis=1)
         super().__init__(modes=radius * circle / scale, std=std / scale)
@@ -78,7 +80,14 @@ class GaussianGrid(GaussianMixture):
     by default. Everything is divided by `scale` (the paper's code: 2.828).
     """
 
-    def __init__(self, *, side: int = 5, spacing: float = 2.0, std: float = 0.05, scale: float = 2.828) -> None:
+    def __init__(
+        self,
+        *,
+        side: Annotated[int, Ge(1), Lt(2**31)] = 5,
+        spacing: Annotated[float, Gt(0)] = 2.0,
+        std: Annotated[float, Gt(0)] = 0.05,
+        scale: Annotated[float, Gt(0)] = 2.828,
+    ) -> None:
         """Places the modes.
 
         Args:
@@ -86,12 +95,7 @@ class GaussianGrid(GaussianMixture):
             spacing: The distance of neighbours before scaling.
             std: The standard deviation of each Gaussian along each axis, before scaling.
             scale: The divisor of samples.
-
-        Raises:
-            ConfigError: A value is not above zero.
         """
-        check_whole("gaussian_grid", side=side)
-        check_positive("gaussian_grid", spacing=spacing, std=std, scale=scale)
         axis = spacing * (np.arange(side) - (side - 1) / 2)
         grid = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
         super().__init__(modes=grid / scale, std=std / scale)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 import ganlab
 from ganlab import functional
+from ganlab.bounds import Gt
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.datasets.checks import check_positive
 
 
 class SwissRoll(ganlab.Dataset):
@@ -21,17 +21,13 @@ class SwissRoll(ganlab.Dataset):
 
     sample_shape = (2,)
 
-    def __init__(self, *, noise: float = 0.25, scale: float = 7.5) -> None:
+    def __init__(self, *, noise: Annotated[float, Gt(0)] = 0.25, scale: Annotated[float, Gt(0)] = 7.5) -> None:
         """Sets the noise and the scale.
 
         Args:
             noise: The standard deviation of the Gaussian noise along each axis, before scaling.
             scale: The divisor of samples.
-
-        Raises:
-            ConfigError: A value is not above zero.
         """
-        check_positive("swiss_roll", noise=noise, scale=scale)
         self._noise, self._scale = noise, scale
 
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:

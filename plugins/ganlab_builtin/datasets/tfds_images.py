@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 import ganlab
+from ganlab.bounds import Ge, Lt
 from ganlab.errors import nearest
 from ganlab.lazy import require
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.datasets.checks import check_whole, refusal
+from ganlab_builtin.datasets.checks import refusal
 from ganlab_builtin.datasets.pixels import from_bytes, gather, square
 
 # "huggingface:mnist", "kubric:movi_a"; in "mnist:3.0.1" it is the version that follows.
@@ -33,7 +34,7 @@ class TfdsImages(ganlab.Dataset):
         split: str = "train",
         data_dir: str | None = None,
         key: str = "image",
-        resize: int | None = None,
+        resize: Annotated[int, Ge(1), Lt(2**31)] | None = None,
         download: bool = False,
     ) -> None:
         """Opens the set and looks at its first example.
@@ -52,8 +53,6 @@ class TfdsImages(ganlab.Dataset):
             ConfigError: The set, split or feature is unknown, the set is code from elsewhere, or the feature is not an
                 image.
         """
-        if resize is not None:
-            check_whole("tfds", resize=resize)
         if _NAMESPACE.match(name):
             rule = "names a set of a namespace, whose code would be downloaded and executed; use one of TensorFlow"
             raise refusal("tfds", "name", name, f"{rule} Datasets' own.")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 import ganlab
+from ganlab.bounds import Gt
 
 # The constraints promise a slope of at most about one; a slope beyond it by this factor is not a rounding error.
 _STEEP, _FLAT = 2.0, 0.1
@@ -34,19 +34,14 @@ class Slopes(ganlab.Diagnostic):
         "<points>/max": "The largest slope at these examples.",
     }
 
-    def __init__(self, *, every: int = 0, target: float | None = 1.0) -> None:
+    def __init__(self, *, every: int = 0, target: Annotated[float, Gt(0)] | None = 1.0) -> None:
         """Chooses the slope to check for.
 
         Args:
             every: Generator updates between looks; 0 for each evaluation.
             target: The slope that the critic should have. Means between real and generated examples of twice it or
                 more, or less than a tenth, are complained of; None complains of none.
-
-        Raises:
-            ConfigError: The target is not positive.
         """
-        if target is not None and not 0 < target < math.inf:
-            raise ganlab.ConfigError(f"diagnostics.slopes.target = {target!r} must be above 0 and finite, or None.")
         self.every, self.target = every, target
 
     def look(self, critic: ganlab.CriticView) -> ganlab.Findings:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 import ganlab
+from ganlab.bounds import Ge, Gt
 from ganlab.pictures import heights_over, square_around, surface
 
 
@@ -29,7 +29,9 @@ class Surface(ganlab.Diagnostic):
         ),
     }
 
-    def __init__(self, *, every: int = 0, half_width: float | None = None, points: int = 1000) -> None:
+    def __init__(
+        self, *, every: int = 0, half_width: Annotated[float, Gt(0)] | None = None, points: Annotated[int, Ge(1)] = 1000
+    ) -> None:
         """Chooses the square and the points to draw.
 
         Args:
@@ -37,16 +39,7 @@ class Surface(ganlab.Diagnostic):
             half_width: The picture shows [-half_width, half_width]^2, the paper's toy figures with 3; None for the
                 square around the real points.
             points: The number of real and of generated points to draw.
-
-        Raises:
-            ConfigError: There would be nothing to draw.
         """
-        if half_width is not None and not 0 < half_width < math.inf:
-            raise ganlab.ConfigError(
-                f"diagnostics.surface.half_width = {half_width!r} must be above 0 and finite, or None."
-            )
-        if points < 1:
-            raise ganlab.ConfigError(f"diagnostics.surface.points = {points!r} must be at least 1.")
         self.every, self.half_width, self.points = every, half_width, points
 
     def look(self, critic: ganlab.CriticView) -> ganlab.Findings:

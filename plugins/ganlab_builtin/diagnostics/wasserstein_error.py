@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import ganlab
+from ganlab.bounds import Ge
 from ganlab.transport import exact_w1
 
 
@@ -28,18 +29,13 @@ class WassersteinError(ganlab.Diagnostic):
         ),
     }
 
-    def __init__(self, *, every: int = 0, points: int = 512) -> None:
+    def __init__(self, *, every: int = 0, points: Annotated[int, Ge(1)] = 512) -> None:
         """Chooses how many points to compare.
 
         Args:
             every: Generator updates between looks; 0 for each evaluation.
             points: The number of real and of generated points. Time grows as the cube.
-
-        Raises:
-            ConfigError: It is not positive.
         """
-        if points < 1:
-            raise ganlab.ConfigError(f"diagnostics.wasserstein_error.points = {points!r} must be at least 1.")
         self.every, self.points = every, points
 
     def look(self, critic: ganlab.CriticView) -> ganlab.Findings:

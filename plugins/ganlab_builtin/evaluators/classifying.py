@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 
 import ganlab
-from ganlab_builtin.evaluators.comparing import OverFeatures, Sample, check_count, real_examples, real_numbers
+from ganlab.bounds import Ge, Lt
+from ganlab_builtin.evaluators.comparing import OverFeatures, Sample, real_examples, real_numbers
 
 if TYPE_CHECKING:
     from ganlab import Run
@@ -29,19 +30,20 @@ class ClassifierScore(OverFeatures):
         "real_score": "The score of as many real examples: the score to reach.",
     }
 
-    def __init__(self, *, features: ganlab.Features, samples: int = 5000, seed: int = 0) -> None:
+    def __init__(
+        self,
+        *,
+        features: ganlab.Features,
+        samples: Annotated[int, Ge(2), Lt(2**31)] = 5000,
+        seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
+    ) -> None:
         """Keeps the classifier.
 
         Args:
             features: A feature network with class probabilities, for example `@features.classifier()`.
             samples: The number of examples of either kind; at most half of a finite dataset.
             seed: Decides the noise that samples are drawn from, and the real examples.
-
-        Raises:
-            ConfigError: There would be fewer than two samples.
         """
-        check_count("classifier_score.samples", samples, 2)
-        check_count("classifier_score.seed", seed, 0)
         self.samples, self.seed = samples, seed
         self.features: ganlab.Features = features
 

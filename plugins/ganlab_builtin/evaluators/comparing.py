@@ -125,15 +125,3 @@ def real_examples(dataset: ganlab.Dataset, numbers: np.ndarray, seed: int) -> np
 def embedded(features: ganlab.Features | None, x: np.ndarray) -> np.ndarray:
     """Examples as feature vectors, float64, `(n, d)`."""
     return np.asarray(x.reshape(len(x), -1) if features is None else features.embed(x), np.float64)
-
-
-def check_count(selector: str, value: int, least: int) -> None:
-    """Checks a whole number.
-
-    Raises:
-        ConfigError: `evaluators.<selector>` is not a whole number, or out of its range.
-    """
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**31:
-        raise ganlab.ConfigError(
-            f"evaluators.{selector} = {value!r} must be a whole number of at least {least} (and below 2**31)."
-        )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 
 import ganlab
-from ganlab_builtin.evaluators.comparing import OverFeatures, Sample, check_count, compared
+from ganlab.bounds import Ge, Lt
+from ganlab_builtin.evaluators.comparing import OverFeatures, Sample, compared
 
 if TYPE_CHECKING:
     from ganlab import Run
@@ -35,7 +36,13 @@ class FrechetDistance(OverFeatures):
         ),
     }
 
-    def __init__(self, *, samples: int = 5000, seed: int = 0, features: ganlab.Features | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        samples: Annotated[int, Ge(2), Lt(2**31)] = 5000,
+        seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
+        features: ganlab.Features | None = None,
+    ) -> None:
         """Sets the size of the samples.
 
         Args:
@@ -43,12 +50,7 @@ class FrechetDistance(OverFeatures):
                 the features, or the covariances lack full rank.
             seed: Decides the noise that samples are drawn from, and the real examples.
             features: The space to measure in; None for pixels.
-
-        Raises:
-            ConfigError: There would be fewer than two samples.
         """
-        check_count("frechet_distance.samples", samples, 2)
-        check_count("frechet_distance.seed", seed, 0)
         self.samples, self.seed, self.features = samples, seed, features
 
     def evaluate(self, sample: Sample, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:

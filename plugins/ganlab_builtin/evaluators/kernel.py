@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 
 import ganlab
-from ganlab_builtin.evaluators.comparing import OverFeatures, Sample, check_count, compared
+from ganlab.bounds import Ge, Lt
+from ganlab_builtin.evaluators.comparing import OverFeatures, Sample, compared
 
 if TYPE_CHECKING:
     from ganlab import Run
@@ -40,7 +41,12 @@ class KernelDistance(OverFeatures):
     }
 
     def __init__(
-        self, *, samples: int = 5000, degree: int = 3, seed: int = 0, features: ganlab.Features | None = None
+        self,
+        *,
+        samples: Annotated[int, Ge(2), Lt(2**31)] = 5000,
+        degree: Annotated[int, Ge(1), Lt(2**31)] = 3,
+        seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
+        features: ganlab.Features | None = None,
     ) -> None:
         """Sets the size of the samples.
 
@@ -49,13 +55,7 @@ class KernelDistance(OverFeatures):
             degree: The kernel's degree.
             seed: Decides the noise that samples are drawn from, and the real examples.
             features: The space to measure in; None for pixels.
-
-        Raises:
-            ConfigError: A number is too small.
         """
-        check_count("kid.samples", samples, 2)
-        check_count("kid.seed", seed, 0)
-        check_count("kid.degree", degree, 1)
         self.samples, self.degree, self.seed, self.features = samples, degree, seed, features
 
     def evaluate(self, sample: Sample, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:

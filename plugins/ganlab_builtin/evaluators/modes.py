@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 
 import ganlab
-from ganlab_builtin.evaluators.comparing import check_count
+from ganlab.bounds import Ge, Gt, Lt
 
 if TYPE_CHECKING:
     from ganlab import Run
@@ -37,21 +37,20 @@ class ModeCoverage(ganlab.Evaluator):
         ),
     }
 
-    def __init__(self, *, samples: int = 2500, sigmas: float = 3.0, seed: int = 0) -> None:
+    def __init__(
+        self,
+        *,
+        samples: Annotated[int, Ge(1), Lt(2**31)] = 2500,
+        sigmas: Annotated[float, Gt(0)] = 3.0,
+        seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
+    ) -> None:
         """Keeps the protocol.
 
         Args:
             samples: The number of samples to draw.
             sigmas: The largest distance of a high-quality sample from a mode, in the mixture's standard deviations.
             seed: Decides the noise that samples are drawn from.
-
-        Raises:
-            ConfigError: There would be no sample, or none near a mode.
         """
-        check_count("mode_coverage.samples", samples, 1)
-        check_count("mode_coverage.seed", seed, 0)
-        if not (math.isfinite(sigmas) and sigmas > 0):
-            raise ganlab.ConfigError(f"evaluators.mode_coverage.sigmas = {sigmas!r} must be a finite number above 0.")
         self.samples, self.sigmas, self.seed = samples, sigmas, seed
 
     def evaluate(

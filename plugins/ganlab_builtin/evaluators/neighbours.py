@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 
 import ganlab
-from ganlab_builtin.evaluators.comparing import Compared, OverFeatures, Sample, check_count, compared
+from ganlab.bounds import Ge, Lt
+from ganlab_builtin.evaluators.comparing import Compared, OverFeatures, Sample, compared
 
 if TYPE_CHECKING:
     from ganlab import Run
@@ -37,7 +38,12 @@ class PrecisionRecall(OverFeatures):
     }
 
     def __init__(
-        self, *, samples: int = 2000, neighbours: int = 3, seed: int = 0, features: ganlab.Features | None = None
+        self,
+        *,
+        samples: Annotated[int, Ge(2), Lt(2**31)] = 2000,
+        neighbours: Annotated[int, Ge(1), Lt(2**31)] = 3,
+        seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
+        features: ganlab.Features | None = None,
     ) -> None:
         """Sets the size of the samples.
 
@@ -50,7 +56,7 @@ class PrecisionRecall(OverFeatures):
         Raises:
             ConfigError: A number is too small, or there would be too few samples for k.
         """
-        _check("precision_recall", samples, neighbours, seed)
+        _check("precision_recall", samples, neighbours)
         self.samples, self.neighbours, self.seed, self.features = samples, neighbours, seed, features
 
     def evaluate(self, sample: Sample, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:
@@ -96,7 +102,12 @@ class DensityCoverage(OverFeatures):
     }
 
     def __init__(
-        self, *, samples: int = 2000, neighbours: int = 5, seed: int = 0, features: ganlab.Features | None = None
+        self,
+        *,
+        samples: Annotated[int, Ge(2), Lt(2**31)] = 2000,
+        neighbours: Annotated[int, Ge(1), Lt(2**31)] = 5,
+        seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
+        features: ganlab.Features | None = None,
     ) -> None:
         """Sets the size of the samples.
 
@@ -109,7 +120,7 @@ class DensityCoverage(OverFeatures):
         Raises:
             ConfigError: A number is too small, or there would be too few samples for k.
         """
-        _check("density_coverage", samples, neighbours, seed)
+        _check("density_coverage", samples, neighbours)
         self.samples, self.neighbours, self.seed, self.features = samples, neighbours, seed, features
 
     def evaluate(self, sample: Sample, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:
@@ -168,10 +179,12 @@ def _squared_distances(queries: np.ndarray, points: np.ndarray) -> Iterator[np.n
         yield cdist(queries[start : start + _BLOCK], points, "sqeuclidean")
 
 
-def _check(evaluator: str, samples: int, neighbours: int, seed: int) -> None:
-    check_count(f"{evaluator}.seed", seed, 0)
-    check_count(f"{evaluator}.neighbours", neighbours, 1)
-    check_count(f"{evaluator}.samples", samples, neighbours + 1)
+def _check(evaluator: str, samples: int, neighbours: int) -> None:
+    if samples <= neighbours:
+        raise ganlab.ConfigError(
+            f"evaluators.{evaluator}.samples = {samples!r} must be above evaluators.{evaluator}.neighbours, which is "
+            f"{neighbours!r}."
+        )
 
 
 def _drawn(

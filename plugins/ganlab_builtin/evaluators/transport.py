@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import ganlab
+from ganlab.bounds import Ge, Lt
 from ganlab.transport import exact_w1, sliced_wasserstein
-from ganlab_builtin.evaluators.comparing import OverFeatures, Sample, check_count, compared
+from ganlab_builtin.evaluators.comparing import OverFeatures, Sample, compared
 
 if TYPE_CHECKING:
     from ganlab import Run
@@ -33,19 +34,20 @@ class ExactW1(OverFeatures):
         ),
     }
 
-    def __init__(self, *, samples: int = 1000, seed: int = 0, features: ganlab.Features | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        samples: Annotated[int, Ge(2), Lt(2**31)] = 1000,
+        seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
+        features: ganlab.Features | None = None,
+    ) -> None:
         """Sets the size of the samples.
 
         Args:
             samples: The number of examples of either kind; at most half of a finite dataset. Time grows as the cube.
             seed: Decides the noise that samples are drawn from, and the real examples.
             features: The space to measure in; None for pixels, where the critic's own constraint holds.
-
-        Raises:
-            ConfigError: There would be fewer than two samples.
         """
-        check_count("exact_w1.samples", samples, 2)
-        check_count("exact_w1.seed", seed, 0)
         self.samples, self.seed, self.features = samples, seed, features
 
     def evaluate(self, sample: Sample, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:
@@ -85,10 +87,10 @@ class SlicedWasserstein(OverFeatures):
     def __init__(
         self,
         *,
-        samples: int = 5000,
-        projections: int = 256,
-        order: int = 2,
-        seed: int = 0,
+        samples: Annotated[int, Ge(2), Lt(2**31)] = 5000,
+        projections: Annotated[int, Ge(1), Lt(2**31)] = 256,
+        order: Annotated[int, Ge(1), Lt(2**31)] = 2,
+        seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
         features: ganlab.Features | None = None,
     ) -> None:
         """Sets the size of the samples.
@@ -99,14 +101,7 @@ class SlicedWasserstein(OverFeatures):
             order: p, 1 or more.
             seed: Decides the noise, the real examples and the directions.
             features: The space to measure in; None for pixels.
-
-        Raises:
-            ConfigError: A number is too small.
         """
-        check_count("sliced_wasserstein.samples", samples, 2)
-        check_count("sliced_wasserstein.seed", seed, 0)
-        check_count("sliced_wasserstein.projections", projections, 1)
-        check_count("sliced_wasserstein.order", order, 1)
         self.samples, self.projections, self.order = samples, projections, order
         self.seed, self.features = seed, features
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import time
 from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 import ganlab
+from ganlab.bounds import Ge, Gt
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.features import network, storing, training
 
@@ -33,14 +33,14 @@ class Classifier(ganlab.Features):
     def __init__(
         self,
         *,
-        updates: int = 500,
-        batch_size: int = 128,
-        learning_rate: float = 2e-3,
-        width: int = 32,
-        features: int = 64,
-        shift: int = 1,
-        hold_out: int = 5,
-        seed: int = 0,
+        updates: Annotated[int, Ge(1)] = 500,
+        batch_size: Annotated[int, Ge(1)] = 128,
+        learning_rate: Annotated[float, Gt(0)] = 2e-3,
+        width: Annotated[int, Ge(1)] = 32,
+        features: Annotated[int, Ge(1)] = 64,
+        shift: Annotated[int, Ge(0)] = 1,
+        hold_out: Annotated[int, Ge(2)] = 5,
+        seed: Annotated[int, Ge(0)] = 0,
         cache: str | None = None,
     ) -> None:
         """Keeps how to train.
@@ -55,21 +55,8 @@ class Classifier(ganlab.Features):
             hold_out: The interval of held-out examples, from number 0 on.
             seed: Decides initial weights, batches and shifts.
             cache: The folder of trained networks; None for `$GANLAB_CACHE/features` or `~/.cache/ganlab/features`.
-
-        Raises:
-            ConfigError: A value is out of its range.
         """
-        least = {"updates": 1, "batch_size": 1, "width": 1, "features": 1, "shift": 0, "hold_out": 2, "seed": 0}
         settings = training.Settings(updates, batch_size, learning_rate, width, features, shift, hold_out, seed)
-        for name, value in asdict(settings).items():
-            if name in least and (not isinstance(value, int) or isinstance(value, bool) or value < least[name]):
-                raise ganlab.ConfigError(
-                    f"features.classifier.{name} = {value!r} must be a whole number of at least {least[name]}."
-                )
-        if not (math.isfinite(learning_rate) and learning_rate > 0):
-            raise ganlab.ConfigError(
-                f"features.classifier.learning_rate = {learning_rate!r} must be a finite number above 0."
-            )
         self._settings = settings
         self._cache = cache
         self.held_out_accuracy: float | None = None

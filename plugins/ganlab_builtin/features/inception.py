@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 import ganlab
+from ganlab.bounds import Ge
 from ganlab.lazy import keras
 from ganlab.lazy import tensorflow as tf
 
@@ -28,7 +29,14 @@ class Inception(ganlab.Features):
     Keras' weights are of the same kind, but not the same numbers. Compare like with like.
     """
 
-    def __init__(self, *, path: str, size: int = 299, classes: int = 1000, top: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        path: str,
+        size: Annotated[int, Ge(_SMALLEST)] = 299,
+        classes: Annotated[int, Ge(1)] = 1000,
+        top: bool = True,
+    ) -> None:
         """Checks that the file exists; it is read when first needed.
 
         Args:
@@ -51,9 +59,6 @@ class Inception(ganlab.Features):
                 f"is not there: no file {str(file.absolute())!r}; a relative path is taken from the "
                 f"working directory. On a machine with a network, Keras writes one: {_SAVE}. Copy it here.",
             )
-        for name, value, least in (("size", size, _SMALLEST), ("classes", classes, 1)):
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise _refusal(name, value, f"must be a whole number of at least {least}.")
         self._path, self._size, self._classes, self._top = file, size, classes, top
         self._run: Any = None
         self._untrained = False

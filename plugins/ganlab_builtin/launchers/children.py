@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import signal
 import subprocess
@@ -10,7 +9,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import ganlab
 from ganlab_builtin.launchers import guard
 
 CANNOT_START = guard.CANNOT_START
@@ -73,17 +71,6 @@ class Child:
     def kill(self) -> None:
         """Kills it at once, with its process group."""
         self._process.send_signal(signal.SIGUSR1)
-
-
-def check_grace(launcher: str, seconds: float) -> float:
-    """Checks a launcher's grace period.
-
-    Raises:
-        ConfigError: It is not a number of at least 0.
-    """
-    if not 0 <= seconds < math.inf:
-        raise ganlab.ConfigError(f"launchers.{launcher}.grace_seconds = {seconds!r} must be 0 or more.")
-    return float(seconds)
 
 
 def _as_shells_count(status: int | None) -> int | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import ganlab
-from ganlab_builtin.launchers.children import Child, check_grace
+from ganlab.bounds import Ge
+from ganlab_builtin.launchers.children import Child
 
 
 class Local(ganlab.Launcher):
@@ -18,16 +20,13 @@ class Local(ganlab.Launcher):
     period.
     """
 
-    def __init__(self, *, grace_seconds: float = 60.0) -> None:
+    def __init__(self, *, grace_seconds: Annotated[float, Ge(0)] = 60.0) -> None:
         """Chooses how long to wait for a trial that was asked to end.
 
         Args:
             grace_seconds: The time from SIGTERM to SIGKILL, for the trial and the processes that it started.
-
-        Raises:
-            ConfigError: It is below 0.
         """
-        self.grace_seconds = check_grace("local", grace_seconds)
+        self.grace_seconds = float(grace_seconds)
 
     def start(self, command: Sequence[str], *, environment: Mapping[str, str], folder: Path, log: Path) -> ganlab.Job:
         """Starts one command.

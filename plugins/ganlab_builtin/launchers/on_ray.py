@@ -9,11 +9,12 @@ import socket
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import ganlab
+from ganlab.bounds import Ge
 from ganlab.lazy import require
-from ganlab_builtin.launchers.children import CANNOT_START, Child, check_grace
+from ganlab_builtin.launchers.children import CANNOT_START, Child
 
 _KILLED, _TERMINATED = 137, 143
 _WAIT_SECONDS, _CONNECT_SECONDS = 0.2, 10.0
@@ -33,10 +34,10 @@ class OnRay(ganlab.Launcher):
         self,
         *,
         address: str | None = None,
-        num_cpus: float = 1,
-        num_gpus: float = 0,
+        num_cpus: Annotated[float, Ge(0)] = 1,
+        num_gpus: Annotated[float, Ge(0)] = 0,
         resources: dict[str, float] | None = None,
-        grace_seconds: float = 60.0,
+        grace_seconds: Annotated[float, Ge(0)] = 60.0,
     ) -> None:
         """Chooses what each trial requests from Ray. Ray is started, or joined, with the first one.
 
@@ -53,11 +54,10 @@ class OnRay(ganlab.Launcher):
             ConfigError: An amount is below 0.
         """
         self._ray = require("ray")
-        amounts = {"num_cpus": num_cpus, "num_gpus": num_gpus, **(resources or {})}
-        for name, amount in amounts.items():
+        for name, amount in (resources or {}).items():
             if not 0 <= amount < math.inf:
                 raise ganlab.ConfigError(f"launchers.ray: {name} = {amount!r} must be 0 or more.")
-        self.grace_seconds = check_grace("ray", grace_seconds)
+        self.grace_seconds = float(grace_seconds)
         self._address, self._own = address, False
         self._options: dict[str, Any] = {"num_cpus": num_cpus, "num_gpus": num_gpus, "resources": resources}
 

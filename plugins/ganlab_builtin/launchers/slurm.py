@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import math
 import secrets
 import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import ganlab
+from ganlab.bounds import Ge, Gt
 from ganlab.lazy import require
-from ganlab_builtin.launchers.children import check_grace
 from ganlab_builtin.launchers.slurm_job import STOP, leave_word, run_in_job
 
 # How often a job hears from its sweep, and how often Slurm is asked about one that is about to end.
@@ -62,14 +61,14 @@ class Submitit(ganlab.Launcher):
         *,
         cluster: Literal["slurm", "local"] | None = None,
         partition: str | None = None,
-        time_minutes: int | None = None,
-        mem_gb: float | None = None,
-        cpus_per_task: int | None = None,
-        gpus_per_node: int = 0,
-        nodes: int = 1,
-        save_seconds: int = 120,
-        orphan_seconds: int = 120,
-        grace_seconds: float = 60.0,
+        time_minutes: Annotated[int, Ge(1)] | None = None,
+        mem_gb: Annotated[float, Gt(0)] | None = None,
+        cpus_per_task: Annotated[int, Ge(1)] | None = None,
+        gpus_per_node: Annotated[int, Ge(0)] = 0,
+        nodes: Annotated[int, Ge(1)] = 1,
+        save_seconds: Annotated[int, Ge(1)] = 120,
+        orphan_seconds: Annotated[int, Ge(1)] = 120,
+        grace_seconds: Annotated[float, Ge(0)] = 60.0,
         slurm: dict[str, Any] | None = None,
     ) -> None:
         """Chooses what each trial requests from Slurm.
@@ -93,21 +92,13 @@ class Submitit(ganlab.Launcher):
         """
         self._submitit = require("submitit")
         logging.getLogger("submitit").setLevel(logging.ERROR)  # it greets on standard output
-        for name, value in (("time_minutes", time_minutes), ("mem_gb", mem_gb), ("cpus_per_task", cpus_per_task)):
-            if value is not None and not 0 < value < math.inf:
-                raise _refusal(name, value, "must be above 0, or None for the cluster's default.")
-        for name, value in (("nodes", nodes), ("save_seconds", save_seconds), ("orphan_seconds", orphan_seconds)):
-            if value < 1:
-                raise _refusal(name, value, "must be at least 1.")
-        if gpus_per_node < 0:
-            raise _refusal("gpus_per_node", gpus_per_node, "must be 0 or more.")
         there = self._submitit.SlurmExecutor.affinity() > 0
         if cluster == "slurm" and not there:
             raise _refusal("cluster", cluster, "needs srun on PATH: start the sweep on a node of the cluster.")
         self._slurm = there if cluster is None else cluster == "slurm"
         if nodes > 1 and not self._slurm:
             raise _refusal("nodes", nodes, "must be 1 without Slurm, on this machine.")
-        self._orphan_seconds, self.grace_seconds = orphan_seconds, check_grace("submitit", grace_seconds)
+        self._orphan_seconds, self.grace_seconds = orphan_seconds, float(grace_seconds)
         if self._slurm:
             self._parameters: dict[str, Any] = {
                 "nodes": nodes,

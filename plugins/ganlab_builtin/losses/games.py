@@ -6,9 +6,10 @@ Scores are what the critic gives, unbounded: no sigmoid goes before any of these
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import ganlab
+from ganlab.bounds import Lt
 from ganlab.lazy import tensorflow as tf
 
 
@@ -104,7 +105,13 @@ class LeastSquares(ganlab.Loss):
         "generator/loss": "Half the squared distance of scores of fake examples from the target c.",
     }
 
-    def __init__(self, *, a: float = 0.0, b: float = 1.0, c: float = 1.0) -> None:
+    def __init__(
+        self,
+        *,
+        a: Annotated[float, Lt(math.inf)] = 0.0,
+        b: Annotated[float, Lt(math.inf)] = 1.0,
+        c: Annotated[float, Lt(math.inf)] = 1.0,
+    ) -> None:
         """Keeps the targets.
 
         Args:
@@ -115,9 +122,6 @@ class LeastSquares(ganlab.Loss):
         Raises:
             ConfigError: A target is not finite, or `a` equals `b`, so that data and samples have the same target.
         """
-        for name, value in (("a", a), ("b", b), ("c", c)):
-            if not math.isfinite(value):
-                raise ganlab.ConfigError(f"losses.least_squares.{name} = {value!r} must be a finite number.")
         if a == b:
             raise ganlab.ConfigError(
                 f"losses.least_squares.a = {a!r} equals b: the critic would give data and samples one score. "

@@ -8,10 +8,10 @@ from the config.
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import ganlab
+from ganlab.bounds import Ge, Gt, Lt
 from ganlab.lazy import keras
 
 if TYPE_CHECKING:
@@ -22,13 +22,13 @@ SCHEDULES = ("constant", "cosine", "linear")
 
 def adam(
     *,
-    learning_rate: float = 1e-4,
-    beta_1: float = 0.5,
-    beta_2: float = 0.9,
-    epsilon: float = 1e-7,
+    learning_rate: Annotated[float, Gt(0)] = 1e-4,
+    beta_1: Annotated[float, Ge(0), Lt(1)] = 0.5,
+    beta_2: Annotated[float, Ge(0), Lt(1)] = 0.9,
+    epsilon: Annotated[float, Gt(0)] = 1e-7,
     schedule: Literal["constant", "cosine", "linear"] = "constant",
-    decay_steps: int | None = None,
-    final_fraction: float = 0.0,
+    decay_steps: Annotated[int, Ge(1)] | None = None,
+    final_fraction: Annotated[float, Ge(0), Lt(1)] = 0.0,
 ) -> keras.optimizers.Optimizer:
     """Adam (Kingma and Ba, 2015) with the moments of Gulrajani et al., "Improved Training of Wasserstein GANs" (2017).
 
@@ -47,9 +47,6 @@ def adam(
     Raises:
         ConfigError: A value is out of its range.
     """
-    _check_fraction("adam", "beta_1", beta_1)
-    _check_fraction("adam", "beta_2", beta_2)
-    _check_positive("adam", "epsilon", epsilon)
     rate = _rate("adam", learning_rate, schedule, decay_steps, final_fraction)
     from ganlab_builtin.optimizers.fused import Adam
 
@@ -58,12 +55,12 @@ def adam(
 
 def rmsprop(
     *,
-    learning_rate: float = 5e-5,
-    rho: float = 0.99,
-    epsilon: float = 1e-10,
+    learning_rate: Annotated[float, Gt(0)] = 5e-5,
+    rho: Annotated[float, Ge(0), Lt(1)] = 0.99,
+    epsilon: Annotated[float, Gt(0)] = 1e-10,
     schedule: Literal["constant", "cosine", "linear"] = "constant",
-    decay_steps: int | None = None,
-    final_fraction: float = 0.0,
+    decay_steps: Annotated[int, Ge(1)] | None = None,
+    final_fraction: Annotated[float, Ge(0), Lt(1)] = 0.0,
 ) -> keras.optimizers.Optimizer:
     """RMSProp (Tieleman and Hinton, 2012) as in Arjovsky et al., "Wasserstein GAN" (2017), algorithm 1.
 
@@ -82,20 +79,18 @@ def rmsprop(
     Raises:
         ConfigError: A value is out of its range.
     """
-    _check_fraction("rmsprop", "rho", rho)
-    _check_positive("rmsprop", "epsilon", epsilon)
     rate = _rate("rmsprop", learning_rate, schedule, decay_steps, final_fraction)
     return keras.optimizers.RMSprop(learning_rate=rate, rho=rho, epsilon=epsilon)
 
 
 def sgd(
     *,
-    learning_rate: float = 1e-3,
-    momentum: float = 0.0,
+    learning_rate: Annotated[float, Gt(0)] = 1e-3,
+    momentum: Annotated[float, Ge(0), Lt(1)] = 0.0,
     nesterov: bool = False,
     schedule: Literal["constant", "cosine", "linear"] = "constant",
-    decay_steps: int | None = None,
-    final_fraction: float = 0.0,
+    decay_steps: Annotated[int, Ge(1)] | None = None,
+    final_fraction: Annotated[float, Ge(0), Lt(1)] = 0.0,
 ) -> keras.optimizers.Optimizer:
     """Stochastic gradient descent, which hides no factor in the gradient: compare replica counts with it.
 
@@ -114,7 +109,6 @@ def sgd(
     Raises:
         ConfigError: A value is out of its range, or `nesterov` without momentum.
     """
-    _check_fraction("sgd", "momentum", momentum)
     if nesterov and not momentum:
         raise ganlab.ConfigError(
             "optimizers.sgd.nesterov = True has no effect with momentum = 0.0. "
@@ -126,7 +120,6 @@ def sgd(
 
 def _rate(name: str, start: float, schedule: Any, decay_steps: int | None, final_fraction: float) -> float | Decay:
     """The learning rate as Keras takes it: a number, or a schedule."""
-    _check_positive(name, "learning_rate", start)
     if schedule not in SCHEDULES:
         raise ganlab.ConfigError(
             f"optimizers.{name}.schedule = {schedule!r} must be one of {', '.join(map(repr, SCHEDULES))}."
@@ -139,23 +132,7 @@ def _rate(name: str, start: float, schedule: Any, decay_steps: int | None, final
                     f"Set optimizers.{name}.schedule = 'cosine' or 'linear', or leave {parameter} out."
                 )
         return start
-    if decay_steps is not None and decay_steps < 1:
-        raise ganlab.ConfigError(
-            f"optimizers.{name}.decay_steps = {decay_steps!r} must be at least 1, or None for the whole run."
-        )
-    if not 0 <= final_fraction < 1:
-        raise ganlab.ConfigError(f"optimizers.{name}.final_fraction = {final_fraction!r} must be in [0, 1).")
 
     from ganlab_builtin.optimizers.schedules import Decay
 
     return Decay(start=start, shape=schedule, decay_steps=decay_steps, final_fraction=final_fraction)
-
-
-def _check_positive(name: str, parameter: str, value: float) -> None:
-    if not (math.isfinite(value) and value > 0):
-        raise ganlab.ConfigError(f"optimizers.{name}.{parameter} = {value!r} must be a finite number above 0.")
-
-
-def _check_fraction(name: str, parameter: str, value: float) -> None:
-    if not 0 <= value < 1:
-        raise ganlab.ConfigError(f"optimizers.{name}.{parameter} = {value!r} must be in [0, 1).")

@@ -8,9 +8,10 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import ganlab
+from ganlab.bounds import Ge
 from ganlab.lazy import require
 
 # How often the sampler is asked for a new configuration before one is drawn at random.
@@ -33,10 +34,10 @@ class Optuna(ganlab.Search):
     def __init__(
         self,
         *,
-        startup: int = 10,
+        startup: Annotated[int, Ge(0)] = 10,
         pruner: Literal["none", "median", "hyperband"] = "none",
-        pruner_startup: int = 5,
-        warmup_steps: int = 0,
+        pruner_startup: Annotated[int, Ge(0)] = 5,
+        warmup_steps: Annotated[int, Ge(0)] = 0,
     ) -> None:
         """Chooses how to search.
 
@@ -53,9 +54,6 @@ class Optuna(ganlab.Search):
             ConfigError: A number is below 0, or the pruner is unknown.
         """
         self._optuna = require("optuna")
-        for name, value in (("startup", startup), ("pruner_startup", pruner_startup), ("warmup_steps", warmup_steps)):
-            if value < 0:
-                raise ganlab.ConfigError(f"searches.optuna.{name} = {value!r} must be 0 or more.")
         pruners = {
             "none": self._optuna.pruners.NopPruner,
             "median": lambda: self._optuna.pruners.MedianPruner(n_startup_trials=pruner_startup),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import re
+from typing import Annotated
 
 import ganlab
+from ganlab.bounds import Ge, Le
 from ganlab.lazy import tensorflow as tf
 
 # Each is a device with its own threads: thousands would take minutes and all memory before they could be refused.
@@ -31,7 +33,9 @@ def one_device(*, device: str | None = None) -> tf.distribute.Strategy:
     return tf.distribute.OneDeviceStrategy(f"/{chosen}")
 
 
-def mirrored(*, devices: list[str] | None = None, virtual_replicas: int | None = None) -> tf.distribute.Strategy:
+def mirrored(
+    *, devices: list[str] | None = None, virtual_replicas: Annotated[int, Ge(1), Le(_MOST_VIRTUAL)] | None = None
+) -> tf.distribute.Strategy:
     """A replica on each of several devices of this machine, in step.
 
     Args:
@@ -65,11 +69,6 @@ def mirrored(*, devices: list[str] | None = None, virtual_replicas: int | None =
 
 def _split_cpu(count: int) -> list[str]:
     """Names of `count` logical CPUs, made if TensorFlow has not started yet."""
-    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= _MOST_VIRTUAL:
-        raise ganlab.ConfigError(
-            f"strategies.mirrored.virtual_replicas = {count!r} must be a whole number of at least 1 and at most "
-            f"{_MOST_VIRTUAL}, or None for real devices."
-        )
     cpu = tf.config.list_physical_devices("CPU")[0]
     # The CPU may already be split into more, which other code may rely on: the first few serve as well.
     if len(tf.config.get_logical_device_configuration(cpu) or []) < count:

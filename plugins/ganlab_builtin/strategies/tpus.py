@@ -8,9 +8,10 @@ import os
 import socket
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import ganlab
+from ganlab.bounds import Ge
 from ganlab.lazy import tensorflow as tf
 
 T = TypeVar("T")
@@ -21,7 +22,7 @@ _DEFAULT_PORT = 8470
 _FIRST_WAIT, _LONGEST_WAIT, _PROBE_TIMEOUT = 1.0, 60.0, 10.0  # seconds
 
 
-def tpu(*, address: str = "", connect_attempts: int = 5) -> tf.distribute.Strategy:
+def tpu(*, address: str = "", connect_attempts: Annotated[int, Ge(1)] = 5) -> tf.distribute.Strategy:
     """A replica on each core of a TPU slice, in step.
 
     Make it before anything else uses TensorFlow: starting the TPU system clears what was there.
@@ -36,13 +37,8 @@ def tpu(*, address: str = "", connect_attempts: int = 5) -> tf.distribute.Strate
         A `tf.distribute.TPUStrategy`.
 
     Raises:
-        ConfigError: `connect_attempts` is not a whole number of at least 1.
         IncompatibleError: The TPU is missing or could not be reached.
     """
-    if not isinstance(connect_attempts, int) or isinstance(connect_attempts, bool) or connect_attempts < 1:
-        raise ganlab.ConfigError(
-            f"strategies.tpu.connect_attempts = {connect_attempts!r} must be a whole number of at least 1."
-        )
     found = address or _address()
     transient = (tf.errors.UnavailableError, tf.errors.DeadlineExceededError, ConnectionError, TimeoutError)
     try:

@@ -1,0 +1,55 @@
+"""Annotations of the parameters of plugins' factories, resolved without TensorFlow."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import types
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ganlab import bounds
+
+
+class _Unknown:
+    """Stands for a type or value that is unknown without TensorFlow and is not checked."""
+
+
+UNKNOWN = _Unknown()
+
+
+def annotation(make: Callable[..., Any], parameter: str) -> Any:
+    """The resolved annotation of a factory's parameter; UNKNOWN if there is none or it needs TensorFlow."""
+    hint = inspect.signature(make).parameters[parameter].annotation
+    if hint is inspect.Parameter.empty:
+        return UNKNOWN
+    return resolve(hint, make)
+
+
+def broken_bound(make: Callable[..., Any], parameter: str, value: Any) -> str:
+    """The end of an error message that begins with a value out of the bounds of its parameter; empty if it is valid."""
+    default = inspect.signature(make).parameters[parameter].default
+    if value is UNKNOWN or (type(value) is type(default) and value == default):
+        return ""
+    return bounds.violation(value, annotation(make, parameter))
+
+
+def resolve(hint: Any, make: Callable[..., Any]) -> Any:
+    """An annotation of a factory, evaluated if it is text; UNKNOWN if that fails."""
+    if not isinstance(hint, str):
+        return hint
+    function: Any = inspect.unwrap(make)
+    if isinstance(function, type):
+        function = inspect.unwrap(function.__init__)  # type: ignore[misc]
+    module = sys.modules.get(getattr(make, "__module__", ""), None)
+    known: Mapping[str, Any] = getattr(function, "__globals__", None) or vars(module or types.ModuleType(""))
+    try:
+        # An annotation is the plugin's own code, whose module has already run. TensorFlow is left out, because looking
+        # up a name would import the lazy module.
+        return eval(hint, {name: item for name, item in known.items() if not _is_tensorflow(item)})
+    except Exception:
+        return UNKNOWN
+
+
+def _is_tensorflow(item: Any) -> bool:
+    return isinstance(item, types.ModuleType) and item.__name__.partition(".")[0] in ("tensorflow", "keras")
