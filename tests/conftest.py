@@ -1,12 +1,16 @@
 """Fixtures for all tests."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import sysconfig
+from pathlib import Path
 
 import pytest
+
+FORKING = Path(__file__).with_name("forking.py")
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 # Some shells export their width: a table must not depend on where its test runs.
@@ -35,31 +39,61 @@ def precision():
     keras.config.set_dtype_policy(before)
 
 
-@pytest.fixture
-def environment(tmp_path):
-    """A new virtual environment, which sees the packages installed in this one.
+@pytest.fixture(scope="session")
+def new_environment():
+    """Makes a virtual environment in a folder; it sees the packages installed in this one.
 
-    `environment("-m", "ganlab", ...)` runs its Python in the test's folder and returns the output; it must succeed.
-    `environment.install(folder)` is `pip install -e` without a network.
+    Of what it returns, `environment("-m", "ganlab", ...)` runs the environment's Python in the folder and returns the
+    output; it must succeed. `environment.forked(["ganlab", "run", ...], ["pytest", ...])` runs several commands in
+    turn, in forks of one process, and returns their outputs. `environment.install(*folders)` is `pip install -e`
+    without a network.
     """
-    venv = tmp_path / ".venv"
+    return _environment
+
+
+@pytest.fixture
+def environment(new_environment, tmp_path):
+    """A new virtual environment in the test's folder."""
+    return new_environment(tmp_path)
+
+
+def _environment(path):
+    venv = path / ".venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
     python = venv / "bin" / "python"
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(("GANLAB_", "PYTHON", "PYTEST_"))}
 
     def run(*arguments):
         command = [python, *map(str, arguments)]
-        done = subprocess.run(command, cwd=tmp_path, env=inherited, capture_output=True, text=True)
+        done = subprocess.run(command, cwd=path, env=inherited, capture_output=True, text=True)
         assert done.returncode == 0, f"{arguments}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
-    def install(folder):
-        # hatchling, which builds it, is part of the extra `test`.
-        pip = [sys.executable, "-m", "pip", "--python", python, "install", "-e", folder]
-        subprocess.run([*pip, "--quiet", "--no-build-isolation", "--no-deps"], cwd=tmp_path, check=True)
+    def forked(*commands):
+        given = json.dumps([[str(word) for word in command] for command in commands])
+        done = subprocess.run([python, FORKING, given], cwd=path, env=inherited, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        codes, outputs = zip(*json.loads(done.stdout), strict=True)
+        assert set(codes) == {0}, f"{codes} of {commands}\n{outputs}\n{done.stderr}"
+        return outputs
+
+    def install(*folders):
+        # hatchling, which builds them, is part of the extra `test`.
+        pip = [
+            sys.executable,
+            "-m",
+            "pip",
+            "--python",
+            python,
+            "install",
+            "--quiet",
+            "--no-build-isolation",
+            "--no-deps",
+        ]
+        subprocess.run([*pip, *(word for folder in folders for word in ("-e", folder))], cwd=path, check=True)
 
     own = run("-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
     seen = f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
-    (tmp_path / own / "_seen.pth").write_text(seen)
-    run.install = install
+    (path / own / "_seen.pth").write_text(seen)
+    run.install, run.forked = install, forked
     return run
