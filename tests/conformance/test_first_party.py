@@ -54,6 +54,8 @@ ARGUMENTS = {
     "datasets.arrays": lambda: {"path": str(folder() / "points.npy")},
     "datasets.image_folder": lambda: {"path": str(folder()), "size": 8},
     "datasets.two_images": lambda: {"side": 8},
+    # Its iterations are unrolled into the graph; tests/constraints has the default number.
+    "constraints.bjorck": lambda: {"iterations": 4},
 }
 
 # By component, attributes of its class that differ from the defaults.
