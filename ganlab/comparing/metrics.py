@@ -9,9 +9,9 @@ from typing import Literal, cast
 
 from ganlab.comparing.labels import listed, resolve
 from ganlab.comparing.loaded_runs import RunSummary
-from ganlab.comparing.metric_rows import logged_tags
 from ganlab.errors import ConfigError
 from ganlab.runs.directory import METRICS
+from ganlab.telemetry.jsonl import logged_tags
 
 Direction = Literal["max", "min"]
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,8 @@ from typing import Any
 from ganlab.errors import RunError
 from ganlab.runs.directory import METRICS, RunDirectory
 from ganlab.support.paths import open_inside
+from ganlab.telemetry.jsonl_lines import NOT_METRICS, lines_of
 
-_STEP = re.compile(rb'\{"step": (\d{1,18}),')
-# The longest line that is read, in bytes. The lines of thousands of replicas are a hundredth of it.
-_LONGEST = 1 << 26
 # Sections that run.json keeps apart from the metrics of training, under names without this prefix.
 _APART = ("evaluation", "diagnostics")
 
@@ -31,7 +28,6 @@ class Trail:
     def __init__(self, run: Path, tag: str) -> None:
         """Takes the run's directory, which need not exist yet, and the metric's name."""
         self._path, self._tag = run / METRICS, tag
-        self._mark = json.dumps(tag).encode()
         self._inode, self._end = 0, 0
         self.values: dict[int, float] = {}
         self.step = 0
@@ -47,24 +43,12 @@ class Trail:
             if status.st_ino != self._inode or status.st_size < self._end:
                 self._inode, self._end, self.step = status.st_ino, 0, 0
                 self.values.clear()
-            file.seek(self._end)
-            for row in iter(lambda: file.readline(_LONGEST), b""):
-                if not row.endswith(b"\n"):
-                    return
-                self._end += len(row)
-                self._take(row)
-
-    def _take(self, row: bytes) -> None:
-        found = _STEP.match(row)
-        if not found:
-            return
-        self.step = int(found[1])
-        if self._mark in row:
-            try:
-                self.values[self.step] = float(json.loads(row)["metrics"][self._tag]["reduced"])
-            # Not a line of ganlab's; whoever reads the run next reports it.
-            except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-                return
+            for line in lines_of(file, self._end):
+                self._end = line.end
+                # A line that is not one of metrics is reported by whoever reads the run next.
+                with contextlib.suppress(*NOT_METRICS):
+                    self.step, records = line.pick((self._tag,))
+                    self.values.update((record.step, record.reduced) for record in records)
 
 
 def last_value(run: Path, tag: str, trail: Trail | None = None) -> float | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from ganlab.support.terminal import line
 from ganlab.telemetry.jsonl_lines import NON_FINITE, NOT_METRICS, lines
 from ganlab.telemetry.jsonl_repair import mend
 
-__all__ = ["NON_FINITE", "JsonLinesWriter", "mend", "read_metrics", "to_json"]
+__all__ = ["NON_FINITE", "JsonLinesWriter", "logged_tags", "mend", "read_metrics", "to_json"]
 
 # Lines are buffered up to this size, so that logging every step does not take a system call every step.
 _PENDING_BYTES = 1 << 16
@@ -82,11 +82,12 @@ class JsonLinesWriter:
             self._file.close()
 
 
-def read_metrics(path: Path) -> Iterator[Record]:
+def read_metrics(path: Path, tags: Collection[str] | None = None) -> Iterator[Record]:
     """Reads metrics.jsonl a line at a time, also while a run is writing it.
 
     Args:
         path: The file; without a file there are no records.
+        tags: The metrics to read, which is quicker than reading all.
 
     Yields:
         The records, in the order of the file. An unfinished last line is left out.
@@ -96,13 +97,24 @@ def read_metrics(path: Path) -> Iterator[Record]:
     """
     for row in lines(path):
         try:
-            yield from row.parse()[1]
+            yield from (row.parse() if tags is None else row.pick(tags))[1]
         except NOT_METRICS:
             raise RunError(
                 f"{line(path)}, line {row.number}: {row.shown} is not a line of metrics, "
                 '{"step": .., "metrics": {..}}. '
                 "The file is damaged, or something else wrote to it. Remove the line to read the rest."
             ) from None
+
+
+def logged_tags(path: Path) -> set[str]:
+    """The metrics that a metrics.jsonl has; none if the file is missing or cannot be read."""
+    found: set[bytes] = set()
+    try:
+        for row in lines(path):
+            found |= row.tags()
+    except RunError:
+        return set()
+    return {tag for tag in map(_text, found) if tag is not None}
 
 
 def to_json(value: Any) -> Any:
@@ -118,6 +130,13 @@ def to_json(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return value
+
+
+def _text(tag: bytes) -> str | None:
+    try:
+        return str(json.loads(b'"' + tag + b'"'))
+    except ValueError:  # part of an invalid line
+        return None
 
 
 def _entry(record: Record) -> dict[str, Any]:

@@ -1,12 +1,14 @@
-"""The lines of metrics.jsonl, as bytes and as records."""
+"""Reads metrics.jsonl: every reader takes its lines from here, as bytes, as records, or as a few of its metrics."""
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ganlab.errors import RunError
 from ganlab.interfaces.record import Record
@@ -21,6 +23,11 @@ NON_FINITE = ("NaN", "Infinity", "-Infinity")
 
 # The errors that `Line.parse` raises for a line that is not a line of metrics.
 NOT_METRICS = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
+
+# How ganlab begins and ends a line, and a metric in it. Other layouts are read, too, but slowly.
+_BEGINNING, _ENDING = re.compile(rb'\{"step": (\d{1,18}), "metrics": \{"'), b"]}}}\n"
+_ENTRY = b': {"reduced": '
+_TAG = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*:\s*\{\s*"(?:reduced|replicas)"')
 
 
 @dataclass(frozen=True)
@@ -53,10 +60,35 @@ class Line:
         step = row["step"]
         if not _is_number(step, int) or not 0 <= step < 2**63 or len(self.text) > LONGEST:
             raise ValueError
-        return step, [
-            Record(step, tag, _value(entry["reduced"]), tuple(_value(value) for value in entry.get("replicas", ())))
-            for tag, entry in row["metrics"].items()
-        ]
+        return step, [_record(step, tag, entry) for tag, entry in row["metrics"].items()]
+
+    def pick(self, tags: Collection[str]) -> tuple[int, list[Record]]:
+        """Its step and some of its metrics, like `parse` but without parsing the others."""
+        begun = _BEGINNING.match(self.text)
+        if not begun or not self.text.endswith(_ENDING):
+            return self._parsed(tags)
+        step, found = int(begun[1]), []
+        for tag in tags:
+            name = _quoted(tag)
+            at = self.text.find(name)
+            if at < 0:
+                continue
+            end = at + len(name)
+            # The name may also end that of another metric, with a quotation mark in it, or be there twice.
+            escaped, twice = self.text[at - 1 : at] == b"\\", self.text.find(name, end) >= 0
+            if escaped or twice or not self.text.startswith(_ENTRY, end):
+                return self._parsed(tags)
+            entry = self.text[end + len(b": ") : self.text.index(b"}", end) + 1]
+            found.append(_record(step, tag, json.loads(entry)))
+        return step, found
+
+    def tags(self) -> set[bytes]:
+        """The names of its metrics, as JSON without quotation marks."""
+        return set(_TAG.findall(self.text))
+
+    def _parsed(self, tags: Collection[str]) -> tuple[int, list[Record]]:
+        step, records = self.parse()
+        return step, [record for record in records if record.tag in tags]
 
 
 def lines(path: Path) -> Iterator[Line]:
@@ -73,13 +105,27 @@ def lines(path: Path) -> Iterator[Line]:
         return
     except OSError as error:
         raise RunError(f"{line(path)} cannot be read: {error.strerror}.") from None
-    start = 0
     with file:
-        for number, text in enumerate(iter(lambda: file.readline(LONGEST + 1), b""), start=1):
-            if not text.endswith(b"\n") and len(text) <= LONGEST:
-                return
-            yield Line(number, start, text)
-            start += len(text)
+        yield from lines_of(file)
+
+
+def lines_of(file: IO[bytes], start: int = 0) -> Iterator[Line]:
+    """The lines of an open file from a byte on, like `lines`; they are numbered from 1."""
+    file.seek(start)
+    for number, text in enumerate(iter(lambda: file.readline(LONGEST + 1), b""), start=1):
+        if not text.endswith(b"\n") and len(text) <= LONGEST:
+            return
+        yield Line(number, start, text)
+        start += len(text)
+
+
+@functools.lru_cache(maxsize=1024)
+def _quoted(tag: str) -> bytes:
+    return json.dumps(tag).encode()
+
+
+def _record(step: int, tag: str, entry: Any) -> Record:
+    return Record(step, tag, _value(entry["reduced"]), tuple(_value(value) for value in entry.get("replicas", ())))
 
 
 def _value(value: Any) -> float:

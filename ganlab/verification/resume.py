@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from ganlab.composition import Experiment
 from ganlab.runs.directory import METRICS, RunDirectory
+from ganlab.telemetry.jsonl_lines import lines
 from ganlab.training import start
 from ganlab.training.checkpoints import Checkpoint, Checkpoints
 from ganlab.training.graph.trainer import Trainer
@@ -63,10 +64,10 @@ def resume(source: Source, *, replicas: int, iterations: int, folder: str, at: i
     data = {"interrupted_at": at, "iterations": iterations, "replicas": replicas, "different": different}
     where = f"interrupted at iteration {at} of {iterations} on {replicas} replica{'s' if replicas > 1 else ''}"
     if not different:
-        lines = sum(name.startswith("metrics.jsonl") for name in before)
+        rows = sum(name.startswith("metrics.jsonl") for name in before)
         detail = (
             f"{where[0].upper()}{where[1:]} and resumed in another process, a run equals an uninterrupted one bit for "
-            f"bit: {len(before) - lines - 1} variables, {lines} logged rows, and the half-gathered row."
+            f"bit: {len(before) - rows - 1} variables, {rows} logged rows, and the half-gathered row."
         )
         return Row(NAME, "passed", 0.0, 0.0, detail, data)
     more = f" and {len(different) - 1} more" if len(different) > 1 else ""
@@ -111,5 +112,4 @@ def _variables(checkpoint: Checkpoint) -> dict[str, bytes]:
 
 
 def _rows(path: Path) -> dict[str, bytes]:
-    lines = (path / METRICS).read_bytes().splitlines()
-    return {f"metrics.jsonl line {number}": line for number, line in enumerate(lines, start=1)}
+    return {f"metrics.jsonl line {line.number}": line.text for line in lines(path / METRICS)}

@@ -33,7 +33,7 @@ def test_it_reads_new_lines_and_leaves_an_unfinished_one(tmp_path):
 def test_it_reads_each_line_once(tmp_path, monkeypatch):
     path, trail, parsed = tmp_path / "metrics.jsonl", Trail(tmp_path, "a"), []
     loads = json.loads
-    monkeypatch.setattr("ganlab.sweeps.metric_follower.json.loads", lambda line: parsed.append(line) or loads(line))
+    monkeypatch.setattr(json, "loads", lambda line: parsed.append(line) or loads(line))
     for step in range(1, 4):
         with path.open("a") as file:
             file.write(row(step, a=1.0) + row(step, b=1.0))

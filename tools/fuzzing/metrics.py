@@ -10,9 +10,9 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from fuzzing.drawing import NUMBERS, WORDS, json_values, mutated
-from ganlab.comparing.metric_rows import logged_tags, read_series
+from ganlab.comparing.metric_rows import read_series
 from ganlab.errors import GanlabError
-from ganlab.telemetry.jsonl import mend, read_metrics
+from ganlab.telemetry.jsonl import logged_tags, mend, read_metrics
 
 _KEYS = ("step", "metrics", "reduced", "replicas", "critic/loss")
 
