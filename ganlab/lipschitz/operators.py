@@ -55,6 +55,10 @@ class Operator:
         """
         return 1
 
+    def matrix(self, kernel: tf.Tensor) -> np.ndarray | None:
+        """The matrix `(outputs, inputs)` of an eager kernel, where the kernel is one; None for a convolution."""
+        return None
+
     def blocks(self, kernel: np.ndarray) -> np.ndarray:
         """The map's independent parts as strided convolutions: `(groups, *taps, inputs, outputs)`.
 
@@ -74,6 +78,10 @@ class Dense(Operator):
     def adjoint(self, kernel: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
         """The adjoint's image of `y`, `(outputs,) -> (inputs,)`."""
         return tf.linalg.matvec(kernel, y)
+
+    def matrix(self, kernel: tf.Tensor) -> np.ndarray:
+        """The kernel's transpose."""
+        return kernel.numpy().T
 
     def blocks(self, kernel: np.ndarray) -> np.ndarray:
         """One group without taps."""
@@ -101,6 +109,10 @@ class ReshapedMatrix(Operator):
     def adjoint(self, kernel: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
         """The adjoint's image of `y`, `(everything else,) -> (outputs,)`."""
         return tf.linalg.matvec(as_matrix(kernel), y, transpose_a=True)
+
+    def matrix(self, kernel: tf.Tensor) -> np.ndarray:
+        """The matrix (everything else, outputs)."""
+        return kernel.numpy().reshape(-1, kernel.shape[-1])
 
     def blocks(self, kernel: np.ndarray) -> np.ndarray:
         """One group without taps."""
