@@ -17,7 +17,7 @@ from ganlab.interfaces import Dataset, Evaluator
 from ganlab.plugins.blame import plugin_code
 from ganlab.runs import RunDirectory
 from ganlab.telemetry import Record
-from ganlab.telemetry.plots import picture
+from ganlab.telemetry.plots import heights_over, picture, square_around
 from ganlab.training.graph.sampling import Sampler, Scorer, real_examples
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.tf_errors import of_several
@@ -80,19 +80,23 @@ class Evaluation:
             figures = measured(self._names, experiment.evaluators, self._sample, experiment.dataset, run)
             if run is not None:  # without one this is a trial before training, whose reports do not count
                 self._complaints = diagnosed(self._names, experiment.evaluators, figures)
-            return self._evaluated(step, figures)
+            return self._evaluated(step, figures, trial=run is None)
 
-    def _evaluated(self, step: int, figures: dict[str, float]) -> Evaluated:
+    def _evaluated(self, step: int, figures: dict[str, float], *, trial: bool) -> Evaluated:
         records = [Record(step, f"evaluation/{name}", value) for name, value in figures.items()]
         bounds = self._score.bounds()
         records += [Record(step, f"constraints/{name}/lipschitz_bound", value) for name, value in bounds.items()]
-        return Evaluated(figures, records, self._picture())
+        return Evaluated(figures, records, self._picture(trial=trial))
 
-    def _picture(self) -> bytes | None:
+    def _picture(self, *, trial: bool) -> bytes | None:
         count = _POINTS if self._points else _IMAGES
         samples = self._sample(count, self._experiment.seed)
         if self._points and self._real is None:
             self._real = real_examples(self._experiment, count)
+        if trial and self._real is not None and samples.shape[1] == 2:
+            # Everything that can fail, without Matplotlib's share, which is most of the time.
+            heights_over(self._score, *square_around(self._real))
+            return None
         return picture(samples, self._real, self._score)
 
 

@@ -17,7 +17,7 @@ from ganlab.training.graph.examples import check_finite_examples
 from ganlab.training.graph.networks import CriticFunction, Network, Tensors, as_scores
 from ganlab.training.graph.state import TrainingState, read
 
-_BATCH = 1000
+_BATCH = 1024  # a divisor of the 128 x 128 points of a picture, so that one graph scores them all
 
 
 class Sampler:
