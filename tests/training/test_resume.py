@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 from small import constraint, sgd, small
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
-from whole_runs import assert_equal_runs, everything, lines, scalars, stopped_at, texts
+from whole_runs import Graph, assert_equal_runs, everything, lines, scalars, stopped_at, texts
 
 import ganlab
 from ganlab.run import train
@@ -23,6 +23,17 @@ from ganlab.training.checkpoints import Checkpoints, restore
 from ganlab.training.graph.state import TrainingState
 
 pytestmark = pytest.mark.usefixtures("cpus")
+
+
+@pytest.fixture(scope="module")
+def whole(cpus):
+    """The graph of `everything`. What does not use it builds its own, as a new process does."""
+    return Graph(everything())
+
+
+@pytest.fixture(scope="module")
+def brief(cpus):
+    return Graph(small(0, steps=4))
 
 
 def flip_bit(path):
@@ -47,11 +58,16 @@ def flip_bytes(path):
 
 
 @pytest.mark.parametrize(("step", "sent"), [(7, signal.SIGTERM), (5, signal.SIGINT), (7, signal.SIGHUP)])
-def test_resume_after_a_signal_equals_an_uninterrupted_run(completed, tmp_path, monkeypatch, step, sent):
+def test_resume_after_a_signal_equals_an_uninterrupted_run(completed, whole, tmp_path, monkeypatch, step, sent):
+    def start(**options):
+        if sent is signal.SIGTERM:  # once without anything shared, as in two processes
+            return train(everything(), tmp_path / "run", **options)
+        return whole.train(tmp_path / "run", **options)
+
     handlers = [signal.getsignal(number) for number in STOPPING]
     with monkeypatch.context() as patch:
         stopped_at(patch, step, sent)
-        run = train(everything(), tmp_path / "run")
+        run = start()
 
     assert [signal.getsignal(number) for number in STOPPING] == handlers
     assert run.info["status"] == "interrupted"
@@ -59,7 +75,7 @@ def test_resume_after_a_signal_equals_an_uninterrupted_run(completed, tmp_path, 
     assert run.info["step"] == Checkpoints(run.path / "checkpoints").latest().step == step
     assert max(line["step"] for line in lines(run)) <= step
 
-    resumed = train(everything(), tmp_path / "run", resume=True)
+    resumed = start(resume=True)
     assert_equal_runs(completed, resumed)
     assert resumed.info["signal"] is None
 
@@ -79,11 +95,11 @@ def test_resume_after_a_kill_continues_from_the_checkpoint(completed, tmp_path):
     assert not [warning for warning in resumed.info.get("warnings", []) if "damaged" in warning]
 
 
-def test_a_run_killed_at_the_very_end_writes_no_row_twice(completed, tmp_path):
+def test_a_run_killed_at_the_very_end_writes_no_row_twice(completed, whole, tmp_path):
     folder = tmp_path / "run"
     shutil.copytree(completed.path, folder)
     ganlab.Run(folder).update(status="running")
-    assert_equal_runs(completed, train(everything(), folder, resume=True))
+    assert_equal_runs(completed, whole.train(folder, resume=True))
 
 
 def test_a_run_killed_at_any_checkpoint_has_written_all_before_it(completed, tmp_path, monkeypatch):
@@ -95,43 +111,44 @@ def test_a_run_killed_at_any_checkpoint_has_written_all_before_it(completed, tmp
         shutil.copytree(tmp_path / "run", copies[-1])
         return saved
 
+    graph = Graph(everything(checkpoint_every=5))
     with monkeypatch.context() as patch:
         patch.setattr(Checkpoints, "save", save_and_copy)
-        train(everything(checkpoint_every=5), tmp_path / "run")
+        graph.train(tmp_path / "run")
     assert [copy.name for copy in copies] == ["killed-5", "killed-10"]
     for copy in copies:
-        resumed = train(everything(checkpoint_every=5), copy, resume=True)
+        resumed = graph.train(copy, resume=True)
         assert lines(resumed) == lines(completed)
         assert scalars(resumed) == scalars(completed)
         for field in ("status", "step", "metrics", "evaluation"):
             assert resumed.info[field] == completed.info[field]
 
 
-def test_resume_cuts_torn_records_from_event_files(completed, tmp_path):
+def test_resume_cuts_torn_records_from_event_files(completed, whole, tmp_path):
     folder = tmp_path / "run"
     shutil.copytree(completed.path, folder)
     shutil.rmtree(folder / "checkpoints" / "step-00000010")
     ganlab.Run(folder).update(status="running", step=9)
     (path,) = folder.glob("events.out.tfevents.*")
-    whole = path.read_bytes()
-    path.write_bytes(whole + whole[100:130])  # not a record: the checksum does not match its length
+    sound = path.read_bytes()
+    path.write_bytes(sound + sound[100:130])  # not a record: the checksum does not match its length
 
-    assert_equal_runs(completed, train(everything(), folder, resume=True))
+    assert_equal_runs(completed, whole.train(folder, resume=True))
     assert len(list(folder.glob("events.out.tfevents.*"))) == 2
 
 
-def test_damage_inside_files_is_reported_and_later_rows_stay(completed, tmp_path, capsys):
+def test_damage_inside_files_is_reported_and_later_rows_stay(completed, whole, tmp_path, capsys):
     folder = tmp_path / "run"
     shutil.copytree(completed.path, folder)
     shutil.rmtree(folder / "checkpoints" / "step-00000010")
     ganlab.Run(folder).update(status="running", step=9)
     edit(folder / "metrics.jsonl", '{"step": 3,', '{"step": 9,')
     (path,) = folder.glob("events.out.tfevents.*")
-    whole = bytearray(path.read_bytes())
-    whole[whole.index(b"evaluation/mode_coverage", whole.index(b"replica/0/"))] ^= 4  # of step 5
-    path.write_bytes(whole)
+    data = bytearray(path.read_bytes())
+    data[data.index(b"evaluation/mode_coverage", data.index(b"replica/0/"))] ^= 4  # of step 5
+    path.write_bytes(data)
 
-    resumed = train(everything(), folder, resume=True, console=True)
+    resumed = whole.train(folder, resume=True, console=True)
     metrics, spoilt = (next(w for w in resumed.info["warnings"] if name in w) for name in (".jsonl", "tfevents"))
     assert "line 1 has the step 9, which is out of order" in metrics
     assert "2 rows stay; 1 of the 3 that were written are missing" in metrics
@@ -162,14 +179,14 @@ def settings(run):
     [SETTINGS[:1], SETTINGS[1:2], SETTINGS[2:], SETTINGS],
     ids=["hyperparameters", "layout", "experiment", "all"],
 )
-def test_resume_rewrites_settings_lost_in_a_kill(completed, tmp_path, lost):
+def test_resume_rewrites_settings_lost_in_a_kill(completed, whole, tmp_path, lost):
     folder = tmp_path / "run"
     shutil.copytree(completed.path, folder)
     shutil.rmtree(folder / "checkpoints" / "step-00000010")
     ganlab.Run(folder).update(status="running", step=9)
     event_cutting.cut(folder, after=9, without=lost)
     assert {tag for tag, *_ in settings(ganlab.Run(folder))}.isdisjoint(lost)
-    resumed = train(everything(), folder, resume=True)
+    resumed = whole.train(folder, resume=True)
     assert settings(resumed) == settings(completed)
     assert len(settings(resumed)) == len(SETTINGS)
     assert_equal_runs(completed, resumed)
@@ -190,18 +207,25 @@ class Slow(ganlab.Evaluator):
         return {"mean": float(sample(10, 0).mean())}
 
 
+@pytest.fixture(scope="module")
+def slow(cpus, tmp_path_factory):
+    """A graph of `everything` with that evaluator, and a run that no signal reached."""
+    graph = Graph(everything(evaluators=[Slow()]))
+    return graph, graph.train(tmp_path_factory.mktemp("slow") / "run")
+
+
 @pytest.mark.parametrize("at", [5, 10], ids=["between", "at the end"])
-def test_resume_does_the_evaluation_that_a_signal_abandoned(tmp_path, monkeypatch, at):
-    whole = train(everything(evaluators=[Slow()]), tmp_path / "whole")
+def test_resume_does_the_evaluation_that_a_signal_abandoned(slow, tmp_path, monkeypatch, at):
+    graph, uninterrupted = slow
     monkeypatch.setattr(Slow, "at", at)
     begun = time.monotonic()
-    run = train(everything(evaluators=[Slow()]), tmp_path / "run")
+    run = graph.train(tmp_path / "run")
     assert time.monotonic() - begun < 50
     assert (run.info["status"], run.info["step"], run.info["signal"]) == ("interrupted", at, "SIGTERM")
     assert Checkpoints(run.path / "checkpoints").latest().step == at
 
     monkeypatch.setattr(Slow, "at", None)
-    assert_equal_runs(whole, train(everything(evaluators=[Slow()]), tmp_path / "run", resume=True))
+    assert_equal_runs(uninterrupted, graph.train(tmp_path / "run", resume=True))
     assert Checkpoints(run.path / "checkpoints").latest().owed is None
 
 
@@ -214,26 +238,31 @@ FORGED = {
 
 
 @pytest.mark.parametrize("changed", FORGED.values(), ids=FORGED)
-def test_forged_manifest_is_one_sentence(tmp_path, changed):
-    run = train(small(0, steps=4), tmp_path / "run")
+def test_forged_manifest_is_one_sentence(brief, tmp_path, changed):
+    run = brief.train(tmp_path / "run")
     run.update(status="interrupted")
     path = Checkpoints(run.path / "checkpoints").latest().path / "manifest.json"
     manifest = {**json.loads(path.read_text()), **changed}
     del manifest["checksum"]
     path.write_text(json.dumps({**manifest, "checksum": checkpoints._checksum(manifest)}))
     with pytest.raises(ganlab.RunError, match=r"is damaged: manifest\.json: \S+ is not what ganlab writes"):
-        train(small(0, steps=4), run.path, resume=True)
+        brief.train(run.path, resume=True)
 
 
 def clipped():
-    """A run that warns of weights at their limits in its tenth row, and evaluates with no row since."""
+    """An experiment that warns of weights at their limits in its tenth row, and evaluates with no row since."""
     parts = {"constraints": [constraint("weight_clipping", limit=1e-4)], "steps": 14, "log_every": 1}
     return small(2, **parts, evaluate_every=6, checkpoint_every=4)
 
 
 @pytest.fixture(scope="module")
-def warned(cpus, tmp_path_factory):
-    return train(clipped(), tmp_path_factory.mktemp("warned") / "run")
+def warning(cpus):
+    return Graph(clipped())
+
+
+@pytest.fixture(scope="module")
+def warned(warning, tmp_path_factory):
+    return warning.train(tmp_path_factory.mktemp("warned") / "run")
 
 
 def assert_warned_as(run, other):
@@ -247,15 +276,15 @@ def assert_warned_as(run, other):
 
 
 @pytest.mark.parametrize("step", [8, 10, 12], ids=["before", "at the warning", "at an evaluation"])
-def test_resumed_run_warns_like_an_uninterrupted_one(warned, tmp_path, monkeypatch, step):
+def test_resumed_run_warns_like_an_uninterrupted_one(warning, warned, tmp_path, monkeypatch, step):
     with monkeypatch.context() as patch:
         stopped_at(patch, step)
-        train(clipped(), tmp_path / "run")
-    assert_warned_as(train(clipped(), tmp_path / "run", resume=True), warned)
+        warning.train(tmp_path / "run")
+    assert_warned_as(warning.train(tmp_path / "run", resume=True), warned)
 
 
 @pytest.mark.parametrize("kept", [["step-00000004", "step-00000008"], []], ids=["from before", "from the start"])
-def test_a_killed_run_warns_again(warned, tmp_path, kept):
+def test_a_killed_run_warns_again(warning, warned, tmp_path, kept):
     # run.json already has the warning, and its text is cut.
     folder = tmp_path / "run"
     shutil.copytree(warned.path, folder)
@@ -263,24 +292,24 @@ def test_a_killed_run_warns_again(warned, tmp_path, kept):
         if path.name not in kept:
             shutil.rmtree(path)
     ganlab.Run(folder).update(status="running")
-    assert_warned_as(train(clipped(), folder, resume=True), warned)
+    assert_warned_as(warning.train(folder, resume=True), warned)
 
 
-def test_a_run_that_begins_again_has_its_charts_and_hyperparameters(completed, tmp_path):
+def test_a_run_that_begins_again_has_its_charts_and_hyperparameters(completed, whole, tmp_path):
     folder = tmp_path / "run"
     shutil.copytree(completed.path, folder)
     shutil.rmtree(folder / "checkpoints")
     for path in folder.glob("events.out.tfevents.*"):  # killed before any of it was on disk
         path.write_bytes(b"")
     ganlab.Run(folder).update(status="running")
-    resumed = train(everything(), folder, resume=True)
+    resumed = whole.train(folder, resume=True)
     assert_equal_runs(completed, resumed)
     layout = "custom_scalars__config__"
     assert texts(resumed, layout) == texts(completed, layout) != []
     assert len(texts(resumed, "_hparams_/session_start_info")) == 1
 
 
-def test_run_is_completed_only_once_its_files_are_written(completed, tmp_path, monkeypatch):
+def test_run_is_completed_only_once_its_files_are_written(completed, whole, tmp_path, monkeypatch):
     from ganlab.telemetry.tensorboard_writer import TensorBoardWriter
 
     def full(self):
@@ -289,15 +318,15 @@ def test_run_is_completed_only_once_its_files_are_written(completed, tmp_path, m
     with monkeypatch.context() as patch:
         patch.setattr(TensorBoardWriter, "close", full)
         with pytest.raises(ganlab.TrainingFailedError, match="No space left"):
-            train(everything(), tmp_path / "run")
+            whole.train(tmp_path / "run")
     assert ganlab.Run(tmp_path / "run").info["status"] == "failed"
-    assert_equal_runs(completed, train(everything(), tmp_path / "run", resume=True))
+    assert_equal_runs(completed, whole.train(tmp_path / "run", resume=True))
 
 
-def test_full_disk_at_the_start_is_one_sentence(tmp_path, monkeypatch):
+def test_full_disk_at_the_start_is_one_sentence(brief, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         stopped_at(patch, 2)
-        run = train(small(0, steps=4), tmp_path / "run")
+        run = brief.train(tmp_path / "run")
 
     def full(room):
         """Makes a write function that has room for this many files."""
@@ -314,8 +343,8 @@ def test_full_disk_at_the_start_is_one_sentence(tmp_path, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr("ganlab.runs.directory.write_text", full(room))
             with pytest.raises(ganlab.TrainingFailedError, match=r"run cannot be written: .*No space left"):
-                train(small(0, steps=4), run.path, resume=True)
-    assert train(small(0, steps=4), run.path, resume=True).info["status"] == "completed"
+                brief.train(run.path, resume=True)
+    assert brief.train(run.path, resume=True).info["status"] == "completed"
 
 
 def test_resume_of_a_completed_run_is_refused(completed):
@@ -344,13 +373,13 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize(("damage", "message"), DAMAGES.values(), ids=DAMAGES)
-def test_resume_names_a_damaged_checkpoint_and_uses_the_one_before(completed, tmp_path, capsys, damage, message):
+def test_resume_names_a_damaged_checkpoint_and_uses_the_one_before(completed, whole, tmp_path, capsys, damage, message):
     folder = tmp_path / "run"
     shutil.copytree(completed.path, folder)
     ganlab.Run(folder).update(status="interrupted")
     damage(folder / "checkpoints" / "step-00000010")
 
-    resumed = train(everything(), folder, resume=True)
+    resumed = whole.train(folder, resume=True)
     said = capsys.readouterr().err
     assert f"step-00000010 is damaged: {message}" in said
     assert (folder / "checkpoints" / "damaged-step-00000010").is_dir()
@@ -358,14 +387,14 @@ def test_resume_names_a_damaged_checkpoint_and_uses_the_one_before(completed, tm
     assert_equal_runs(completed, resumed)
 
 
-def test_resume_with_all_checkpoints_damaged_starts_again(completed, tmp_path, capsys):
+def test_resume_with_all_checkpoints_damaged_starts_again(completed, whole, tmp_path, capsys):
     folder = tmp_path / "run"
     shutil.copytree(completed.path, folder)
     ganlab.Run(folder).update(status="interrupted")
     for path in (folder / "checkpoints").iterdir():
         flip_bit(path / "pending.npy")
 
-    resumed = train(everything(), folder, resume=True)
+    resumed = whole.train(folder, resume=True)
     assert capsys.readouterr().err.count("is damaged") == 3
     assert resumed.info["resumed"][0]["step"] == 0
     assert_equal_runs(completed, resumed)
@@ -390,14 +419,14 @@ def test_a_checkpoint_of_another_experiment_does_not_fit(completed, parts):
         restore(checkpoint, TrainingState(everything(**parts())).variables())
 
 
-def test_resume_of_a_run_in_training_is_refused(tmp_path, monkeypatch):
+def test_resume_of_a_run_in_training_is_refused(brief, tmp_path, monkeypatch):
     from ganlab.runs.lock import locked
 
     stopped_at(monkeypatch, 2)
-    run = train(small(0, steps=4), tmp_path / "run")
+    run = brief.train(tmp_path / "run")
     assert run.info["status"] == "interrupted"
     with locked(run), pytest.raises(ganlab.RunError, match=r"is being trained by process \d+ on "):
-        train(small(0, steps=4), run.path, resume=True)
+        brief.train(run.path, resume=True)
 
 
 def test_resume_with_changed_settings_is_refused_and_differences_are_listed(tmp_path, monkeypatch):
@@ -446,11 +475,11 @@ def test_resume_with_other_replicas_is_possible_if_allowed(tmp_path, monkeypatch
     assert (run.info["status"], run.info["replicas"], run.info["strategy"]) == ("completed", 2, "MirroredStrategy")
 
 
-def test_resume_is_recorded_in_run_json(tmp_path, monkeypatch):
+def test_resume_is_recorded_in_run_json(brief, tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         stopped_at(patched, 2)
-        run = train(small(0, steps=4), tmp_path / "run")
-    train(small(0, steps=4), run.path, resume=True)
+        run = brief.train(tmp_path / "run")
+    brief.train(run.path, resume=True)
     (again,) = run.info["resumed"]
     assert again["step"] == 2
     assert again["packages"]["tensorflow"] == tf.__version__

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 from small import small
+from whole_runs import Graph
 
 import ganlab
 from ganlab.errors import PluginError, TrainingFailedError
 from ganlab.plugins.blame import plugin_code
-from ganlab.run import train
 from ganlab.training import watchdog
 from ganlab.training.checkpoints import Checkpoints
 from ganlab.training.interruption import StoppedError, signals
@@ -44,9 +44,16 @@ class Oddity(BaseException):
     pass
 
 
-def run_of(folder, does):
-    ganlab_odd = Odd(does)
-    return train(small(steps=6, evaluate_every=3, checkpoint_every=2, evaluators=[ganlab_odd]), folder)
+@pytest.fixture(scope="module")
+def run_of(cpus):
+    odd = Odd(None)
+    graph = Graph(small(steps=6, evaluate_every=3, checkpoint_every=2, evaluators=[odd]))
+
+    def run_of(folder, does):
+        odd._does = does
+        return graph.train(folder)
+
+    return run_of
 
 
 @pytest.mark.usefixtures("cpus")
@@ -59,7 +66,7 @@ def run_of(folder, does):
         (KeyboardInterrupt(), "a plugin raised KeyboardInterrupt"),
     ],
 )
-def test_exiting_evaluator_fails_the_run_with_a_message_and_a_checkpoint(error, said, tmp_path):
+def test_exiting_evaluator_fails_the_run_with_a_message_and_a_checkpoint(run_of, error, said, tmp_path):
     with pytest.raises(TrainingFailedError) as caught:
         run_of(tmp_path / "run", raising(error))
     assert f"Training failed after step 3: {said}" in str(caught.value)
@@ -69,7 +76,7 @@ def test_exiting_evaluator_fails_the_run_with_a_message_and_a_checkpoint(error, 
 
 
 @pytest.mark.usefixtures("cpus")
-def test_hanging_evaluator_reaches_its_time_limit(tmp_path, monkeypatch):
+def test_hanging_evaluator_reaches_its_time_limit(run_of, tmp_path, monkeypatch):
     monkeypatch.setenv("GANLAB_EVALUATOR_SECONDS", "0.5")
     begun = time.monotonic()
     with pytest.raises(
@@ -156,6 +163,7 @@ SCRIPT = """
 import ctypes, sys, threading
 sys.path[:0] = [{tests!r}]
 from small import small
+from whole_runs import Graph
 import ganlab
 from ganlab.run import train
 

@@ -5,12 +5,14 @@ import signal
 from collections import Counter
 
 import numpy as np
+import pytest
 import tensorflow as tf
-from small import constraint, small
+from small import constraint, small, values
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 from tensorboard.util import tensor_util
 
 import ganlab
+from ganlab.run import train
 from ganlab.training import session
 from ganlab.training.checkpoints import Checkpoints
 from ganlab.training.graph.trainer import Trainer
@@ -34,6 +36,26 @@ def everything(**parts):
             **parts,
         },
     )
+
+
+class Graph:
+    """Trains one experiment several times with a graph that is built once.
+
+    For tests of files, signals and rows. Each training begins with the values that a new process begins with.
+    """
+
+    def __init__(self, experiment):
+        self.experiment, self.trainer = experiment, Trainer(experiment)
+        self._first = values(self.trainer.state)
+
+    def train(self, folder, **options):
+        self.trainer.state.step = 0
+        with self.experiment.strategy.scope():
+            for name, variable in self.trainer.state.variables().items():
+                variable.assign(self._first[name])
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("ganlab.training.start.Trainer", lambda experiment: self.trainer)
+            return train(self.experiment, folder, **options)
 
 
 def lines(run):
