@@ -35,18 +35,19 @@ calls = []
 
 def called(frame, event, _):
     code = frame.f_code
-    if event == "call" and (code.co_filename.removeprefix(root), code.co_qualname) in rows:
+    if code.co_filename.startswith(root) and (code.co_filename.removeprefix(root), code.co_qualname) in rows:
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         held = any(holds(frame.f_locals.get(name)) for name in names)
         calls.append((code.co_filename.removeprefix(root), code.co_qualname, held))
 
+import keras  # its own calls need no tracing
 from ganlab.cli import main
-threading.setprofile(called)  # replicas run in threads
-sys.setprofile(called)
+threading.settrace(called)  # replicas run in threads; without a local trace function, only calls are traced
+sys.settrace(called)
 try:
     main()
 finally:
-    sys.setprofile(None)
+    sys.settrace(None)
     for call in calls:
         print("CALL", *call)
 """
