@@ -69,6 +69,7 @@ def check(*arguments):
     return subprocess.run(command, capture_output=True, text=True, env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"})
 
 
+@pytest.mark.conformance
 def test_every_component_of_a_file_is_a_row(mine):
     done = check("--plugin-file", mine, "--json")
     assert done.returncode == 1, done.stderr

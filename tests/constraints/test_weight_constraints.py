@@ -239,7 +239,7 @@ class TestBjorck:
             y = tf.reduce_sum(bjorck.reparameterize(weights, {})["layer/kernel"])
         assert np.isfinite(tape.gradient(y, weights["layer/kernel"])).all()
 
-    @pytest.mark.parametrize("activation", ["max_min", "full_sort"])
+    @pytest.mark.parametrize("activation", ["max_min", pytest.param("full_sort", marks=pytest.mark.slow)])
     def test_a_sorting_critic_is_1_lipschitz_by_construction_and_learns_to_be_as_steep(self, activation):
         parts = {
             "architecture": ganlab.component("architectures", "mlp")(width=32, depth=3, activation=activation),

@@ -217,7 +217,7 @@ def fails(critic):
         (Odd(fails), ganlab.PluginError, r"diagnostics\.odd failed in look: ValueError: no figure today"),
         (Odd({"a": 1.0}), ganlab.ContractError, r"Diagnostic odd returned \{'a': 1\.0\} from look; it must return a "),
         (Odd(ganlab.Findings({"a": "b"})), ganlab.ContractError, r"must be a dict of numbers"),
-        (Odd(ganlab.Findings({"a": 1.0}, {"a": [1.0]})), ganlab.ContractError, r"1 replicas' values of 'a'; it must"),
+        (Odd(ganlab.Findings({"a": 1.0}, {"a": [1, 2]})), ganlab.ContractError, r"2 replicas' values of 'a'; it must"),
         (Odd(ganlab.Findings({}, {"a": [1, 2]})), ganlab.ContractError, r"under a name that is also in figures"),
         (Odd(ganlab.Findings(), every=-1), ganlab.ContractError, r"every = -1; it must be a whole number"),
         (Odd(ganlab.Findings(), every=1.5), ganlab.ContractError, r"every = 1\.5; it must be a whole number"),
@@ -225,7 +225,7 @@ def fails(critic):
 )
 def test_diagnostic_that_cannot_work_leaves_no_run(diagnostic, error, message, tmp_path):
     with pytest.raises(error, match=message):
-        train(experiment(2, diagnostics=[diagnostic], evaluate_every=0), tmp_path / "run")
+        train(experiment(0, diagnostics=[diagnostic], evaluate_every=0), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 

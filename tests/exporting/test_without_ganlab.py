@@ -59,6 +59,7 @@ def largest_difference(without_ganlab, tmp_path):
     return largest_difference
 
 
+@pytest.mark.slow
 def test_points_of_an_mlp(points, largest_difference):
     assert largest_difference(points) <= 1e-5
 

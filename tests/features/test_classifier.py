@@ -31,11 +31,10 @@ def files(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.mark.parametrize("replicas", [1, 2])
-def test_digits_are_learned_and_restored_with_and_without_a_strategy(replicas, tmp_path, cpus):
+def test_digits_are_learned_and_restored_with_and_without_a_strategy(tmp_path, cpus):
     digits = ganlab.component("datasets", "digits")()
     trained = classifier(tmp_path)
-    with mirrored(replicas).scope():
+    with mirrored(2).scope():
         trained.prepare(digits)
         assert trained.measure_accuracy() == trained.held_out_accuracy
         beside = classifier(tmp_path)

@@ -32,6 +32,7 @@ def test_gradients_vanish_and_explode_under_clipping_alone(cpus, tmp_path):
     assert report.pictures["gradients"].startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_the_command_writes_its_files(monkeypatch, tmp_path, capsys, cpus):
     from reproductions import wgan_gp_fig1_weights as weights
 

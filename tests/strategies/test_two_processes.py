@@ -8,6 +8,7 @@ import workers
 import ganlab
 
 
+@pytest.mark.slow
 def test_two_workers_log_what_one_process_logs(tmp_path):
     experiment = workers.EXPERIMENT.format(optimizer="sgd")
     (tmp_path / "experiment.gin").write_text(experiment + "experiment.steps = 12\nexperiment.evaluate_every = 5\n")

@@ -38,9 +38,8 @@ def trainings(cpus, contract_constraints):
 
 
 @pytest.mark.parametrize("name", STACKS)
-def test_a_stack_trains_the_same_on_any_number_of_replicas(trainings, name):
-    for replicas in (2, 4) if name == "everything" else (2,):
-        assert_same(trainings(name, 0), trainings(name, replicas), rtol=2e-5, atol=2e-6)
+def test_a_stack_trains_the_same_on_two_replicas(trainings, name):
+    assert_same(trainings(name, 0), trainings(name, 2), rtol=2e-5, atol=2e-6)
 
 
 def test_parameters_are_trained_and_state_is_kept(trainings):

@@ -49,12 +49,20 @@ class Communicating(ganlab.Constraint):
         return replica.mean(critic(batch.real))
 
 
-@pytest.mark.parametrize(("replicas", "jit"), [(0, "off"), (0, "on"), (2, "on"), (4, "off")])
-def test_lazy_penalty_equals_a_penalty_masked_and_multiplied_by_hand(replicas, jit):
+@pytest.fixture(scope="module")
+def masked(cpus):
+    return trained(0, constraints=[Slopes(by_hand=3)], critic_steps=2)
+
+
+@pytest.fixture(scope="module")
+def plain(cpus):
+    return trained(0, constraints=[], critic_steps=2)
+
+
+@pytest.mark.parametrize(("replicas", "jit"), [(0, "off"), (2, "on"), (4, "off")])
+def test_lazy_penalty_equals_a_penalty_masked_and_multiplied_by_hand(masked, plain, replicas, jit):
     # Two updates an iteration and cycles of three: the penalty comes first, second or not at all in an iteration.
     lazy = trained(replicas, constraints=[Slopes(every=3)], critic_steps=2, jit=jit)
-    masked = trained(0, constraints=[Slopes(by_hand=3)], critic_steps=2)
-    plain = trained(0, constraints=[], critic_steps=2)
     for name, value in masked.values.items():
         np.testing.assert_allclose(lazy.values[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
     np.testing.assert_allclose(lazy.reduced()["critic/penalty"], masked.reduced()["critic/penalty"], rtol=1e-4)
