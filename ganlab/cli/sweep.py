@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -173,7 +174,7 @@ def _new(params: Mapping[str, Any], *, dry_run: bool, as_json: bool) -> tuple[Sw
     planned = planned_sweep(request, params["threads"])
     path = free_path(params["runs"], params["name"], planned)
     if dry_run:
-        print_plan(planned.asked, planned.proposals, planned.configurations, planned.threads, as_json=as_json)
+        print_plan(planned.request, planned.proposals, planned.configurations, planned.threads, as_json=as_json)
         return None, planned.launcher, planned.search
     return created(planned, path), planned.launcher, planned.search
 
@@ -193,17 +194,13 @@ def _reopened(path: Path, params: Mapping[str, Any]) -> tuple[Sweep, Launcher, S
     from ganlab.sweeps import Sweep, launcher_of, search_of
 
     found = Sweep(path.resolve())
-    asked = found.asked
-    use_plugins(asked["no_plugin"], Path(asked["plugin_file"]) if asked["plugin_file"] else None)
-    if params["jobs"]:
-        asked["jobs"] = params["jobs"]
-    if params["timeout"]:
-        asked["timeout"] = params["timeout"]
-    if params["launcher"]:
-        asked["launcher"], asked["launcher_options"] = params["launcher"], []
-    if params["launcher_options"]:
-        asked["launcher_options"] = list(params["launcher_options"])
-    return found, launcher_of(asked), search_of(asked)
+    request = found.request
+    use_plugins(request.no_plugin, Path(request.plugin_file) if request.plugin_file else None)
+    changed = {name: params[name] for name in ("jobs", "timeout", "launcher") if params[name]}
+    if params["launcher"] or params["launcher_options"]:
+        changed["launcher_options"] = params["launcher_options"]
+    found.request = replace(request, **changed)
+    return found, launcher_of(found.request), search_of(found.request)
 
 
 def _run(
@@ -215,7 +212,7 @@ def _run(
 
     def opening(trials: Sequence[Trial]) -> None:
         start = f"{shown(found.path)}: {summary(trials) if trials else 'configurations as results come in'}"
-        say(f"{start}, {found.asked['jobs']} at a time, threads: {found.info['threads']} each.", err=True)
+        say(f"{start}, {found.request.jobs} at a time, threads: {found.info['threads']} each.", err=True)
 
     with found.locked(), _signals() as received, LiveTable() as screen:
         trials = run_trials(

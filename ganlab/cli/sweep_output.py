@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ganlab.cli.messages import say
 from ganlab.support.terminal import line
 
 if TYPE_CHECKING:
-    from ganlab.sweeps import Configuration, Sweep, Trial
+    from ganlab.sweeps import Configuration, Request, Sweep, Trial
+    from ganlab.sweeps.request import Proposed
 
 
 def print_end(found: Sweep, trials: Sequence[Trial], *, interrupted: bool, as_json: bool) -> None:
@@ -66,34 +67,34 @@ def _complaints(trials: Sequence[Trial]) -> Iterator[str]:
 
 
 def print_plan(
-    asked: Mapping[str, Any],
-    proposals: Sequence[Mapping[str, Any]],
+    request: Request,
+    proposals: Sequence[Proposed],
     configurations: Sequence[Configuration],
     threads: int,
     *,
     as_json: bool,
 ) -> None:
     """Prints the trials that a sweep would train."""
-    seeds = asked["seeds"]
+    seeds = list(request.seeds)
     if as_json:
         plan = [
             {"configuration": made.name, "settings": dict(made.settings), "seeds": seeds} for made in configurations
         ]
-        say(json.dumps({"jobs": asked["jobs"], "threads": threads, "configurations": plan}, indent=2))
+        say(json.dumps({"jobs": request.jobs, "threads": threads, "configurations": plan}, indent=2))
         return
     for made in configurations:
         say(made.name)
     listed = ", ".join(map(str, seeds))
     if not configurations:
-        what = f"up to {asked['budget']} configurations" if asked["budget"] else "configurations"
-        say(f"searches.{asked['search']} chooses {what} as results come in, seeds {listed}.")
+        what = f"up to {request.budget} configurations" if request.budget else "configurations"
+        say(f"searches.{request.search} chooses {what} as results come in, seeds {listed}.")
         return
     merged = len(proposals) - len(configurations)
     give = "combination gives" if merged == 1 else "combinations give"
     same = f" ({merged} {give} the same experiment as another)" if merged else ""
     say(
         f"\n{len(configurations) * len(seeds)} trials: {len(configurations)} configurations{same}, seeds {listed}. "
-        f"{asked['jobs']} at a time, threads: {threads} each."
+        f"{request.jobs} at a time, threads: {threads} each."
     )
 
 

@@ -2,12 +2,12 @@
 
 from ganlab.sweeps.configurations import Configuration, Configurations, check, check_used
 from ganlab.sweeps.engine import Engine
+from ganlab.sweeps.request import Request
 from ganlab.sweeps.search_driver import Asking, plan
 from ganlab.sweeps.space import parse_seeds, parse_space
 from ganlab.sweeps.store import Sweep
 from ganlab.sweeps.sweeping import (
     Plan,
-    Request,
     Swept,
     created,
     free_path,

@@ -7,6 +7,7 @@ from typing import Any
 
 from ganlab.errors import RunError
 from ganlab.support.paths import is_name
+from ganlab.telemetry.jsonl import NON_FINITE
 
 _FIELDS = ("asked", "configurations", "proposals", "trials")
 
@@ -30,7 +31,7 @@ def check_fields(info: Any, path: str) -> None:
         if not is_name(name) or not _is_table(fields) or not _is_table_of_texts(fields.get("settings")):
             raise RunError(f"{path}: {name!r:.60} is not a configuration of a sweep. Restore it, or start a new sweep.")
     for proposal in info["proposals"]:
-        if not (_is_table(proposal) and _is_table_of_texts(proposal.get("settings"))):
+        if not _is_proposal(proposal):
             raise RunError(f"{path}: {proposal!r:.60} is not a proposal of a search. Restore it, or start a new sweep.")
     for name, note in info["trials"].items():
         if not (_is_table_of_texts(note) and {"status", "error"} <= note.keys()):
@@ -53,6 +54,18 @@ def _is_table(value: Any) -> bool:
 
 def _is_table_of_texts(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
+
+
+def _is_proposal(value: Any) -> bool:
+    if not (isinstance(value, dict) and _is_table_of_texts(value.get("settings"))):
+        return False
+    figure, configuration = value.get("value"), value.get("configuration")
+    return (
+        (figure is None or figure in NON_FINITE or (type(figure) in (int, float) and abs(figure) < 10**300))
+        and (configuration is None or isinstance(configuration, str))
+        and all(isinstance(value.get(name, False), bool) for name in ("ended", "given_up"))
+        and isinstance(value.get("error", ""), str)
+    )
 
 
 def _is_text(value: Any) -> bool:

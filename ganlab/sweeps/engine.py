@@ -71,8 +71,8 @@ class Engine:
         """
         self._sweep, self._asking, self._launcher, self._screen = sweep, asking, launcher, screen
         self._stopped, self._clock, self._sleep = stopped, clock, sleep
-        self._jobs, self._threads = sweep.asked["jobs"], sweep.info["threads"]
-        self._timeout: float | None = sweep.asked.get("timeout")
+        self._jobs, self._threads = sweep.request.jobs, sweep.info["threads"]
+        self._timeout = sweep.request.timeout
         self._ending = Ending(launcher, clock)
         self._stopping = False
         self.trials = list(trials)

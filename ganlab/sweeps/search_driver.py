@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from ganlab.errors import ConfigError, GanlabError, RunError, nearest
 from ganlab.interfaces import Proposal, Search
@@ -13,6 +12,7 @@ from ganlab.plugins.recipes import selector_of
 from ganlab.runs.directory import RunDirectory
 from ganlab.sweeps.configurations import Configuration, Configurations
 from ganlab.sweeps.metric_follower import Trail, known_values
+from ganlab.sweeps.request import Proposed, Request
 from ganlab.sweeps.space import Space
 from ganlab.sweeps.store import Sweep
 from ganlab.sweeps.trial import COMPLETED, ENDED, PRUNED, Trial
@@ -48,11 +48,11 @@ class Asking:
             GanlabError: The search does not accept this space or these options.
         """
         self._sweep, self._search, self._configurations = sweep, search, configurations
-        self._proposals: list[dict[str, Any]] = sweep.info["proposals"]
+        self._proposals = sweep.proposals
         self._exhausted = search is None
         self._reported: dict[str, tuple[int, float]] = {}
         if search is not None and space is not None:
-            start(search, space, sweep.asked, [self._known(proposal) for proposal in self._proposals])
+            start(search, space, sweep.request, [self._known(proposal) for proposal in self._proposals])
 
     def next(self) -> Configuration | None:
         """The next configuration that the sweep does not have yet; None if there are no more.
@@ -73,23 +73,23 @@ class Asking:
     def _new(self, settings: Mapping[str, str]) -> Configuration | None:
         """Records a proposal; returns its configuration if that is new and valid."""
         assert self._configurations is not None
-        proposal: dict[str, Any] = {"settings": settings, "configuration": None, "value": None, "ended": False}
+        proposal = Proposed(settings)
         number, twins = len(self._proposals), []
         self._proposals.append(proposal)
         try:
             configuration = self._configurations.of(settings)
         except ConfigError as error:  # a combination that was not among those tried before the sweep began
-            proposal["error"] = str(error)
+            proposal.error = str(error)
             self._end(number, None)
         else:
-            proposal["configuration"] = configuration.name
+            proposal.configuration = configuration.name
             if configuration.name not in self._sweep.info["configurations"]:
                 self._sweep.add(configuration)
                 self._sweep.save()
                 return configuration
-            twins = [twin for twin in self._proposals if twin["configuration"] == configuration.name and twin["ended"]]
+            twins = [twin for twin in self._proposals if twin.configuration == configuration.name and twin.ended]
         for twin in twins[:1]:
-            self._end(number, twin["value"], given_up=twin.get("given_up", False))
+            self._end(number, twin.value, given_up=twin.given_up)
         self._sweep.save()
         return None
 
@@ -132,14 +132,14 @@ class Asking:
         given_up = any(trial.status == PRUNED for trial in trials)
         if given_up:
             _, value = self._reported.get(name, (0, None))
-        elif all(trial.status == COMPLETED for trial in trials) and self._sweep.asked["objective"]:
+        elif all(trial.status == COMPLETED for trial in trials) and self._sweep.request.objective:
             value = self._mean(trials)
         for number in numbers:
             self._end(number, value, given_up=given_up)
         self._sweep.save()
 
     def _proposed(self) -> dict[str, str] | None:
-        budget = self._sweep.asked["budget"]
+        budget = self._sweep.request.budget
         if self._exhausted or self._search is None or (budget is not None and len(self._proposals) >= budget):
             return None
         return propose(self._search)
@@ -150,7 +150,8 @@ class Asking:
             return bool(self._search.report(number, step, value))
 
     def _end(self, number: int, value: float | None, *, given_up: bool = False) -> None:
-        self._proposals[number] |= {"value": value, "ended": True, "given_up": given_up}
+        proposal = self._proposals[number]
+        proposal.value, proposal.ended, proposal.given_up = value, True, given_up
         if self._search is not None:
             with plugin_code(selector_of(self._search), "finish"):
                 self._search.finish(number, value)
@@ -160,19 +161,19 @@ class Asking:
         return [
             number
             for number, proposal in enumerate(self._proposals)
-            if proposal["configuration"] == configuration and not proposal["ended"]
+            if proposal.configuration == configuration and not proposal.ended
         ]
 
-    def _known(self, proposal: Mapping[str, Any]) -> Proposal:
-        value = None if proposal["value"] is None else float(proposal["value"])
-        reports = self._reports(proposal["configuration"]) if proposal["ended"] else []
-        return Proposal(proposal["settings"], value, proposal["ended"], proposal.get("given_up", False), reports)
+    def _known(self, proposal: Proposed) -> Proposal:
+        reports = self._reports(proposal.configuration) if proposal.ended else []
+        return Proposal(dict(proposal.settings), proposal.value, proposal.ended, proposal.given_up, reports)
 
     def _reports(self, configuration: str | None) -> list[tuple[int, float]]:
-        asked = self._sweep.asked
-        if configuration is None or getattr(type(self._search), "report", None) is Search.report:
+        objective = self._sweep.request.objective
+        silent = getattr(type(self._search), "report", None) is Search.report
+        if configuration is None or objective is None or silent:
             return []
-        trails = [Trail(self._sweep.run(configuration, seed), asked["objective"]) for seed in asked["seeds"]]
+        trails = [Trail(self._sweep.run(configuration, seed), objective) for seed in self._sweep.request.seeds]
         for trail in trails:
             trail.follow()
         return means([trail for trail in trails if trail.values])
@@ -195,13 +196,13 @@ def _without(trial: Trial) -> RunError:
     )
 
 
-def start(search: Search, space: Space, asked: Mapping[str, Any], history: Sequence[Proposal]) -> None:
+def start(search: Search, space: Space, request: Request, history: Sequence[Proposal]) -> None:
     """Starts a search.
 
     Args:
         search: The search.
         space: The settings that it may vary.
-        asked: The arguments of the command line.
+        request: Its budget, seed and direction.
         history: Its earlier proposals.
 
     Raises:
@@ -209,7 +210,7 @@ def start(search: Search, space: Space, asked: Mapping[str, Any], history: Seque
     """
     with plugin_code(selector_of(search), "start"):
         search.start(
-            space, budget=asked["budget"], seed=asked["search_seed"], direction=asked["direction"], history=history
+            space, budget=request.budget, seed=request.search_seed, direction=request.direction, history=history
         )
 
 
@@ -220,27 +221,25 @@ def propose(search: Search) -> dict[str, str] | None:
     return None if proposed is None else dict(proposed)
 
 
-def plan(
-    search: Search, space: Space, asked: Mapping[str, Any], configurations: Configurations
-) -> list[dict[str, Any]]:
+def plan(search: Search, space: Space, request: Request, configurations: Configurations) -> list[Proposed]:
     """All proposals of a search that needs no objective, each with its configuration.
 
     Returns:
-        The proposals as sweep.json has them; their configurations are then in `configurations`.
+        The proposals; their configurations are then in `configurations`.
 
     Raises:
         GanlabError: The search does not accept this space or these options, or an experiment is invalid.
     """
-    start(search, space, asked, ())
-    proposals: list[dict[str, Any]] = []
-    while asked["budget"] is None or len(proposals) < asked["budget"]:
+    start(search, space, request, ())
+    proposals: list[Proposed] = []
+    while request.budget is None or len(proposals) < request.budget:
         settings = propose(search)
         if settings is None:
             break
         if len(proposals) == _MOST:
             raise GanlabError(f"{selector_of(search)} has more than {_MOST} configurations: limit them with --budget.")
         name = configurations.of(settings).name
-        proposals.append({"settings": settings, "configuration": name, "value": None, "ended": False})
+        proposals.append(Proposed(settings, name))
     return proposals
 
 

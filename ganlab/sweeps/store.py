@@ -19,6 +19,7 @@ from ganlab.support.strict_json import parse_json
 from ganlab.support.terminal import line
 from ganlab.sweeps.checking import check_fields
 from ganlab.sweeps.configurations import Configuration
+from ganlab.sweeps.request import Proposed, Request
 from ganlab.telemetry.jsonl import to_json
 
 INFO, TRIALS = "sweep.json", "trials"
@@ -31,7 +32,9 @@ class Sweep:
 
     Attributes:
         path: Its folder.
-        info: The content of sweep.json; `save` writes it.
+        request: What was asked for; a process that resumes the sweep may replace it.
+        proposals: The settings that its search has proposed, in order.
+        info: The rest of sweep.json; `save` writes all of it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -41,7 +44,8 @@ class Sweep:
             RunError: There is none.
         """
         self.path = path
-        self.info = self._read()
+        self._read()
+        self.request = Request.read(self.info["asked"])
 
     @staticmethod
     def create(path: Path, info: Mapping[str, Any], configurations: Iterable[Configuration]) -> Sweep:
@@ -88,7 +92,7 @@ class Sweep:
             again = f", or resume it: ganlab sweep --resume {line(path)}" if (path / INFO).is_file() else "."
             raise RunError(f"{line(path)} already exists. Choose another --name{again}")
 
-    def _read(self) -> dict[str, Any]:
+    def _read(self) -> None:
         path = line(self.path / INFO)
         try:
             info: dict[str, Any] = parse_json(read_inside(self.path, INFO, most=_LARGEST))
@@ -99,13 +103,8 @@ class Sweep:
         except ValueError as error:
             raise RunError(f"{path} is not JSON ({error}). Restore it, or start a new sweep.") from None
         check_fields(info, path)
-        return info
-
-    @property
-    def asked(self) -> dict[str, Any]:
-        """The arguments of the command line."""
-        asked: dict[str, Any] = self.info["asked"]
-        return asked
+        self.info = info
+        self.proposals = [Proposed.read(stored) for stored in info["proposals"]]
 
     @property
     def notes(self) -> dict[str, dict[str, str]]:
@@ -149,13 +148,15 @@ class Sweep:
 
     def save(self) -> None:
         """Writes sweep.json; a crash leaves the old file or the new one."""
+        self.info["asked"] = self.request.as_json()
+        self.info["proposals"] = [proposal.as_json() for proposal in self.proposals]
         write_text(self.path / INFO, _text(self.info))
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Locks the sweep until the end of the block, or of the process, however it dies.
 
-        Rereads what another process wrote before, except for `asked`.
+        Rereads what another process wrote before, except for the request.
 
         Raises:
             RunError: Another process holds it.
@@ -164,7 +165,7 @@ class Sweep:
         try:
             if not _flock(descriptor):
                 raise RunError(f"Another process is working on the sweep {self.path}. Wait for it, or stop it first.")
-            self.info = {**self._read(), "asked": self.asked}
+            self._read()
             yield
         finally:
             os.close(descriptor)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from ganlab.config import arguments, load_variant
 from ganlab.config.files import find_gin_file
@@ -19,6 +19,7 @@ from ganlab.runs.fields import check_name, check_place
 from ganlab.support.paths import as_name
 from ganlab.sweeps.configurations import Configuration, Configurations, check, check_used
 from ganlab.sweeps.engine import Engine, Screen
+from ganlab.sweeps.request import Proposed, Request
 from ganlab.sweeps.search_driver import Asking, plan, start
 from ganlab.sweeps.space import parse_seeds, parse_space
 from ganlab.sweeps.store import Sweep
@@ -27,58 +28,11 @@ from ganlab.version import __version__
 
 
 @dataclass(frozen=True)
-class Request:
-    """The description of a sweep, as sweep.json stores it under `asked`.
-
-    Attributes:
-        gin: Experiment files.
-        params: Overrides, each `NAME=VALUE`.
-        grid: Values of settings, each `NAME=[VALUE, ...]` as in an experiment file.
-        range: Ranges of numbers, each `NAME=LOW..HIGH` with `:log` for a log scale.
-        seeds: The seeds; none for the experiment's own.
-        jobs: Number of trials that run at a time.
-        timeout: Time limit per trial in seconds, or None.
-        launcher: The launcher's name.
-        launcher_options: Its parameters, each `NAME=VALUE`.
-        search: The search's name.
-        search_options: Its parameters, each `NAME=VALUE`.
-        search_seed: Its seed.
-        budget: Number of configurations that it may try, or None.
-        objective: The metric that it optimizes, or None.
-        direction: Whether it minimizes or maximizes.
-        no_plugin: Names of plugins to leave out.
-        plugin_file: A plugin in one file, or None.
-    """
-
-    gin: Sequence[str]
-    params: Sequence[str] = ()
-    grid: Sequence[str] = ()
-    range: Sequence[str] = ()
-    seeds: Sequence[int] = ()
-    jobs: int = 1
-    timeout: float | None = None
-    launcher: str = "local"
-    launcher_options: Sequence[str] = ()
-    search: str = "grid"
-    search_options: Sequence[str] = ()
-    search_seed: int = 0
-    budget: int | None = None
-    objective: str | None = None
-    direction: Literal["minimize", "maximize"] = "minimize"
-    no_plugin: Sequence[str] = ()
-    plugin_file: str | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """The fields as JSON has them."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
-
-
-@dataclass(frozen=True)
 class Plan:
     """A sweep before anything of it is written.
 
     Attributes:
-        asked: The request's fields, with the files found and the seeds known.
+        request: The request, with the files found and the seeds known.
         launcher: Starts its trials.
         search: Chooses its settings.
         proposals: The settings that the search proposed; none if it makes them as results come in.
@@ -86,10 +40,10 @@ class Plan:
         threads: Threads per trial.
     """
 
-    asked: dict[str, Any]
+    request: Request
     launcher: Launcher
     search: Search
-    proposals: list[dict[str, Any]]
+    proposals: list[Proposed]
     configurations: list[Configuration]
     threads: int
 
@@ -210,27 +164,28 @@ def planned_sweep(request: Request, threads: int | None = None) -> Plan:
     # Trials read experiment files of their own, which have no plugin file beside them.
     local = next((row.distribution for row in current().rows if row.name == LOCAL_MODULE), None)
     found = [str(find_gin_file(name).resolve()) for name in request.gin]
-    asked = replace(request, gin=found, plugin_file=local).as_json()
-    launcher, search = launcher_of(asked), search_of(asked)
-    if search.needs_objective and not asked["objective"]:
+    request = replace(request, gin=found, plugin_file=local)
+    launcher, search = launcher_of(request), search_of(request)
+    if search.needs_objective and not request.objective:
         raise ConfigError(
-            f"searches.{asked['search']} needs an objective: name a metric, for example --objective critic/loss."
+            f"searches.{request.search} needs an objective: name a metric, for example --objective critic/loss."
         )
-    if asked["direction"] == "maximize" and not asked["objective"]:
+    if request.direction == "maximize" and not request.objective:
         raise ConfigError("--maximize needs an objective: name a metric, for example --objective critic/loss.")
-    space = parse_space(asked["grid"], asked["range"])
-    if not asked["seeds"]:
-        asked["seeds"] = [load_variant(asked["gin"], asked["params"], {}).recipe.arguments.get("seed", 0)]
-    configurations = Configurations(asked["gin"], asked["params"], list(space), known=())
-    proposals: list[dict[str, Any]] = []
+    space = parse_space(request.grid, request.range)
+    if not request.seeds:
+        seed = load_variant(request.gin, request.params, {}).recipe.arguments.get("seed", 0)
+        request = replace(request, seeds=[seed])
+    configurations = Configurations(request.gin, request.params, list(space), known=())
+    proposals: list[Proposed] = []
     if search.needs_objective:
-        start(search, space, asked, ())  # raises if something is wrong; it is started anew for the trials
+        start(search, space, request, ())  # raises if something is wrong; it is started anew for the trials
         check(configurations, space)
     else:
-        proposals = plan(search, space, asked, configurations)
+        proposals = plan(search, space, request, configurations)
         check_used(configurations)
     made = [] if search.needs_objective else configurations.made
-    return Plan(asked, launcher, search, proposals, made, threads or max(1, _cores() // asked["jobs"]))
+    return Plan(request, launcher, search, proposals, made, threads or max(1, _cores() // request.jobs))
 
 
 def free_path(runs: Path, name: str | None, planned: Plan) -> Path:
@@ -245,7 +200,7 @@ def free_path(runs: Path, name: str | None, planned: Plan) -> Path:
         RunError: Something exists there, or the name cannot name a folder.
     """
     if name is None:
-        stem = Path(planned.asked["gin"][0]).stem
+        stem = Path(planned.request.gin[0]).stem
         name = as_name(f"{stem}-sweep-{datetime.now(UTC).strftime('%Y%m%d-%H%M%S')}")
     else:
         check_name("sweep name", name)
@@ -266,8 +221,8 @@ def created(planned: Plan, path: Path) -> Sweep:
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "folder": str(Path.cwd()),
         "threads": planned.threads,
-        "asked": planned.asked,
-        "proposals": planned.proposals,
+        "asked": planned.request.as_json(),
+        "proposals": [proposal.as_json() for proposal in planned.proposals],
         "trials": {},
     }
     return Sweep.create(path, info, planned.configurations)
@@ -306,37 +261,37 @@ def run_trials(
     return engine.trials
 
 
-def launcher_of(asked: Mapping[str, Any]) -> Launcher:
+def launcher_of(request: Request) -> Launcher:
     """The launcher that a request names.
 
     Raises:
         ConfigError: There is none of that name, or an option is wrong.
     """
-    options = arguments("launchers", asked["launcher"], asked["launcher_options"], "--launcher-option")
-    made: Launcher = component("launchers", asked["launcher"])(**options)
+    options = arguments("launchers", request.launcher, request.launcher_options, "--launcher-option")
+    made: Launcher = component("launchers", request.launcher)(**options)
     return made
 
 
-def search_of(asked: Mapping[str, Any]) -> Search:
+def search_of(request: Request) -> Search:
     """The search that a request names.
 
     Raises:
         ConfigError: There is none of that name, or an option is wrong.
     """
-    options = arguments("searches", asked["search"], asked["search_options"], "--search-option")
-    made: Search = component("searches", asked["search"])(**options)
+    options = arguments("searches", request.search, request.search_options, "--search-option")
+    made: Search = component("searches", request.search)(**options)
     return made
 
 
 def _asking(found: Sweep, search: Search) -> Asking:
-    asked = found.asked
-    space = parse_space(asked["grid"], asked["range"])
+    request = found.request
+    space = parse_space(request.grid, request.range)
     known = found.configurations()
-    configurations = Configurations(asked["gin"], asked["params"], list(space), known)
+    configurations = Configurations(request.gin, request.params, list(space), known)
     for configuration in known:
         if configurations.of(configuration.settings) is not configuration:
             raise ConfigError(
-                f"{', '.join(asked['gin'])}: the experiment has changed since the sweep began, and "
+                f"{', '.join(request.gin)}: the experiment has changed since the sweep began, and "
                 f"{configuration.name} would now be a different one. Restore the file, or start a new sweep."
             )
     return Asking(found, search, space, configurations)

@@ -203,8 +203,8 @@ def _written(path: Path) -> int:
 
 def trials_of(sweep: Sweep, configuration: str) -> list[Trial]:
     """A configuration's trials, one for each seed, before their run directories are read."""
-    tag = sweep.asked["objective"] or _WORTH_A_GLANCE
-    return [Trial(sweep, configuration, seed, tag) for seed in sweep.asked["seeds"]]
+    tag = sweep.request.objective or _WORTH_A_GLANCE
+    return [Trial(sweep, configuration, seed, tag) for seed in sweep.request.seeds]
 
 
 def take_up(sweep: Sweep, *, retry_failed: bool = False) -> list[Trial]:
@@ -226,25 +226,25 @@ def take_up(sweep: Sweep, *, retry_failed: bool = False) -> list[Trial]:
         if trial.status in again:
             trial.status, trial.error = QUEUED, ""
             sweep.notes.pop(trial.name, None)
-            for proposal in sweep.info["proposals"]:
-                if proposal["configuration"] == trial.configuration:
-                    proposal |= {"value": None, "ended": False}
+            for proposal in sweep.proposals:
+                if proposal.configuration == trial.configuration:
+                    proposal.value, proposal.ended = None, False
     return trials
 
 
 def command(trial: Trial) -> list[str]:
     """The command line that trains a trial, or resumes it if its run directory exists."""
-    asked = trial.sweep.asked
+    request = trial.sweep.request
     words = [sys.executable, "-P", "-m", "ganlab", "run"]  # -P: import no modules from the working directory
     if trial.run.exists():
         words += ["--resume", str(trial.run)]
     else:
         words += ["--gin", str(trial.sweep.gin(trial.configuration)), "--seed", str(trial.seed)]
         words += ["--runs", str(trial.sweep.path), "--name", f"s{trial.seed}"]
-    for name in asked["no_plugin"]:
+    for name in request.no_plugin:
         words += ["--no-plugin", name]
-    if asked["plugin_file"]:
-        words += ["--plugin-file", asked["plugin_file"]]
+    if request.plugin_file:
+        words += ["--plugin-file", request.plugin_file]
     return words
 
 

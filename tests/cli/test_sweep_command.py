@@ -198,14 +198,14 @@ def test_resume_continues_an_interrupted_sweep(sweep, ganlab, tmp_path):
     again = ganlab("sweep", "--resume", "runs/s", "--jobs", "4")
     assert again.exit_code == 0, again.output
     assert "gradient_penalty.weight=777     4  completed" in again.stdout
-    assert Sweep(tmp_path / "runs" / "s").asked["jobs"] == 4
+    assert Sweep(tmp_path / "runs" / "s").request.jobs == 4
 
 
 def test_learning_search_is_asked_as_results_come_in(sweep, ganlab, tmp_path):
     arguments = ["--grid", f"{WEIGHT}=[2, 4, 8]", "--search", "learner", "--objective", "critic/loss", "--budget", "2"]
     assert sweep(*arguments).exit_code == 0
-    found = Sweep(tmp_path / "runs" / "s").info["proposals"]
-    assert [(each["configuration"], each["value"]) for each in found] == [
+    found = Sweep(tmp_path / "runs" / "s").proposals
+    assert [(each.configuration, each.value) for each in found] == [
         ("gradient_penalty.weight=8", 1.0),
         ("gradient_penalty.weight=4", 1.0),
     ]

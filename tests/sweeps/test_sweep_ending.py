@@ -1,6 +1,7 @@
 """Trials end with their sweep, or at the time limit, even if they ignore signals; awaited processes are named."""
 
 import io
+from dataclasses import replace
 
 import pytest
 from pretended import End, PretendLauncher, Train, World, holding
@@ -104,7 +105,7 @@ def test_timeout_limits_a_trial(sweep, deaf):
     assert World(Sweep(made.path), launcher).run()["a/s0"] == "timed out"
     assert launcher.started == []
     again = Sweep(made.path)
-    again.asked["timeout"] = 100.0
+    again.request = replace(again.request, timeout=100.0)
     assert World(again, launcher, retry_failed=True).run()["a/s0"] == "completed"
     assert launcher.resumed == ["a/s0"]
 
@@ -133,9 +134,9 @@ def test_a_search_continues_after_a_trial_timed_out(sweep):
     made = sweep(timeout=3.0, objective="critic/loss")
     world = World(made, PretendLauncher({"a/s0": [TRAINING], "a/s1": [TRAINING]}))
     assert set(world.run().values()) == {"timed out", "completed"}
-    ended = {proposal["configuration"]: proposal for proposal in made.info["proposals"]}
-    assert (ended["a"]["ended"], ended["a"]["value"]) == (True, None)
-    assert ended["b"]["value"] == 1.0
+    ended = {proposal.configuration: proposal for proposal in made.proposals}
+    assert (ended["a"].ended, ended["a"].value) == (True, None)
+    assert ended["b"].value == 1.0
 
 
 def test_the_process_that_is_waited_for_is_named(one):

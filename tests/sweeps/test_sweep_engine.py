@@ -1,4 +1,3 @@
-import json
 import sys
 
 import pytest
@@ -201,8 +200,8 @@ def test_a_search_is_asked_when_there_is_room_and_gets_the_mean_over_seeds(sweep
         (1, 5, 7.0),
         (1, "end", None),
     ]
-    assert [proposal["value"] for proposal in made.info["proposals"]] == [1.5, None]
-    assert json.loads((made.path / "sweep.json").read_text())["proposals"] == made.info["proposals"]
+    assert [proposal.value for proposal in made.proposals] == [1.5, None]
+    assert Sweep(made.path).proposals == made.proposals
 
 
 def test_configurations_that_a_search_gives_up_stay_stopped(sweep):
@@ -250,9 +249,7 @@ def test_proposals_that_give_the_same_experiment_share_its_runs(sweep):
     World(made, launcher, search=search).run()
     assert launcher.started == [name(1, 0), name(2, 0)]
     assert {report for report in search.reports if report[1] == "end"} == {(number, "end", 1.0) for number in range(4)}
-    assert [each["configuration"] for each in made.info["proposals"]] == [
-        f"gradient_penalty.weight={weight}" for weight in "1121"
-    ]
+    assert [each.configuration for each in made.proposals] == [f"gradient_penalty.weight={weight}" for weight in "1121"]
 
 
 def test_an_invalid_proposal_has_failed(sweep):
@@ -261,7 +258,7 @@ def test_an_invalid_proposal_has_failed(sweep):
     World(made, launcher, search=search).run()
     assert launcher.started == [name(2, 0)]
     assert search.reports[0] == (0, "end", None)
-    assert "must be float" in made.info["proposals"][0]["error"]
+    assert "must be float" in made.proposals[0].error
 
 
 def test_an_objective_that_no_run_has_ends_a_search(sweep):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from ganlab import RunError
@@ -39,7 +41,7 @@ def test_a_sweep_that_cannot_be_created_leaves_nothing(tmp_path):
 def test_only_one_process_holds_a_sweep_and_it_rereads_the_file(tmp_path):
     first = Sweep.create(tmp_path / "s", INFO, [])
     second = Sweep(tmp_path / "s")
-    second.asked["seeds"] = [7]
+    second.request = replace(second.request, seeds=[7])
     with first.locked():
         with pytest.raises(RunError, match="Another process is working on the sweep"), second.locked():
             pass
@@ -47,7 +49,7 @@ def test_only_one_process_holds_a_sweep_and_it_rereads_the_file(tmp_path):
         first.save()
     with second.locked():
         assert second.configurations() == TWO[:1]
-        assert second.asked == {"seeds": [7]}
+        assert second.request.seeds == [7]
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def test_sweep_trains_every_setting_and_seed(tmp_path):
     }
     weights = {ganlab.Run(t.run).info["settings"]["constraints.gradient_penalty.weight"] for t in swept.trials}
     assert weights == {0.5, 2.0}
-    assert Sweep(swept.path).asked["grid"] == ["constraints.gradient_penalty.weight=[0.5, 2]"]
+    assert Sweep(swept.path).request.grid == ["constraints.gradient_penalty.weight=[0.5, 2]"]
 
 
 def test_values_are_written_as_experiment_files_have_them():
