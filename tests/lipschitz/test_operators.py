@@ -8,6 +8,7 @@ from explicit import convolution_matrix, depthwise_matrix, norm
 
 import ganlab
 from ganlab import lipschitz
+from ganlab.lipschitz.operators import Dense, ReshapedMatrix
 
 pytestmark = pytest.mark.usefixtures("cpus")
 
@@ -204,6 +205,22 @@ def test_compiled_and_on_a_zero_kernel():
     eager = lipschitz.spectral_norm(operator, kernel, iterations=20)[0]
     assert float(compiled(kernel)) == pytest.approx(float(eager), rel=1e-4)
     assert float(compiled(np.zeros_like(kernel))) == 0
+
+
+@pytest.mark.parametrize("operator", [ReshapedMatrix((5,), (12,)), Dense((12,), (5,))])
+def test_power_iteration_outside_a_graph_finds_the_singular_vector(operator):
+    kernel = np.random.default_rng(3).normal(size=(12, 5)).astype(np.float32)
+    left, singular, right = np.linalg.svd(kernel.astype(np.float64))
+    sigma, vector = lipschitz.spectral_norm(operator, tf.constant(kernel), iterations=300)
+    assert float(sigma) == pytest.approx(singular[0], rel=1e-6)
+    leading = left[:, 0] if isinstance(operator, Dense) else right[0]
+    assert abs(float(leading @ vector.numpy())) == pytest.approx(1, abs=1e-6)
+    # A kernel of zeros leaves the vector as it is, in a graph, too.
+    start = tf.constant(leading, tf.float32)
+    for iterate in (lipschitz.spectral_norm, tf.function(lipschitz.spectral_norm)):
+        sigma, vector = iterate(operator, tf.zeros([12, 5]), start, iterations=3)
+        assert float(sigma) == 0
+        np.testing.assert_array_equal(vector, start)
 
 
 def test_channels_first_is_the_same_map():
