@@ -14,6 +14,7 @@ from ganlab.cli.options import BESIDE_GIN, experiment_options, plugin_options
 from ganlab.cli.process import unheard
 from ganlab.cli.quiet_start import start_tensorflow
 from ganlab.runs.experiment_source import read_experiment, use_plugins
+from ganlab.support.formatting import in_time
 from ganlab.support.signals import exit_code
 from ganlab.support.terminal import line
 
@@ -98,7 +99,9 @@ def last_screen(finished: Run) -> str:
     """The summary printed after a run: how it ended, its last figures, its folder, and the next command."""
     info = finished.info
     status, step, steps = info.get("status"), info.get("step"), info.get("steps")
-    lines = ["", f"{str(status).capitalize()} at step {step} of {steps} in {_duration(info.get('wall_seconds'))}."]
+    seconds = info.get("wall_seconds")
+    took = in_time(seconds) if isinstance(seconds, (int, float)) else "unknown time"
+    lines = ["", f"{str(status).capitalize()} at step {step} of {steps} in {took}."]
     for title in ("metrics", "evaluation"):
         values = info.get(title) or {}
         width = max(map(len, values), default=0)
@@ -161,16 +164,6 @@ def _train(recipe: Recipe, path: Path, *, resume: bool, allow_changes: bool) -> 
     experiment = compose(recipe)
     trained: Run = train(experiment, path, resume=resume, allow_changes=allow_changes, console=True)
     return trained
-
-
-def _duration(seconds: Any) -> str:
-    if not isinstance(seconds, (int, float)):
-        return "unknown time"
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
 def _number(value: Any) -> str:

@@ -13,7 +13,7 @@ import click
 from ganlab.cli.messages import say
 from ganlab.runs import archiving
 from ganlab.support.formatting import counted, from_bytes, in_bytes
-from ganlab.support.signals import handling
+from ganlab.support.signals import exit_code, handling
 from ganlab.support.terminal import line
 
 _LIMITS = archiving.Limits()
@@ -96,4 +96,4 @@ def unarchive_command(archive: Path, output: Path, max_files: int, max_size: int
 def _leave(number: int, frame: Any) -> None:
     if number == signal.SIGINT:
         raise KeyboardInterrupt
-    sys.exit(128 + number)
+    sys.exit(exit_code(signal.Signals(number).name))

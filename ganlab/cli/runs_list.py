@@ -64,7 +64,9 @@ def _print_table(rows: Sequence[Listed]) -> None:
     for row in rows:
         mark = f" {MARK}" if row.changes else ""
         done = "" if row.step is None else f"{row.step}/{row.steps}"
-        age = "" if row.started is None else in_time((now - datetime.fromisoformat(row.started)).total_seconds())
+        age = (
+            "" if row.started is None else in_time((now - datetime.fromisoformat(row.started)).total_seconds(), units=1)
+        )
         unreadable = row.problem if row.status == "unreadable" else None
         parts = [row.dataset or "", unreadable or row.constraints or ""]
         problems = [in_brief(row.health), len(row.warnings)]

@@ -115,7 +115,9 @@ def _grown(run: Run) -> list[Growth] | None:
 
 def _after(info: Mapping[str, Any]) -> str:
     seconds = info.get("wall_seconds")
-    return f", after {in_time(seconds)} of training" if isinstance(seconds, (int, float)) and seconds >= 1 else ""
+    return (
+        f", after {in_time(seconds, units=1)} of training" if isinstance(seconds, (int, float)) and seconds >= 1 else ""
+    )
 
 
 def _changes(info: Mapping[str, Any]) -> Iterator[str]:

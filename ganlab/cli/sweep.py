@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from ganlab.cli.options import BESIDE_GIN, experiment_options, plugin_options
 from ganlab.cli.process import unheard
 from ganlab.cli.sweep_output import print_end, print_plan, shown
 from ganlab.runs.experiment_source import use_plugins
-from ganlab.support.signals import exit_code, handling
+from ganlab.support.signals import Collector, exit_code, handling
 
 if TYPE_CHECKING:
     from ganlab.interfaces import Launcher, Search
@@ -214,7 +213,9 @@ def _run(
         start = f"{shown(found.path)}: {summary(trials) if trials else 'configurations as results come in'}"
         say(f"{start}, {found.request.jobs} at a time, threads: {found.info['threads']} each.", err=True)
 
-    with found.locked(), _signals() as received, LiveTable() as screen:
+    collector = Collector(_stopping)
+    received = collector.received
+    with found.locked(), handling(collector.receive), LiveTable() as screen:
         trials = run_trials(
             found,
             launcher,
@@ -232,17 +233,5 @@ def _run(
         ctx.exit(1)
 
 
-@contextlib.contextmanager
-def _signals() -> Iterator[list[signal.Signals]]:
-    """Context manager: collects SIGINT, SIGTERM and SIGHUP so that trials can save; a second SIGINT stops at once."""
-    received: list[signal.Signals] = []
-
-    def receive(number: int, frame: Any) -> None:
-        if received and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        if not received:
-            say("Stopping: saving the trials. Interrupt again to leave at once.", err=True)
-        received.append(signal.Signals(number))
-
-    with handling(receive):
-        yield received
+def _stopping() -> None:
+    say("Stopping: saving the trials. Interrupt again to leave at once.", err=True)

@@ -15,13 +15,14 @@ from ganlab.comparing.configurations import Configuration
 from ganlab.comparing.html import Child, breakable, element, parts_of
 from ganlab.comparing.statistics import Estimate, Improvement
 from ganlab.comparing.svg import interval, key
-from ganlab.comparing.table import duration, text_of
 from ganlab.comparing.table import number as number_text
+from ganlab.comparing.table import text_of
 from ganlab.comparing.verdicts import in_brief
 from ganlab.comparing.warnings import best_before, changed, health_of, warnings_in
 from ganlab.runs import changes, health
 from ganlab.runs.changes import MARK
 from ganlab.runs.naming import Scalar
+from ganlab.support.formatting import in_time
 
 # More metrics than these are wider than a printed page: the table prints as cards.
 _MOST_ON_PAPER = 3
@@ -120,7 +121,7 @@ def results(comparison: Comparison) -> ET.Element:
         for row_cells, cell in zip(cells, _metric_cells(comparison, metric), strict=True):
             row_cells.append(cell)
     for row_cells, row in zip(cells, comparison.configurations, strict=True):
-        row_cells.append([_figure(row.wall_seconds, row, "wall_seconds", text=duration(row.wall_seconds))])
+        row_cells.append([_figure(row.wall_seconds, row, "wall_seconds", text=in_time(row.wall_seconds))])
         speed = row.steps_per_second
         row_cells.append([_figure(speed, row, "steps_per_second", text=None if speed is None else f"{speed:.3g}")])
     rows = [
@@ -179,7 +180,7 @@ def runs(comparison: Comparison) -> ET.Element:
                 health.in_brief(run.health),
                 str(len(run.warnings)),
                 step,
-                duration(run.wall_seconds),
+                in_time(run.wall_seconds),
             )
             cells: list[list[Child]] = [[text] for text in texts]
             rows.append((run.name, [[_head(number, row)], *cells]))

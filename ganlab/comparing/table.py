@@ -18,6 +18,7 @@ from ganlab.comparing.verdicts import RULE, in_brief
 from ganlab.comparing.warnings import best_before, changed, diverged, health_of, unfinished, warnings_in
 from ganlab.runs.changes import MARK
 from ganlab.runs.naming import Scalar
+from ganlab.support.formatting import in_time
 from ganlab.support.terminal import line
 
 # Between columns, as rich draws them.
@@ -68,17 +69,6 @@ def text_of(value: Scalar | None) -> str:
     return f"{value:.6g}" if isinstance(value, float) else line(value)
 
 
-def duration(seconds: float | None) -> str:
-    """A time in words: `8.4 s`, `3 min 20 s`, `2 h 5 min`."""
-    if seconds is None:
-        return "-"
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
-
-
 def number(value: float) -> str:
     """A figure with four digits."""
     return f"{value:.4g}"
@@ -126,7 +116,7 @@ def _columns(comparison: Comparison) -> Iterator[_Column]:
                 _marked(cell) if best_before(one, metric.tag) else cell for one, cell in zip(rows, cells, strict=True)
             )
             yield _Column(f"{heading}\nbest ({metric.direction})", cells)
-    yield _Column("time", tuple(duration(one.wall_seconds) for one in rows))
+    yield _Column("time", tuple(in_time(one.wall_seconds) for one in rows))
     speeds = [one.steps_per_second for one in rows]
     yield _Column("steps/s", tuple("-" if speed is None else f"{speed:.3g}" for speed in speeds))
 

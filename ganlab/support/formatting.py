@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
@@ -21,12 +22,23 @@ def from_bytes(text: str) -> int | None:
     return found and int(float(found[1]) * 1000 ** " KMGT".index(found[2].upper() or " "))
 
 
-def in_time(seconds: float) -> str:
-    """Formats a span of time in its largest unit: `42 s`, `3 min`, `5 h`, `12 d`."""
-    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= length:
-            return f"{int(seconds // length)} {unit}"
-    return f"{max(0, int(seconds))} s"
+def in_time(seconds: float | None, *, units: int = 2) -> str:
+    """Formats a span of time: `8.4 s`, `3 min 20 s`, `2 h 5 min`, `12 d 3 h`; a dash for None.
+
+    Args:
+        seconds: The time; a negative one counts as 0.
+        units: 2, or 1 for the largest unit alone, rounded down: `42 s`, `3 min`.
+    """
+    if seconds is None:
+        return "-"
+    whole = int(max(0.0, seconds)) if units == 1 else round(max(0.0, seconds))
+    if whole < 60:
+        return f"{whole} s" if units == 1 else f"{max(0.0, seconds):.1f} s"
+    counts = zip(
+        (whole // 86400, whole // 3600 % 24, whole // 60 % 60, whole % 60), ("d", "h", "min", "s"), strict=True
+    )
+    parts = list(itertools.dropwhile(lambda part: not part[0], counts))
+    return " ".join(f"{count} {unit}" for count, unit in parts[:units])
 
 
 def counted(count: int, noun: str) -> str:

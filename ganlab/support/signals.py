@@ -20,6 +20,27 @@ def exit_code(name: str) -> int:
     return 128 + next((number for number in STOPPING if number.name == name), signal.SIGINT)
 
 
+class Collector:
+    """Collects the signals that arrive instead of exiting; a second SIGINT raises KeyboardInterrupt.
+
+    Attributes:
+        received: The signals, in order.
+    """
+
+    def __init__(self, on_first: Callable[[], None] = lambda: None) -> None:
+        """Takes what to do when the first signal arrives."""
+        self.received: list[signal.Signals] = []
+        self._on_first = on_first
+
+    def receive(self, number: int, frame: Any) -> None:
+        """Takes a signal, as a handler."""
+        if self.received and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        if not self.received:
+            self._on_first()
+        self.received.append(signal.Signals(number))
+
+
 @contextlib.contextmanager
 def handling(handler: Callable[[int, Any], Any]) -> Iterator[None]:
     """Context manager: a handler receives the signals that ask to stop. An ignored SIGHUP (nohup) stays ignored.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from ganlab.runs.changes import MARK
 from ganlab.runs.health import in_brief
+from ganlab.support.formatting import in_time
 from ganlab.support.terminal import line
 from ganlab.sweeps.engine import counts
 from ganlab.sweeps.trial import (
@@ -106,7 +107,7 @@ def table(trials: Sequence[Trial]) -> Table:
             _value(trial),
             _health(trial),
             str(len(trial.warnings)) if trial.warnings or trial.health is not None else "",
-            duration(trial.seconds) if trial.seconds else "",
+            in_time(trial.seconds) if trial.seconds else "",
         )
         before = trial.configuration
         # Text, not markup: names may have brackets.
@@ -153,18 +154,11 @@ def as_data(trial: Trial) -> dict[str, Any]:
     }
 
 
-def duration(seconds: float) -> str:
-    """A time in short: `12 s`, `3:05`, `1:02:03`."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}" if minutes else f"{rest} s"
-
-
 def _line(trial: Trial) -> str:
     parts = [f"{trial.name}: {trial.status}"]
     if trial.status not in (QUEUED, RUNNING, WAITING):
         parts.append(f"at step {_step(trial)}" if trial.steps else "")
-        parts.append(f"in {duration(trial.seconds)}" if trial.seconds else "")
+        parts.append(f"in {in_time(trial.seconds)}" if trial.seconds else "")
     said = " ".join(part for part in parts if part)
     if trial.error:
         return f"{said}: {trial.error}"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ganlab.interfaces.record import Record
+from ganlab.support.formatting import in_time
 from ganlab.support.terminal import lines
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ class Console:
     def _line(self) -> None:
         now = self._clock()
         rate = (self._step - self._shown_step) / max(now - self._shown_time, 1e-9)
-        left = _duration((self._total - self._step) / rate) if rate > 0 else "?"
+        left = in_time((self._total - self._step) / rate) if rate > 0 else "?"
         self._shown_step, self._shown_time = self._step, now
         share = f"{100 * self._step / max(self._total, 1):.0f}%"
         parts = [f"step {self._step}/{self._total} ({share})", f"{rate:.1f} steps/s", f"{left} left", self._figure()]
@@ -146,12 +147,6 @@ class Console:
 
     def _figure(self) -> str:
         return "" if self._value is None else f"{_TAG} {self._value:.4g}"
-
-
-def _duration(seconds: float) -> str:
-    minutes, seconds = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds:02}"
 
 
 def _progress_bar(out: TextIO, total: int, done: int) -> tuple[Progress, TaskID]:

@@ -10,19 +10,19 @@ from collections.abc import Iterator
 from typing import Any
 
 from ganlab.errors import Interruption
-from ganlab.support.signals import STOPPING, handling
+from ganlab.support.signals import STOPPING, Collector, handling
 
 
 class StoppedError(Interruption):
     """A signal arrived during work that may be abandoned."""
 
 
-class Received:
+class Received(Collector):
     """The signals that arrived."""
 
     def __init__(self, woken: int | None = None) -> None:
         """Takes the file descriptor that signals are written to before Python's handlers see them, or None."""
-        self._received: list[signal.Signals] = []
+        super().__init__()
         self._leaving = False
         self._woken, self._seen = woken, b""
         self._overdue: Interruption | None = None
@@ -31,7 +31,7 @@ class Received:
     @property
     def first(self) -> signal.Signals | None:
         """The signal that the run stops for, or None."""
-        return self._received[0] if self._received else None
+        return self.received[0] if self.received else None
 
     def asked(self) -> signal.Signals | None:
         """The signal that the run is to stop for, even before the main thread handles it; any thread may call this."""
@@ -46,7 +46,7 @@ class Received:
     @property
     def interrupted(self) -> bool:
         """Whether SIGINT arrived a second time, for which Python's KeyboardInterrupt is raised."""
-        return len(self._received) > 1
+        return len(self.received) > 1
 
     def interrupt(self, error: Interruption) -> None:
         """Raises an error in the main thread from another thread, and so ends whatever it waits for."""
@@ -69,7 +69,7 @@ class Received:
         """
         self._leaving = allowed
         try:
-            if allowed and self._received:
+            if allowed and self.received:
                 raise StoppedError
             yield
         finally:
@@ -83,9 +83,7 @@ class Received:
             if error is not None:
                 raise error
             return
-        if self._received and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        self._received.append(signal.Signals(number))
+        super().receive(number, frame)
         if self._leaving:
             self._leaving = False
             raise StoppedError

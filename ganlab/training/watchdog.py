@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from ganlab.errors import Interruption
 from ganlab.plugins import blame
+from ganlab.support.signals import exit_code
 from ganlab.training.interruption import Received
 from ganlab.training.time_limits import STOPPING_SECONDS, limit
 
@@ -76,7 +77,7 @@ class Watch:
             seconds = now - code.since
             hangs = f"{code.part} has not answered for {seconds:.0f} s in {code.method}"
             if asked and asked_at is not None and now - asked_at >= STOPPING_SECONDS and watched.claim():
-                self._end(f"{hangs} and ignores {asked.name}", 128 + asked, leave, "interrupted", asked.name)
+                self._end(f"{hangs} and ignores {asked.name}", exit_code(asked.name), leave, "interrupted", asked.name)
             elif raised_at is not None and now - raised_at >= STOPPING_SECONDS and watched.claim():
                 self._end(f"{hangs} and ignores the error", 1, leave, "failed", None)
             elif raised_at is None and seconds >= self._limit and thread == threading.main_thread().ident:

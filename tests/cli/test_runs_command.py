@@ -296,4 +296,19 @@ def test_sizes_and_times_are_formatted():
         "5000 TB",
     ]
     times = [-3, 0.4, 59.9, 60, 3599, 3600, 86399, 86400 * 12.5]
-    assert [in_time(seconds) for seconds in times] == ["0 s", "0 s", "59 s", "1 min", "59 min", "1 h", "23 h", "12 d"]
+    assert [in_time(seconds, units=1) for seconds in times] == [
+        "0 s",
+        "0 s",
+        "59 s",
+        "1 min",
+        "59 min",
+        "1 h",
+        "23 h",
+        "12 d",
+    ]
+
+
+def test_spans_of_time_have_two_units():
+    spans = {None: "-", -1: "0.0 s", 8.44: "8.4 s", 59.6: "1 min 0 s", 200: "3 min 20 s", 7500: "2 h 5 min"}
+    assert {seconds: in_time(seconds) for seconds in spans} == spans
+    assert in_time(12 * 86400 + 3 * 3600 + 59) == "12 d 3 h"

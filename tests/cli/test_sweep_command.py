@@ -122,13 +122,13 @@ def test_a_sweep_ends_with_a_table_of_its_trials(sweep):
     lines = result.stdout.splitlines()
     assert lines[0].split() == ["configuration", "seed", "status", "step", "critic/loss", "health", "warnings", "time"]
     assert [line.split() for line in lines[1:5]] == [
-        ["gradient_penalty.weight=0.1", "0", "completed", "10/10", "1", "2", "s"],
-        ["1", "completed", "10/10", "1", "2", "s"],
-        ["gradient_penalty.weight=10", "0", "completed", "10/10", "1", "2", "s"],
-        ["1", "completed", "10/10", "1", "2", "s"],
+        ["gradient_penalty.weight=0.1", "0", "completed", "10/10", "1", "2.0", "s"],
+        ["1", "completed", "10/10", "1", "2.0", "s"],
+        ["gradient_penalty.weight=10", "0", "completed", "10/10", "1", "2.0", "s"],
+        ["1", "completed", "10/10", "1", "2.0", "s"],
     ]
     assert lines[6] == "4 completed of 4 trials. Sweep: runs/s"
-    assert "gradient_penalty.weight=10/s1: completed at step 10/10 in 2 s, critic/loss 1" in result.stderr
+    assert "gradient_penalty.weight=10/s1: completed at step 10/10 in 2.0 s, critic/loss 1" in result.stderr
 
 
 def test_trials_use_the_plugins_and_threads_of_the_sweep(sweep, tmp_path, monkeypatch):

@@ -54,7 +54,6 @@ ALLOWED = {
     "comparing/report.py": {"read_text"},
     # Output of ganlab's own processes.
     "verification/process.py": {"json.load", "read_text"},
-    "verification/resume.py": {"read_bytes"},
     "verification/tpu/checking.py": {"read_text"},
     "verification/tpu/compiling.py": {"json.load", "read_bytes"},
     # Other functions of these names: for a browser, for a journal, and `runs.info.read_text`, which is safe.

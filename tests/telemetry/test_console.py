@@ -37,9 +37,9 @@ def test_without_a_terminal_lines_are_printed_at_intervals():
     show(console, clock, 201, 300)  # at last after five minutes
     console.close()
     assert out.getvalue().splitlines() == [
-        "step 150/1000 (15%)  15.0 steps/s  0:00:57 left  critic/loss -1.235",
-        "step 200/1000 (20%)  2.5 steps/s  0:05:20 left  critic/loss 0.5",
-        "step 201/1000 (20%)  0.0 steps/s  66:35:00 left  critic/loss 0.5",
+        "step 150/1000 (15%)  15.0 steps/s  56.7 s left  critic/loss -1.235",
+        "step 200/1000 (20%)  2.5 steps/s  5 min 20 s left  critic/loss 0.5",
+        "step 201/1000 (20%)  0.0 steps/s  2 d 18 h left  critic/loss 0.5",
     ]
 
 
@@ -53,7 +53,7 @@ def test_last_step_is_always_printed_and_a_resumed_run_counts_from_its_step():
     assert out.getvalue() == ""
     console.close()
     console.close()
-    assert out.getvalue() == "step 1000/1000 (100%)  5.0 steps/s  0:00:00 left\n"
+    assert out.getvalue() == "step 1000/1000 (100%)  5.0 steps/s  0.0 s left\n"
 
 
 def test_quiet_prints_only_warnings():
