@@ -18,7 +18,7 @@ import tensorflow as tf
 
 import ganlab.layers
 from ganlab.training.graph.replica import Draws, ReplicaView
-from ganlab.verification.lonely import Call, Wrong, wrong
+from ganlab.verification.single_layer import Call, Wrong, wrong
 
 _POINTS, _LINES, _IMAGES, _SOLIDS = (6,), (6, 4), (6, 6, 4), (5, 5, 5, 2)
 

@@ -3,7 +3,7 @@
 from ganlab.sweeps.configurations import Configuration, Configurations, check, check_used
 from ganlab.sweeps.engine import Engine
 from ganlab.sweeps.request import Request
-from ganlab.sweeps.search_driver import Asking, plan
+from ganlab.sweeps.search_driver import SearchDriver, plan
 from ganlab.sweeps.space import parse_seeds, parse_space
 from ganlab.sweeps.store import Sweep
 from ganlab.sweeps.sweeping import (
@@ -20,12 +20,12 @@ from ganlab.sweeps.sweeping import (
 from ganlab.sweeps.trial import Trial, take_up
 
 __all__ = [
-    "Asking",
     "Configuration",
     "Configurations",
     "Engine",
     "Plan",
     "Request",
+    "SearchDriver",
     "Sweep",
     "Swept",
     "Trial",

@@ -11,7 +11,7 @@ from ganlab.interfaces import Launcher
 from ganlab.plugins.blame import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.sweeps.ending import Ending
-from ganlab.sweeps.search_driver import Asking
+from ganlab.sweeps.search_driver import SearchDriver
 from ganlab.sweeps.store import Sweep
 from ganlab.sweeps.trial import (
     COMPLETED,
@@ -49,7 +49,7 @@ class Engine:
         self,
         sweep: Sweep,
         trials: Sequence[Trial],
-        asking: Asking,
+        driver: SearchDriver,
         launcher: Launcher,
         *,
         screen: Screen,
@@ -62,14 +62,14 @@ class Engine:
         Args:
             sweep: The sweep, which this process holds.
             trials: From `take_up`.
-            asking: The search, started.
+            driver: The search, started.
             launcher: Starts the trials.
             screen: Displays them.
             stopped: Whether to stop: trials then save, and the sweep can be resumed.
             clock: The time in seconds, for tests.
             sleep: Waits for some seconds, for tests.
         """
-        self._sweep, self._asking, self._launcher, self._screen = sweep, asking, launcher, screen
+        self._sweep, self._driver, self._launcher, self._screen = sweep, driver, launcher, screen
         self._stopped, self._clock, self._sleep = stopped, clock, sleep
         self._jobs, self._threads = sweep.request.jobs, sweep.info["threads"]
         self._timeout = sweep.request.timeout
@@ -116,7 +116,7 @@ class Engine:
             if trial is not None:
                 self._start(trial)
                 continue
-            configuration = self._asking.next()
+            configuration = self._driver.next()
             if configuration is None:
                 return
             self.trials += trials_of(self._sweep, configuration.name)
@@ -145,7 +145,7 @@ class Engine:
         if exit_status is None:
             if self._ending.press(trial):
                 self._ending.leave(trial)
-            elif not self._stopping and self._asking.report(self._with(trial)):
+            elif not self._stopping and self._driver.report(self._with(trial)):
                 self._give_up(trial)
             elif trial.stopped_at is None and self._out_of_time(trial):
                 self._ending.stop([trial])
@@ -192,7 +192,7 @@ class Engine:
 
     def _report_end(self, trial: Trial) -> None:
         if trial.status in ENDED:
-            self._asking.ended(self._with(trial))
+            self._driver.ended(self._with(trial))
 
     def _give_up(self, trial: Trial) -> None:
         """Ends the trials of a configuration that the search has given up."""

@@ -17,7 +17,7 @@ from ganlab.telemetry.jsonl_lines import NOT_METRICS, lines_of
 _APART = ("evaluation", "diagnostics")
 
 
-class Trail:
+class MetricFollower:
     """Follows a metric through metrics.jsonl, reading only the new lines each time.
 
     Attributes:
@@ -51,7 +51,7 @@ class Trail:
                     self.values.update((record.step, record.reduced) for record in records)
 
 
-def last_value(run: Path, tag: str, trail: Trail | None = None) -> float | None:
+def last_value(run: Path, tag: str, trail: MetricFollower | None = None) -> float | None:
     """The last value of a metric in a run that has ended or was stopped; None if it has none.
 
     Args:
@@ -66,7 +66,7 @@ def last_value(run: Path, tag: str, trail: Trail | None = None) -> float | None:
     if tag in figures:
         return figures[tag]
     if trail is None:
-        trail = Trail(run, tag)
+        trail = MetricFollower(run, tag)
     trail.follow()
     return trail.values[max(trail.values)] if trail.values else None
 

@@ -11,7 +11,7 @@ from ganlab.plugins.blame import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.runs.directory import RunDirectory
 from ganlab.sweeps.configurations import Configuration, Configurations
-from ganlab.sweeps.metric_follower import Trail, known_values
+from ganlab.sweeps.metric_follower import MetricFollower, known_values
 from ganlab.sweeps.request import Proposed, Request
 from ganlab.sweeps.space import Space
 from ganlab.sweeps.store import Sweep
@@ -23,7 +23,7 @@ _REPEATS = 100
 _MOST = 10_000
 
 
-class Asking:
+class SearchDriver:
     """Asks a search for configurations during a sweep, and reports their results to it.
 
     Every proposal is recorded in sweep.json with the name of its configuration; several may share one.
@@ -173,7 +173,7 @@ class Asking:
         silent = getattr(type(self._search), "report", None) is Search.report
         if configuration is None or objective is None or silent:
             return []
-        trails = [Trail(self._sweep.run(configuration, seed), objective) for seed in self._sweep.request.seeds]
+        trails = [MetricFollower(self._sweep.run(configuration, seed), objective) for seed in self._sweep.request.seeds]
         for trail in trails:
             trail.follow()
         return means([trail for trail in trails if trail.values])
@@ -243,7 +243,7 @@ def plan(search: Search, space: Space, request: Request, configurations: Configu
     return proposals
 
 
-def means(trails: Sequence[Trail]) -> list[tuple[int, float]]:
+def means(trails: Sequence[MetricFollower]) -> list[tuple[int, float]]:
     """The steps that all the trails have, in order, each with the mean of the values there."""
     if not trails:
         return []

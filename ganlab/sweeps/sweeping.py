@@ -20,7 +20,7 @@ from ganlab.support.paths import as_name
 from ganlab.sweeps.configurations import Configuration, Configurations, check, check_used
 from ganlab.sweeps.engine import Engine, Screen
 from ganlab.sweeps.request import Proposed, Request
-from ganlab.sweeps.search_driver import Asking, plan, start
+from ganlab.sweeps.search_driver import SearchDriver, plan, start
 from ganlab.sweeps.space import parse_seeds, parse_space
 from ganlab.sweeps.store import Sweep
 from ganlab.sweeps.trial import Trial, take_up
@@ -253,10 +253,10 @@ def run_trials(
         All trials of the sweep.
     """
     trials = take_up(found, retry_failed=retry_failed)
-    asking = _asking(found, search) if search.needs_objective else Asking(found)
+    driver = _driver(found, search) if search.needs_objective else SearchDriver(found)
     found.save()
     opening(trials)
-    engine = Engine(found, trials, asking, launcher, screen=screen, stopped=stopped)
+    engine = Engine(found, trials, driver, launcher, screen=screen, stopped=stopped)
     engine.run()
     return engine.trials
 
@@ -283,7 +283,7 @@ def search_of(request: Request) -> Search:
     return made
 
 
-def _asking(found: Sweep, search: Search) -> Asking:
+def _driver(found: Sweep, search: Search) -> SearchDriver:
     request = found.request
     space = parse_space(request.grid, request.range)
     known = found.configurations()
@@ -294,7 +294,7 @@ def _asking(found: Sweep, search: Search) -> Asking:
                 f"{', '.join(request.gin)}: the experiment has changed since the sweep began, and "
                 f"{configuration.name} would now be a different one. Restore the file, or start a new sweep."
             )
-    return Asking(found, search, space, configurations)
+    return SearchDriver(found, search, space, configurations)
 
 
 def _literal(value: Any) -> str:

@@ -17,7 +17,7 @@ from ganlab.runs.fields import check_fields
 from ganlab.runs.health import complaints_of, warnings_of
 from ganlab.runs.lock import holder
 from ganlab.support.paths import open_inside
-from ganlab.sweeps.metric_follower import Trail, last_value
+from ganlab.sweeps.metric_follower import MetricFollower, last_value
 from ganlab.sweeps.store import Sweep
 
 QUEUED, WAITING, RUNNING = "queued", "waiting", "running"
@@ -77,7 +77,7 @@ class Trial:
     stopped_at: float | None = None
 
     def __post_init__(self) -> None:
-        self.trail = Trail(self.run, self.tag)
+        self.trail = MetricFollower(self.run, self.tag)
         self._began, self._before, self._log_begins = 0.0, 0.0, 0
         self._written: tuple[int, ...] = ()
         self._written_at = 0.0

@@ -9,7 +9,7 @@ from ganlab.errors import IncompatibleError
 from ganlab.interfaces import Diagnostic
 from ganlab.testing import parts
 from ganlab.testing.conformance import Conformance, check, fail
-from ganlab.training.diagnostics.schedule import Looks
+from ganlab.training.diagnostics.schedule import DiagnosticSchedule
 from ganlab.training.graph.state import TrainingState
 
 
@@ -31,13 +31,13 @@ class DiagnosticConformance(Conformance):
         """Makes the diagnostic under test, a new one at every call. Authors write this method."""
         raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new diagnostic.")
 
-    def _looks(self) -> Looks:
+    def _looks(self) -> DiagnosticSchedule:
         shapes: list[tuple[int, ...]] = [self.sample_shape] if self.sample_shape else [(2,), (8, 8, 1)]
         for shape in shapes:
             experiment = parts.experiment(
                 diagnostics=[self.make()], dataset=parts.dataset(shape), constraints=[parts.SlopePenalty()]
             )
-            looks = Looks(experiment, TrainingState(experiment))
+            looks = DiagnosticSchedule(experiment, TrainingState(experiment))
             try:
                 looks.check()
             except IncompatibleError:

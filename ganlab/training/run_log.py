@@ -28,7 +28,7 @@ _SETTINGS = "experiment"
 _NOTE_SECONDS = 2.0
 
 
-class Journal:
+class RunLog:
     """The written side of one `train` call."""
 
     def __init__(

@@ -19,13 +19,13 @@ from ganlab.runs.lock import LOCK
 from ganlab.telemetry import Record
 from ganlab.training.actions import Action, Diagnose, Evaluate, Guard, Log, Moment, SaveCheckpoint
 from ganlab.training.checkpoints import Checkpoint, Checkpoints
-from ganlab.training.diagnostics.schedule import Looks
+from ganlab.training.diagnostics.schedule import DiagnosticSchedule
 from ganlab.training.evaluation import Evaluation
 from ganlab.training.graph.guards import DivergedError
 from ganlab.training.graph.tf_errors import WorkerLostError, of_several
 from ganlab.training.graph.trainer import Trainer
 from ganlab.training.interruption import Received, StoppedError
-from ganlab.training.run_log import Journal
+from ganlab.training.run_log import RunLog
 from ganlab.training.watchdog import OverdueError, Watch
 
 # Long enough to hide the host's work between chunks, short enough for Ctrl-C and the progress bar to respond.
@@ -40,21 +40,21 @@ class Session:
         experiment: Experiment,
         trainer: Trainer,
         evaluation: Evaluation,
-        looks: Looks,
+        schedule: DiagnosticSchedule,
         run: RunDirectory,
-        journal: Journal,
+        run_log: RunLog,
         received: Received,
     ) -> None:
         self._experiment, self._trainer = experiment, trainer
-        self._run, self._journal, self._received = run, journal, received
+        self._run, self._run_log, self._received = run, run_log, received
         self._chief = is_chief(experiment)
         self._signal: str | None = None
         checkpoints = Checkpoints(run.path / "checkpoints")
-        self._guard, self._log = Guard(trainer, journal, checkpoints), Log(experiment, trainer, journal)
-        evaluate = Evaluate(experiment, evaluation, run, journal)
-        diagnose = Diagnose(experiment, looks, journal, self._health)
+        self._guard, self._log = Guard(trainer, run_log, checkpoints), Log(experiment, trainer, run_log)
+        evaluate = Evaluate(experiment, evaluation, run, run_log)
+        diagnose = Diagnose(experiment, schedule, run_log, self._health)
         self._reporting = (self._guard, diagnose, evaluate)  # the order of the run's health
-        self._save = SaveCheckpoint(experiment, trainer, journal, checkpoints, self._log, self._reporting)
+        self._save = SaveCheckpoint(experiment, trainer, run_log, checkpoints, self._log, self._reporting)
         # The order is a guarantee: a row has the figures of its step, and rows are on disk before their checkpoint.
         self._actions: tuple[Action, ...] = (evaluate, diagnose, self._log, self._save)
 
@@ -79,7 +79,7 @@ class Session:
         status = "failed"
         fields: dict[str, Any] = {}
         try:
-            self._journal.open(self._experiment.steps, self._trainer.state.step)
+            self._run_log.open(self._experiment.steps, self._trainer.state.step)
             if checkpoint is not None:
                 self._resume(checkpoint)
             status = self._iterate()
@@ -114,7 +114,7 @@ class Session:
         finally:
             if self._guard.seen or "health" in fields:
                 fields["health"] = [*fields.get("health", ()), *self._health()]
-            self._journal.close(self._trainer.state.step, status, **fields)
+            self._run_log.close(self._trainer.state.step, status, **fields)
 
     def _failed(self, reason: str) -> TrainingFailedError:
         return TrainingFailedError(f"Training failed after step {self._trainer.state.step}: {reason}")
@@ -172,14 +172,14 @@ class Session:
         for action in actions:
             if not action.can_wait and action.due(now):  # the log is due also where something was found
                 action(now)
-        self._journal.note_now_and_then(step)
+        self._run_log.note_now_and_then(step)
 
     @contextlib.contextmanager
     def _watched(self, now: Moment) -> Iterator[None]:
         """Context manager: a signal or a failure inside leaves what is due at this step to a resumed run."""
         # With several workers the others would wait for this one, so a signal takes effect after a chunk.
         alone = not of_several(self._experiment.strategy)
-        watch = Watch(self._received, self._journal.say, alone=alone)
+        watch = Watch(self._received, self._run_log.say, alone=alone)
         try:
             with watch.over(functools.partial(self._abandon, now.row)), self._received.leaving(alone):
                 yield
@@ -193,14 +193,14 @@ class Session:
 
     def _leave(self, row: list[Record]) -> None:
         """Writes the present step's row and a checkpoint; a run resumed from it does the work due at this step."""
-        self._journal.row(row)
+        self._run_log.row(row)
         if self._chief:
             self._save.save(owed=row)
 
     def _abandon(self, row: list[Record], status: str, sent: str | None) -> None:
         """Saves and closes the run when the thread that trains it does not respond."""
         self._leave(row)
-        self._journal.close(self._trainer.state.step, status, signal=sent)
+        self._run_log.close(self._trainer.state.step, status, signal=sent)
         (self._run.path / LOCK).unlink(missing_ok=True)
 
 

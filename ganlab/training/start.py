@@ -21,13 +21,13 @@ from ganlab.runs.resuming import check_resumable, take_changes
 from ganlab.telemetry import Console
 from ganlab.training import time_limits
 from ganlab.training.checkpoints import Checkpoint
-from ganlab.training.diagnostics.schedule import Looks
+from ganlab.training.diagnostics.schedule import DiagnosticSchedule
 from ganlab.training.evaluation import Evaluation
 from ganlab.training.graph.trainer import Trainer
 from ganlab.training.interruption import signals
 from ganlab.training.recorded_origins import Origins
 from ganlab.training.restore import go_back
-from ganlab.training.run_log import Journal
+from ganlab.training.run_log import RunLog
 from ganlab.training.session import Session, is_chief, written
 
 
@@ -66,13 +66,13 @@ def train(
         trainer = Trainer(experiment)
         trainer.trace()
         origins.of_trainer(trainer)
-        evaluation, looks = Evaluation(experiment, trainer.state), Looks(experiment, trainer.state)
+        evaluation, schedule = Evaluation(experiment, trainer.state), DiagnosticSchedule(experiment, trainer.state)
         checkpoint, drawn = None, None
         if before is not None:
             checkpoint = go_back(before, experiment, trainer, screen.warning, allow_changes=allow_changes, mend=chief)
         if checkpoint is None and chief:
             # Evaluates and diagnoses once before anything is written, so that what cannot work fails now.
-            drawn = _drawn(trainer, evaluation, looks)
+            drawn = _drawn(trainer, evaluation, schedule)
         if not chief:
             # The other workers do the same in a folder of their own, which is removed with the run.
             scratch = tempfile.TemporaryDirectory(prefix="ganlab-worker-")
@@ -95,9 +95,9 @@ def train(
         rows = checkpoint.rows if checkpoint is not None and chief else None
         try:
             with written(run):
-                journal = Journal(
+                run_log = RunLog(
                     experiment,
-                    lambda: drawn or _drawn(trainer, evaluation, looks),
+                    lambda: drawn or _drawn(trainer, evaluation, schedule),
                     run,
                     screen,
                     keep=keep,
@@ -109,14 +109,14 @@ def train(
             with contextlib.suppress(OSError):
                 run.update(status="failed")
             raise
-        Session(experiment, trainer, evaluation, looks, run, journal, received).train(checkpoint)
+        Session(experiment, trainer, evaluation, schedule, run, run_log, received).train(checkpoint)
     return run
 
 
-def _drawn(trainer: Trainer, evaluation: Evaluation, looks: Looks) -> tuple[list[str], list[str]]:
+def _drawn(trainer: Trainer, evaluation: Evaluation, schedule: DiagnosticSchedule) -> tuple[list[str], list[str]]:
     """The tags of the metrics that every replica logs, and of the figures of the run as a whole."""
     figures = [record.tag for record in evaluation(0, None).records]
-    found = [record.tag for record in looks.check().records if record.replicas]
+    found = [record.tag for record in schedule.check().records if record.replicas]
     return [*(metric.tag for metric in trainer.metrics), *found], figures
 
 

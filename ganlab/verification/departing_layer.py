@@ -9,8 +9,8 @@ from ganlab.interfaces.diagnostic import CriticLayer
 from ganlab.verification.cases import some
 from ganlab.verification.derivatives import Truth
 from ganlab.verification.differences import Slope, worst
-from ganlab.verification.lonely import Wrong
 from ganlab.verification.report import Row
+from ganlab.verification.single_layer import Wrong
 
 NAME = "gradients"
 

@@ -22,7 +22,7 @@ from ganlab.training.graph.state import TrainingState, read
 from ganlab.training.graph.step import TrainingStep
 from ganlab.verification.differences import Slope, Values, slopes
 from ganlab.verification.doubling import Double
-from ganlab.verification.lonely import Call, Wrong, called, wrong
+from ganlab.verification.single_layer import Call, Wrong, called, wrong
 from ganlab.verification.trace import norm
 
 _FLOAT32, _FLOAT64 = float(np.finfo(np.float32).eps), float(np.finfo(np.float64).eps)

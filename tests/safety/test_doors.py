@@ -56,7 +56,7 @@ ALLOWED = {
     "verification/process.py": {"json.load", "read_text"},
     "verification/tpu/checking.py": {"read_text"},
     "verification/tpu/compiling.py": {"json.load", "read_bytes"},
-    # Other functions of these names: for a browser, for a journal, and `runs.info.read_text`, which is safe.
+    # Other functions of these names: for a browser, for the log of a run, and `runs.info.read_text`, which is safe.
     "cli/tensorboard.py": {"open"},
     "training/session.py": {"open"},
     "runs/directory.py": {"read_text"},

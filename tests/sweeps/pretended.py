@@ -11,7 +11,7 @@ import ganlab
 from ganlab import Choices
 from ganlab.run import Run
 from ganlab.runs import create_run
-from ganlab.sweeps import Asking, Configurations, Engine, take_up
+from ganlab.sweeps import Configurations, Engine, SearchDriver, take_up
 
 WEIGHT = "constraints.gradient_penalty.weight"
 SPACE = {WEIGHT: Choices(("1", "2", "3", "4"))}
@@ -129,7 +129,7 @@ class World:
         self.engine = Engine(
             sweep,
             trials,
-            Asking(sweep, search, SPACE, configurations) if search else Asking(sweep),
+            SearchDriver(sweep, search, SPACE, configurations) if search else SearchDriver(sweep),
             launcher,
             screen=self.screen,
             stopped=lambda: self._stop_at is not None and self.now >= self._stop_at,

@@ -85,14 +85,14 @@ def diagnostics(rounds: int) -> list[Ratio | Figure]:
     from ganlab.config import load
     from ganlab.plugins import manager as plugins
     from ganlab.telemetry.tensorboard_writer import TensorBoardWriter
-    from ganlab.training.diagnostics.schedule import Looks
+    from ganlab.training.diagnostics.schedule import DiagnosticSchedule
     from ganlab.training.graph.trainer import Trainer
 
     names = sorted(name for kind, name in plugins.current().components if kind == "diagnostics")
     made = ", ".join(f"@diagnostics.{name}()" for name in names)
     experiment = compose(load(["eight_gaussians"], [f"experiment.diagnostics=[{made}]"]))
     trainer = Trainer(experiment)
-    looks = Looks(experiment, trainer.state)
+    looks = DiagnosticSchedule(experiment, trainer.state)
     trainer.train(2)
     chunk = 20
     with tempfile.TemporaryDirectory() as folder:

@@ -10,7 +10,7 @@ from ganlab.training.actions.action import Action, Moment
 from ganlab.training.actions.log import Log
 from ganlab.training.checkpoints import Checkpoint, Checkpoints
 from ganlab.training.graph.trainer import Trainer
-from ganlab.training.run_log import Journal
+from ganlab.training.run_log import RunLog
 
 
 class SaveCheckpoint(Action):
@@ -20,7 +20,7 @@ class SaveCheckpoint(Action):
         self,
         experiment: Experiment,
         trainer: Trainer,
-        journal: Journal,
+        run_log: RunLog,
         checkpoints: Checkpoints,
         log: Log,
         actions: Sequence[Action],
@@ -30,13 +30,13 @@ class SaveCheckpoint(Action):
         Args:
             experiment: The experiment.
             trainer: Holds the variables.
-            journal: Holds the warnings, and counts the rows.
+            run_log: Holds the warnings, and counts the rows.
             checkpoints: The run's.
             log: Holds the iterations since the last row.
             actions: Those with state.
         """
         self.every = experiment.checkpoint_every
-        self._experiment, self._trainer, self._journal = experiment, trainer, journal
+        self._experiment, self._trainer, self._run_log = experiment, trainer, run_log
         self._checkpoints, self._log, self._actions = checkpoints, log, actions
         self._saved_at = -1
 
@@ -54,8 +54,8 @@ class SaveCheckpoint(Action):
         if state.step == self._saved_at:
             return
         # The rows up to a checkpoint must be on disk before it, because a resumed run does not write them again.
-        self._journal.note(state.step)
-        self._journal.flush()
+        self._run_log.note(state.step)
+        self._run_log.flush()
         self._checkpoints.save(
             state.step,
             state.variables(),
@@ -65,8 +65,8 @@ class SaveCheckpoint(Action):
             owed=owed,
             watch={
                 **{action.name: action.state() for action in self._actions},
-                "warned": self._journal.warned,
-                "rows": self._journal.rows,
+                "warned": self._run_log.warned,
+                "rows": self._run_log.rows,
             },
         )
         self._saved_at = state.step

@@ -7,8 +7,8 @@ from typing import Any
 
 from ganlab.composition import Experiment
 from ganlab.training.actions.action import Action, Moment
-from ganlab.training.diagnostics.schedule import Looks
-from ganlab.training.run_log import Journal
+from ganlab.training.diagnostics.schedule import DiagnosticSchedule
+from ganlab.training.run_log import RunLog
 
 
 class Diagnose(Action):
@@ -18,11 +18,11 @@ class Diagnose(Action):
     can_wait = True
 
     def __init__(
-        self, experiment: Experiment, looks: Looks, journal: Journal, health: Callable[[], Sequence[str]]
+        self, experiment: Experiment, schedule: DiagnosticSchedule, run_log: RunLog, health: Callable[[], Sequence[str]]
     ) -> None:
         self._evaluate_every = experiment.evaluate_every
         self._everys = [diagnostic.every for diagnostic in experiment.diagnostics if diagnostic.every]
-        self._looks, self._journal, self._health = looks, journal, health
+        self._schedule, self._run_log, self._health = schedule, run_log, health
 
     def next(self, step: int) -> int | None:
         """The next step at which any of them is due."""
@@ -34,9 +34,9 @@ class Diagnose(Action):
 
     def __call__(self, now: Moment) -> None:
         """Looks; figures join the row."""
-        looked = self._looks(now.step, evaluating=now.last or self._evaluating(now), last=now.last)
+        looked = self._schedule(now.step, evaluating=now.last or self._evaluating(now), last=now.last)
         if looked is not None:
-            self._journal.findings(now.step, looked, self._health())
+            self._run_log.findings(now.step, looked, self._health())
             now.found += looked.records
 
     def _evaluating(self, now: Moment) -> bool:
@@ -45,12 +45,12 @@ class Diagnose(Action):
     @property
     def complaints(self) -> Sequence[str]:
         """The reports of the diagnostics at their last look."""
-        return self._looks.complaints
+        return self._schedule.complaints
 
     def state(self) -> Any:
         """The last report of each diagnostic."""
-        return self._looks.state()
+        return self._schedule.state()
 
     def resume(self, state: Any) -> None:
         """Takes that."""
-        self._looks.resume(state)
+        self._schedule.resume(state)

@@ -9,7 +9,7 @@ from ganlab.composition import Experiment
 from ganlab.runs import RunDirectory
 from ganlab.training.actions.action import Action, Moment
 from ganlab.training.evaluation import Evaluation
-from ganlab.training.run_log import Journal
+from ganlab.training.run_log import RunLog
 
 
 class Evaluate(Action):
@@ -18,16 +18,16 @@ class Evaluate(Action):
     name = "evaluators"
     can_wait = True
 
-    def __init__(self, experiment: Experiment, evaluation: Evaluation, run: RunDirectory, journal: Journal) -> None:
+    def __init__(self, experiment: Experiment, evaluation: Evaluation, run: RunDirectory, run_log: RunLog) -> None:
         self.every = experiment.evaluate_every
-        self._evaluation, self._run, self._journal = evaluation, run, journal
+        self._evaluation, self._run, self._run_log = evaluation, run, run_log
 
     def __call__(self, now: Moment) -> None:
         """Evaluates; figures join the row."""
         evaluated = self._evaluation(now.step, self._run)
         now.found += evaluated.records
         if evaluated.picture is not None:
-            self._journal.picture(now.step, evaluated.picture)
+            self._run_log.picture(now.step, evaluated.picture)
         if evaluated.figures:
             self._run.update(evaluation=evaluated.figures)
 

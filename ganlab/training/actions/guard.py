@@ -12,7 +12,7 @@ from ganlab.training.actions.action import Action, Moment
 from ganlab.training.checkpoints import Checkpoints
 from ganlab.training.graph.guards import DivergedError, Warnings, check_finite, check_replicas, diverged
 from ganlab.training.graph.trainer import Trainer
-from ganlab.training.run_log import Journal
+from ganlab.training.run_log import RunLog
 
 
 class Guard(Action):
@@ -20,8 +20,8 @@ class Guard(Action):
 
     name = "warnings"
 
-    def __init__(self, trainer: Trainer, journal: Journal, checkpoints: Checkpoints) -> None:
-        self._trainer, self._journal, self._checkpoints = trainer, journal, checkpoints
+    def __init__(self, trainer: Trainer, run_log: RunLog, checkpoints: Checkpoints) -> None:
+        self._trainer, self._run_log, self._checkpoints = trainer, run_log, checkpoints
         self._warnings = Warnings(trainer.state.stack, trainer.metrics)
 
     def divergence(self, step: int, values: np.ndarray) -> tuple[int | None, DivergedError | None]:
@@ -46,7 +46,7 @@ class Guard(Action):
     def row(self, row: list[Record]) -> None:
         """Warns of what a row shows for the first time."""
         for warning in self._warnings.row(row):
-            self._journal.warn(row[0].step, warning)
+            self._run_log.warn(row[0].step, warning)
 
     def __call__(self, now: Moment) -> None:
         """Compares the replicas.
@@ -56,7 +56,7 @@ class Guard(Action):
         """
         warning = check_replicas(list(self._trainer.state.variables()), self._trainer.sums, now.step)
         if warning:
-            self._journal.warn(now.step, warning)
+            self._run_log.warn(now.step, warning)
 
     @property
     def seen(self) -> bool:

@@ -11,7 +11,7 @@ from ganlab.telemetry import Record
 from ganlab.training.actions.action import Action, Moment
 from ganlab.training.graph.trainer import Trainer
 from ganlab.training.pending_rows import Rows
-from ganlab.training.run_log import Journal
+from ganlab.training.run_log import RunLog
 
 
 class Log(Action):
@@ -19,9 +19,9 @@ class Log(Action):
 
     everywhere = True  # each process has a screen
 
-    def __init__(self, experiment: Experiment, trainer: Trainer, journal: Journal) -> None:
+    def __init__(self, experiment: Experiment, trainer: Trainer, run_log: RunLog) -> None:
         self._rows = Rows(trainer.metrics, experiment.log_every, experiment.replicas, experiment.critic_steps)
-        self._journal = journal
+        self._run_log = run_log
 
     @property
     def pending(self) -> np.ndarray:
@@ -41,11 +41,11 @@ class Log(Action):
         """
         row: list[Record] = []
         for records in self._rows.add(step, values):
-            self._journal.row(row)
+            self._run_log.row(row)
             row = records
             each(records)
         if row and row[0].step != step + len(values):
-            self._journal.row(row)
+            self._run_log.row(row)
             row = []
         return row
 
@@ -60,8 +60,8 @@ class Log(Action):
         """
         for records in self._rows.add(step, values) if finite else self._rows.breaking(step, values):
             each(records)
-            self._journal.row(records)
-        self._journal.row(self._rows.rest(step + len(values)))
+            self._run_log.row(records)
+        self._run_log.row(self._rows.rest(step + len(values)))
 
     def rest(self, step: int) -> list[Record]:
         """The row of the iterations that are left at the end of training."""
@@ -77,4 +77,4 @@ class Log(Action):
 
     def __call__(self, now: Moment) -> None:
         """Writes the present row, with the figures that were found."""
-        self._journal.row([*now.row, *now.found])
+        self._run_log.row([*now.row, *now.found])

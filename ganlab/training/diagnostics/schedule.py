@@ -33,7 +33,7 @@ class Looked:
     pictures: dict[str, bytes] = field(default_factory=dict)
 
 
-class Looks:
+class DiagnosticSchedule:
     """Lets each diagnostic look when it is due."""
 
     def __init__(self, experiment: Experiment, state: TrainingState) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from ganlab.interfaces.record import Record
 from ganlab.runs import create_run
-from ganlab.sweeps.metric_follower import Trail, last_value
+from ganlab.sweeps.metric_follower import MetricFollower, last_value
 from ganlab.telemetry.jsonl import JsonLinesWriter
 
 
@@ -16,7 +16,7 @@ def row(step, **values):
 
 
 def test_it_reads_new_lines_and_leaves_an_unfinished_one(tmp_path):
-    trail = Trail(tmp_path, "a")
+    trail = MetricFollower(tmp_path, "a")
     trail.follow()
     assert (trail.values, trail.step) == ({}, 0)
     path = tmp_path / "metrics.jsonl"
@@ -31,7 +31,7 @@ def test_it_reads_new_lines_and_leaves_an_unfinished_one(tmp_path):
 
 
 def test_it_reads_each_line_once(tmp_path, monkeypatch):
-    path, trail, parsed = tmp_path / "metrics.jsonl", Trail(tmp_path, "a"), []
+    path, trail, parsed = tmp_path / "metrics.jsonl", MetricFollower(tmp_path, "a"), []
     loads = json.loads
     monkeypatch.setattr(json, "loads", lambda line: parsed.append(line) or loads(line))
     for step in range(1, 4):
@@ -42,7 +42,7 @@ def test_it_reads_each_line_once(tmp_path, monkeypatch):
 
 
 def test_it_rereads_a_file_that_a_resumed_run_truncated(tmp_path):
-    path, trail = tmp_path / "metrics.jsonl", Trail(tmp_path, "a")
+    path, trail = tmp_path / "metrics.jsonl", MetricFollower(tmp_path, "a")
     path.write_text("".join(row(step, a=float(step)) for step in (1, 2, 3)))
     trail.follow()
     JsonLinesWriter(path, truncate_after=1).close()
@@ -57,7 +57,7 @@ def test_it_reads_the_rows_of_a_real_run(tmp_path):
     for step, value in ((5, 1.5), (10, math.inf)):
         writer.scalars([Record(step, "critic/loss", value, (value,)), Record(step, "evaluation/x/y", 2.0)])
     writer.close()
-    trail = Trail(tmp_path, "critic/loss")
+    trail = MetricFollower(tmp_path, "critic/loss")
     trail.follow()
     assert trail.values == {5: 1.5, 10: math.inf}
 
