@@ -84,8 +84,12 @@ def test_a_mistake_fails_its_test_with_a_message(made):
     assert re.search(message, outcome), outcome
 
 
+# Mistakes that fail the same tests are found in the same way: the first of them stands for the others.
+ONE_OF_EACH = list({(test, others): made for made, (test, _, others) in reversed(WRONG.items())}.values())
+
+
 @pytest.mark.conformance
-@pytest.mark.parametrize("made", WRONG, ids=lambda made: made.__name__)
+@pytest.mark.parametrize("made", ONE_OF_EACH, ids=lambda made: made.__name__)
 def test_a_mistake_fails_no_unrelated_test(made):
     test, _, others = WRONG[made]
     found = outcomes(conformance(made))
