@@ -7,6 +7,7 @@ The pictures of README.md are these pages after longer runs:
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -22,6 +23,7 @@ import ganlab
 
 PICTURES = os.environ.get("GANLAB_PICTURES")
 STEPS = 2000 if PICTURES else 60
+FORKING = Path(__file__).parents[1] / "forking.py"
 CONSTRAINTS = ("gradient_penalty", "spectral_norm", "weight_clipping")
 NAMES = [f"{constraint} s0" for constraint in CONSTRAINTS]
 
@@ -63,6 +65,7 @@ def browser():
 def runs(browser, tmp_path_factory):
     """The runs by name. After `browser`, so that nothing is trained without one."""
     folder = tmp_path_factory.mktemp("browser") / "runs"
+    commands = []
     for constraint in CONSTRAINTS:
         params = {
             "experiment.constraints": f"[@constraints.{constraint}()]",
@@ -72,8 +75,9 @@ def runs(browser, tmp_path_factory):
             "experiment.diagnostics": "[@diagnostics.slopes()]",
         }
         arguments = [f"--param={name}={value}" for name, value in params.items()]
-        command = [sys.executable, "-m", "ganlab", "run", "--gin", "quickstart", *arguments, "--runs", folder]
-        subprocess.run(command, check=True, capture_output=True)
+        commands.append(["ganlab", "run", "--gin", "quickstart", *arguments, "--runs", str(folder)])
+    done = subprocess.run([sys.executable, FORKING, json.dumps(commands)], check=True, capture_output=True, text=True)
+    assert all(code == 0 for code, _ in json.loads(done.stdout)), done.stderr
     found = [ganlab.Run(path) for path in (folder / "quickstart").iterdir()]
     return folder, {f"{run.info['settings']['constraints']} s{run.info['seed']}": run for run in found}
 
