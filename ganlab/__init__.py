@@ -22,6 +22,7 @@ from ganlab.errors import (
 )
 from ganlab.interfaces import (
     Architecture,
+    Augmentation,
     Batch,
     Choices,
     Constraint,
@@ -33,6 +34,7 @@ from ganlab.interfaces import (
     Evaluator,
     Features,
     Findings,
+    Generator,
     Job,
     Launcher,
     Loss,
@@ -40,6 +42,7 @@ from ganlab.interfaces import (
     Proposal,
     Range,
     Replica,
+    Schedule,
     Search,
 )
 from ganlab.interfaces.hookspecs import CONTRACT, hookimpl
@@ -97,6 +100,7 @@ def __dir__() -> list[str]:
 __all__ = [
     "CONTRACT",
     "Architecture",
+    "Augmentation",
     "Batch",
     "Choices",
     "ConfigError",
@@ -112,6 +116,7 @@ __all__ = [
     "Features",
     "Findings",
     "GanlabError",
+    "Generator",
     "IncompatibleError",
     "Job",
     "Launcher",
@@ -124,6 +129,7 @@ __all__ = [
     "Replica",
     "Run",
     "RunError",
+    "Schedule",
     "Search",
     "TrainingFailedError",
     "__version__",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from ganlab.errors import ConfigError, ContractError, IncompatibleError
-from ganlab.interfaces import Architecture, Constraint, Dataset, Diagnostic, Evaluator, Loss
+from ganlab.interfaces import Architecture, Augmentation, Constraint, Dataset, Diagnostic, Evaluator, Loss
 from ganlab.plugins.blame import plugin_code
 from ganlab.plugins.manager import component
 from ganlab.plugins.recipes import Recipe, described, recipe_of, selector_of
@@ -27,13 +27,15 @@ PARTS = {
     "architecture": "architectures",
     "loss": "losses",
     "constraints": "constraints",
+    "generator_constraints": "constraints",
+    "augmentations": "augmentations",
     "critic_optimizer": "optimizers",
     "generator_optimizer": "optimizers",
     "evaluators": "evaluators",
     "diagnostics": "diagnostics",
 }
 # The parts that take several components.
-LISTS = ("constraints", "evaluators", "diagnostics")
+LISTS = ("constraints", "generator_constraints", "augmentations", "evaluators", "diagnostics")
 PRECISIONS = ("float32", "mixed_bfloat16")
 JITS = ("auto", "on", "off")
 
@@ -49,11 +51,17 @@ class Experiment:
     critic_optimizer: keras.optimizers.Optimizer
     generator_optimizer: keras.optimizers.Optimizer
     constraints: tuple[Constraint, ...] = ()
+    generator_constraints: tuple[Constraint, ...] = ()
+    augmentations: tuple[Augmentation, ...] = ()
     batch_size: int = 64
+    generator_batch_size: int | None = None
+    microbatches: int = 1
     critic_steps: int = 5
     steps: int = 10_000
     seed: int = 0
     ema_decay: float = 0.0
+    ema_half_life: float = 0.0
+    ema_start: int = 0
     precision: str = "float32"
     jit: str = "auto"
     evaluators: tuple[Evaluator, ...] = ()
@@ -69,8 +77,25 @@ class Experiment:
 
     @property
     def local_batch(self) -> int:
-        """How many examples of a batch each replica sees."""
+        """How many examples of a critic's batch each replica sees."""
         return self.batch_size // self.replicas
+
+    @property
+    def generator_batch(self) -> int:
+        """How many samples a generator update takes over all replicas."""
+        return self.generator_batch_size or self.batch_size
+
+    @property
+    def local_generator_batch(self) -> int:
+        """How many of them each replica makes."""
+        return self.generator_batch // self.replicas
+
+    @property
+    def averaging(self) -> float:
+        """The decay of the generator's moving average in one step; 0 for none."""
+        if self.ema_half_life:
+            return float(0.5 ** (self.generator_batch / self.ema_half_life))
+        return float(self.ema_decay)
 
     @property
     def recipe(self) -> Recipe:
@@ -93,11 +118,17 @@ def experiment(
     critic_optimizer: keras.optimizers.Optimizer,
     generator_optimizer: keras.optimizers.Optimizer,
     constraints: Sequence[Constraint] = (),
+    generator_constraints: Sequence[Constraint] = (),
+    augmentations: Sequence[Augmentation] = (),
     batch_size: int = 64,
+    generator_batch_size: int | None = None,
+    microbatches: int = 1,
     critic_steps: int = 5,
     steps: int = 10_000,
     seed: int = 0,
     ema_decay: float = 0.0,
+    ema_half_life: float = 0.0,
+    ema_start: int = 0,
     precision: Literal["float32", "mixed_bfloat16"] = "float32",
     jit: Literal["auto", "on", "off"] = "auto",
     evaluators: Sequence[Evaluator] = (),
@@ -116,11 +147,19 @@ def experiment(
         critic_optimizer: Trains the critic. It is a template: training makes its own inside the strategy's scope.
         generator_optimizer: Trains the generator, likewise.
         constraints: Keep the critic Lipschitz, applied in order; none by default.
+        generator_constraints: Act on the generator, applied in order; none by default.
+        augmentations: Change the examples that the critic sees, real and generated, applied in order; none by default.
         batch_size: Examples of one update over all replicas (the global batch).
+        generator_batch_size: Samples of one generator update; None for as many as the critic's batch has.
+        microbatches: Into how many parts each replica splits its batch, one after another in the memory of one part.
+            The gradient is that of the whole batch.
         critic_steps: Critic updates for each generator update.
         steps: Generator updates in the whole run.
         seed: Decides initial weights, data order and noise.
         ema_decay: Decay of the generator's exponential moving average, which then draws the samples; 0 for none.
+        ema_half_life: The same as a half-life in examples that the generator has made; 0 for none.
+        ema_start: The step in which the average begins; before it, it equals the weights. 0 for from the start, when
+            it follows quickly at first.
         precision: "float32" or "mixed_bfloat16" (penalties and losses stay float32).
         jit: Whether XLA compiles the gradients: "on", "off", or "auto" to compile where that is known to be faster.
         evaluators: Measures of the generator, taken every `evaluate_every` steps and at the end.
@@ -143,13 +182,25 @@ def experiment(
     _check_sizes(dataset, architecture)
     lists = {part: tuple(settings[part]) for part in LISTS}
     made = Experiment(**{**settings, **lists})
-    if batch_size % made.replicas:
-        raise IncompatibleError(
-            f"experiment.batch_size = {batch_size} does not divide over {made.replicas} replicas: each must see "
-            f"equally many examples. Use a multiple of {made.replicas}, for example "
-            f"{_round_up(batch_size, made.replicas)}."
-        )
+    for name, size in (("batch_size", batch_size), ("generator_batch_size", made.generator_batch)):
+        _check_division(made, name, size)
     return made
+
+
+def _check_division(made: Experiment, name: str, size: int) -> None:
+    if size % made.replicas:
+        raise IncompatibleError(
+            f"experiment.{name} = {size} does not divide over {made.replicas} replicas: each must see "
+            f"equally many examples. Use a multiple of {made.replicas}, for example "
+            f"{_round_up(size, made.replicas)}."
+        )
+    parts = made.replicas * made.microbatches
+    if size % parts:
+        raise IncompatibleError(
+            f"experiment.{name} = {size} does not divide into {made.microbatches} microbatches on "
+            f"{'one replica' if made.replicas == 1 else f'each of {made.replicas} replicas'}. Use a multiple of "
+            f"{parts}, for example {_round_up(size, parts)}."
+        )
 
 
 def unique_names(components: Sequence[Any]) -> list[str]:
@@ -201,7 +252,9 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         "critic_steps": 1,
         "steps": 1,
         "log_every": 1,
+        "microbatches": 1,
         "seed": 0,
+        "ema_start": 0,
         "evaluate_every": 0,
         "checkpoint_every": 0,
     }
@@ -211,7 +264,19 @@ def check_settings(settings: Mapping[str, Any]) -> None:
             raise ConfigError(
                 f"experiment.{name} = {value!r} must be a whole number of at least {least} (and below 2**31)."
             )
-    decay = settings.get("ema_decay", 0.0)
+    generated = settings.get("generator_batch_size")
+    if generated is not None and (not isinstance(generated, int) or isinstance(generated, bool) or generated < 1):
+        raise ConfigError(
+            f"experiment.generator_batch_size = {generated!r} must be a whole number of at least 1, or None."
+        )
+    decay, half_life = settings.get("ema_decay", 0.0), settings.get("ema_half_life", 0.0)
+    if not isinstance(half_life, (int, float)) or not math.isfinite(half_life) or half_life < 0:
+        raise ConfigError(f"experiment.ema_half_life = {half_life!r} must be finite and at least 0 (no average).")
+    if decay and half_life:
+        raise ConfigError(
+            f"experiment.ema_decay = {decay!r} and experiment.ema_half_life = {half_life!r} say the same in two ways. "
+            "Set one of them."
+        )
     if not isinstance(decay, (int, float)) or not math.isfinite(decay) or not 0 <= decay < 1:
         raise ConfigError(f"experiment.ema_decay = {decay!r} must be at least 0 (no average) and below 1.")
     for name, allowed in (("precision", PRECISIONS), ("jit", JITS)):
@@ -229,6 +294,8 @@ def _check_roles(settings: Mapping[str, Any]) -> None:
         "architecture": (Architecture, "ganlab.Architecture"),
         "loss": (Loss, "ganlab.Loss"),
         "constraints": (Constraint, "ganlab.Constraint"),
+        "generator_constraints": (Constraint, "ganlab.Constraint"),
+        "augmentations": (Augmentation, "ganlab.Augmentation"),
         "critic_optimizer": (keras.optimizers.Optimizer, "keras.optimizers.Optimizer"),
         "generator_optimizer": (keras.optimizers.Optimizer, "keras.optimizers.Optimizer"),
         "evaluators": (Evaluator, "ganlab.Evaluator"),

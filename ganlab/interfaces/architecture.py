@@ -18,14 +18,24 @@ class Architecture:
 
     Attributes:
         latent_dim: The length of the generator's input.
+        conditional: Whether both networks take a label too: `generator([z, y])` and `critic([x, y])`, where y is an
+            int64 input of shape `(n,)`, the class of each row in `[0, classes)`. The core draws the labels.
     """
 
     latent_dim: int
+    conditional: bool = False
 
     def generator(self, sample_shape: tuple[int, ...]) -> keras.Model:
-        """A model `(n, latent_dim) -> (n, *sample_shape)`; images in [-1, 1]."""
+        """A model `(n, latent_dim) -> (n, *sample_shape)`; images in [-1, 1].
+
+        Optional parameter of both methods: `classes`, how many classes the dataset has, or None.
+        """
         raise NotImplementedError
 
     def critic(self, sample_shape: tuple[int, ...]) -> keras.Model:
-        """A model `(n, *sample_shape) -> (n, 1)` or `(n,)`, unbounded scores: no activation at the end."""
+        """A model `(n, *sample_shape) -> (n, 1)` or `(n,)`, unbounded scores: no activation at the end.
+
+        It may return a dict of outputs instead: `score`, of that shape, and others that a loss takes, by convention
+        `logits` `(n, classes)` and `embedding` `(n, d)`. Constraints see the score.
+        """
         raise NotImplementedError

@@ -1,9 +1,9 @@
-"""The constraint role: how a critic is kept (near) 1-Lipschitz, as a handful of pure functions."""
+"""The constraint role: how a network is kept (near) 1-Lipschitz or regular, as a handful of pure functions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 if TYPE_CHECKING:
@@ -12,21 +12,31 @@ if TYPE_CHECKING:
 
     Tensors = Mapping[str, tf.Tensor]
     Critic = Callable[[tf.Tensor], tf.Tensor]
+    Generator = Callable[[tf.Tensor], tf.Tensor]
 else:
     Tensors = Mapping
     Critic = Callable
+    Generator = Callable
 
 
 @dataclass(frozen=True)
 class Batch:
-    """The data of one critic update on one replica. Fields may be added, but are never removed.
+    """The data of one update on one replica. Fields may be added, but are never removed.
+
+    In a critic's update, `real` and `fake` are what the critic sees: augmented where the experiment has augmentations.
+    In a generator's update, `fake` are its samples before augmentation, with their gradient, for `generator_penalty`;
+    None for `advance` and losses. `real` is None there, unless the loss sets `pairs`.
 
     Attributes:
         real: Data, `(local_batch, *sample_shape)`, float32.
-        fake: Samples of the generator, same shape and dtype, without gradient.
-        labels: None at present.
+        fake: Samples of the generator, same shape and dtype; without gradient in a critic's update.
+        labels: The classes of the real examples, `(local_batch,)` int64; None if the dataset has none. In a conditional
+            experiment sample i was made for label i.
         size: The global batch size.
-        step: The number of this critic update, a scalar int64 tensor.
+        step: The number of this update of the critic, or of the generator, a scalar int64 tensor.
+        latent: The latent vectors of the samples, `(local_batch, latent_dim)` float32.
+        real_outputs: All outputs of the critic for the real examples by name, float32; only for losses.
+        fake_outputs: The same for the samples.
     """
 
     real: tf.Tensor
@@ -34,6 +44,9 @@ class Batch:
     labels: tf.Tensor | None
     size: int
     step: tf.Tensor
+    latent: tf.Tensor | None = None
+    real_outputs: Mapping[str, tf.Tensor] = field(default_factory=dict)
+    fake_outputs: Mapping[str, tf.Tensor] = field(default_factory=dict)
 
 
 class Replica(Protocol):
@@ -57,22 +70,32 @@ class Replica(Protocol):
     def max(self, x: tf.Tensor) -> tf.Tensor:
         """The elementwise maximum of `x` over replicas, on every replica. Differentiable."""
 
+    def gather(self, x: tf.Tensor) -> tf.Tensor:
+        """The rows of all replicas, `(count * len(x), ...)` in the order of the global batch. Differentiable."""
+
     def log(self, name: str, values: tf.Tensor, reduce: Literal["mean", "max", "min", "sum"] = "mean") -> None:
-        """Logs `values` reduced over this replica's batch, and then over replicas, as `constraints/<plugin>/<name>`."""
+        """Logs `values` reduced over this replica's batch, and then over replicas, as `constraints/<plugin>/<name>`.
+
+        A loss, an augmentation or a constraint of the generator logs under its own kind's name.
+        """
 
 
 class Constraint:
-    """Keeps a critic (near) 1-Lipschitz.
+    """Keeps a critic (near) 1-Lipschitz, or regularizes either network.
 
     Override only the methods that your constraint needs. Every method except `prepare` is a pure function: same inputs,
     same outputs, no variables, no Python or TensorFlow randomness (draw from `replica`). The core owns the variables,
     divides by the global batch, sums gradients over replicas, draws seeds and checks shapes.
 
-    `weights` maps names to the critic's trainable weights, float32 for any precision. The names are Keras paths, stable
-    over replicas, processes and resume (`ganlab.functional.named_weights` returns a model's).
+    `weights` maps names to the network's trainable weights, float32 for any precision. The names are Keras paths,
+    stable over replicas, processes and resume (`ganlab.functional.named_weights` returns a model's).
+
+    In `experiment.constraints` it acts on the critic; in `experiment.generator_constraints` on the generator, where
+    `generator_penalty` takes the place of `penalty`. A parameter that is documented as optional is passed by name to a
+    method that has it, and left out otherwise.
 
     Attributes:
-        every: The core computes the penalty only in every `every`-th critic update and multiplies it by `every` (lazy
+        every: The core computes the penalty only in every `every`-th update and multiplies it by `every` (lazy
             regularization, Karras et al., StyleGAN2, 2020). A constraint that lets its user choose sets it in
             `__init__`; its penalty must then work without collectives.
         differentiates: Whether `penalty` or `transform` takes the critic's gradient by its examples, for which its
@@ -88,10 +111,10 @@ class Constraint:
     differentiates: bool | None = None
 
     def prepare(self, critic: keras.Model) -> None:
-        """Inspects the built critic and stores static facts on `self`, for example layers and strides.
+        """Inspects the built network and stores static facts on `self`, for example layers and strides.
 
         Raises:
-            IncompatibleError: The constraint cannot be applied to this critic.
+            IncompatibleError: The constraint cannot be applied to this network.
         """
 
     def parameters(self, weights: Tensors) -> Tensors:
@@ -103,37 +126,59 @@ class Constraint:
         return {}
 
     def advance(self, weights: Tensors, state: Tensors, batch: Batch, replica: Replica) -> Tensors:
-        """The next state: called once per critic update, before it, outside its gradient.
+        """The next state: called once per update of the network, before it, outside its gradient.
 
         No gradient flows through the result, eagerly, in a graph or compiled: its inputs count as constants. The result
         must be the same on every replica: reduce whatever depends on data with `replica.sum/mean/max`.
+
+        Optional parameters: `critic`, the critic's function as it is before the update, for example for a multiplier
+        that follows its slopes; on the generator also `generator`, `latent -> samples`.
         """
         return state
 
     def reparameterize(self, weights: Tensors, state: Tensors) -> Tensors:
-        """The weights that the critic computes with, under the same names. Differentiable.
+        """The weights that the network computes with, under the same names. Differentiable.
 
-        `state` holds the state and the parameters of this constraint. Every critic call of an update uses the result.
+        `state` holds the state and the parameters of this constraint. Every call of an update uses the result.
         """
         return weights
 
     def transform(self, critic: Critic) -> Critic:
-        """Wraps the critic function itself, `(n, *sample_shape) -> (n,)`, as gradient normalization does."""
+        """Wraps the network's function: the critic's, `(n, *sample_shape) -> (n,)`, as gradient normalization does.
+
+        On the generator it wraps `(n, latent_dim) -> (n, *sample_shape)`, during training. Optional parameters:
+        `replica`; on the generator `critic`, the critic's function.
+        """
         return critic
 
     def penalty(self, critic: Critic, batch: Batch, state: Tensors, replica: Replica) -> tf.Tensor | None:
         """A value per example to add to the critic's loss, `(local_batch,)` float32, or None.
 
-        Row i may depend only on example i and on the values from `state` and `replica`.
+        Row i may depend only on example i and on the values from `state` and `replica`. Optional parameter:
+        `generator`, `(n, latent_dim) -> (n, *sample_shape)`, for samples of other latent vectors; no gradient reaches
+        its weights.
+        """
+        return None
+
+    def generator_penalty(
+        self, generator: Generator, critic: Critic, batch: Batch, state: Tensors, replica: Replica
+    ) -> tf.Tensor | None:
+        """A value per sample to add to the generator's loss, `(local_batch,)` float32, or None.
+
+        Called for `experiment.generator_constraints`. `batch` has `latent`, `labels` and the samples as `fake`; the
+        rule for rows is that of `penalty`.
         """
         return None
 
     def weight_penalty(self, weights: Tensors) -> tf.Tensor | None:
-        """A scalar to add to the critic's loss, from the effective (reparameterized) weights, or None."""
+        """A scalar to add to the network's loss, from the effective (reparameterized) weights, or None.
+
+        Optional parameter: `state`.
+        """
         return None
 
     def project(self, weights: Tensors) -> Tensors:
-        """The weights moved into the allowed set: applied after each critic update, and once before the first."""
+        """The weights moved into the allowed set: applied after each update, and once before the first."""
         return weights
 
     def diagnose(self, metrics: Mapping[str, float]) -> str | None:

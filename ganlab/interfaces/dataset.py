@@ -40,6 +40,8 @@ class Dataset:
     def labels(self, numbers: tf.Tensor) -> tf.Tensor:
         """The classes of the examples with these numbers: a pure function, for sets with `classes`.
 
+        Optional parameter: `seed`, the experiment's, for synthetic sets whose classes are drawn.
+
         Args:
             numbers: int64, `(n,)`.
 

@@ -95,7 +95,11 @@ class CriticView(Protocol):
 
     @property
     def fake(self) -> np.ndarray:
-        """The generated examples of that update, `(batch_size, *sample_shape)`."""
+        """The generated examples of that update, `(batch_size, *sample_shape)`, without augmentation."""
+
+    @property
+    def labels(self) -> np.ndarray | None:
+        """The classes of the rows of `real` and of `fake`, `(batch_size,)` int64; None for an unconditional critic."""
 
     @property
     def weights(self) -> Mapping[str, np.ndarray]:
@@ -115,17 +119,25 @@ class CriticView(Protocol):
     def more(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """The first n real examples, or as many as there are, and n generated ones; the same choice at every step."""
 
+    def more_labels(self, n: int) -> np.ndarray | None:
+        """The classes of the rows of both arrays of `more(n)`; None for an unconditional critic."""
+
     def random(self) -> np.random.Generator:
         """A random generator seeded by seed and step; every call returns a new one."""
 
-    def scores(self, x: np.ndarray) -> np.ndarray:
-        """The critic's scores of `(n, *sample_shape)`: `(n,)`."""
+    def scores(self, x: np.ndarray, labels: np.ndarray | None = None) -> np.ndarray:
+        """The critic's scores of `(n, *sample_shape)`: `(n,)`.
 
-    def slopes(self, x: np.ndarray) -> np.ndarray:
-        """The norm of the critic's gradient at each of `(n, *sample_shape)`: `(n,)`."""
+        Args:
+            x: The points.
+            labels: The class of each, for a conditional critic; None for those of the batch, from the first row on.
+        """
 
-    def activations(self, x: np.ndarray) -> Mapping[str, np.ndarray]:
-        """The output of each layer for `(n, *sample_shape)`, by the layer's name: `(n, ...)`."""
+    def slopes(self, x: np.ndarray, labels: np.ndarray | None = None) -> np.ndarray:
+        """The norm of the critic's gradient at each of `(n, *sample_shape)`, with these classes: `(n,)`."""
+
+    def activations(self, x: np.ndarray, labels: np.ndarray | None = None) -> Mapping[str, np.ndarray]:
+        """The output of each layer for `(n, *sample_shape)`, with these classes, by the layer's name: `(n, ...)`."""
 
     def gradients(self, replica: int) -> LossGradients:
         """Gradients of the critic's loss over the share of one replica."""

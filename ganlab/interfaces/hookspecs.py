@@ -4,8 +4,8 @@ A plugin is a module (or object) named by an entry point of the group `ganlab`, 
 experiment file. It implements any of these with `@ganlab.hookimpl`. The component hooks return `{name: factory}`;
 a factory is a class or function with typed, documented keyword parameters and no `**kwargs`: `@kind.name()` in gin.
 
-A plugin may declare the contract that it was written for, at the top of its module: `GANLAB_CONTRACT = 1`. If that is
-not the present `CONTRACT`, the plugin is listed as incompatible and not imported.
+A plugin may declare the contract that it was written for, at the top of its module: `GANLAB_CONTRACT = 2`. If that is
+not one of `CONTRACTS`, the plugin is listed as incompatible and not imported.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 # Bump it on any change that can break existing plugins. New hooks, methods with a default and fields do not count: a
 # plugin that needs them requires the version of ganlab that has them, as any package does.
-CONTRACT = 1
+CONTRACT = 2
+# Those whose plugins work here. What contract 2 added to methods are optional parameters, which those of 1 do not name.
+CONTRACTS = (1, 2)
 
 hookspec = pluggy.HookspecMarker("ganlab")
 hookimpl = pluggy.HookimplMarker("ganlab")
@@ -54,6 +56,16 @@ def ganlab_datasets() -> Factories:  # type: ignore[empty-body]
 @hookspec
 def ganlab_losses() -> Factories:  # type: ignore[empty-body]
     """Losses of critic and generator, each a factory of a `ganlab.Loss`: `{"hinge": Hinge}`."""
+
+
+@hookspec
+def ganlab_augmentations() -> Factories:  # type: ignore[empty-body]
+    """Changes of the examples that the critic sees, each a factory of a `ganlab.Augmentation`: `{"ada": ADA}`."""
+
+
+@hookspec
+def ganlab_schedules() -> Factories:  # type: ignore[empty-body]
+    """Values by the step, for float parameters, each a factory of a `ganlab.Schedule`: `{"linear": Linear}`."""
 
 
 @hookspec

@@ -8,20 +8,53 @@ from typing import TYPE_CHECKING, ClassVar
 if TYPE_CHECKING:
     import tensorflow as tf
 
+    from ganlab.interfaces.constraint import Tensors
+
 
 class Loss:
     """The two losses of an adversarial game. The core sums over the batch and divides by its global size.
 
+    Two optional parameters are passed by name to a method that has them: `batch` (`ganlab.Batch`), whose `labels`,
+    `real_outputs` and `fake_outputs` have the classes and everything that the critic returned, and `replica`
+    (`ganlab.Replica`), for statistics of the global batch, metrics and random numbers. A loss with a state has a third,
+    `state`.
+
+    Row i of a result belongs to example i. A loss that mixes examples does it over the global batch, through
+    `replica.mean`, `sum`, `max` or `gather`: statistics of one replica's batch would depend on the number of replicas.
+
     Attributes:
+        pairs: Whether the generator's loss compares samples with real examples: then `generator` gets the scores of
+            real examples as its second argument, and its batch has them as `real`. They have the samples' labels.
+        labels: Whether it needs the examples' classes; without them the experiment is refused.
+        outputs: The outputs of the critic that it needs beside `score`, for example `("logits",)`; a critic without
+            them is refused.
         metric_help: Explanations of `critic/loss` and `generator/loss`, by these names, for `ganlab config explain`.
     """
 
     metric_help: ClassVar[Mapping[str, str]] = {}
+
+    pairs: bool = False
+    labels: bool = False
+    outputs: tuple[str, ...] = ()
 
     def critic(self, real_scores: tf.Tensor, fake_scores: tf.Tensor) -> tf.Tensor:
         """The loss that the critic minimizes: `(local_batch,)` from scores of that shape, float32."""
         raise NotImplementedError
 
     def generator(self, fake_scores: tf.Tensor) -> tf.Tensor:
-        """The loss that the generator minimizes: `(local_batch,)` from scores of that shape, float32."""
+        """The loss that the generator minimizes: `(local_batch,)` from scores of that shape, float32.
+
+        With `pairs`, `generator(fake_scores, real_scores)`.
+        """
         raise NotImplementedError
+
+    def initial_state(self) -> Tensors:
+        """Values kept between updates, for example moving averages of scores. The core owns the variables."""
+        return {}
+
+    def advance(self, state: Tensors, real_scores: tf.Tensor, fake_scores: tf.Tensor) -> Tensors:
+        """The next state: called after each critic update with the scores of its batch, outside its gradient.
+
+        The result must be the same on every replica. Optional parameters: `batch`, `replica`.
+        """
+        return state

@@ -16,6 +16,8 @@ KINDS = (
     "strategies",
     "datasets",
     "losses",
+    "augmentations",
+    "schedules",
     "evaluators",
     "diagnostics",
     "features",

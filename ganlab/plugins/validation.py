@@ -52,14 +52,14 @@ def check_source(path: Path | None) -> None:
 
 
 def check_declared(declared: Any) -> None:
-    """Refuses a declared contract that is not this ganlab's; None declares nothing.
+    """Refuses a declared contract whose plugins do not work here; None declares nothing.
 
     Raises:
         OtherContractError: The plugin was written for another contract.
         PluginError: The value is not a valid contract number.
     """
     ours = hookspecs.CONTRACT
-    if declared is None or (declared == ours and type(declared) is int):
+    if declared is None or (declared in hookspecs.CONTRACTS and type(declared) is int):
         return
     if type(declared) is not int or declared < 1:
         raise PluginError(f"{DECLARATION} = {declared!r} must be a whole number of at least 1, such as {ours}")

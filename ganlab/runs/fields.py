@@ -114,6 +114,12 @@ def _is_shape(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(_is_whole(size, 1) for size in value)
 
 
+def _are_frequencies(value: Any) -> bool:
+    return value is None or (
+        isinstance(value, list) and bool(value) and all(map(_is_time, value)) and 0 < sum(value) < math.inf
+    )
+
+
 # The rules for fields that are present.
 _FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     **dict.fromkeys(("step", "steps", "seed", "replicas"), ("a whole number of at least 0", _is_whole)),
@@ -123,5 +129,6 @@ _FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     **dict.fromkeys(("warnings", "health", "resumed"), ("a list", lambda value: isinstance(value, list))),
     "status": ("a word", lambda value: isinstance(value, str)),
     "wall_seconds": ("a number of seconds", _is_time),
+    "label_frequencies": ("null, or a list of a number of at least 0 for each class", _are_frequencies),
     "sample_shape": ("a list of whole numbers of at least 1", _is_shape),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,10 +11,12 @@ import tensorflow as tf
 from ganlab import functional
 from ganlab.composition import Experiment
 from ganlab.interfaces import Batch, Constraint, Critic
+from ganlab.plugins import optional
 from ganlab.plugins.blame import plugin_code
 from ganlab.training.graph import noise
-from ganlab.training.graph.networks import as_scores
+from ganlab.training.graph.calls import CriticCalls
 from ganlab.training.graph.replica import Draws, Log, ReplicaView
+from ganlab.training.graph.sampling import Scorer
 from ganlab.training.graph.state import TrainingState, read
 from ganlab.training.graph.step import TrainingStep
 
@@ -54,6 +55,7 @@ class Bench:
         initial: Its state before the update.
         advanced: Its state in the update.
         effective: The weights that the critic computes with in the update.
+        data: The examples of the update with their labels, latent vectors and samples.
         batch: The batch of the update.
     """
 
@@ -64,12 +66,11 @@ class Bench:
         self.name = type(self.constraint).__name__
         self.weights = read(self.state.critic.weights)
         self.parameters, self.initial = read(self.state.parameters[0]), read(self.state.constraint_states[0])
-        self.batch = self._batch()
-        states = self.state.stack.advance(
-            self.weights, [self.parameters], [self.initial], self.batch, self.draws(), Log()
-        )
-        self.advanced = states[0]
-        self.effective = self.state.stack.effective(self.weights, [self.parameters], states)
+        self.data = self._data()
+        self.batch = self._step._batch(self.draws(), self.data, experiment.batch_size)
+        advanced = self._step.advanced(self.draws(), self.state.values(), self.data, Log())
+        self.advanced = advanced.states[0]
+        self.effective = self.state.stack.effective(self.weights, [self.parameters], advanced.states)
 
     @property
     def given(self) -> dict[str, tf.Tensor]:
@@ -83,22 +84,19 @@ class Bench:
 
     def plain_critic(self, draws: Draws) -> Critic:
         """The critic after reparameterization and before any transform, in training mode."""
-        buffers = read(self.state.critic.buffers)
-        view = ReplicaView("critic", noise.CRITIC_LAYERS, draws, None)
-
-        def critic(x: tf.Tensor) -> tf.Tensor:
-            return as_scores(self.state.critic(x, self.effective, buffers, noise=view)[0])
-
-        return critic
+        buffers, labels = read(self.state.critic.buffers), self.data.get("labels")
+        return CriticCalls(self.state.critic, self.effective, buffers, labels, draws, noise.CRITIC_LAYERS)
 
     def advance(self, draws: Draws) -> Any:
         """The constraint's `advance`."""
         view = ReplicaView(self.name, _ADVANCE, draws, Log())
-        return self._call("advance", self.weights, {**self.initial, **self.parameters}, self.batch, view)
+        given = self.weights, {**self.initial, **self.parameters}, self.batch, view
+        return self._call("advance", *given, critic=self._critic(draws))
 
     def transform(self, draws: Draws, critic: Critic | None = None) -> Critic:
         """The constraint's `transform` of the plain critic, or of another."""
-        made: Critic = self._call("transform", critic or self.plain_critic(draws))
+        view = ReplicaView(self.name, _PENALTY, draws, None)
+        made: Critic = self._call("transform", critic or self.plain_critic(draws), replica=view)
 
         def transformed(x: tf.Tensor) -> tf.Tensor:
             with plugin_code(self.name, "transform"):
@@ -112,7 +110,8 @@ class Bench:
         """The constraint's `penalty`, of the transformed critic unless another is given."""
         view = ReplicaView(self.name, _PENALTY, draws, Log())
         view.count = replicas
-        value = self._call("penalty", critic or self.transform(draws), batch or self.batch, self.given, view)
+        given = critic or self.transform(draws), batch or self.batch, self.given, view
+        value = self._call("penalty", *given, generator=self._generator(draws))
         return None if value is None else tf.convert_to_tensor(value)
 
     def on_weights(self, method: str, constraint: Constraint | None = None) -> Any:
@@ -125,37 +124,21 @@ class Bench:
             "project": (dict(self.weights),),
             "lipschitz_bound": (dict(self.effective),),
         }
-        return self._call(method, *arguments[method])
+        others = {"state": self.given} if method == "weight_penalty" else {}
+        return self._call(method, *arguments[method], **others)
 
     def critic_gradients(self) -> dict[str, np.ndarray]:
         """The gradient of the critic's first update by each weight and parameter, as the engine computes it."""
-        gradients, _ = self._step._critic_part(
-            self.draws(),
-            Log(),
-            self.weights,
-            [self.parameters],
-            [self.advanced],
-            read(self.state.critic.buffers),
-            self.batch.real,
-            self.batch.fake,
-        )
+        values = self.state.values()._replace(states=[self.advanced])
+        gradients, *_ = self._step.critic_part(self.draws(), Log(), values, self.data)
         names = [*self.weights, *(f"the parameter {name!r}" for name in self.parameters)]
         return {name: g.numpy() for name, g in zip(names, gradients, strict=True)}
 
     def generator_gradients(self) -> dict[str, np.ndarray]:
         """The gradient of the generator's first update by each of its weights, as the engine computes it."""
-        weights = read(self.state.generator.weights)
-        gradients, _ = self._step._generator_part(
-            self.draws(),
-            Log(),
-            weights,
-            read(self.state.generator.buffers),
-            self.weights,
-            read(self.state.critic.buffers),
-            [self.parameters],
-            [self.advanced],
-            self._latent(),
-        )
+        values = self.state.values()._replace(states=[self.advanced])
+        weights = values.generator
+        gradients, *_ = self._step.generator_part(self.draws(), Log(), values, self.data)
         return {name: g.numpy() for name, g in zip(weights, gradients, strict=True)}
 
     def rates(self) -> tuple[float, float]:
@@ -168,20 +151,23 @@ class Bench:
     def _step(self) -> TrainingStep:
         return TrainingStep(self.experiment, self.state, compiled=False)
 
-    def _latent(self) -> tf.Tensor:
-        shape = (self.experiment.local_batch, int(self.experiment.architecture.latent_dim))
-        return self.draws().take("normal", shape, noise.FAKE_LATENT)
+    def _data(self) -> dict[str, tf.Tensor]:
+        dataset, numbers = self.experiment.dataset, tf.range(self.experiment.batch_size, dtype=tf.int64)
+        data = {"real": tf.convert_to_tensor(dataset.examples(numbers, self._seed))}
+        if dataset.classes is not None:
+            data["labels"] = tf.cast(optional.call(dataset.labels, numbers, seed=self._seed), tf.int64)
+        data, _ = self._step.generated(self.draws(), self.state.values(), data)
+        return self._step.augmented(self.draws(), self.state.values(), data)
 
-    def _batch(self) -> Batch:
-        count, generator = self.experiment.batch_size, self.state.generator
-        real = tf.convert_to_tensor(self.experiment.dataset.examples(tf.range(count, dtype=tf.int64), self._seed))
-        view = ReplicaView("generator", noise.FAKE_LAYERS, self.draws(), None)
-        fake, _ = generator(self._latent(), read(generator.weights), read(generator.buffers), noise=view)
-        return Batch(real=real, fake=fake, labels=None, size=count, step=tf.constant(0, tf.int64))
+    def _critic(self, draws: Draws) -> Critic:
+        return lambda x: self._step._critic_calls(draws, self.state.values(), self.data, noise.CRITIC_LAYERS)(x)
 
-    def _call(self, method: str, *arguments: Any) -> Any:
+    def _generator(self, draws: Draws) -> Critic:
+        return lambda z: self._step._generator_calls(draws, self.state.values(), self.data, noise.FAKE_LAYERS)[0](z)
+
+    def _call(self, method: str, *arguments: Any, **others: Any) -> Any:
         with plugin_code(self.name, method):
-            return getattr(self.constraint, method)(*arguments)
+            return optional.call(getattr(self.constraint, method), *arguments, **others)
 
 
 def _rate(weights: dict[str, Any], gradients: dict[str, np.ndarray]) -> float:
@@ -193,12 +179,10 @@ def _norm(values: list[Any]) -> float:
     return float(np.sqrt(sum(float(np.sum(np.square(np.asarray(v, np.float64)))) for v in values)))
 
 
-def scoring(state: TrainingState) -> Callable[[tf.Tensor], tf.Tensor]:
+def scoring(state: TrainingState, classes: int | None = None) -> Critic:
     """The critic under a state's constraints, its layers in inference mode: `(n, *sample_shape) -> (n,)`."""
-    parameters, states = ([read(group) for group in groups] for groups in (state.parameters, state.constraint_states))
-    effective = state.stack.effective(read(state.critic.weights), parameters, states)
-    buffers = read(state.critic.buffers)
-    return state.stack.transform(lambda x: as_scores(state.critic(x, effective, buffers, training=False)[0]))
+    scorer = Scorer(state, classes)
+    return scorer.critic(scorer.effective())
 
 
 def steepest(critic: Critic, data: np.ndarray, pairs: int = 1000) -> float:

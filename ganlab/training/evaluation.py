@@ -17,12 +17,14 @@ from ganlab.interfaces import Dataset, Evaluator
 from ganlab.plugins.blame import plugin_code
 from ganlab.runs import RunDirectory
 from ganlab.telemetry import Record
-from ganlab.telemetry.plots import heights_over, picture, square_around
-from ganlab.training.graph.sampling import Sampler, Scorer, real_examples
+from ganlab.telemetry.plots import heights_over, image_grid, picture, square_around
+from ganlab.training.graph.sampling import Sampler, Scorer, label_frequencies, real_examples
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.tf_errors import of_several
 
 _IMAGES, _POINTS = 64, 1000
+# Of the grid of a conditional generator.
+_COLUMNS, _ROWS = 10, 16
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,14 @@ class Evaluation:
 
     def __init__(self, experiment: Experiment, state: TrainingState) -> None:
         self._experiment = experiment
-        self._sample = Sampler(state.generator, state.sampling_weights(), int(experiment.architecture.latent_dim))
-        self._score = Scorer(state)
+        conditional = state.generator.conditional
+        self._sample = Sampler(
+            state.generator,
+            state.sampling_weights,
+            int(experiment.architecture.latent_dim),
+            label_frequencies(experiment.dataset, experiment.seed) if conditional else None,
+        )
+        self._score = Scorer(state, experiment.dataset.classes)
         self._names = experiment.component_names("evaluators")
         self._points = len(experiment.dataset.sample_shape) == 1
         self._real: np.ndarray | None = None
@@ -89,8 +97,10 @@ class Evaluation:
         return Evaluated(figures, records, self._picture(trial=trial))
 
     def _picture(self, *, trial: bool) -> bytes | None:
-        count = _POINTS if self._points else _IMAGES
-        samples = self._sample(count, self._experiment.seed)
+        count, seed = _POINTS if self._points else _IMAGES, self._experiment.seed
+        if self._sample.classes and not self._points:
+            return image_grid(*rows_of_classes(self._sample, seed))
+        samples = self._sample(count, seed)
         if self._points and self._real is None:
             self._real = real_examples(self._experiment, count)
         if trial and self._real is not None and samples.shape[1] == 2:
@@ -98,6 +108,23 @@ class Evaluation:
             heights_over(self._score, *square_around(self._real))
             return None
         return picture(samples, self._real, self._score)
+
+
+def rows_of_classes(sample: Sampler, seed: int, columns: int = _COLUMNS, rows: int = _ROWS) -> tuple[np.ndarray, int]:
+    """A grid of samples with a row for each class and, in each column, one latent vector.
+
+    Args:
+        sample: The sampler of a conditional generator.
+        seed: The seed of the latent vectors.
+        columns: Samples of each class.
+        rows: The most classes; the first ones are shown.
+
+    Returns:
+        The samples, `(rows * columns, *sample_shape)`, and the columns.
+    """
+    shown = min(sample.classes or 1, rows)
+    latents = np.tile(sample.latents(columns, seed).numpy(), (shown, 1))
+    return sample.from_latents(latents, np.repeat(np.arange(shown), columns)), columns
 
 
 def measured(

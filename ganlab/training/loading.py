@@ -12,13 +12,15 @@ import tensorflow as tf
 from ganlab.composition import make, unique_names
 from ganlab.config import overrides
 from ganlab.errors import ConfigError, RunError
-from ganlab.interfaces import Evaluator
+from ganlab.interfaces import Constraint, Evaluator
 from ganlab.plugins.recipes import Factory
 from ganlab.runs import RunDirectory
 from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
 from ganlab.training.evaluation import measured
 from ganlab.training.graph.networks import Network, build_generator
-from ganlab.training.graph.sampling import Sampler
+from ganlab.training.graph.sampling import Sampler, label_frequencies
+from ganlab.training.graph.stack import ConstraintStack
+from ganlab.training.graph.state import read
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Trained:
         precision: The precision that its layers compute in, "float32" or "mixed_bfloat16".
         trained_in: The precision that it was trained in.
         averaged: Whether the weights are an average over training.
+        frequencies: How often each class occurs in the data, for a conditional generator; else None.
     """
 
     network: Network
@@ -46,10 +49,13 @@ class Trained:
     precision: str
     trained_in: str
     averaged: bool
+    frequencies: list[float] | None = None
 
 
 def load_generator(run: RunDirectory) -> keras.Model:
     """The generator with the weights that samples are drawn with: `(n, latent_dim) -> (n, *sample_shape)`.
+
+    A conditional one takes `[latents, labels]`, the labels `(n,)` int64.
 
     Args:
         run: A run with a checkpoint, finished or not.
@@ -165,16 +171,14 @@ def _trained(
     trained_in = str(arguments.get("precision", "float32"))
     precision = precision or trained_in
     architecture = make(arguments["architecture"])
-    generator = build_generator(architecture, shape, precision)
-    averaged = bool(arguments.get("ema_decay"))
-    group = "average" if averaged else "weights"
-    variables = {f"generator/{group}/{name}": v.value for name, v in generator.weights.items()}
-    variables |= {f"generator/buffers/{name}": v.value for name, v in generator.buffers.items()}
-    restore(checkpoint, variables, partial=True)
+    frequencies = _frequencies(run, arguments) if architecture.conditional else None
+    generator = build_generator(architecture, shape, precision, None if frequencies is None else len(frequencies))
+    averaged = bool(arguments.get("ema_decay") or arguments.get("ema_half_life"))
+    _restore_weights(generator, checkpoint, make(arguments.get("generator_constraints", [])), averaged)
     latent_dim = int(architecture.latent_dim)
     return Trained(
         network=generator,
-        sample=Sampler(generator, generator.weights, latent_dim),
+        sample=Sampler(generator, generator.weights, latent_dim, frequencies),
         sample_shape=shape,
         latent_dim=latent_dim,
         step=checkpoint.step,
@@ -182,4 +186,38 @@ def _trained(
         precision=precision,
         trained_in=trained_in,
         averaged=averaged,
+        frequencies=frequencies,
     )
+
+
+def _frequencies(run: RunDirectory, arguments: Mapping[str, Any]) -> list[float]:
+    found = run.info.get("label_frequencies") or label_frequencies(
+        make(arguments["dataset"]), int(arguments.get("seed", 0))
+    )
+    if found is None:
+        raise RunError(f"The generator of {run.path} is conditional, and its dataset has no labels.")
+    return [float(value) for value in found]
+
+
+def _restore_weights(
+    generator: Network, checkpoint: Checkpoint, constraints: Sequence[Constraint], averaged: bool
+) -> None:
+    """Restores a generator's weights as its constraints reparameterize them."""
+    variables = {f"generator/{'average' if averaged else 'weights'}/{k}": v.value for k, v in generator.weights.items()}
+    variables |= {f"generator/buffers/{name}": v.value for name, v in generator.buffers.items()}
+    stack = ConstraintStack(constraints, unique_names(constraints), "generator_constraints")
+    stack.prepare(generator.model)
+    parameters, states = (
+        [{key: tf.Variable(value) for key, value in group.items()} for group in groups]
+        for groups in stack.initialize(read(generator.weights))
+    )
+    for i, name in enumerate(stack.names):
+        kind = "average" if averaged else "parameters"
+        variables |= {f"generator_constraints/{name}/{kind}/{key}": v for key, v in parameters[i].items()}
+        variables |= {f"generator_constraints/{name}/state/{key}": v for key, v in states[i].items()}
+    restore(checkpoint, variables, partial=True)
+    effective = stack.effective(
+        read(generator.weights), [read(group) for group in parameters], [read(group) for group in states]
+    )
+    for name, variable in generator.weights.items():
+        variable.assign(effective[name])

@@ -23,6 +23,7 @@ from ganlab.training import time_limits
 from ganlab.training.checkpoints import Checkpoint
 from ganlab.training.diagnostics.schedule import DiagnosticSchedule
 from ganlab.training.evaluation import Evaluation
+from ganlab.training.graph.sampling import label_frequencies
 from ganlab.training.graph.trainer import Trainer
 from ganlab.training.interruption import signals
 from ganlab.training.recorded_origins import Origins
@@ -143,12 +144,18 @@ def _create(experiment: Experiment, trainer: Trainer, origins: Origins, folder: 
         "compiled": trainer.compiled,
         "settings": config.flatten(recipe),
         "sample_shape": list(experiment.dataset.sample_shape),
+        "label_frequencies": _frequencies(experiment),
         "metrics": {},
         "evaluation": {},
         "wall_seconds": 0.0,
         "provenance": {**_provenance(), **origins.found},
     }
     return create_run(folder, config=config.render(recipe), operative=config.render(recipe, defaults=True), info=info)
+
+
+def _frequencies(experiment: Experiment) -> list[float] | None:
+    conditional = experiment.architecture.conditional
+    return label_frequencies(experiment.dataset, experiment.seed) if conditional else None
 
 
 def _provenance() -> dict[str, Any]:

@@ -12,13 +12,15 @@ import tensorflow as tf
 
 from ganlab.composition import Experiment
 from ganlab.functional import FIXED
-from ganlab.interfaces import Batch, Loss
+from ganlab.interfaces import Loss
 from ganlab.interfaces.diagnostic import CriticLayer
+from ganlab.plugins import optional
 from ganlab.training.diagnostics.activations import Intermediates
 from ganlab.training.graph import noise
-from ganlab.training.graph.inputs import Inputs
+from ganlab.training.graph.inputs import OF_GENERATOR, Inputs
+from ganlab.training.graph.loss_calls import LossCalls
 from ganlab.training.graph.replica import Draws, Log, ReplicaView
-from ganlab.training.graph.state import TrainingState, read
+from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.step import TrainingStep
 from ganlab.verification.differences import Slope, Values, slopes
 from ganlab.verification.doubling import Double
@@ -75,12 +77,13 @@ class Derivatives:
         self._step = TrainingStep(experiment, state, compiled=False)
         self._loss = _RecordingLoss(experiment.loss)
         self._step.experiment = replace(experiment, loss=self._loss)
+        self._step._loss = LossCalls(self._loss)
         self._doubles: dict[str, Double] = {}
         self._layers: dict[str, Sequence[CriticLayer]] = {}
         self._calls: dict[str, Mapping[str, Call]] = {}
         self._arguments: dict[str, Mapping[str, Any]] = {}
-        self._held: list[str] = []
-        self._real: tf.Tensor | None = None
+        self._held: dict[str, list[str]] = {}
+        self._real: dict[str, np.ndarray] | None = None
 
     def critic(self, values: Values) -> tuple[Truth, dict[str, np.ndarray]]:
         """Compares the critic's gradient.
@@ -92,19 +95,8 @@ class Derivatives:
             The comparison, and the new values of the constraints' states and the networks' buffers, which the
             generator's update uses. Weights stay the same.
         """
-        fake, left = self._generated(values)
-        arguments = {
-            "weights": _group(values, "critic/weights/"),
-            "parameters": self._constraints(values, "parameters"),
-            "states": self._constraints(values, "state"),
-            "buffers": _group(values, "critic/buffers/"),
-            "real": self._examples(),
-            "fake": fake.numpy(),
-        }
-        trained = [f"critic/weights/{name}" for name in arguments["weights"]]
-        for name, group in zip(self._state.stack.names, arguments["parameters"], strict=True):
-            trained += [f"constraints/{name}/parameters/{key}" for key in group]
-        truth, found = self._compare("critic", self._critic, arguments, trained)
+        data, left = self._data(values)
+        truth, found = self._compare("critic", self._critic, {"values": self._state.collected(values), "data": data})
         after = {f"generator/buffers/{name}": value.numpy() for name, value in left.items()}
         after |= {f"critic/buffers/{name}": value for name, value in found["buffers"].items()}
         for name, group in zip(self._state.stack.names, found["states"], strict=True):
@@ -117,22 +109,14 @@ class Derivatives:
         Args:
             values: Every variable before the update.
         """
-        arguments = {
-            "weights": _group(values, "generator/weights/"),
-            "buffers": _group(values, "generator/buffers/"),
-            "critic_weights": _group(values, "critic/weights/"),
-            "critic_buffers": _group(values, "critic/buffers/"),
-            "parameters": self._constraints(values, "parameters"),
-            "states": self._constraints(values, "state"),
-            "latent": self._draws().take("normal", self._latent, noise.LATENT).numpy(),
-        }
-        trained = [f"generator/weights/{name}" for name in arguments["weights"]]
-        return self._compare("generator", self._generator, arguments, trained)[0]
+        rows = self._experiment.local_generator_batch
+        data = {name.removeprefix(OF_GENERATOR): x for name, x in self._examples().items() if OF_GENERATOR in name}
+        data["latent"] = self._draws(rows).take("normal", (rows, self._latent_dim), noise.LATENT).numpy()
+        return self._compare("generator", self._generator, {"values": self._state.collected(values), "data": data})[0]
 
-    def _compare(
-        self, role: str, function: Any, arguments: dict[str, Any], trained: Sequence[str]
-    ) -> tuple[Truth, dict[str, Any]]:
+    def _compare(self, role: str, function: Any, arguments: dict[str, Any]) -> tuple[Truth, dict[str, Any]]:
         """Compares, with everything held fixed that is not differentiated: constraints' states and marked tensors."""
+        trained = self._trained_names(arguments["values"], role)
         if role not in self._doubles:
             self._doubles[role] = Double(function, arguments)
         traced = self._doubles[role]
@@ -146,10 +130,15 @@ class Derivatives:
         def compared(given: Values) -> list[Slope]:
             def loss(moved: Values) -> float:
                 changed = iter([moved[name] for name in trained])
-                parts: dict[str, Any] = {"weights": {name: next(changed) for name in arguments["weights"]}}
-                if role == "critic":
-                    parts["parameters"] = [{key: next(changed) for key in group} for group in arguments["parameters"]]
-                return float(traced({**arguments, **parts}, fetches=traced.outputs["loss"], given=given))
+                before = _trained_groups(arguments["values"], role)
+                after = {
+                    name: {key: next(changed) for key in group}
+                    if isinstance(group, dict)
+                    else [{key: next(changed) for key in each} for each in group]
+                    for name, group in before.items()
+                }
+                put = {**arguments, "values": arguments["values"]._replace(**after)}
+                return float(traced(put, fetches=traced.outputs["loss"], given=given))
 
             return slopes(loss, weights, gradient, terms=float(found["terms"]), precision=precision)
 
@@ -163,76 +152,80 @@ class Derivatives:
 
     def _names(self, role: str) -> tuple[list[str], list[str]]:
         """The tensors that are held fixed: those marked so, and constraints' states."""
-        return self._doubles[role].named(FIXED), self._held if role == "critic" else []
+        return self._doubles[role].named(FIXED), self._held[role]
 
     def wrong_layers(self, role: str) -> list[Wrong]:
         """The layers whose derivatives are wrong by themselves, in the order of their calls."""
         traced, arguments, found = self._doubles[role], self._arguments[role], []
-        weights = {v.path: arguments["weights"][name] for name, v in getattr(self._state, role).weights.items()}
+        values = getattr(arguments["values"], role)
+        weights = {v.path: values[name] for name, v in getattr(self._state, role).weights.items()}
         for call in self._calls[role].values():
             inputs = [traced(arguments, fetches=x.name) for x in tf.nest.flatten(call.arguments)]
-            view = ReplicaView(role, noise.CRITIC_LAYERS, self._draws(), None)
+            view = ReplicaView(role, noise.CRITIC_LAYERS, self._draws(self._experiment.local_batch), None)
             found.append(wrong(call, inputs, weights, view))
         return [one for one in found if one is not None]
 
     def _trained(self, arguments: Mapping[str, Any], role: str) -> list[np.ndarray]:
-        groups = [arguments["weights"], *(arguments["parameters"] if role == "critic" else [])]
-        return [np.asarray(value, np.float64) for group in groups for value in group.values()]
+        values = arguments["values"]
+        trained = values.critic_trained if role == "critic" else values.generator_trained
+        return [np.asarray(value, np.float64) for value in trained]
+
+    def _trained_names(self, values: Any, role: str) -> list[str]:
+        stack = self._state.stack if role == "critic" else self._state.generator_stack
+        weights, parameters = _trained_groups(values, role).values()
+        names = [f"{role}/weights/{name}" for name in weights]
+        for name, group in zip(stack.names, parameters, strict=True):
+            names += [f"{stack.kind}/{name}/parameters/{key}" for key in group]
+        return names
 
     def _critic(self, given: Any) -> dict[str, Any]:
-        draws, size, step = self._draws(), self._experiment.batch_size, tf.constant(0, tf.int64)
-        batch = Batch(real=given["real"], fake=given["fake"], labels=None, size=size, step=step)
-        weights = dict(given["weights"])  # a copy, in case a plugin changes it
-        states = self._state.stack.advance(weights, given["parameters"], given["states"], batch, draws, Log())
-        self._held = [tensor.name for group in states for tensor in group.values()]
-        log = Log()
+        rows, data, log = self._experiment.local_batch, dict(given["data"]), Log()
+        values = _copied(given["values"])
+        values = self._step.advanced(self._draws(rows), values, data, Log())
+        self._held["critic"] = [tensor.name for group in values.states for tensor in group.values()]
+        values = given["values"]._replace(states=values.states)
         with self._recorded("critic"):
-            gradients, buffers = self._step._critic_part(
-                self._draws(),
-                log,
-                given["weights"],
-                given["parameters"],
-                states,
-                given["buffers"],
-                batch.real,
-                batch.fake,
-            )
-        return {"gradients": gradients, "buffers": buffers, "states": [dict(s) for s in states], **self._result(log)}
+            gradients, buffers, _ = self._step.critic_part(self._draws(rows), log, values, data)
+        states = [dict(state) for state in values.states]
+        return {"gradients": gradients, "buffers": buffers, "states": states, **self._result(log)}
 
     def _generator(self, given: Any) -> dict[str, Any]:
-        log = Log()
+        rows, data, log = self._experiment.local_generator_batch, dict(given["data"]), Log()
+        values = self._step.generator_advanced(self._draws(rows), _copied(given["values"]), data, Log())
+        self._held["generator"] = [tensor.name for group in values.generator_states for tensor in group.values()]
+        values = given["values"]._replace(generator_states=values.generator_states)
         with self._recorded("generator"):
-            gradients, _ = self._step._generator_part(self._draws(), log, **given)
+            gradients, *_ = self._step.generator_part(self._draws(rows), log, values, data)
         return {"gradients": gradients, **self._result(log)}
 
     def _result(self, log: Log) -> dict[str, tf.Tensor]:
         values = {metric.tag: value for metric, value in zip(log.metrics, log.values, strict=True)}
         loss = values["critic/loss"] if "critic/loss" in values else values["generator/loss"]
-        terms = [*self._loss.terms, tf.abs(values.get("critic/penalty", 0.0))]
+        penalty = values.get("critic/penalty", values.get("generator/penalty", 0.0))
+        terms = [*self._loss.terms, tf.abs(penalty)]
         return {"loss": loss, "terms": tf.add_n(terms)}
 
     @property
-    def _latent(self) -> tuple[int, int]:
-        return self._experiment.local_batch, int(self._experiment.architecture.latent_dim)
+    def _latent_dim(self) -> int:
+        return int(self._experiment.architecture.latent_dim)
 
-    def _draws(self) -> Draws:
-        return Draws(self._experiment.seed, self._experiment.local_batch, tf.constant(0, tf.int64), tf.constant(0))
+    def _draws(self, rows: int) -> Draws:
+        return Draws(self._experiment.seed, rows, tf.constant(0, tf.int64), tf.constant(0))
 
-    def _examples(self) -> np.ndarray:
+    def _examples(self) -> dict[str, np.ndarray]:
         if self._real is None:
-            self._real = Inputs(self._experiment).examples(tf.constant(0, tf.int64), 0)[0]
-        return self._real.numpy()
+            found = Inputs(self._experiment).of(tf.constant(0, tf.int64), 0)
+            self._real = {name: x.numpy() for name, x in found.items()}
+        return self._real
 
-    def _generated(self, values: Values) -> tuple[tf.Tensor, Mapping[str, tf.Tensor]]:
-        """The generator's samples in float32, as the critic's update uses them; and its buffers afterwards."""
-        draws = self._draws()
-        latent = draws.take("normal", self._latent, noise.FAKE_LATENT)
-        view = ReplicaView("generator", noise.FAKE_LAYERS, draws, None)
-        weights, buffers = (read(_group(values, f"generator/{group}/")) for group in ("weights", "buffers"))
-        return self._state.generator(latent, weights, buffers, noise=view)
-
-    def _constraints(self, values: Values, kind: str) -> list[dict[str, np.ndarray]]:
-        return [_group(values, f"constraints/{name}/{kind}/") for name in self._state.stack.names]
+    def _data(self, values: Values) -> tuple[dict[str, np.ndarray], Mapping[str, tf.Tensor]]:
+        """The data of the critic's update with samples in float32; and the generator's buffers afterwards."""
+        data = {name: tf.constant(x[0]) for name, x in self._examples().items() if OF_GENERATOR not in name}
+        draws = self._draws(self._experiment.local_batch)
+        tensors = tf.nest.map_structure(tf.convert_to_tensor, self._state.collected(values))
+        made, left = self._step.generated(draws, tensors, data)
+        made = self._step.augmented(draws, tensors, made)
+        return {name: x.numpy() for name, x in made.items()}, left
 
     @contextlib.contextmanager
     def _recorded(self, role: str) -> Iterator[None]:
@@ -252,19 +245,37 @@ class _RecordingLoss(Loss):
 
     def __init__(self, loss: Loss) -> None:
         self._loss = loss
+        self.pairs, self.labels, self.outputs = loss.pairs, loss.labels, loss.outputs
         self.terms: list[tf.Tensor] = []
 
-    def critic(self, real_scores: tf.Tensor, fake_scores: tf.Tensor) -> tf.Tensor:
+    def critic(  # type: ignore[override]
+        self, real_scores: tf.Tensor, fake_scores: tf.Tensor, batch: Any, replica: Any, state: Any
+    ) -> tf.Tensor:
         """The critic's loss, whose terms are recorded."""
-        value = tf.convert_to_tensor(self._loss.critic(real_scores, fake_scores))
+        given = {"batch": batch, "replica": replica, "state": state}
+        value = tf.convert_to_tensor(optional.call(self._loss.critic, real_scores, fake_scores, **given))
         self.terms = [tf.reduce_mean(tf.abs(x)) for x in (real_scores, fake_scores, value)]
         return value
 
-    def generator(self, fake_scores: tf.Tensor) -> tf.Tensor:
+    def generator(  # type: ignore[override]
+        self, fake_scores: tf.Tensor, *pairs: tf.Tensor, batch: Any, replica: Any, state: Any
+    ) -> tf.Tensor:
         """The generator's loss, whose terms are recorded."""
-        value = tf.convert_to_tensor(self._loss.generator(fake_scores))
-        self.terms = [tf.reduce_mean(tf.abs(x)) for x in (fake_scores, value)]
+        given = {"batch": batch, "replica": replica, "state": state}
+        value = tf.convert_to_tensor(optional.call(self._loss.generator, fake_scores, *pairs, **given))
+        self.terms = [tf.reduce_mean(tf.abs(x)) for x in (fake_scores, *pairs, value)]
         return value
+
+
+def _trained_groups(values: Any, role: str) -> dict[str, Any]:
+    """The weights and the constraints' parameters of a role in `values`, by the names of its fields."""
+    prefix = "" if role == "critic" else "generator_"
+    return {name: getattr(values, name) for name in (role, f"{prefix}parameters")}
+
+
+def _copied(values: Any) -> Any:
+    # In case a plugin changes what it is given.
+    return tf.nest.map_structure(lambda x: x, values)
 
 
 def moved(values: Values, names: Sequence[str], seed: int = 0) -> dict[str, np.ndarray]:

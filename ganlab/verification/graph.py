@@ -73,8 +73,8 @@ def check(source: Source, *, iterations: int) -> Row:
     notes = ["Every tensor has a static shape."]
     if step.communicates:
         notes.append(
-            f"The penalty of {step.communicates} communicates: on several replicas of CPUs or GPUs the critic's part "
-            "is left uncompiled."
+            f"{step.communicates} communicates: on several replicas of CPUs or GPUs its part of the step is left "
+            "uncompiled."
         )
     return passed(NAME, measures, notes)
 

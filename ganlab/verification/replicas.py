@@ -78,7 +78,7 @@ def _without(recipe: Recipe) -> Mapping[str, Arrays]:
 
 
 class _WithoutPenalty(ConstraintStack):
-    def penalties(self, *arguments: object) -> None:
+    def penalties(self, *arguments: object, **functions: object) -> None:
         return None
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from ganlab.composition import Experiment
+from ganlab.training.graph.inputs import specs_of
 from ganlab.training.graph.op_source import innermost
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.step import TrainingStep
@@ -21,7 +22,7 @@ class Step:
     Attributes:
         unknown: Its floating-point tensors without a full static shape, each in words: the operation, its shape and the
             line of a plugin's code that it comes from.
-        communicates: The constraint whose penalty communicates with other replicas; empty where none does.
+        communicates: What communicates with other replicas in a part that could be compiled; empty where nothing does.
     """
 
     unknown: tuple[str, ...]
@@ -32,9 +33,8 @@ def look(experiment: Experiment, state: TrainingState) -> Step:
     """Traces the training step by itself and inspects the graph."""
     step = TrainingStep(experiment, state, compiled=False)
     strategy = experiment.strategy
-    shape = (experiment.critic_steps, experiment.local_batch, *experiment.dataset.sample_shape)
-    traced = tf.function(lambda number, real: strategy.run(step.iteration, args=(number, real)), autograph=False)
-    graph = traced.get_concrete_function(tf.TensorSpec([], tf.int64), tf.TensorSpec(shape, tf.float32)).graph
+    traced = tf.function(lambda number, data: strategy.run(step.iteration, args=(number, data)), autograph=False)
+    graph = traced.get_concrete_function(tf.TensorSpec([], tf.int64), specs_of(experiment)).graph
     graphs = [graph, *(function.graph for function in graph._functions.values() if hasattr(function, "graph"))]
     return Step(tuple(found for inner in graphs for found in _unknown(inner)), step.communicates)
 

@@ -13,16 +13,19 @@ import tensorflow as tf
 from ganlab.composition import Experiment
 from ganlab.errors import ContractError
 from ganlab.functional import input_gradient
+from ganlab.interfaces import Batch
 from ganlab.interfaces.diagnostic import CriticLayer, LossGradients
-from ganlab.plugins.blame import plugin_code
-from ganlab.plugins.recipes import selector_of
+from ganlab.plugins import optional
 from ganlab.training.diagnostics.activations import Intermediates
 from ganlab.training.graph import noise
+from ganlab.training.graph.calls import GeneratorCalls
 from ganlab.training.graph.inputs import Inputs
-from ganlab.training.graph.networks import Tensors
+from ganlab.training.graph.loss_calls import LossCalls
+from ganlab.training.graph.replica import Draws, Log
 from ganlab.training.graph.sampling import Scorer, real_examples
 from ganlab.training.graph.state import TrainingState, read
 from ganlab.training.graph.tf_errors import translated_errors
+from ganlab.training.graph.values import Tensors
 
 # Many points are computed in pieces of this many, or of fewer if each is large: at most this many input numbers.
 _POINTS, _NUMBERS = 1024, 2**20
@@ -40,6 +43,7 @@ class CriticFunctions:
 
     def __init__(self, experiment: Experiment, state: TrainingState) -> None:
         self._experiment, self._state, self._scorer = experiment, state, Scorer(state)
+        self._loss = LossCalls(experiment.loss)
         self._intermediates = Intermediates(state.critic.model, state.critic.weights)
         self._inputs = Inputs(experiment)
         self.layers: tuple[CriticLayer, ...] = ()
@@ -47,11 +51,12 @@ class CriticFunctions:
         self.many = max(experiment.local_batch, min(_POINTS, _NUMBERS // numbers))
         function = partial(tf.function, autograph=False)
         self.effective: Callable[[], Tensors] = function(self._scorer.effective)
-        self.scores = function(lambda x, effective: self._scorer.critic(effective)(x))
+        self.scores = function(lambda x, labels, effective: self._scorer.critic(effective, labels)(x))
         self.slopes = function(self._slopes)
         self.outputs = function(self._outputs)
         self.gradients = function(self._gradients)
         self.real = function(self._real)
+        self.labels = function(lambda step, replica: self._inputs.labels(step, replica)[0])
         self.latent = function(self._latent)
         self.generated = function(self._generated)
 
@@ -59,30 +64,43 @@ class CriticFunctions:
         """Certified Lipschitz bounds by constraint, of those that give one."""
         return self._scorer.bounds()
 
-    def _slopes(self, x: tf.Tensor, effective: Tensors) -> tf.Tensor:
-        gradient = tf.reshape(input_gradient(self._scorer.critic(effective), x)[0], [x.shape[0], -1])
+    def _slopes(self, x: tf.Tensor, labels: tf.Tensor, effective: Tensors) -> tf.Tensor:
+        gradient = tf.reshape(input_gradient(self._scorer.critic(effective, labels), x)[0], [x.shape[0], -1])
         # After many layers that shrink it, the gradient's squares would be zero in float32.
         largest = tf.reduce_max(tf.abs(gradient), axis=1)
         return largest * tf.norm(tf.math.divide_no_nan(gradient, largest[:, None]), axis=1)
 
-    def _outputs(self, x: tf.Tensor, effective: Tensors) -> Tensors:
+    def _outputs(self, x: tf.Tensor, labels: tf.Tensor, effective: Tensors) -> Tensors:
         with self._intermediates.recorded() as outputs:
-            self._scorer.critic(effective)(x)
+            self._scorer.critic(effective, labels)(x)
         self.layers = self._intermediates.described(outputs)
         return {name: tf.cast(y, tf.float32) for name, y in outputs.items()}
 
-    def _gradients(self, real: tf.Tensor, fake: tf.Tensor) -> tuple[Tensors, Tensors]:
+    def _gradients(
+        self,
+        real: tf.Tensor,
+        fake: tf.Tensor,
+        labels: tf.Tensor | None,
+        latent: tf.Tensor,
+        step: tf.Tensor,
+        replica: tf.Tensor,
+    ) -> tuple[Tensors, Tensors]:
         """Gradients of the share's mean loss by the raw weights, and of each example's loss by the layers' outputs."""
+        experiment, local = self._experiment, self._experiment.local_batch
         x, weights = tf.concat([real, fake], axis=0), read(self._state.critic.weights)
-        local, loss = self._experiment.local_batch, self._experiment.loss
         with tf.GradientTape() as tape:
             # The examples too: a layer before the first weight has an output that depends on nothing else.
             tape.watch((weights, x))
-            critic = self._scorer.critic(self._scorer.effective(weights))
+            critic = self._scorer.critic(self._scorer.effective(weights), labels)
             with self._intermediates.recorded() as outputs:
                 scores = critic(x)
-            with plugin_code(selector_of(loss), "critic"):
-                total = tf.reduce_sum(loss.critic(scores[:local], scores[local:]))
+            found = critic.plain.outputs(x, scores)
+            of_real, of_fake = ({k: y[i : i + local] for k, y in found.items()} for i in (0, local))
+            update = step * experiment.critic_steps
+            batch = Batch(real, fake, labels, experiment.batch_size, update, latent, of_real, of_fake)
+            draws, state = Draws(experiment.seed, local, update, replica), read(self._state.nest.loss)
+            loss = self._loss.critic(scores[:local], scores[local:], batch, state, draws, Log())
+            total = tf.reduce_sum(loss)
         self.layers = self._intermediates.described(outputs)
         by_weights, by_outputs = tape.gradient(total, (weights, outputs), unconnected_gradients="zero")
         return (
@@ -96,12 +114,17 @@ class CriticFunctions:
     def _latent(self, step: tf.Tensor, replica: tf.Tensor) -> tf.Tensor:
         """The latent vectors of this replica in the first critic update of the iteration."""
         shape = (self._experiment.local_batch, int(self._experiment.architecture.latent_dim))
-        spec, update = noise.Draw("normal", shape, noise.FAKE_LATENT, 0), step * self._experiment.critic_steps
-        return noise.draw(spec, seed=self._experiment.seed, step=update, replica=replica)
+        update = step * self._experiment.critic_steps
+        return Draws(self._experiment.seed, shape[0], update, replica).take("normal", shape, noise.FAKE_LATENT)
 
-    def _generated(self, latent: tf.Tensor) -> tf.Tensor:
-        generator = self._state.generator
-        return generator(latent, read(generator.weights), read(generator.buffers), training=False)[0]
+    def _generated(self, latent: tf.Tensor, labels: tf.Tensor | None) -> tf.Tensor:
+        state = self._state
+        weights = state.generator_stack.effective(
+            read(state.generator.weights),
+            [read(group) for group in state.nest.generator_parameters],
+            [read(group) for group in state.nest.generator_states],
+        )
+        return GeneratorCalls(state.generator, weights, read(state.generator.buffers), labels)(latent)
 
 
 class View:
@@ -117,8 +140,10 @@ class View:
     def layers(self) -> tuple[CriticLayer, ...]:
         """The critic's layers from input to output."""
         if not self._functions.layers:
-            shape = (self._experiment.local_batch, *self._experiment.dataset.sample_shape)
-            self._functions.outputs.get_concrete_function(tf.TensorSpec(shape, tf.float32), self._effective)
+            rows = self._experiment.local_batch
+            x = tf.TensorSpec((rows, *self._experiment.dataset.sample_shape), tf.float32)
+            labels = tf.TensorSpec((rows,), tf.int64) if self._conditional else None
+            self._functions.outputs.get_concrete_function(x, labels, self._effective)
         return self._functions.layers
 
     @cached_property
@@ -130,8 +155,12 @@ class View:
     @cached_property
     def fake(self) -> np.ndarray:
         """The generated examples of that update."""
-        latent = self._by_replica(self._functions.latent)
-        return _read_only(self._in_pieces(self._functions.generated, latent))
+        return _read_only(self._in_pieces(self._functions.generated, self._latent, self.labels))
+
+    @cached_property
+    def labels(self) -> np.ndarray | None:
+        """The classes of the rows of `real` and `fake`, `(batch_size,)` int64; None for an unconditional critic."""
+        return self._by_replica(self._functions.labels) if self._conditional else None
 
     @cached_property
     def weights(self) -> Mapping[str, np.ndarray]:
@@ -157,32 +186,64 @@ class View:
         """At most n real examples and n generated ones, the same choice at every step."""
         shape = (n, int(self._experiment.architecture.latent_dim))
         latent = noise.whole("normal", shape, seed=self._experiment.seed, stream=noise.LATENT).numpy()
-        return real_examples(self._experiment, n), self._in_pieces(self._functions.generated, latent)
+        labels = self.more_labels(n)
+        filled = None if labels is None else np.resize(labels, n)
+        return real_examples(self._experiment, n), self._in_pieces(self._functions.generated, latent, filled)
+
+    def more_labels(self, n: int) -> np.ndarray | None:
+        """The classes of the rows of `more(n)`; None for an unconditional critic."""
+        if not self._conditional:
+            return None
+        size = self.dataset.size
+        count = n if size is None else min(n, size)
+        labels = optional.call(self.dataset.labels, tf.range(count, dtype=tf.int64), seed=self._experiment.seed)
+        return np.asarray(labels, np.int64)
 
     def random(self) -> np.random.Generator:
         """A new random generator, seeded by seed and step."""
         return np.random.default_rng([self._experiment.seed, self.step])
 
-    def scores(self, x: np.ndarray) -> np.ndarray:
+    def scores(self, x: np.ndarray, labels: np.ndarray | None = None) -> np.ndarray:
         """The scores of `(n, *sample_shape)`: `(n,)`."""
-        return self._in_pieces(self._functions.scores, self._checked(x), self._effective)
+        return self._of_critic(self._functions.scores, x, labels)
 
-    def slopes(self, x: np.ndarray) -> np.ndarray:
+    def slopes(self, x: np.ndarray, labels: np.ndarray | None = None) -> np.ndarray:
         """The norm of the critic's gradient at each of `(n, *sample_shape)`: `(n,)`."""
-        return self._in_pieces(self._functions.slopes, self._checked(x), self._effective)
+        return self._of_critic(self._functions.slopes, x, labels)
 
-    def activations(self, x: np.ndarray) -> Mapping[str, np.ndarray]:
+    def activations(self, x: np.ndarray, labels: np.ndarray | None = None) -> Mapping[str, np.ndarray]:
         """The layers' outputs for `(n, *sample_shape)`."""
-        return self._in_pieces(self._functions.outputs, self._checked(x), self._effective)
+        return self._of_critic(self._functions.outputs, x, labels)
+
+    def _of_critic(self, function: Callable[..., Any], x: Any, labels: np.ndarray | None) -> Any:
+        x = self._checked(x)
+        if self._conditional:
+            labels = np.resize(np.asarray(self.labels if labels is None else labels, np.int64), len(x))
+        return self._in_pieces(function, x, labels if self._conditional else None, self._effective)
 
     def gradients(self, replica: int) -> LossGradients:
         """Gradients of the critic's loss over the share of one replica."""
         if replica not in self._gradients:
             share = self.share(replica)
-            found = self._functions.gradients(tf.constant(self.real[share]), tf.constant(self.fake[share]))
+            found = self._functions.gradients(
+                tf.constant(self.real[share]),
+                tf.constant(self.fake[share]),
+                None if self.labels is None else tf.constant(self.labels[share]),
+                tf.constant(self._latent[share]),
+                tf.constant(self.step, tf.int64),
+                tf.constant(replica, tf.int32),
+            )
             by_weights, by_outputs = tf.nest.map_structure(lambda g: _read_only(g.numpy()), found)
             self._gradients[replica] = LossGradients(by_weights, by_outputs)
         return self._gradients[replica]
+
+    @property
+    def _conditional(self) -> bool:
+        return self._state.critic.conditional
+
+    @cached_property
+    def _latent(self) -> np.ndarray:
+        return self._by_replica(self._functions.latent)
 
     @cached_property
     def _effective(self) -> Tensors:
@@ -198,17 +259,23 @@ class View:
             raise ContractError(f"The critic is asked about {x.shape}; it takes at least one example of shape {shape}.")
         return x
 
-    def _in_pieces(self, function: Callable[..., Any], x: np.ndarray, *arguments: Any) -> Any:
-        """A function of rows over any number of them, at one of the sizes that it is traced for."""
+    def _in_pieces(
+        self, function: Callable[..., Any], x: np.ndarray, labels: np.ndarray | None, *arguments: Any
+    ) -> Any:
+        """A function of rows and their labels over any number of them, at one of the sizes that it is traced for."""
         functions = self._functions
         size = self._experiment.local_batch if len(x) <= self._experiment.batch_size else functions.many
         done = []
         for start in range(0, len(x), size):
-            piece = x[start : start + size]
-            filled = np.concatenate([piece, np.repeat(piece[-1:], size - len(piece), axis=0)])
-            found = function(tf.constant(filled), *arguments)
-            done.append(tf.nest.map_structure(lambda y: y.numpy(), found))
+            piece, classes = (
+                None if rows is None else tf.constant(_filled(rows[start : start + size], size)) for rows in (x, labels)
+            )
+            done.append(tf.nest.map_structure(lambda y: y.numpy(), function(piece, classes, *arguments)))
         return tf.nest.map_structure(lambda *ys: np.concatenate(ys)[: len(x)], *done)
+
+
+def _filled(rows: np.ndarray, size: int) -> np.ndarray:
+    return np.concatenate([rows, np.repeat(rows[-1:], size - len(rows), axis=0)])
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -11,75 +11,151 @@ from ganlab.composition import Experiment
 from ganlab.errors import IncompatibleError
 from ganlab.training.graph.networks import Tensors
 from ganlab.training.graph.noise import Draw, draw
-from ganlab.training.graph.replica import Draws, Log, Metric
+from ganlab.training.graph.replica import LOCAL_REDUCTIONS, Draws, Log, Metric
+from ganlab.training.graph.values import Values
+
+
+class Result(NamedTuple):
+    """The results of a part.
+
+    Attributes:
+        gradients: The gradient by each trained tensor.
+        buffers: The new values of the network's buffers.
+        scores: The critic's scores that the part computed, each `(local_batch,)`.
+        metrics: The metrics' values, `(metrics,)`.
+    """
+
+    gradients: list[tf.Tensor]
+    buffers: Tensors
+    scores: tuple[tf.Tensor, ...]
+    metrics: tf.Tensor
+
+
+# A part: (draws, log, values, data) -> (gradients, buffers, scores).
+Part = Callable[[Draws, Log, Values, Tensors], tuple[list[tf.Tensor], Tensors, tuple[tf.Tensor, ...]]]
 
 
 class Gradients:
-    """A part of the step without variables or communication, compiled by XLA where asked.
+    """A part of the step without variables or communication, compiled by XLA where asked, in microbatches where asked.
 
     The random numbers of a compiled part are drawn outside and passed in, because XLA's would differ.
 
     Attributes:
-        communicates: The constraint that communicates with other replicas in this part; empty if there is none, or
+        communicates: What communicates with other replicas in this part, as messages name it; empty if nothing does, or
             before the part is traced.
     """
 
-    def __init__(self, part: Callable[..., Any], experiment: Experiment, *, compiled: bool) -> None:
-        self._part, self._experiment, self._compiled = part, experiment, compiled
+    def __init__(
+        self,
+        part: Part,
+        experiment: Experiment,
+        trained: Callable[[Values], Sequence[tf.Tensor]],
+        *,
+        compiled: bool,
+    ) -> None:
+        """Takes the part.
+
+        Args:
+            part: The function.
+            experiment: The experiment.
+            trained: Returns the tensors that the part's gradients belong to.
+            compiled: Whether XLA is to compile it.
+        """
+        self._part, self._experiment, self._trained, self._compiled = part, experiment, trained, compiled
         self._function: Callable[..., Any] | None = None
         self._spec: list[Draw] = []
         self._metrics: list[Metric] = []
         self.communicates = ""
 
-    def __call__(
-        self, *arguments: Any, step: tf.Tensor, replica: tf.Tensor
-    ) -> tuple[tuple[list[tf.Tensor], Tensors, tf.Tensor], list[Metric]]:
-        """Runs the part; returns (gradients, buffers, values of the metrics) and the metrics."""
-        seed, local = self._experiment.seed, self._experiment.local_batch
+    def __call__(self, values: Values, data: Tensors, draws: Draws) -> tuple[Result, list[Metric]]:
+        """Runs the part for the rows of `data`; returns the result and the metrics."""
+        parts = self._experiment.microbatches
         if self._compiled and self._function is None:
-            self._prepare(arguments)
-        if self._function is None:
-            draws = Draws(seed, local, step, replica)
-            result = self._run(draws, arguments)
-            self.communicates = draws.collective
-            return result, self._metrics
-        given = [draw(spec, seed=seed, step=step, replica=replica) for spec in self._spec]
-        return self._function(arguments, step, replica, given), self._metrics
+            self._prepare(values, {name: x[: x.shape[0] // parts] for name, x in data.items()})
+        result = self._once(values, data, draws) if parts == 1 else self._in_parts(parts, values, data, draws)
+        return result, self._metrics
 
     @property
     def compiled(self) -> bool:
         """Whether XLA compiles this part; known once it has been traced."""
         return self._function is not None
 
-    def _run(self, draws: Draws, arguments: Any) -> tuple[list[tf.Tensor], Tensors, tf.Tensor]:
-        log = Log()
-        gradients, buffers = self._part(draws, log, *arguments)
-        self._metrics = log.metrics
-        return gradients, buffers, tf.stack(log.values)
+    def _once(self, values: Values, data: Tensors, draws: Draws) -> Result:
+        if self._function is None:
+            # Of its own, as a compiled part has: what was drawn before must not count.
+            own = Draws(draws.seed, draws.local_batch, draws.step, draws.replica, draws.first, whole=draws.whole)
+            result = self._run(own, values, data)
+            self.communicates = own.collective
+            return result
+        given = [draw(spec, seed=draws.seed, step=draws.step, first=draws.start) for spec in self._spec]
+        return self._function(values, data, draws.step, draws.replica, draws.start, given)
 
-    def _prepare(self, arguments: Any) -> None:
+    def _in_parts(self, parts: int, values: Values, data: Tensors, draws: Draws) -> Result:
+        """Sums the gradients of a replica's microbatches, one after another, so that they share memory."""
+        rows = draws.local_batch // parts
+        arrays = tf.TensorArray(tf.float32, size=parts), tf.TensorArray(tf.float32, size=parts)
+
+        def body(i: tf.Tensor, gradients: list[tf.Tensor], metrics: Any, scores: Any) -> tuple[Any, ...]:
+            first = draws.start + tf.cast(i, tf.int64) * rows
+            piece = {name: rows_of(x, i, rows) for name, x in data.items()}
+            # Tensors of this graph: a gradient by those of the graph around the loop would be zero.
+            inner = tf.nest.map_structure(tf.identity, values)
+            part = Draws(draws.seed, rows, draws.step, draws.replica, first=first, whole=False)
+            result = self._once(inner, piece, part)
+            summed = [total + gradient for total, gradient in zip(gradients, result.gradients, strict=True)]
+            stacked = tf.stack(result.scores) if result.scores else tf.zeros([0, rows])
+            return i + 1, summed, metrics.write(i, result.metrics), scores.write(i, stacked)
+
+        zeros = [tf.zeros_like(tensor) for tensor in self._trained(values)]
+        _, gradients, metrics, scores = tf.while_loop(
+            lambda i, *_: i < parts, body, (tf.constant(0), zeros, *arrays), parallel_iterations=1
+        )
+        by_part = tf.ensure_shape(metrics.stack(), [parts, len(self._metrics)])
+        reduced = [LOCAL_REDUCTIONS[metric.reduce](by_part[:, i]) for i, metric in enumerate(self._metrics)]
+        of_network = tf.reshape(tf.transpose(scores.stack(), [1, 0, 2]), [-1, draws.local_batch])
+        split = tuple(of_network[i] for i in range(2)) if "fake" in data else ()
+        return Result(gradients, {}, split, tf.stack(reduced))
+
+    def _run(self, draws: Draws, values: Values, data: Tensors) -> Result:
+        log = Log()
+        gradients, buffers, scores = self._part(draws, log, values, data)
+        self._metrics = log.metrics
+        return Result(gradients, buffers, scores, tf.stack(log.values))
+
+    def _prepare(self, values: Values, data: Tensors) -> None:
         """Traces on a scratch graph to record draws and communication between replicas; then decides on compiling."""
-        seed, local = self._experiment.seed, self._experiment.local_batch
+        seed, whole = self._experiment.seed, self._experiment.microbatches == 1
         seen: list[Draws] = []
 
-        def scratch(arguments: Any, step: tf.Tensor, replica: tf.Tensor) -> Any:
-            seen.append(Draws(seed, local, step, replica, scratch=True))
-            return self._run(seen[-1], arguments)
+        def rows(data: Tensors) -> int:
+            return int(next(iter(data.values())).shape[0])
 
-        specs = tf.nest.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), arguments)
+        def scratch(values: Values, data: Tensors, step: tf.Tensor, replica: tf.Tensor) -> Any:
+            seen.append(Draws(seed, rows(data), step, replica, scratch=True, whole=whole))
+            return self._run(seen[-1], values, data)
+
+        specs = tf.nest.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), (values, data))
         integer = tf.TensorSpec([], tf.int64), tf.TensorSpec([], tf.int32)
-        tf.function(scratch, autograph=False).get_concrete_function(specs, *integer)
+        tf.function(scratch, autograph=False).get_concrete_function(*specs, *integer)
         self.communicates = seen[-1].collective
-        penalty = f"The penalty of constraint {self.communicates}" if self.communicates else ""
-        if not may_compile(self._experiment, penalty):
+        if not may_compile(self._experiment, self.communicates):
             self._compiled = False
             return
         self._spec = seen[-1].recorded
 
-        def compiled(arguments: Any, step: tf.Tensor, replica: tf.Tensor, given: list[tf.Tensor]) -> Any:
-            return self._run(Draws(seed, local, step, replica, given=given), arguments)
+        def compiled(
+            values: Values, data: Tensors, step: tf.Tensor, replica: tf.Tensor, first: tf.Tensor, given: list[tf.Tensor]
+        ) -> Any:
+            return self._run(
+                Draws(seed, rows(data), step, replica, first=first, given=given, whole=whole), values, data
+            )
 
         self._function = tf.function(compiled, jit_compile=True, autograph=False)
+
+
+def rows_of(x: tf.Tensor, part: tf.Tensor, rows: int) -> tf.Tensor:
+    """The rows of one microbatch, `(rows, ...)`."""
+    return tf.ensure_shape(x[part * rows : (part + 1) * rows], [rows, *x.shape[1:]])
 
 
 def may_compile(experiment: Experiment, communicates: str) -> bool:

@@ -10,10 +10,17 @@ import tensorflow as tf
 
 from ganlab.composition import Experiment
 from ganlab.errors import ContractError
+from ganlab.plugins import optional
 from ganlab.plugins.blame import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph.examples import check_finite_examples
 from ganlab.training.graph.networks import static_shape
+from ganlab.training.graph.values import Tensors
+
+# The prefix of what the generator's update needs, in the examples of an iteration.
+OF_GENERATOR = "generator/"
+# Where the examples of generator updates begin in an endless set, far beyond those of the critic's.
+_FAR = 2**48
 
 
 class Inputs:
@@ -21,6 +28,9 @@ class Inputs:
 
     Update u of replica r sees examples `u * batch_size + r * local_batch` onward of an endless sequence. For a finite
     set the sequence is one epoch after another, each in an order of its own; for an endless set numbers never repeat.
+
+    The generator's updates have a sequence of their own, in another order, of which they need the labels, and the
+    examples where the loss compares pairs.
 
     Attributes:
         on_host: Whether the examples need Python or files, so that `tf.data` prepares them ahead; others are made
@@ -30,6 +40,8 @@ class Inputs:
     def __init__(self, experiment: Experiment) -> None:
         self._dataset, self._seed = experiment.dataset, experiment.seed
         self._updates, self._batch, self._local = experiment.critic_steps, experiment.batch_size, experiment.local_batch
+        self._generated, self._local_generated = experiment.generator_batch, experiment.local_generator_batch
+        self._pairs, self._labelled = experiment.loss.pairs, experiment.dataset.classes is not None
         self._strategy = experiment.strategy
         self._replicas = _local_replicas(experiment.strategy)
         self.on_host = self._has_side_effects()
@@ -39,12 +51,20 @@ class Inputs:
         update = step * self._updates + tf.range(self._updates, dtype=tf.int64)
         first = update * self._batch + tf.cast(replica, tf.int64) * self._local
         position = tf.reshape(first[:, None] + tf.range(self._local, dtype=tf.int64)[None, :], [-1])
+        return self._in_order(position, 0)
+
+    def generator_numbers(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
+        """Example numbers of the generator's update, int64 `(local_generator_batch,)`."""
+        first = step * self._generated + tf.cast(replica, tf.int64) * self._local_generated
+        return self._in_order(first + tf.range(self._local_generated, dtype=tf.int64), 1)
+
+    def _in_order(self, position: tf.Tensor, sequence: int) -> tf.Tensor:
         size = self._dataset.size
         if size is None:
-            return position
+            return position + sequence * _FAR
         # The stateless shuffle behind tf.random.experimental.index_shuffle, whose wrapper takes one seed for all.
-        epoch, zero = position // size, tf.zeros_like(position)
-        seeds = tf.stack([tf.fill(tf.shape(position), tf.constant(self._seed, tf.int64)), epoch, zero], axis=1)
+        epoch, order = position // size, tf.fill(tf.shape(position), tf.constant(sequence, tf.int64))
+        seeds = tf.stack([tf.fill(tf.shape(position), tf.constant(self._seed, tf.int64)), epoch, order], axis=1)
         return tf.raw_ops.RandomIndexShuffle(
             index=position % size,
             seed=tf.cast(seeds, tf.uint32),
@@ -52,10 +72,48 @@ class Inputs:
             rounds=4,
         )
 
+    def of(self, step: tf.Tensor, replica: int | tf.Tensor) -> Tensors:
+        """Everything that one replica's iteration needs.
+
+        Returns:
+            `real`, float32 `(critic_steps, local_batch, *sample_shape)`; where the dataset has classes `labels`, int64
+            `(critic_steps, local_batch)`, and `generator/labels`, `(local_generator_batch,)`; where the loss compares
+            pairs `generator/real`, `(local_generator_batch, *sample_shape)`.
+        """
+        found = {"real": self.examples(step, replica)}
+        if self._pairs:
+            numbers = tf.ensure_shape(self.generator_numbers(step, replica), [self._local_generated])
+            found[f"{OF_GENERATOR}real"] = self._examples(numbers)
+        if self._labelled:
+            numbers = tf.ensure_shape(self.numbers(step, replica), [self._updates * self._local])
+            found["labels"] = tf.reshape(self._labels(numbers), [self._updates, self._local])
+            numbers = tf.ensure_shape(self.generator_numbers(step, replica), [self._local_generated])
+            found[f"{OF_GENERATOR}labels"] = self._labels(numbers)
+        return found
+
     def examples(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
         """One replica's examples of an iteration, float32 `(critic_steps, local_batch, *sample_shape)`."""
-        count, shape = self._updates * self._local, tuple(self._dataset.sample_shape)
-        numbers = tf.ensure_shape(self.numbers(step, replica), [count])
+        numbers = tf.ensure_shape(self.numbers(step, replica), [self._updates * self._local])
+        return tf.reshape(self._examples(numbers), [self._updates, self._local, *self._dataset.sample_shape])
+
+    def labels(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
+        """The classes of those examples, int64 `(critic_steps, local_batch)`."""
+        numbers = tf.ensure_shape(self.numbers(step, replica), [self._updates * self._local])
+        return tf.reshape(self._labels(numbers), [self._updates, self._local])
+
+    def _labels(self, numbers: tf.Tensor) -> tf.Tensor:
+        count, name = numbers.shape[0], selector_of(self._dataset)
+        with plugin_code(name, "labels"):
+            labels = tf.convert_to_tensor(optional.call(self._dataset.labels, numbers, seed=self._seed))
+        if static_shape(labels) not in ((count,), (None,), "unknown") or not labels.dtype.is_integer:
+            raise ContractError(
+                f"Dataset {type(self._dataset).__name__} returned labels of shape {static_shape(labels)} and dtype "
+                f"{labels.dtype.name} for {count} numbers; they must be ({count},), int64."
+            )
+        return tf.ensure_shape(tf.cast(labels, tf.int64), [count])
+
+    def _examples(self, numbers: tf.Tensor) -> tf.Tensor:
+        count, shape = numbers.shape[0], tuple(self._dataset.sample_shape)
         with plugin_code(selector_of(self._dataset), "examples"):
             examples = tf.convert_to_tensor(self._dataset.examples(numbers, self._seed))
         if static_shape(examples) != (count, *shape) or examples.dtype != tf.float32:
@@ -64,7 +122,7 @@ class Inputs:
                 f"{examples.dtype.name} for {count} numbers; they must be {(count, *shape)}, float32. Values from "
                 "Python have an unknown shape until tf.ensure_shape sets it."
             )
-        return tf.reshape(examples, [self._updates, self._local, *shape])
+        return examples
 
     def check(self, step: int) -> None:
         """Checks this process's examples of one iteration.
@@ -100,30 +158,45 @@ class Inputs:
     def per_replica(self, step: tf.Tensor) -> Any:
         """Examples of this process's replicas, made here and now: for use inside the training loop."""
         with tf.device("CPU:0"):
-            made = [self.examples(step, replica) for replica in self._replicas]
+            made = [self.of(step, replica) for replica in self._replicas]
         return self.distribute(made)
 
     def distribute(self, examples: Any) -> Any:
-        """Examples by local replica as one distributed value."""
-        remaining = list(examples)
-        return self._strategy.experimental_distribute_values_from_function(lambda context: remaining.pop(0))
+        """What `of` returned for each local replica, as distributed values."""
+        return {name: self._distributed([made[name] for made in examples]) for name in examples[0]}
+
+    def _distributed(self, values: list[tf.Tensor]) -> Any:
+        return self._strategy.experimental_distribute_values_from_function(lambda context: values.pop(0))
 
     def iterator(self, start: int) -> Iterator[Any]:
         """A `tf.data` iterator over iterations from `start`: each element has the examples by local replica."""
         steps = tf.data.Dataset.range(start, np.iinfo(np.int64).max)
         elements = steps.map(
-            lambda step: tuple(self.examples(step, replica) for replica in self._replicas),
+            lambda step: tuple(self.of(step, replica) for replica in self._replicas),
             num_parallel_calls=tf.data.AUTOTUNE,
             deterministic=True,
         )
         return iter(elements.prefetch(2))
 
     def _has_side_effects(self) -> bool:
-        probe = tf.function(lambda step: self.examples(step, 0), autograph=False)
+        probe = tf.function(lambda step: self.of(step, 0), autograph=False)
         graph = probe.get_concrete_function(tf.TensorSpec([], tf.int64)).graph
         graphs = [graph, *(function.graph for function in graph._functions.values() if hasattr(function, "graph"))]
         host = {"PyFunc", "EagerPyFunc", "PyFuncStateless", "ReadFile"}
         return any(op.type in host for inner in graphs for op in inner.get_operations())
+
+
+def specs_of(experiment: Experiment) -> dict[str, tf.TensorSpec]:
+    """The shapes and dtypes of what `Inputs.of` returns for an experiment."""
+    updates, local, generated = experiment.critic_steps, experiment.local_batch, experiment.local_generator_batch
+    shape = tuple(experiment.dataset.sample_shape)
+    specs = {"real": tf.TensorSpec([updates, local, *shape], tf.float32)}
+    if experiment.loss.pairs:
+        specs[f"{OF_GENERATOR}real"] = tf.TensorSpec([generated, *shape], tf.float32)
+    if experiment.dataset.classes is not None:
+        specs["labels"] = tf.TensorSpec([updates, local], tf.int64)
+        specs[f"{OF_GENERATOR}labels"] = tf.TensorSpec([generated], tf.int64)
+    return specs
 
 
 def _local_replicas(strategy: tf.distribute.Strategy) -> list[int]:

@@ -6,19 +6,19 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from ganlab.interfaces import Batch
 from ganlab.training.graph.replica import Log
 
 
-def lazily(penalty: Callable[[Log], tf.Tensor | None], every: int, batch: Batch, log: Log) -> tf.Tensor:
+def lazily(penalty: Callable[[Log], tf.Tensor | None], every: int, step: tf.Tensor, rows: int, log: Log) -> tf.Tensor:
     """Lazy regularization (Karras et al., "Analyzing and improving the image quality of StyleGAN", 2020, appendix B).
 
     The penalty is multiplied by `every`, so that over a cycle of updates it counts as much as one in every update.
 
     Args:
         penalty: Returns `(local_batch,)` float32 or None, and logs.
-        every: How many critic updates one cycle has; the first of each cycle has the penalty.
-        batch: The batch of the update; its `step` is the update's number.
+        every: How many updates one cycle has; the first of each cycle has the penalty.
+        step: The update's number.
+        rows: The length of the penalty.
         log: Takes the metrics, 0 in updates without the penalty.
 
     Returns:
@@ -30,8 +30,8 @@ def lazily(penalty: Callable[[Log], tf.Tensor | None], every: int, batch: Batch,
         value = penalty(inner)
         return (zeros if value is None else every * value), list(inner.values)
 
-    zeros = tf.zeros([batch.real.shape[0]])
-    due = tf.equal(batch.step % every, 0)
+    zeros = tf.zeros([rows])
+    due = tf.equal(step % every, 0)
     if tf.executing_eagerly():
         # Metrics are known only once the penalty has run, so without a graph it always runs.
         value, values = computed()

@@ -5,21 +5,24 @@ from __future__ import annotations
 import contextlib
 import random
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 from ganlab.composition import Experiment
-from ganlab.errors import ContractError
+from ganlab.errors import ContractError, IncompatibleError
 from ganlab.functional import unique_names
-from ganlab.interfaces import Architecture
+from ganlab.interfaces import Architecture, Dataset, Loss
 from ganlab.layers import NoiseSource, noise_from
+from ganlab.plugins import optional
 from ganlab.plugins.blame import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph.refusals import check_layers, layers_of, named, own_loss, seed_generators
+from ganlab.training.graph.values import Tensors
 
-Tensors = dict[str, tf.Tensor]
+SCORE = "score"
 
 
 class Network:
@@ -30,17 +33,19 @@ class Network:
         role: "generator" or "critic".
         weights: Its trainable variables by name.
         buffers: Its other variables by name, for example moving statistics.
+        conditional: Whether it takes labels too.
     """
 
-    def __init__(self, model: keras.Model, *, role: str, maker: str) -> None:
+    def __init__(self, model: keras.Model, *, role: str, maker: str, conditional: bool = False) -> None:
         """Takes a built model.
 
         Args:
             model: The model.
             role: "generator" or "critic", for errors.
             maker: The architecture that made it, for errors.
+            conditional: Whether it takes labels too.
         """
-        self.model, self.role, self._maker = model, role, maker
+        self.model, self.role, self._maker, self.conditional = model, role, maker, conditional
         self.weights = unique_names(model.trainable_variables)
         seeds = {id(generator.state) for _, generator in seed_generators(model)}  # of layers that do not draw
         self.buffers = unique_names([v for v in model.non_trainable_variables if id(v) not in seeds])
@@ -51,20 +56,22 @@ class Network:
         weights: Mapping[str, tf.Tensor],
         buffers: Mapping[str, tf.Tensor],
         *,
+        labels: tf.Tensor | None = None,
         noise: NoiseSource | None = None,
         training: bool = True,
-    ) -> tuple[tf.Tensor, Tensors]:
+    ) -> tuple[Any, Tensors]:
         """Runs the model.
 
         Args:
             x: Its input.
             weights: Values for `self.weights`, under the same names.
             buffers: Values for `self.buffers`.
+            labels: The class of each row, `(n,)` int64, for a conditional network; else ignored.
             noise: The source that `ganlab.layers` draw from.
             training: Whether layers behave as in training.
 
         Returns:
-            The output, float32, and the values of the buffers after the call.
+            The output, float32, a tensor or a dict of them, and the values of the buffers after the call.
 
         Raises:
             IncompatibleError: A layer adds a loss of its own.
@@ -77,11 +84,11 @@ class Network:
                 noise_from(noise) if noise else contextlib.nullcontext(),
                 plugin_code(self._maker, f"its {self.role}"),
             ):
-                y = self.model(x, training=training)
+                y = self.model([x, labels] if self.conditional else x, training=training)
             if scope.losses:
                 raise own_loss(f"The {self.role} {self.model.name!r} adds a loss of its own (add_loss)")
             left = {name: scope.get_current_value(variable) for name, variable in self.buffers.items()}
-        return tf.cast(y, tf.float32), left
+        return tf.nest.map_structure(lambda value: tf.cast(value, tf.float32), y), left
 
     @property
     def synchronizes(self) -> str:
@@ -99,23 +106,39 @@ def build_networks(experiment: Experiment) -> tuple[Network, Network]:
         IncompatibleError: A layer cannot be right under replicas or under a constraint.
         ContractError: A model has the wrong output shape.
     """
-    architecture, shape = experiment.architecture, tuple(experiment.dataset.sample_shape)
+    architecture, dataset = experiment.architecture, experiment.dataset
+    shape, classes = tuple(dataset.sample_shape), dataset.classes
+    _check_game(experiment.loss, architecture, dataset)
     _reset_names()
     with experiment.strategy.scope(), _seeded(experiment.seed), _precision(experiment.precision):
-        generator = _generator(architecture, shape)
-        critic = _critic(architecture, shape)
-    check_layers("generator", generator, (int(architecture.latent_dim),))
-    check_layers("critic", critic, shape, constraints=experiment.constraints)
+        generator = _generator(architecture, shape, classes)
+        critic, outputs = _critic(architecture, shape, classes)
+    _check_outputs(experiment.loss, critic, outputs)
+    conditional = bool(architecture.conditional)
+    check_layers(
+        "generator",
+        generator,
+        (int(architecture.latent_dim),),
+        constraints=experiment.generator_constraints,
+        conditional=conditional,
+    )
+    check_layers("critic", critic, shape, constraints=experiment.constraints, conditional=conditional)
     maker = selector_of(architecture)
-    return Network(generator, role="generator", maker=maker), Network(critic, role="critic", maker=maker)
+    return (
+        Network(generator, role="generator", maker=maker, conditional=conditional),
+        Network(critic, role="critic", maker=maker, conditional=conditional),
+    )
 
 
-def build_generator(architecture: Architecture, sample_shape: tuple[int, ...], precision: str) -> Network:
+def build_generator(
+    architecture: Architecture, sample_shape: tuple[int, ...], precision: str, classes: int | None = None
+) -> Network:
     """Builds a generator alone, outside any strategy, under the names that `build_networks` gives it."""
     _reset_names()
     with _seeded(0), _precision(precision):
-        model = _generator(architecture, sample_shape)
-    return Network(model, role="generator", maker=selector_of(architecture))
+        model = _generator(architecture, sample_shape, classes)
+    conditional = bool(architecture.conditional)
+    return Network(model, role="generator", maker=selector_of(architecture), conditional=conditional)
 
 
 def _reset_names() -> None:
@@ -125,15 +148,18 @@ def _reset_names() -> None:
     keras.config.set_dtype_policy(policy)
 
 
-def _generator(architecture: Architecture, shape: tuple[int, ...]) -> keras.Model:
+def _generator(architecture: Architecture, shape: tuple[int, ...], classes: int | None) -> keras.Model:
     with plugin_code(selector_of(architecture), "generator"):
-        model = architecture.generator(shape)
-    return _built("generator", architecture, model, (int(architecture.latent_dim),), [(None, *shape)])
+        model = optional.call(architecture.generator, shape, classes=classes)
+    return _built("generator", architecture, model, (int(architecture.latent_dim),), [(None, *shape)])[0]
 
 
-def _critic(architecture: Architecture, shape: tuple[int, ...]) -> keras.Model:
+def _critic(
+    architecture: Architecture, shape: tuple[int, ...], classes: int | None
+) -> tuple[keras.Model, tuple[str, ...]]:
+    """The critic and the names of its outputs."""
     with plugin_code(selector_of(architecture), "critic"):
-        model = architecture.critic(shape)
+        model = optional.call(architecture.critic, shape, classes=classes)
     return _built("critic", architecture, model, shape, [(None, 1), (None,)])
 
 
@@ -165,28 +191,74 @@ def _built(
     model: keras.Model,
     input_shape: tuple[int, ...],
     allowed: list[tuple[int | None, ...]],
-) -> keras.Model:
-    """Builds a model of any kind, subclasses of keras.Model included, by calling it on a symbolic input."""
+) -> tuple[keras.Model, tuple[str, ...]]:
+    """Builds a model of any kind, subclasses of keras.Model included, by calling it on a symbolic input.
+
+    Returns:
+        The model, and the names of its outputs.
+    """
     if not isinstance(model, keras.Model):
         raise ContractError(
             f"{selector_of(architecture)} returned {model!r} as its {role}; it must return a keras.Model."
         )
+    inputs = keras.Input(input_shape)
     with plugin_code(selector_of(architecture), f"its {role}"):
-        output = model(keras.Input(input_shape))
-    shape = tuple(output.shape) if isinstance(output, keras.KerasTensor) else type(output).__name__
+        output = model([inputs, keras.Input((), dtype="int64")] if architecture.conditional else inputs)
+    score = output.get(SCORE) if role == "critic" and isinstance(output, dict) else output
+    if score is None:
+        raise ContractError(
+            f"The critic {model.name!r} returns a dict of {sorted(output)}; it must have a {SCORE!r}, "
+            f"{_either(allowed)}."
+        )
+    shape = tuple(score.shape) if isinstance(score, keras.KerasTensor) else type(score).__name__
     if shape not in allowed:
-        expected = " or ".join(map(str, allowed))
-        raise ContractError(f"The {role} {model.name!r} returns the shape {shape}; it must be {expected}.")
-    return model
+        which = f" as its {SCORE!r}" if score is not output else ""
+        raise ContractError(
+            f"The {role} {model.name!r} returns the shape {shape}{which}; it must be {_either(allowed)}."
+        )
+    return model, tuple(output) if isinstance(output, dict) else (SCORE,)
+
+
+def _either(shapes: list[tuple[int | None, ...]]) -> str:
+    return " or ".join(map(str, shapes))
+
+
+def _check_game(loss: Loss, architecture: Architecture, dataset: Dataset) -> None:
+    """Refuses labels that are asked for and missing.
+
+    Raises:
+        IncompatibleError: The dataset has no labels, and the loss or the architecture needs them.
+    """
+    needing = selector_of(loss) if loss.labels else selector_of(architecture) if architecture.conditional else ""
+    if needing and dataset.classes is None:
+        raise IncompatibleError(
+            f"{needing} needs the classes of examples, and {selector_of(dataset)} has no labels. Use a dataset with "
+            "labels (its classes is not None), or an unconditional architecture and loss."
+        )
+
+
+def _check_outputs(loss: Loss, model: keras.Model, outputs: tuple[str, ...]) -> None:
+    missing = [name for name in loss.outputs if name not in outputs]
+    if missing:
+        raise IncompatibleError(
+            f"{selector_of(loss)} needs {', '.join(map(repr, missing))} from the critic, and the critic {model.name!r} "
+            f"returns only {', '.join(map(repr, outputs))}. Use an architecture whose critic returns a dict with "
+            f"{', '.join(map(repr, (SCORE, *loss.outputs)))}."
+        )
 
 
 def _synchronized(layer: keras.layers.Layer) -> bool:
     return bool(getattr(layer, "synchronized", False))
 
 
-def as_scores(y: tf.Tensor) -> tf.Tensor:
-    """A critic's output as `(n,)`."""
-    return tf.reshape(y, [-1])
+def as_scores(y: Any) -> tf.Tensor:
+    """The scores in a critic's output, as `(n,)`."""
+    return tf.reshape(y[SCORE] if isinstance(y, dict) else y, [-1])
+
+
+def as_outputs(y: Any) -> Tensors:
+    """All outputs of a critic by name."""
+    return {**y, SCORE: as_scores(y)} if isinstance(y, dict) else {SCORE: as_scores(y)}
 
 
 def static_shape(x: tf.Tensor) -> tuple[int | None, ...] | str:

@@ -20,8 +20,16 @@ PHILOX = 1
 _BLOCK = 4  # numbers to a counter value
 _STREAM_BITS, _DRAW_BITS = 8, 12
 
-# Streams separate draws by purpose. Each constraint takes two, from CONSTRAINTS on: for its advance and its penalty.
-FAKE_LATENT, FAKE_LAYERS, CRITIC_LAYERS, LATENT, LAYERS, CONSTRAINTS = 0, 1, 2, 3, 4, 8
+# Streams separate draws by purpose. Each constraint takes two, for its advance and its penalty; each augmentation
+# three, for real and generated examples of a critic update and for samples of a generator update.
+FAKE_LATENT, FAKE_LAYERS, CRITIC_LAYERS, LATENT, LAYERS, CRITIC_LOSS, GENERATOR_LOSS, LABELS = range(8)
+CONSTRAINTS, GENERATOR_CONSTRAINTS, AUGMENTATIONS, _STREAMS = 8, 128, 192, 2**_STREAM_BITS
+# The most components of each.
+MOST = {
+    "constraints": (GENERATOR_CONSTRAINTS - CONSTRAINTS) // 2,
+    "generator_constraints": (AUGMENTATIONS - GENERATOR_CONSTRAINTS) // 2,
+    "augmentations": (_STREAMS - AUGMENTATIONS) // 3,
+}
 
 
 @dataclass(frozen=True)
@@ -34,21 +42,21 @@ class Draw:
     number: int
 
 
-def draw(spec: Draw, *, seed: int, step: tf.Tensor, replica: tf.Tensor) -> tf.Tensor:
-    """This replica's rows of a draw.
+def draw(spec: Draw, *, seed: int, step: tf.Tensor, first: tf.Tensor) -> tf.Tensor:
+    """Some rows of a draw for the global batch.
 
     Args:
-        spec: Kind, local shape `(local_batch, ...)`, stream, and the draw's number within the stream.
+        spec: Kind, shape `(rows, ...)`, stream, and the draw's number within the stream.
         seed: The experiment's seed.
         step: The update's number, an integer scalar.
-        replica: The replica's number, an integer scalar.
+        first: The place of the first row in the global batch, a multiple of `rows`, an integer scalar.
 
     Returns:
-        float32 of `spec.shape`: rows `replica * local_batch` onward of the global draw.
+        float32 of `spec.shape`.
     """
     count = math.prod(spec.shape)
     label = tf.cast(step, tf.int64) * 2 ** (_STREAM_BITS + _DRAW_BITS) + (spec.stream * 2**_DRAW_BITS + spec.number)
-    start = tf.cast(replica, tf.int64) * count
+    start = tf.cast(first, tf.int64) * math.prod(spec.shape[1:])
     aligned = count % _BLOCK == 0
     # Rows that do not begin at a block of the counter: draw one block more and cut.
     total = count if aligned else -(-count // _BLOCK) * _BLOCK + _BLOCK
@@ -88,4 +96,4 @@ def _philox(kind: Kind, count: int | tf.Tensor, seed: tf.Tensor, offset: tf.Tens
 def whole(kind: Kind, shape: Sequence[int], *, seed: int, stream: int, step: int = 0, number: int = 0) -> tf.Tensor:
     """A draw without replicas, made whole on one device."""
     spec = Draw(kind, tuple(int(n) for n in shape), stream, number)
-    return draw(spec, seed=seed, step=tf.constant(step, tf.int64), replica=tf.constant(0, tf.int64))
+    return draw(spec, seed=seed, step=tf.constant(step, tf.int64), first=tf.constant(0, tf.int64))

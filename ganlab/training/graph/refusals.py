@@ -14,7 +14,12 @@ from ganlab.plugins.recipes import selector_of
 
 
 def check_layers(
-    role: str, model: keras.Model, input_shape: tuple[int, ...], *, constraints: tuple[Constraint, ...] = ()
+    role: str,
+    model: keras.Model,
+    input_shape: tuple[int, ...],
+    *,
+    constraints: tuple[Constraint, ...] = (),
+    conditional: bool = False,
 ) -> None:
     """Refuses layers that would go wrong silently.
 
@@ -22,7 +27,8 @@ def check_layers(
         role: "generator" or "critic", for the message.
         model: The built model.
         input_shape: The shape of one example of its input.
-        constraints: The critic's constraints.
+        constraints: The network's constraints.
+        conditional: Whether it takes labels too.
 
     Raises:
         IncompatibleError: There is such a layer; the message names it and what to use instead.
@@ -30,21 +36,21 @@ def check_layers(
     layers = [model, *layers_of(model)]
     for layer in layers:
         _check_regularizers(role, layer)
-        _check_statistics(role, layer, constraints)
+        _check_statistics(role, layer, constraints if role == "critic" else ())
     for variable in model.variables:
         if getattr(variable, "regularizer", None) is not None:
             raise own_loss(f"The {role}'s weight {variable.path!r} has a regularizer")
-    _check_seeds(role, model, input_shape)
-    differentiating = next((selector_of(c) for c in constraints if differentiates(c)), "")
+    _check_seeds(role, model, input_shape, conditional)
+    differentiating = next((selector_of(c) for c in constraints if differentiates(c, role)), "")
     for layer in layers if differentiating else ():
         _check_derivatives(role, layer, differentiating)
 
 
-def differentiates(constraint: Constraint) -> bool:
-    """Whether a constraint takes the critic's gradient by its examples, as declared or inferred from its methods."""
+def differentiates(constraint: Constraint, role: str = "critic") -> bool:
+    """Whether a constraint takes the gradient of a network by its input, as declared or inferred from its methods."""
     if constraint.differentiates is not None:
         return bool(constraint.differentiates)
-    return _takes_examples(constraint)
+    return _takes_examples(constraint, role)
 
 
 def layers_of(model: keras.Model) -> list[keras.layers.Layer]:
@@ -104,7 +110,7 @@ def _check_statistics(role: str, layer: keras.layers.Layer, constraints: Sequenc
         )
 
 
-def _check_seeds(role: str, model: keras.Model, input_shape: tuple[int, ...]) -> None:
+def _check_seeds(role: str, model: keras.Model, input_shape: tuple[int, ...], conditional: bool) -> None:
     kept = seed_generators(model)
     if not kept:
         return
@@ -113,7 +119,7 @@ def _check_seeds(role: str, model: keras.Model, input_shape: tuple[int, ...]) ->
     def call(x: tf.Tensor) -> None:
         with keras.StatelessScope() as scope:
             try:
-                model(x, training=True)
+                model([x, tf.zeros([2], tf.int64)] if conditional else x, training=True)
             finally:
                 drawn.extend(seed for _, seed in kept if scope.get_current_value(seed.state) is not None)
 
@@ -143,8 +149,9 @@ def _check_derivatives(role: str, layer: keras.layers.Layer, constraint: str) ->
     else:
         return
     raise IncompatibleError(
-        f"{named(role, layer)} cannot be used under {constraint}, which trains on the critic's gradient by its "
-        f"examples: {why}. Use ganlab.layers.{instead}, with the same output."
+        f"{named(role, layer)} cannot be used under {constraint}, which trains on the {role}'s gradient by its "
+        f"{'examples' if role == 'critic' else 'latent vectors'}: {why}. Use ganlab.layers.{instead}, with the "
+        "same output."
     )
 
 
@@ -160,6 +167,6 @@ def _interpolated(interpolation: str) -> str:
     return f"TensorFlow has no second derivative of {interpolation} resizing"
 
 
-def _takes_examples(constraint: Constraint) -> bool:
-    kind = type(constraint)
-    return kind.penalty is not Constraint.penalty or kind.transform is not Constraint.transform
+def _takes_examples(constraint: Constraint, role: str = "critic") -> bool:
+    kind, penalty = type(constraint), "penalty" if role == "critic" else "generator_penalty"
+    return any(getattr(kind, method) is not getattr(Constraint, method) for method in (penalty, "transform"))

@@ -64,23 +64,33 @@ class Draws:
 
     Attributes:
         seed: The experiment's seed.
-        local_batch: Examples on this replica.
+        local_batch: Examples of this function: a replica's, or those of one microbatch.
         step: The update's number, an integer scalar tensor.
         replica: This replica's number, an integer scalar tensor.
+        first: The place of the first example in the global batch, an integer scalar tensor; None if this is all of the
+            replica's examples.
         recorded: The draws so far, in order.
         given: The numbers to return instead of drawing, or None.
         scratch: Whether this is the scratch trace: collectives are recorded and not made.
         collective: The plugin that made a collective, once one has.
+        whole: Whether these are all examples of the replica, so that a collective covers the global batch.
     """
 
     seed: int
     local_batch: int
     step: tf.Tensor
     replica: tf.Tensor
+    first: tf.Tensor | None = None
     recorded: list[Draw] = field(default_factory=list)
     given: Sequence[tf.Tensor] | None = None
     scratch: bool = False
     collective: str = ""
+    whole: bool = True
+
+    @property
+    def start(self) -> tf.Tensor:
+        """The place of the first example in the global batch, an int64 scalar tensor."""
+        return tf.cast(self.replica, tf.int64) * self.local_batch if self.first is None else self.first
 
     def take(self, kind: Kind, shape: Sequence[int], stream: int) -> tf.Tensor:
         """The next draw of a stream."""
@@ -88,7 +98,7 @@ class Draws:
         self.recorded.append(Draw(kind, tuple(int(n) for n in shape), stream, number))
         if self.given is not None:
             return self.given[len(self.recorded) - 1]
-        return draw(self.recorded[-1], seed=self.seed, step=self.step, replica=self.replica)
+        return draw(self.recorded[-1], seed=self.seed, step=self.step, first=self.start)
 
 
 class ReplicaView:
@@ -99,7 +109,10 @@ class ReplicaView:
         count: How many replicas train in step.
     """
 
-    def __init__(self, name: str, stream: int, draws: Draws, log: Log | None, *, every: int = 1) -> None:
+    def __init__(
+        self, name: str, stream: int, draws: Draws, log: Log | None, *, every: int = 1, kind: str = "constraints"
+    ) -> None:
+        self._kind = kind
         self._context = tf.distribute.get_replica_context()
         self.id, self.count = draws.replica, self._context.num_replicas_in_sync
         self._name, self._stream, self._draws, self._log, self._every = name, stream, draws, log, every
@@ -125,8 +138,13 @@ class ReplicaView:
         """The elementwise maximum over replicas: a gather and a maximum, so that it is differentiable."""
         return self._collective(x, lambda: tf.reduce_max(self._context.all_gather(x[None], axis=0), axis=0))
 
+    def gather(self, x: tf.Tensor) -> tf.Tensor:
+        """The rows of all replicas, in the order of the global batch."""
+        gathered = self._collective(x, lambda: self._context.all_gather(x, axis=0))
+        return tf.tile(x, [self.count, *[1] * (len(x.shape) - 1)]) if self._draws.scratch else gathered
+
     def log(self, name: str, values: tf.Tensor, reduce: Reduce = "mean") -> None:
-        """Logs `values` as `constraints/<plugin>/<name>`."""
+        """Logs `values` as `<kind>/<plugin>/<name>`."""
         if reduce not in LOCAL_REDUCTIONS:
             known = ", ".join(LOCAL_REDUCTIONS)
             raise ContractError(f"{self._name} logged {name!r} with reduce={reduce!r}; it must be one of {known}.")
@@ -138,7 +156,7 @@ class ReplicaView:
             )
         if self._log is not None:
             value = LOCAL_REDUCTIONS[reduce](tf.cast(tf.convert_to_tensor(values), tf.float32))
-            self._log.add(f"constraints/{self._name}/{name}", value, reduce)
+            self._log.add(f"{self._kind}/{self._name}/{name}", value, reduce)
 
     def _take(self, kind: Kind, shape: Sequence[int]) -> tf.Tensor:
         rows = self._draws.local_batch
@@ -150,12 +168,18 @@ class ReplicaView:
         return self._draws.take(kind, shape, self._stream)
 
     def _collective(self, x: tf.Tensor, reduce: Callable[[], tf.Tensor]) -> tf.Tensor:
+        what = f"The loss {self._name}" if self._kind == "losses" else f"The penalty of constraint {self._name}"
         if self._every > 1:
             raise IncompatibleError(
-                f"The penalty of constraint {self._name} communicates between replicas, which it cannot do when it is "
+                f"{what} communicates between replicas, which it cannot do when it is "
                 f"computed only once in {self._every} updates. Set its every = 1, or communicate in its advance method."
             )
-        self._draws.collective = self._draws.collective or self._name
+        if not self._draws.whole:
+            raise IncompatibleError(
+                f"{what} takes statistics of the whole batch, which its parts do not know. Set experiment.microbatches "
+                "= 1, or lower experiment.batch_size."
+            )
+        self._draws.collective = self._draws.collective or what
         if self._draws.scratch:
             return tf.identity(x)
         return reduce()

@@ -2,54 +2,115 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from ganlab.composition import Experiment
+from ganlab.errors import ContractError
 from ganlab.interfaces import Dataset
+from ganlab.plugins import optional
 from ganlab.plugins.blame import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph import noise
+from ganlab.training.graph.calls import CriticCalls, WrappedCritic
 from ganlab.training.graph.examples import check_finite_examples
-from ganlab.training.graph.networks import CriticFunction, Network, Tensors, as_scores
+from ganlab.training.graph.networks import Network
 from ganlab.training.graph.state import TrainingState, read
+from ganlab.training.graph.values import Tensors
 
 _BATCH = 1024  # a divisor of the 128 x 128 points of a picture, so that one graph scores them all
+_COUNTED = 100_000
 
 
 class Sampler:
-    """Draws from a generator: sample i of seed s is the same however many are drawn."""
+    """Draws from a generator: sample i of seed s is the same however many are drawn.
 
-    def __init__(self, generator: Network, weights: Mapping[str, Any], latent_dim: int) -> None:
+    Attributes:
+        classes: How many classes a conditional generator distinguishes; None for an unconditional one.
+    """
+
+    def __init__(
+        self,
+        generator: Network,
+        weights: Mapping[str, Any] | Callable[[], Tensors],
+        latent_dim: int,
+        frequencies: Sequence[float] | None = None,
+    ) -> None:
+        """Takes the generator.
+
+        Args:
+            generator: The generator.
+            weights: The variables that hold its weights, or a function that returns their values.
+            latent_dim: The length of a latent vector.
+            frequencies: How often each class is to be drawn, for a conditional generator.
+        """
         self._generator, self._weights, self._latent_dim = generator, weights, latent_dim
+        self._frequencies = frequencies if generator.conditional else None
+        self.classes = None if self._frequencies is None else len(self._frequencies)
         self._run = tf.function(self._batch, autograph=False, reduce_retracing=True)
 
-    def __call__(self, n: int, seed: int) -> np.ndarray:
-        """Samples, `(n, *sample_shape)` float32; the layers behave as in inference."""
-        return self.from_latents(self.latents(n, seed))
+    def __call__(self, n: int, seed: int, labels: Sequence[int] | np.ndarray | None = None) -> np.ndarray:
+        """Samples, `(n, *sample_shape)` float32; the layers behave as in inference.
+
+        Args:
+            n: How many.
+            seed: The seed.
+            labels: The class of each, `(n,)`, for a conditional generator; None for classes as the data has them.
+        """
+        return self.from_latents(self.latents(n, seed), self.labels(n, seed) if labels is None else labels)
 
     def latents(self, n: int, seed: int) -> tf.Tensor:
         """The latent vectors of those samples: standard normal, `(n, latent_dim)` float32."""
         return noise.whole("normal", (n, self._latent_dim), seed=seed, stream=noise.LATENT)
 
-    def from_latents(self, latents: tf.Tensor | np.ndarray) -> np.ndarray:
-        """Samples of latent vectors `(n, latent_dim)`: `(n, *sample_shape)` float32."""
-        batches = [self._run(tf.convert_to_tensor(latents[i : i + _BATCH])) for i in range(0, len(latents), _BATCH)]
+    def labels(self, n: int, seed: int) -> np.ndarray | None:
+        """The classes of those samples, `(n,)` int64, as frequent as in the data; None if unconditional."""
+        if self._frequencies is None:
+            return None
+        uniform = noise.whole("uniform", (n, 1), seed=seed, stream=noise.LABELS).numpy()[:, 0]
+        edges = np.cumsum(np.asarray(self._frequencies, np.float64))
+        return np.minimum(np.searchsorted(edges / edges[-1], uniform, side="right"), len(edges) - 1).astype(np.int64)
+
+    def from_latents(
+        self, latents: tf.Tensor | np.ndarray, labels: Sequence[int] | np.ndarray | None = None
+    ) -> np.ndarray:
+        """Samples of latent vectors `(n, latent_dim)`, of these classes `(n,)`: `(n, *sample_shape)` float32."""
+        classes = None if not self._generator.conditional else np.asarray(labels, np.int64)
+        if classes is not None and classes.shape != (len(latents),):
+            raise ContractError(
+                f"A conditional generator needs a label for each of {len(latents)} latent vectors; it was given "
+                f"{'none' if labels is None else f'the shape {classes.shape}'}."
+            )
+        batches = [
+            self._run(
+                tf.convert_to_tensor(latents[i : i + _BATCH]),
+                None if classes is None else tf.constant(classes[i : i + _BATCH]),
+            )
+            for i in range(0, len(latents), _BATCH)
+        ]
         return np.concatenate([batch.numpy() for batch in batches])
 
-    def _batch(self, latent: tf.Tensor) -> tf.Tensor:
-        weights, buffers = read(self._weights), read(self._generator.buffers)
-        return self._generator(latent, weights, buffers, training=False)[0]
+    def _batch(self, latent: tf.Tensor, labels: tf.Tensor | None) -> tf.Tensor:
+        weights = self._weights() if callable(self._weights) else read(self._weights)
+        return self._generator(latent, weights, read(self._generator.buffers), labels=labels, training=False)[0]
 
 
 class Scorer:
     """The critic as constrained, `(n, *sample_shape) -> (n,)` float32, the layers as in inference."""
 
-    def __init__(self, state: TrainingState) -> None:
+    def __init__(self, state: TrainingState, classes: int | None = None) -> None:
+        """Takes the critic.
+
+        Args:
+            state: The variables.
+            classes: How many classes the data has. Points without labels are scored as every class in turn, and the
+                scores of a conditional critic averaged.
+        """
         self._state = state
+        self._classes = classes if state.critic.conditional else None
         self._run = tf.function(self._scores, autograph=False, reduce_retracing=True)
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
@@ -69,15 +130,39 @@ class Scorer:
         states = [read(group) for group in state.constraint_states]
         return state.stack.effective(read(state.critic.weights) if weights is None else weights, parameters, states)
 
-    def critic(self, effective: Tensors) -> CriticFunction:
-        """The critic with these weights as a wrapped function of tensors, `(n, *sample_shape) -> (n,)`."""
-        buffers = read(self._state.critic.buffers)
-        return self._state.stack.transform(
-            lambda points: as_scores(self._state.critic(points, effective, buffers, training=False)[0])
-        )
+    def critic(self, effective: Tensors, labels: tf.Tensor | None = None) -> WrappedCritic:
+        """The critic with these weights as a wrapped function of tensors, `(n, *sample_shape) -> (n,)`.
+
+        Args:
+            effective: The weights.
+            labels: The class of each row of a conditional critic's input, `(n,)` int64.
+        """
+        plain = CriticCalls(self._state.critic, effective, read(self._state.critic.buffers), labels)
+        return WrappedCritic(plain, self._state.stack.transform(plain))
 
     def _scores(self, x: tf.Tensor) -> tf.Tensor:
-        return self.critic(self.effective())(x)
+        effective = self.effective()
+        if self._classes is None:
+            return self.critic(effective)(x)
+        each = [
+            self.critic(effective, tf.fill([tf.shape(x)[0]], tf.constant(c, tf.int64)))(x) for c in range(self._classes)
+        ]
+        return tf.add_n(each) / len(each)
+
+
+def label_frequencies(dataset: Dataset, seed: int) -> list[float] | None:
+    """How often each class occurs in a dataset, of at most 100,000 of its examples; None for one without labels."""
+    if dataset.classes is None:
+        return None
+    count = _COUNTED if dataset.size is None else min(_COUNTED, dataset.size)
+    with plugin_code(selector_of(dataset), "labels"):
+        labels = np.asarray(optional.call(dataset.labels, tf.range(count, dtype=tf.int64), seed=seed))
+    if labels.size and not (labels.min() >= 0 and labels.max() < dataset.classes):
+        raise ContractError(
+            f"{selector_of(dataset)} has labels from {labels.min()} to {labels.max()}; with classes = "
+            f"{dataset.classes} they must be from 0 to {dataset.classes - 1}."
+        )
+    return (np.bincount(labels, minlength=dataset.classes) / count).tolist()
 
 
 def real_examples(experiment: Experiment, n: int) -> np.ndarray:

@@ -1,8 +1,8 @@
-"""The constraints of a run as one: applies them in order, checks their contract, names the one that breaks it."""
+"""The constraints of one network as one: applies them in order, checks their contract, names the one that breaks it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
@@ -12,11 +12,14 @@ import tensorflow as tf
 
 from ganlab.errors import ContractError
 from ganlab.interfaces import Batch, Constraint
+from ganlab.plugins import optional
 from ganlab.plugins.blame import plugin_code
+from ganlab.training.graph import noise
 from ganlab.training.graph.lazy_penalty import lazily
-from ganlab.training.graph.networks import CriticFunction, Tensors, static_shape
-from ganlab.training.graph.noise import CONSTRAINTS
+from ganlab.training.graph.networks import CriticFunction, static_shape
+from ganlab.training.graph.plugin_state import next_state, tensors
 from ganlab.training.graph.replica import Draws, Log, ReplicaView
+from ganlab.training.graph.values import Tensors
 
 
 class ConstraintStack:
@@ -24,10 +27,17 @@ class ConstraintStack:
 
     `states` and `parameters` below hold one mapping for each constraint. The `state` that a constraint receives is the
     two together.
+
+    Attributes:
+        constraints: The constraints.
+        names: Their names.
+        kind: "constraints" for those of the critic, "generator_constraints" for those of the generator.
     """
 
-    def __init__(self, constraints: Sequence[Constraint], names: Sequence[str]) -> None:
-        self.constraints, self.names = tuple(constraints), tuple(names)
+    def __init__(self, constraints: Sequence[Constraint], names: Sequence[str], kind: str = "constraints") -> None:
+        self.constraints, self.names, self.kind = tuple(constraints), tuple(names), kind
+        check_count(kind, len(self.constraints))
+        self._stream = noise.CONSTRAINTS if kind == "constraints" else noise.GENERATOR_CONSTRAINTS
         for name, constraint in self._named():
             if not (isinstance(constraint.every, int) and constraint.every >= 1):
                 raise ContractError(
@@ -35,11 +45,11 @@ class ConstraintStack:
                     "penalty is computed once in that many critic updates."
                 )
 
-    def prepare(self, critic: keras.Model) -> None:
-        """Shows every constraint the built critic."""
+    def prepare(self, model: keras.Model) -> None:
+        """Shows every constraint the built network."""
         for name, constraint in self._named():
             with _code(name, "prepare"):
-                constraint.prepare(critic)
+                constraint.prepare(model)
 
     def initialize(self, weights: Tensors) -> tuple[list[Tensors], list[Tensors]]:
         """Initial parameters and states; each constraint sees the weights as the earlier ones make them."""
@@ -47,11 +57,9 @@ class ConstraintStack:
         states: list[Tensors] = []
         for name, constraint in self._named():
             with _code(name, "parameters"):
-                trained = constraint.parameters(weights)
-            parameters.append(_tensors(name, "parameters", trained))
+                parameters.append(tensors(f"Constraint {name}", "parameters", constraint.parameters(weights)))
             with _code(name, "initial_state"):
-                kept = constraint.initial_state(weights)
-            states.append(_tensors(name, "initial_state", kept))
+                states.append(tensors(f"Constraint {name}", "initial_state", constraint.initial_state(weights)))
             shared = set(parameters[-1]) & set(states[-1])
             if shared:
                 raise ContractError(f"Constraint {name} has {sorted(shared)} both in parameters and in initial_state.")
@@ -66,56 +74,121 @@ class ConstraintStack:
         batch: Batch,
         draws: Draws,
         log: Log,
+        **functions: Callable[[tf.Tensor], tf.Tensor],
     ) -> list[Tensors]:
-        """The states for this update: constants in its gradient, no matter what they were computed from."""
+        """The states for this update: constants in its gradient, no matter what they were computed from.
+
+        `functions` are the networks, `critic` and `generator`, for those constraints that take them.
+        """
         advanced = []
         for i, (name, constraint) in enumerate(self._named()):
-            view = ReplicaView(name, CONSTRAINTS + 2 * i, draws, log)
+            view = ReplicaView(name, self._stream + 2 * i, draws, log, kind=self.kind)
             with _code(name, "advance"):
-                given = constraint.advance(weights, {**states[i], **parameters[i]}, batch, view)
-            advanced.append(self._checked_state(name, given, states[i], parameters[i]))
+                given = optional.call(
+                    constraint.advance, weights, {**states[i], **parameters[i]}, batch, view, **functions
+                )
+                advanced.append(next_state(f"Constraint {name}", given, states[i], parameters[i]))
             if i + 1 < len(self.constraints):
                 weights = self._reparameterize(name, constraint, weights, {**advanced[i], **parameters[i]})
         return advanced
 
     def effective(self, weights: Tensors, parameters: Sequence[Tensors], states: Sequence[Tensors]) -> Tensors:
-        """The weights that the critic computes with."""
+        """The weights that the network computes with."""
         for i, (name, constraint) in enumerate(self._named()):
             weights = self._reparameterize(name, constraint, weights, {**states[i], **parameters[i]})
         return weights
 
-    def transform(self, critic: CriticFunction) -> CriticFunction:
-        """The critic function, wrapped by every constraint."""
-        for name, constraint in self._named():
+    def transform(
+        self, function: CriticFunction, draws: Draws | None = None, **others: CriticFunction
+    ) -> CriticFunction:
+        """The network's function, wrapped by every constraint.
+
+        Args:
+            function: The network.
+            draws: The source of random numbers; None outside of training.
+            **others: The critic, for constraints of the generator that take it.
+        """
+        for i, (name, constraint) in enumerate(self._named()):
+            view = None
+            if draws is not None and optional.takes(constraint.transform, "replica"):
+                view = ReplicaView(name, self._stream + 2 * i + 1, draws, None, kind=self.kind)
             with _code(name, "transform"):
-                critic = _blaming(name, constraint.transform(critic))
-        return critic
+                function = _blaming(name, optional.call(constraint.transform, function, replica=view, **others))
+        return function
 
     def penalties(
         self,
-        critic: CriticFunction,
         batch: Batch,
         parameters: Sequence[Tensors],
         states: Sequence[Tensors],
         draws: Draws,
         log: Log,
+        *,
+        critic: CriticFunction,
+        generator: CriticFunction,
     ) -> tf.Tensor | None:
-        """The sum of the per-example penalties, `(local_batch,)` float32; None if there are none."""
-        total = None
-        for i, (name, constraint) in enumerate(self._named()):
+        """The sum of the penalties of each example, `(local_batch,)` float32; None if there are none."""
+        total, rows = None, draws.local_batch
+        method = "penalty" if self.kind == "constraints" else "generator_penalty"
+        networks = [critic] if self.kind == "constraints" else [generator, critic]
+        for i, constraint in enumerate(self.constraints):
+            if getattr(getattr(constraint, method), "__func__", None) is getattr(Constraint, method):
+                continue
             given = {**states[i], **parameters[i]}
-            penalty = partial(_penalty, name, constraint, critic, batch, given, CONSTRAINTS + 2 * i + 1, draws)
-            value = penalty(log) if constraint.every == 1 else lazily(penalty, constraint.every, batch, log)
+            penalty = partial(
+                self._penalty, i, constraint, method, [*networks, batch, given], draws=draws, generator=generator
+            )
+            every = constraint.every
+            value = penalty(log) if every == 1 else lazily(penalty, every, batch.step, rows, log)
             if value is not None:
                 total = value if total is None else total + value
         return total
 
-    def weight_penalty(self, effective: Tensors) -> tf.Tensor | None:
+    def _penalty(
+        self,
+        i: int,
+        constraint: Constraint,
+        method: str,
+        given: Sequence[Any],
+        log: Log,
+        *,
+        draws: Draws,
+        generator: CriticFunction,
+    ) -> tf.Tensor | None:
+        name = self.names[i]
+        view = ReplicaView(name, self._stream + 2 * i + 1, draws, log, every=constraint.every, kind=self.kind)
+        with _code(name, method):
+            value = optional.call(getattr(constraint, method), *given, view, generator=generator)
+            if value is None:
+                return None
+            value = tf.convert_to_tensor(value)
+        if static_shape(value) != (draws.local_batch,):
+            raise ContractError(
+                f"Constraint {name} returned a penalty of shape {static_shape(value)}; it must be one value per "
+                f"example, ({draws.local_batch},). Do not reduce over the batch: the core divides by the global batch "
+                "size."
+            )
+        return tf.cast(value, tf.float32)
+
+    @property
+    def takes_critic(self) -> bool:
+        """Whether an `advance` takes the critic's function."""
+        return any(optional.takes(constraint.advance, "critic") for constraint in self.constraints)
+
+    @property
+    def takes_generator(self) -> bool:
+        """Whether an `advance` takes the generator's function."""
+        return any(optional.takes(constraint.advance, "generator") for constraint in self.constraints)
+
+    def weight_penalty(
+        self, effective: Tensors, parameters: Sequence[Tensors], states: Sequence[Tensors]
+    ) -> tf.Tensor | None:
         """The sum of the weight penalties, a float32 scalar; None if there are none."""
         total = None
-        for name, constraint in self._named():
+        for i, (name, constraint) in enumerate(self._named()):
             with _code(name, "weight_penalty"):
-                value = constraint.weight_penalty(effective)
+                state = {**states[i], **parameters[i]}
+                value = optional.call(constraint.weight_penalty, effective, state=state)
                 if value is None:
                     continue
                 value = tf.convert_to_tensor(value)
@@ -169,85 +242,39 @@ class ConstraintStack:
             effective = constraint.reparameterize(dict(weights), state)
         return _same_weights(name, "reparameterize", weights, effective)
 
-    def _checked_state(self, name: str, given: Mapping[str, tf.Tensor], state: Tensors, parameters: Tensors) -> Tensors:
-        given = _tensors(name, "advance", given)
-        missing, unknown = set(state) - set(given), set(given) - set(state) - set(parameters)
-        if missing or unknown:
-            raise ContractError(
-                f"Constraint {name} returned a state with {sorted(given)} from advance; it must have the keys of "
-                f"initial_state, {sorted(state)}."
-            )
-        for key, before in state.items():
-            after = given[key]
-            if static_shape(after) != static_shape(before) or after.dtype != before.dtype:
-                raise ContractError(
-                    f"Constraint {name} advanced {key!r} to shape {static_shape(after)}, {after.dtype.name}; it was "
-                    f"{static_shape(before)}, {before.dtype.name}, and a state must keep both."
-                )
-        # A graph's gradient reaches everything computed from the weights, even before the loss; a tape's does not.
-        return {key: tf.stop_gradient(given[key]) for key in state}
 
+def check_count(kind: str, count: int) -> None:
+    """Refuses more components of a kind than there are streams of random numbers for.
 
-def _penalty(
-    name: str,
-    constraint: Constraint,
-    critic: CriticFunction,
-    batch: Batch,
-    state: Tensors,
-    stream: int,
-    draws: Draws,
-    log: Log,
-) -> tf.Tensor | None:
-    view = ReplicaView(name, stream, draws, log, every=constraint.every)
-    with _code(name, "penalty"):
-        value = constraint.penalty(critic, batch, state, view)
-        if value is None:
-            return None
-        value = tf.convert_to_tensor(value)
-    if static_shape(value) != static_shape(batch.real)[:1]:
-        raise ContractError(
-            f"Constraint {name} returned a penalty of shape {static_shape(value)}; it must be one value per example, "
-            f"{static_shape(batch.real)[:1]}. Do not reduce over the batch: the core divides by the global batch size."
-        )
-    return tf.cast(value, tf.float32)
+    Raises:
+        ContractError: There are too many.
+    """
+    if count > noise.MOST[kind]:
+        raise ContractError(f"experiment.{kind} has {count} components; there may be at most {noise.MOST[kind]}.")
 
 
 def _code(name: str, method: str) -> AbstractContextManager[None]:
     return plugin_code(f"constraints.{name}", method)
 
 
-def _blaming(name: str, critic: CriticFunction) -> CriticFunction:
-    """The critic function of a transform; its errors name the plugin like all others."""
+def _blaming(name: str, function: CriticFunction) -> CriticFunction:
+    """The function of a transform; its errors name the plugin like all others."""
 
     def transformed(x: tf.Tensor) -> tf.Tensor:
         with _code(name, "transform"):
-            return critic(x)
+            return function(x)
 
     return transformed
 
 
-def _tensors(name: str, method: str, values: Mapping[str, tf.Tensor]) -> Tensors:
-    values = _mapping(name, method, values)
-    with _code(name, method):
-        return {key: tf.convert_to_tensor(value) for key, value in values.items()}
-
-
-def _mapping(name: str, method: str, values: Any) -> Mapping[str, tf.Tensor]:
-    if not isinstance(values, Mapping):
-        raise ContractError(
-            f"Constraint {name}'s {method} gave {type(values).__name__}; it must return a dict of names to tensors."
-        )
-    return values
-
-
 def _same_weights(name: str, method: str, before: Tensors, after: Mapping[str, tf.Tensor]) -> Tensors:
-    after = _mapping(name, method, after)
+    with _code(name, method):
+        after = tensors(f"Constraint {name}", method, after)
     if set(after) != set(before):
         raise ContractError(
             f"Constraint {name} changed the names of the weights in {method}: {sorted(set(before) ^ set(after))}. It "
             "must return a value for every name that it was given, and no other."
         )
-    after = _tensors(name, method, after)
     for key, weight in before.items():
         given = after[key]
         if static_shape(given) != static_shape(weight) or given.dtype != weight.dtype:

@@ -12,8 +12,12 @@ from ganlab.composition import Experiment
 from ganlab.errors import IncompatibleError
 from ganlab.plugins.blame import plugin_code
 from ganlab.plugins.recipes import selector_of
-from ganlab.training.graph.networks import Tensors, build_networks
+from ganlab.training.graph.augmenting import Augmentations
+from ganlab.training.graph.networks import build_networks
+from ganlab.training.graph.noise import MOST
+from ganlab.training.graph.plugin_state import tensors
 from ganlab.training.graph.stack import ConstraintStack
+from ganlab.training.graph.values import Tensors, Values, collected
 
 # Settings of Keras optimizers that act on each replica's own gradient, before the sum over replicas, or not at all.
 _PER_REPLICA = ("clipnorm", "global_clipnorm", "clipvalue", "gradient_accumulation_steps")
@@ -25,71 +29,137 @@ class TrainingState:
     Attributes:
         generator: The generator.
         critic: The critic.
-        stack: The constraints.
-        critic_optimizer: The critic's optimizer, built over its weights and the constraints' parameters.
-        generator_optimizer: The generator's.
+        stack: The critic's constraints.
+        generator_stack: The generator's.
+        augmentations: The augmentations.
+        nest: Every variable that an update computes with.
+        critic_optimizer: The critic's optimizer, built over its weights and its constraints' parameters.
+        generator_optimizer: The generator's, likewise.
         average: The generator's averaged weights by name; empty without averaging.
-        parameters: The constraints' trainable parameters, a mapping a constraint.
-        constraint_states: Their states, likewise.
+        average_parameters: The averages of its constraints' parameters, a mapping each; empty mappings without.
         step: Generator updates done.
     """
 
     def __init__(self, experiment: Experiment) -> None:
         self.generator, self.critic = build_networks(experiment)
-        self.stack = ConstraintStack(experiment.constraints, experiment.component_names("constraints"))
+        self._names = {kind: experiment.component_names(kind) for kind in MOST}
+        self.stack = ConstraintStack(experiment.constraints, self._names["constraints"])
         self.stack.prepare(self.critic.model)
+        self.generator_stack = ConstraintStack(
+            experiment.generator_constraints, self._names["generator_constraints"], "generator_constraints"
+        )
+        self.generator_stack.prepare(self.generator.model)
+        self.augmentations = Augmentations(experiment.augmentations, self._names["augmentations"])
         self.step = 0
         with experiment.strategy.scope():
-            weights = read(self.critic.weights)
-            projected = self.stack.project(weights)
-            for name, variable in self.critic.weights.items():
-                if projected[name] is not weights[name]:
-                    variable.assign(projected[name])
-            parameters, states = self.stack.initialize(projected)
-            self.parameters = [
-                {key: keras.Variable(value, name=f"parameter_{i}_{j}") for j, (key, value) in enumerate(group.items())}
-                for i, group in enumerate(parameters)
-            ]
-            self.constraint_states = [{key: _variable(value) for key, value in group.items()} for group in states]
+            parameters, states = _constrained(self.stack, self.critic.weights, "")
+            generator_parameters, generator_states = _constrained(
+                self.generator_stack, self.generator.weights, "generator_"
+            )
+            with plugin_code(selector_of(experiment.loss), "initial_state"):
+                loss = tensors("The loss", "initial_state", experiment.loss.initial_state())
+            self.nest = Values(
+                critic=self.critic.weights,
+                critic_buffers=self.critic.buffers,
+                parameters=parameters,
+                states=states,
+                generator=self.generator.weights,
+                generator_buffers=self.generator.buffers,
+                generator_parameters=generator_parameters,
+                generator_states=generator_states,
+                loss={key: _variable(value) for key, value in loss.items()},
+                augmentations=[
+                    {key: _variable(value) for key, value in group.items()} for group in self.augmentations.initialize()
+                ],
+            )
             self.average: dict[str, tf.Variable] = {}
-            if experiment.ema_decay:
+            self.average_parameters: list[dict[str, tf.Variable]] = [{} for _ in generator_parameters]
+            if experiment.averaging:
                 self.average = {name: _variable(v) for name, v in read(self.generator.weights).items()}
+                self.average_parameters = [
+                    {name: _variable(v) for name, v in read(group).items()} for group in generator_parameters
+                ]
             updates = experiment.steps
             self.critic_optimizer = _optimizer(
                 "critic_optimizer", experiment.critic_optimizer, updates * experiment.critic_steps
             )
             self.critic_optimizer.build(self.critic_variables)
             self.generator_optimizer = _optimizer("generator_optimizer", experiment.generator_optimizer, updates)
-            self.generator_optimizer.build(list(self.generator.weights.values()))
+            self.generator_optimizer.build(self.generator_variables)
 
     @property
     def critic_variables(self) -> list[keras.Variable]:
-        """The variables that the critic's optimizer trains: its weights, then the constraints' parameters."""
-        return [*self.critic.weights.values(), *(v for group in self.parameters for v in group.values())]
+        """The variables that the critic's optimizer trains: its weights, then its constraints' parameters."""
+        return self.nest.critic_trained
+
+    @property
+    def generator_variables(self) -> list[keras.Variable]:
+        """The variables that the generator's optimizer trains, likewise."""
+        return self.nest.generator_trained
+
+    @property
+    def parameters(self) -> list[dict[str, keras.Variable]]:
+        """The trained parameters of the critic's constraints, a mapping each."""
+        return self.nest.parameters
+
+    @property
+    def constraint_states(self) -> list[dict[str, tf.Variable]]:
+        """The states of the critic's constraints, a mapping each."""
+        return self.nest.states
 
     def variables(self) -> dict[str, tf.Variable]:
         """Every variable of the run under a stable name."""
-        named: dict[str, Any] = {}
-        for role, network in (("generator", self.generator), ("critic", self.critic)):
-            named |= {f"{role}/weights/{name}": v.value for name, v in network.weights.items()}
-            named |= {f"{role}/buffers/{name}": v.value for name, v in network.buffers.items()}
+        named = {name: v.value if _is_keras(v) else v for name, v in self.nest.named(self._names).items()}
         named |= {f"generator/average/{name}": v for name, v in self.average.items()}
-        for i, name in enumerate(self.stack.names):
-            named |= {f"constraints/{name}/parameters/{k}": v.value for k, v in self.parameters[i].items()}
-            named |= {f"constraints/{name}/state/{k}": v for k, v in self.constraint_states[i].items()}
+        for name, group in zip(self._names["generator_constraints"], self.average_parameters, strict=True):
+            named |= {f"generator_constraints/{name}/average/{key}": v for key, v in group.items()}
         # By position, not by path: an optimizer's paths contain names that Keras generates.
         for role, optimizer in (("critic", self.critic_optimizer), ("generator", self.generator_optimizer)):
             named |= {f"{role}/optimizer/{i:04d}": v.value for i, v in enumerate(optimizer.variables)}
         return named
 
-    def sampling_weights(self) -> Mapping[str, Any]:
-        """The generator's weights that samples are drawn with: the average where there is one."""
-        return self.average or self.generator.weights
+    def values(self) -> Values:
+        """The values of all variables that an update computes with, on this replica."""
+        return tf.nest.map_structure(_value, self.nest)
+
+    def collected(self, named: Mapping[str, Any]) -> Values:
+        """What is in a mapping by the names of `variables()`, as `values()` has it."""
+        return collected(
+            lambda prefix: {
+                name.removeprefix(prefix): value for name, value in named.items() if name.startswith(prefix)
+            },
+            self._names,
+        )
+
+    def sampling_weights(self) -> Tensors:
+        """The weights that samples are drawn with: reparameterized, and averaged where there is an average."""
+        averaged = bool(self.average)
+        return self.generator_stack.effective(
+            read(self.average if averaged else self.generator.weights),
+            [read(group) for group in (self.average_parameters if averaged else self.nest.generator_parameters)],
+            [read(group) for group in self.nest.generator_states],
+        )
+
+
+def _constrained(
+    stack: ConstraintStack, trained: Mapping[str, keras.Variable], prefix: str
+) -> tuple[list[dict[str, keras.Variable]], list[dict[str, tf.Variable]]]:
+    """Projects a network's weights, and makes the variables of its constraints: their parameters and states."""
+    weights = read(trained)
+    projected = stack.project(weights)
+    for name, variable in trained.items():
+        if projected[name] is not weights[name]:
+            variable.assign(projected[name])
+    parameters, states = stack.initialize(projected)
+    return [
+        {key: keras.Variable(value, name=f"{prefix}parameter_{i}_{j}") for j, (key, value) in enumerate(group.items())}
+        for i, group in enumerate(parameters)
+    ], [{key: _variable(value) for key, value in group.items()} for group in states]
 
 
 def read(variables: Mapping[str, Any]) -> Tensors:
     """The values of variables (Keras' or TensorFlow's) on this replica."""
-    return {name: tf.convert_to_tensor(getattr(v, "value", v) if _is_keras(v) else v) for name, v in variables.items()}
+    return {name: _value(v) for name, v in variables.items()}
 
 
 def assign(variables: Iterable[Any], values: Iterable[tf.Tensor]) -> None:
@@ -106,6 +176,10 @@ def assign(variables: Iterable[Any], values: Iterable[tf.Tensor]) -> None:
             strategy.extended.update(variable, lambda v, x: v.assign(x), args=(value,), group=False)
 
     tf.distribute.get_replica_context().merge_call(update, args=tuple(values))
+
+
+def _value(variable: Any) -> tf.Tensor:
+    return tf.convert_to_tensor(variable.value if _is_keras(variable) else variable)
 
 
 def _is_keras(variable: Any) -> bool:

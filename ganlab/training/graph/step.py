@@ -7,21 +7,27 @@ replicas is the mean over the global batch.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from ganlab.composition import Experiment
-from ganlab.errors import ContractError
+from ganlab.errors import ContractError, IncompatibleError
 from ganlab.interfaces import Batch
 from ganlab.plugins.blame import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph import differentiation, noise
-from ganlab.training.graph.gradients import Gradients, may_compile
-from ganlab.training.graph.networks import Tensors, as_scores, static_shape
-from ganlab.training.graph.replica import Draws, Log, Metric, ReplicaView
+from ganlab.training.graph.calls import CriticCalls, GeneratorCalls, WrappedCritic
+from ganlab.training.graph.gradients import Gradients, may_compile, rows_of
+from ganlab.training.graph.inputs import OF_GENERATOR
+from ganlab.training.graph.loss_calls import LossCalls
+from ganlab.training.graph.networks import CriticFunction, Network
+from ganlab.training.graph.replica import Draws, Log, Metric
+from ganlab.training.graph.stack import ConstraintStack
 from ganlab.training.graph.state import TrainingState, assign, read
+from ganlab.training.graph.values import Tensors, Values
 
 
 class TrainingStep:
@@ -34,35 +40,46 @@ class TrainingStep:
     def __init__(self, experiment: Experiment, state: TrainingState, *, compiled: bool) -> None:
         self.experiment, self.state = experiment, state
         self.metrics: list[Metric] = []
-        self._local, self._loss = experiment.local_batch, selector_of(experiment.loss)
-        self._latent_shape = (self._local, int(experiment.architecture.latent_dim))
+        self._local, self._generated = experiment.local_batch, experiment.local_generator_batch
+        self._latent_dim = int(experiment.architecture.latent_dim)
+        self._loss = LossCalls(experiment.loss)
+        _check_parts(experiment, state)
         compiled = compiled and may_compile(experiment, state.critic.synchronizes)
-        critic_part = differentiation.explaining(self._critic_part, state.critic)
-        self._critic_gradients = Gradients(critic_part, experiment, compiled=compiled)
+        critic_part = differentiation.explaining(self.critic_part, state.critic)
+        self._critic_gradients = Gradients(critic_part, experiment, lambda v: v.critic_trained, compiled=compiled)
         # The generator's gradient goes through both networks.
         compiled = compiled and may_compile(experiment, state.generator.synchronizes)
-        generator_part = differentiation.explaining(self._generator_part, state.generator, state.critic)
-        self._generator_gradients = Gradients(generator_part, experiment, compiled=compiled)
+        generator_part = differentiation.explaining(self.generator_part, state.generator, state.critic)
+        self._generator_gradients = Gradients(
+            generator_part, experiment, lambda v: v.generator_trained, compiled=compiled
+        )
 
-    def iteration(self, step: tf.Tensor, real: tf.Tensor) -> tf.Tensor:
+    def iteration(self, step: tf.Tensor, examples: Tensors) -> tf.Tensor:
         """Trains for one step; called in a replica's context.
 
         Args:
             step: The number of generator updates done, an int64 scalar.
-            real: This replica's examples, `(critic_steps, local_batch, *sample_shape)`.
+            examples: This replica's examples: `real` and `labels` of each critic update, `(critic_steps, local_batch,
+                ...)`, and what the generator's update needs, `generator/real` and `generator/labels`.
 
         Returns:
             The local value of every metric, float32, in the order of `self.metrics`.
         """
         with tf.variable_creator_scope(_no_variables):
-            return self._iteration(step, real)
+            return self._iteration(step, examples)
 
-    def _iteration(self, step: tf.Tensor, real: tf.Tensor) -> tf.Tensor:
+    def _iteration(self, step: tf.Tensor, examples: Tensors) -> tf.Tensor:
         critic_steps = self.experiment.critic_steps
+        of_critic = {name: x for name, x in examples.items() if not name.startswith(OF_GENERATOR)}
+        of_generator = {
+            name.removeprefix(OF_GENERATOR): x for name, x in examples.items() if name.startswith(OF_GENERATOR)
+        }
         # Unrolled: an optimizer cannot be applied inside a loop within a replica's function.
-        logs = [self._update_critic(step * critic_steps + k, real[k]) for k in range(critic_steps)]
+        logs = [
+            self._update_critic(step, k, {name: x[k] for name, x in of_critic.items()}) for k in range(critic_steps)
+        ]
         metrics, values = logs[0][0], _over_updates(logs, step * critic_steps)
-        generator_metrics, generator_values = self._update_generator(step)
+        generator_metrics, generator_values = self._update_generator(step, of_generator)
         self.metrics = metrics + generator_metrics
         _check_unique(self.metrics)
         return tf.stack([*values, *tf.unstack(generator_values)])
@@ -75,72 +92,136 @@ class TrainingStep:
 
     @property
     def communicates(self) -> str:
-        """The constraint whose penalty talks to other replicas; empty where none does, or before the step is traced."""
-        return self._critic_gradients.communicates
+        """What communicates between replicas in a part that could be compiled, as messages name it; else empty."""
+        return self._critic_gradients.communicates or self._generator_gradients.communicates
 
-    def _draws(self, step: tf.Tensor) -> Draws:
+    def _draws(self, update: tf.Tensor, rows: int) -> Draws:
         replica = tf.distribute.get_replica_context().replica_id_in_sync_group
-        return Draws(self.experiment.seed, self._local, step, tf.convert_to_tensor(replica, tf.int32))
+        return Draws(self.experiment.seed, rows, update, tf.convert_to_tensor(replica, tf.int32))
 
-    def _update_critic(self, update: tf.Tensor, real: tf.Tensor) -> tuple[list[Metric], tf.Tensor]:
-        state, draws = self.state, self._draws(update)
-        latent = draws.take("normal", self._latent_shape, noise.FAKE_LATENT)
-        fake, buffers = state.generator(
-            latent,
-            read(state.generator.weights),
-            read(state.generator.buffers),
-            noise=ReplicaView("generator", noise.FAKE_LAYERS, draws, None),
-        )
-        _assign_changed(state.generator.buffers, buffers)
-        batch = Batch(real=real, fake=fake, labels=None, size=self.experiment.batch_size, step=update)
-        weights = read(state.critic.weights)
-        parameters = [read(group) for group in state.parameters]
-        states = [read(group) for group in state.constraint_states]
-        log = Log()
-        states = state.stack.advance(weights, parameters, states, batch, draws, log)
-        for group, values in zip(state.constraint_states, states, strict=True):
-            assign(group.values(), [values[key] for key in group])
-        (gradients, critic_buffers, values), metrics = self._critic_gradients(
-            weights, parameters, states, read(state.critic.buffers), real, fake, step=update, replica=draws.replica
-        )
+    def _update_critic(self, step: tf.Tensor, k: int, data: Tensors) -> tuple[list[Metric], tf.Tensor]:
+        state, update = self.state, step * self.experiment.critic_steps + k
+        draws, values, log = self._draws(update, self._local), state.values(), Log()
+        data, buffers = self.generated(draws, values, data)
+        _assign_changed(state.generator.buffers, buffers, values.generator_buffers)
+        data = self.augmented(draws, values, data)
+        values = self.advanced(draws, values, data, log)
+        for group, advanced in zip(state.nest.states, values.states, strict=True):
+            assign(group.values(), [advanced[key] for key in group])
+        (gradients, buffers, scores, logged), metrics = self._critic_gradients(values, data, draws)
         with plugin_code(selector_of(self.experiment.critic_optimizer), "apply"):
             state.critic_optimizer.apply(gradients, state.critic_variables)
-        _assign_changed(state.critic.buffers, critic_buffers)
-        if state.stack.overrides_projection:
-            weights = read(state.critic.weights)
-            _assign_changed(state.critic.weights, state.stack.project(weights), weights)
-        return log.metrics + metrics, tf.stack([*log.values, *tf.unstack(values)])
+        _assign_changed(state.critic.buffers, buffers, values.critic_buffers)
+        _project(state.stack, state.critic.weights)
+        self._follow(draws, values, data, scores, log)
+        return log.metrics + metrics, tf.stack([*log.values, *tf.unstack(logged)])
 
-    def _critic_part(
-        self,
-        draws: Draws,
-        log: Log,
-        weights: Tensors,
-        parameters: list[Tensors],
-        states: list[Tensors],
-        buffers: Tensors,
-        real: tf.Tensor,
-        fake: tf.Tensor,
-    ) -> tuple[list[tf.Tensor], Tensors]:
-        size, stack = self.experiment.batch_size, self.state.stack
-        batch = Batch(real=real, fake=fake, labels=None, size=size, step=draws.step)
+    def generated(self, draws: Draws, values: Values, data: Tensors) -> tuple[Tensors, Tensors]:
+        """The data of a critic update with its latent vectors and samples, and the generator's buffers afterwards."""
+        latent = draws.take("normal", (draws.local_batch, self._latent_dim), noise.FAKE_LATENT)
+        data = {**data, "latent": latent}
+        parts = self.experiment.microbatches
+        if parts == 1:
+            fake, buffers = self._samples(draws, values, data)
+            return {**data, "fake": fake}, buffers
+        rows = draws.local_batch // parts
+
+        def body(i: tf.Tensor, samples: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
+            first = draws.start + tf.cast(i, tf.int64) * rows
+            part = Draws(draws.seed, rows, draws.step, draws.replica, first=first, whole=False)
+            piece = {name: rows_of(x, i, rows) for name, x in data.items()}
+            return i + 1, samples.write(i, self._samples(part, values, piece)[0])
+
+        _, samples = tf.while_loop(
+            lambda i, _: i < parts,
+            body,
+            (tf.constant(0), tf.TensorArray(tf.float32, size=parts)),
+            parallel_iterations=1,
+        )
+        shape = [draws.local_batch, *self.experiment.dataset.sample_shape]
+        return {**data, "fake": tf.reshape(samples.stack(), shape)}, values.generator_buffers
+
+    def _samples(self, draws: Draws, values: Values, data: Tensors) -> tuple[tf.Tensor, Tensors]:
+        generator, calls = self._generator_calls(draws, values, data, noise.FAKE_LAYERS)
+        # A constraint that moves latent vectors uses the critic: nothing of that is part of the critic's gradient.
+        fake = tf.stop_gradient(generator(data["latent"]))
+        _check_buffers(self.state.generator, draws, values.generator_buffers, calls.buffers)
+        return fake, calls.buffers
+
+    def augmented(self, draws: Draws, values: Values, data: Tensors) -> Tensors:
+        """The data of a critic update as the critic sees it."""
+        augmentations = self.state.augmentations
+        changed = {
+            name: augmentations.apply(data[name], values.augmentations, draws, name) for name in ("real", "fake")
+        }
+        return {**data, **changed}
+
+    def advanced(self, draws: Draws, values: Values, data: Tensors, log: Log) -> Values:
+        """The values of a critic update, the states of its constraints advanced."""
+        stack, functions = self.state.stack, dict[str, CriticFunction]()
+        if stack.takes_critic:
+            functions["critic"] = self._critic_calls(draws, values, data, noise.CRITIC_LAYERS)
+        batch = self._batch(draws, data, self.experiment.batch_size)
+        states = stack.advance(values.critic, values.parameters, values.states, batch, draws, log, **functions)
+        return values._replace(states=states)
+
+    def _follow(self, draws: Draws, values: Values, data: Tensors, scores: Any, log: Log) -> None:
+        """Advances the states that follow the critic's scores: the loss's and the augmentations'."""
+        nest = self.state.nest
+        if nest.loss:
+            batch = self._batch(draws, data, self.experiment.batch_size)
+            advanced = self._loss.advance(values.loss, scores, batch, draws, log)
+            assign(nest.loss.values(), [advanced[key] for key in nest.loss])
+        if any(nest.augmentations):
+            states = self.state.augmentations.advance(values.augmentations, scores[0], draws, log)
+            for group, after in zip(nest.augmentations, states, strict=True):
+                assign(group.values(), [after[key] for key in group])
+
+    def critic_part(
+        self, draws: Draws, log: Log, values: Values, data: Tensors
+    ) -> tuple[list[tf.Tensor], Tensors, tuple[tf.Tensor, ...]]:
+        """The critic's gradient.
+
+        Args:
+            draws: The source of random numbers.
+            log: Takes the metrics.
+            values: The values of all variables, the constraints' states advanced.
+            data: `real`, `fake` and `latent` of these rows, and `labels` where there are some.
+
+        Returns:
+            The gradient by `values.critic_trained`, the critic's buffers, and its scores of real and fake.
+        """
+        size, stack, parts = self.experiment.batch_size, self.state.stack, self.experiment.microbatches
+        real, fake = data["real"], data["fake"]
+        batch = self._batch(draws, data, size)
         with tf.GradientTape() as tape:
-            tape.watch((weights, parameters))
-            effective = stack.effective(weights, parameters, states)
-            model = _CriticCalls(self.state, effective, buffers, draws, noise.CRITIC_LAYERS)
-            critic = stack.transform(model)
-            real_scores, fake_scores = critic(real), critic(fake)
+            tape.watch((values.critic, values.parameters))
+            effective = stack.effective(values.critic, values.parameters, values.states)
+            model = CriticCalls(
+                self.state.critic, effective, values.critic_buffers, data.get("labels"), draws, noise.CRITIC_LAYERS
+            )
+            critic = stack.transform(model, draws)
+            real_scores = critic(real)
+            real_outputs = model.outputs(real, real_scores)
+            fake_scores = critic(fake)
+            seen = replace(batch, real_outputs=real_outputs, fake_outputs=model.outputs(fake, fake_scores))
             model.keeps_buffers = False  # the buffers from a penalty's calls are dropped
-            with plugin_code(self._loss, "critic"):
-                loss = tf.convert_to_tensor(self.experiment.loss.critic(real_scores, fake_scores))
-            _check_loss(self.experiment, "critic", loss, self._local)
-            penalty = stack.penalties(critic, batch, parameters, states, draws, log)
-            weight_penalty = stack.weight_penalty(effective)
+            loss = self._loss.critic(real_scores, fake_scores, seen, values.loss, draws, log)
+            penalty = stack.penalties(
+                batch,
+                values.parameters,
+                values.states,
+                draws,
+                log,
+                critic=critic,
+                generator=lambda z: self._generator_calls(draws, values, data, noise.FAKE_LAYERS)[0](z),
+            )
+            weight_penalty = stack.weight_penalty(effective, values.parameters, values.states)
             total = tf.reduce_sum(loss if penalty is None else loss + penalty) / size
             if weight_penalty is not None:
-                # The same on every replica, and the optimizer sums over replicas.
-                total += weight_penalty / self.experiment.replicas
-        trained = [*weights.values(), *(value for group in parameters for value in group.values())]
+                # The same on every replica and in every microbatch, and these are summed.
+                total += weight_penalty / (self.experiment.replicas * parts)
+        trained = values.critic_trained
         differentiation.check(total, trained, self.state.critic)
         gradients = _gradient(tape, total, trained)
         extra = tf.constant(0.0) if weight_penalty is None else weight_penalty
@@ -151,81 +232,171 @@ class TrainingStep:
         else:
             log.add("critic/loss", tf.reduce_mean(loss))
         log.add("critic/wasserstein", tf.reduce_mean(real_scores) - tf.reduce_mean(fake_scores))
-        return gradients, model.buffers
+        _check_buffers(self.state.critic, draws, values.critic_buffers, model.buffers)
+        return gradients, model.buffers, (real_scores, fake_scores)
 
-    def _update_generator(self, step: tf.Tensor) -> tuple[list[Metric], tf.Tensor]:
-        state, draws = self.state, self._draws(step)
-        latent = draws.take("normal", self._latent_shape, noise.LATENT)
-        (gradients, buffers, values), metrics = self._generator_gradients(
-            read(state.generator.weights),
-            read(state.generator.buffers),
-            read(state.critic.weights),
-            read(state.critic.buffers),
-            [read(group) for group in state.parameters],
-            [read(group) for group in state.constraint_states],
-            latent,
-            step=step,
-            replica=draws.replica,
-        )
+    def _update_generator(self, step: tf.Tensor, data: Tensors) -> tuple[list[Metric], tf.Tensor]:
+        state, draws, log = self.state, self._draws(step, self._generated), Log()
+        values = state.values()
+        latent = draws.take("normal", (self._generated, self._latent_dim), noise.LATENT)
+        data = {**data, "latent": latent}
+        values = self.generator_advanced(draws, values, data, log)
+        for group, advanced in zip(state.nest.generator_states, values.generator_states, strict=True):
+            assign(group.values(), [advanced[key] for key in group])
+        (gradients, buffers, _, logged), metrics = self._generator_gradients(values, data, draws)
         with plugin_code(selector_of(self.experiment.generator_optimizer), "apply"):
-            state.generator_optimizer.apply(gradients, list(state.generator.weights.values()))
-        _assign_changed(state.generator.buffers, buffers)
+            state.generator_optimizer.apply(gradients, state.generator_variables)
+        _assign_changed(state.generator.buffers, buffers, values.generator_buffers)
+        _project(state.generator_stack, state.generator.weights)
         if state.average:
-            decay = _average_decay(self.experiment.ema_decay, step)
-            weights, average = read(state.generator.weights), read(state.average)
-            moved = [average[name] + (1.0 - decay) * (weights[name] - average[name]) for name in average]
-            assign(state.average.values(), moved)
-        return metrics, values
+            decay = _average_decay(self.experiment, step)
+            pairs = [(state.average, state.generator.weights)]
+            pairs += zip(state.average_parameters, state.nest.generator_parameters, strict=True)
+            for average, weights in pairs:
+                now, before = read(weights), read(average)
+                moved = [before[name] + (1.0 - decay) * (now[name] - before[name]) for name in average]
+                assign(average.values(), moved)
+        return log.metrics + metrics, tf.stack([*log.values, *tf.unstack(logged)])
 
-    def _generator_part(
-        self,
-        draws: Draws,
-        log: Log,
-        weights: Tensors,
-        buffers: Tensors,
-        critic_weights: Tensors,
-        critic_buffers: Tensors,
-        parameters: list[Tensors],
-        states: list[Tensors],
-        latent: tf.Tensor,
-    ) -> tuple[list[tf.Tensor], Tensors]:
-        effective = self.state.stack.effective(critic_weights, parameters, states)
-        model = _CriticCalls(self.state, effective, critic_buffers, draws, noise.LAYERS)
-        critic = self.state.stack.transform(model)
-        view = ReplicaView("generator", noise.LAYERS, draws, None)
+    def generator_advanced(self, draws: Draws, values: Values, data: Tensors, log: Log) -> Values:
+        """The values of a generator update, the states of the generator's constraints advanced."""
+        stack, functions = self.state.generator_stack, dict[str, CriticFunction]()
+        if not stack.constraints:
+            return values
+        if stack.takes_critic:
+            functions["critic"] = self._critic_calls(draws, values, data, noise.LAYERS)
+        if stack.takes_generator:
+            functions["generator"], _ = self._generator_calls(draws, values, data, noise.LAYERS)
+        batch = self._batch(draws, data, self.experiment.generator_batch)
+        states = stack.advance(
+            values.generator, values.generator_parameters, values.generator_states, batch, draws, log, **functions
+        )
+        return values._replace(generator_states=states)
+
+    def generator_part(
+        self, draws: Draws, log: Log, values: Values, data: Tensors
+    ) -> tuple[list[tf.Tensor], Tensors, tuple[tf.Tensor, ...]]:
+        """The generator's gradient.
+
+        Args:
+            draws: The source of random numbers.
+            log: Takes the metrics.
+            values: The values of all variables, the constraints' states advanced.
+            data: `latent` of these rows; `labels` where there are some; `real` where the loss pairs.
+
+        Returns:
+            The gradient by `values.generator_trained`, the generator's buffers, and no scores.
+        """
+        size, stack, parts = self.experiment.generator_batch, self.state.generator_stack, self.experiment.microbatches
+        critic = self._critic_calls(draws, values, data, noise.LAYERS)
+        model = critic.plain
         with tf.GradientTape() as tape:
-            tape.watch(weights)
-            fake, left = self.state.generator(latent, weights, buffers, noise=view)
-            scores = critic(fake)
-            with plugin_code(self._loss, "generator"):
-                loss = tf.convert_to_tensor(self.experiment.loss.generator(scores))
-            _check_loss(self.experiment, "generator", loss, self._local)
-            total = tf.reduce_sum(loss) / self.experiment.batch_size
-        differentiation.check(total, list(weights.values()), self.state.generator, self.state.critic)
-        log.add("generator/loss", tf.reduce_mean(loss))
-        return list(tape.gradient(total, weights, unconnected_gradients="zero").values()), left
+            tape.watch((values.generator, values.generator_parameters))
+            generator, calls = self._generator_calls(draws, values, data, noise.LAYERS)
+            fake = generator(data["latent"])
+            seen = self.state.augmentations.apply(fake, values.augmentations, draws, "generator")
+            scores = critic(seen)
+            batch = self._batch(draws, data, size)
+            paired = replace(batch, fake_outputs=model.outputs(seen, scores))
+            real_scores = None
+            if self.experiment.loss.pairs:
+                real = self.state.augmentations.apply(data["real"], values.augmentations, draws, "real")
+                real_scores = critic(real)
+                batch = replace(batch, real=real)
+                paired = replace(paired, real=real, real_outputs=model.outputs(real, real_scores))
+            loss = self._loss.generator(scores, real_scores, paired, values.loss, draws, log)
+            calls.keeps_buffers = False
+            penalty = stack.penalties(
+                replace(batch, fake=fake),
+                values.generator_parameters,
+                values.generator_states,
+                draws,
+                log,
+                critic=critic,
+                generator=generator,
+            )
+            weight_penalty = stack.weight_penalty(calls.weights, values.generator_parameters, values.generator_states)
+            total = tf.reduce_sum(loss if penalty is None else loss + penalty) / size
+            if weight_penalty is not None:
+                total += weight_penalty / (self.experiment.replicas * parts)
+        trained = values.generator_trained
+        differentiation.check(total, trained, self.state.generator, self.state.critic)
+        mean = tf.reduce_mean(loss)
+        if penalty is not None or weight_penalty is not None:
+            extra = tf.constant(0.0) if weight_penalty is None else weight_penalty
+            added = extra if penalty is None else tf.reduce_mean(penalty) + extra
+            log.add("generator/penalty", added)
+            mean += added
+        log.add("generator/loss", mean)
+        _check_buffers(self.state.generator, draws, values.generator_buffers, calls.buffers)
+        return [_dense(g) for g in tape.gradient(total, trained, unconnected_gradients="zero")], calls.buffers, ()
+
+    def _critic_calls(self, draws: Draws, values: Values, data: Tensors, stream: int) -> WrappedCritic:
+        """The critic as constrained, without the gradient of its weights."""
+        stack = self.state.stack
+        effective = stack.effective(values.critic, values.parameters, values.states)
+        model = CriticCalls(self.state.critic, effective, values.critic_buffers, data.get("labels"), draws, stream)
+        return WrappedCritic(model, stack.transform(model, draws))
+
+    def _generator_calls(
+        self, draws: Draws, values: Values, data: Tensors, stream: int
+    ) -> tuple[CriticFunction, GeneratorCalls]:
+        """The generator as constrained, and its plain calls."""
+        stack = self.state.generator_stack
+        effective = stack.effective(values.generator, values.generator_parameters, values.generator_states)
+        network, buffers = self.state.generator, values.generator_buffers
+        calls = GeneratorCalls(network, effective, buffers, data.get("labels"), draws, stream)
+        return stack.transform(calls, draws, critic=lambda x: self._critic_calls(draws, values, data, stream)(x)), calls
+
+    def _batch(self, draws: Draws, data: Tensors, size: int) -> Batch:
+        return Batch(
+            real=data.get("real"),
+            fake=data.get("fake"),
+            labels=data.get("labels"),
+            size=size,
+            step=draws.step,
+            latent=data["latent"],
+        )
 
 
 def _gradient(tape: tf.GradientTape, total: tf.Tensor, trained: list[tf.Tensor]) -> list[tf.Tensor]:
     """The gradient of the critic's total: from the graph if there is one, because that skips terms that are zero."""
     if tf.executing_eagerly():
-        return tape.gradient(total, trained, unconnected_gradients="zero")
-    return tf.gradients(total, trained, unconnected_gradients="zero")
+        found = tape.gradient(total, trained, unconnected_gradients="zero")
+    else:
+        found = tf.gradients(total, trained, unconnected_gradients="zero")
+    return [_dense(gradient) for gradient in found]
 
 
-class _CriticCalls:
-    """The critic of the contract before any constraint wraps it: `(n, *sample_shape) -> (n,)` float32."""
+def _dense(gradient: Any) -> tf.Tensor:
+    # The gradient of an embedding has only the rows that were looked up, and replicas and microbatches are summed.
+    return tf.convert_to_tensor(gradient) if isinstance(gradient, tf.IndexedSlices) else gradient
 
-    def __init__(self, state: TrainingState, effective: Tensors, buffers: Tensors, draws: Draws, stream: int) -> None:
-        self._network, self._effective = state.critic, effective
-        self._noise = ReplicaView("critic", stream, draws, None)
-        self.buffers, self.keeps_buffers = buffers, True
 
-    def __call__(self, x: tf.Tensor) -> tf.Tensor:
-        y, buffers = self._network(x, self._effective, self.buffers, noise=self._noise)
-        if self.keeps_buffers:
-            self.buffers = buffers
-        return as_scores(y)
+def _project(stack: ConstraintStack, variables: dict[str, Any]) -> None:
+    if stack.overrides_projection:
+        weights = read(variables)
+        _assign_changed(variables, stack.project(weights), weights)
+
+
+def _check_parts(experiment: Experiment, state: TrainingState) -> None:
+    """Refuses microbatches where a layer takes statistics of the whole batch."""
+    layer = state.critic.synchronizes or state.generator.synchronizes
+    if experiment.microbatches > 1 and layer:
+        raise _mixing(layer)
+
+
+def _check_buffers(network: Network, draws: Draws, before: Tensors, after: Tensors) -> None:
+    changed = [name for name, value in before.items() if after[name] is not value]
+    if changed and not draws.whole:
+        raise _mixing(f"The {network.role}'s {changed[0]!r}")
+
+
+def _mixing(what: str) -> IncompatibleError:
+    return IncompatibleError(
+        f"{what} takes statistics of the whole batch, which its parts do not know. Set experiment.microbatches = 1, or "
+        "use a layer that normalizes each example alone, for example ganlab.layers.LayerNormalization."
+    )
 
 
 def _assign_changed(variables: dict[str, Any], values: Tensors, before: Tensors | None = None) -> None:
@@ -233,10 +404,13 @@ def _assign_changed(variables: dict[str, Any], values: Tensors, before: Tensors 
     assign([variables[name] for name in changed], [values[name] for name in changed])
 
 
-def _average_decay(decay: float, step: tf.Tensor) -> tf.Tensor:
+def _average_decay(experiment: Experiment, step: tf.Tensor) -> tf.Tensor:
+    decay = tf.constant(experiment.averaging, tf.float32)
+    if experiment.ema_start:
+        return tf.where(step < experiment.ema_start, 0.0, decay)
     # Early on the average follows quickly; otherwise it would remember the initial weights for 1 / (1 - decay) steps.
     done = tf.cast(step, tf.float32)
-    return tf.minimum(tf.constant(decay, tf.float32), (1.0 + done) / (10.0 + done))
+    return tf.minimum(decay, (1.0 + done) / (10.0 + done))
 
 
 def _over_updates(logs: list[tuple[list[Metric], tf.Tensor]], first: tf.Tensor) -> list[tf.Tensor]:
@@ -255,14 +429,6 @@ def _over_measured(values: tf.Tensor, metric: Metric, updates: tf.Tensor) -> tf.
         reduce = tf.reduce_max if metric.reduce == "max" else tf.reduce_min
         return tf.where(count > 0, reduce(tf.where(measured, values, worst)), 0.0)
     return tf.reduce_sum(values) / tf.maximum(count, 1.0)
-
-
-def _check_loss(experiment: Experiment, method: str, value: tf.Tensor, local: int) -> None:
-    if static_shape(value) != (local,):
-        raise ContractError(
-            f"Loss {type(experiment.loss).__name__}.{method} returned the shape {static_shape(value)}; it must be one "
-            f"value per example, ({local},). Do not reduce over the batch: the core divides by the global batch size."
-        )
 
 
 def _no_variables(create: Any, **arguments: Any) -> Any:

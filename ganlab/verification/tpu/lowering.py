@@ -13,6 +13,7 @@ from ganlab.composition import Experiment
 from ganlab.errors import GanlabError
 from ganlab.training.graph import op_source
 from ganlab.training.graph.gradients import set_products
+from ganlab.training.graph.inputs import specs_of
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.step import TrainingStep
 from ganlab.verification.report import Source
@@ -55,7 +56,11 @@ def lower(source: Source, *, replicas: int, module: str) -> dict[str, Any]:
     """
     recipe = recipe_of(source)
     asked = recipe.arguments.get("batch_size", composition.parameters()["batch_size"].default)
-    changed = {"strategy": CompileOnlyStrategy(replicas), "batch_size": -(-asked // replicas) * replicas}
+    parts = replicas * recipe.arguments.get("microbatches", 1)
+    changed = {"strategy": CompileOnlyStrategy(replicas), "batch_size": -(-asked // parts) * parts}
+    generated = recipe.arguments.get("generator_batch_size")
+    if generated is not None:
+        changed["generator_batch_size"] = -(-generated // parts) * parts
     experiment = composition.compose(replace(recipe, arguments={**recipe.arguments, **changed}))
     return asdict(_lowered(experiment, Lowered(experiment.batch_size, asked), Path(module)))
 
@@ -66,14 +71,11 @@ def _lowered(experiment: Experiment, done: Lowered, module: Path) -> Lowered:
     step = TrainingStep(experiment, TrainingState(experiment), compiled=experiment.jit == "on")
     graphs: list[tf.Graph] = []
 
-    def iteration(number: tf.Tensor, real: tf.Tensor) -> tf.Tensor:
+    def iteration(number: tf.Tensor, data: dict[str, tf.Tensor]) -> tf.Tensor:
         graphs.append(tf.compat.v1.get_default_graph())
-        return experiment.strategy.run(step.iteration, args=(number, real))
+        return experiment.strategy.run(step.iteration, args=(number, data))
 
-    specs = (
-        tf.TensorSpec([], tf.int64),
-        tf.TensorSpec([experiment.critic_steps, experiment.local_batch, *experiment.dataset.sample_shape], tf.float32),
-    )
+    specs = (tf.TensorSpec([], tf.int64), specs_of(experiment))
     function = tf.function(iteration, jit_compile=True, autograph=False)
     try:
         graph = function.get_concrete_function(*specs).graph

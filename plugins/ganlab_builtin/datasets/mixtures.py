@@ -13,7 +13,7 @@ from ganlab.lazy import tensorflow as tf
 
 
 class GaussianMixture(ganlab.Dataset):
-    """Equally likely Gaussians in the plane, alike and round.
+    """Equally likely Gaussians in the plane, alike and round. A sample's class is its mode.
 
     Attributes:
         modes: Their means as sampled (after any scaling), float32, `(k, 2)`.
@@ -26,13 +26,20 @@ class GaussianMixture(ganlab.Dataset):
         """Keeps the means `(k, 2)` and the standard deviation."""
         self.modes = np.asarray(modes, np.float32)
         self.std = float(std)
+        self.classes = len(self.modes)
 
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
         """The samples with these numbers, `(n, 2)` float32: each number has a mode and a deviation of its own."""
-        count = len(self.modes)
-        uniform = functional.example_uniform(numbers, 1, seed, stream=0)[:, 0]
-        means = tf.gather(self.modes, tf.cast(uniform * count, tf.int32))
+        means = tf.gather(self.modes, self._modes_of(numbers, seed))
         return means + self.std * functional.example_normal(numbers, 2, seed, stream=1)
+
+    def labels(self, numbers: tf.Tensor, seed: int = 0) -> tf.Tensor:
+        """The modes of the samples with these numbers, `(n,)` int64."""
+        return tf.cast(self._modes_of(numbers, seed), tf.int64)
+
+    def _modes_of(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
+        uniform = functional.example_uniform(numbers, 1, seed, stream=0)[:, 0]
+        return tf.cast(uniform * len(self.modes), tf.int32)
 
     def exact_sample(self, n: int, seed: int) -> np.ndarray:
         """Draws n samples with numpy, independently of `examples`: float32, `(n, 2)`."""

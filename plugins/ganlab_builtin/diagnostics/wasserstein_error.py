@@ -41,8 +41,9 @@ class WassersteinError(ganlab.Diagnostic):
     def look(self, critic: ganlab.CriticView) -> ganlab.Findings:
         """The two values now."""
         real, fake = critic.more(self.points)
+        labels = critic.more_labels(self.points)
         fake = fake[: len(real)]
-        estimate = float(critic.scores(real).mean(dtype=float) - critic.scores(fake).mean(dtype=float))
+        estimate = float(critic.scores(real, labels).mean(dtype=float) - critic.scores(fake, labels).mean(dtype=float))
         exact = exact_w1(real, fake)
         figures = {"estimate": estimate, "exact": exact}
         if exact > 0:

@@ -1,0 +1,41 @@
+"""Optional parameters: a plugin's method receives those that it names."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+
+def takes(method: Callable[..., Any], name: str) -> bool:
+    """Whether a method has a parameter of this name."""
+    return name in _names(method, 0)
+
+
+def call(method: Callable[..., Any], *given: Any, **optional: Any) -> Any:
+    """Calls a method with the required arguments, and with those optional ones that it has further parameters for.
+
+    So a contract can offer more without breaking the methods written before, as pluggy's hooks do.
+
+    Args:
+        method: The method.
+        *given: Its required arguments, by position.
+        **optional: What else there is, by name.
+    """
+    names = _names(method, len(given))
+    return method(*given, **{name: value for name, value in optional.items() if name in names})
+
+
+def _names(method: Callable[..., Any], given: int) -> frozenset[str]:
+    """The parameters that are left when so many arguments are given by position."""
+    function = getattr(method, "__func__", None)
+    return _parameters(method, given) if function is None else _parameters(function, given + 1)
+
+
+@functools.lru_cache(maxsize=1024)
+def _parameters(function: Callable[..., Any], given: int) -> frozenset[str]:
+    parameters = list(inspect.signature(function).parameters.values())
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    left = [*positional[given:], *(p for p in parameters if p.kind is p.KEYWORD_ONLY)]
+    return frozenset(p.name for p in left if p.kind is not p.POSITIONAL_ONLY)

@@ -1,0 +1,66 @@
+"""The augmentations of a run as one: applies them in order, checks their contract, names the one that breaks it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import tensorflow as tf
+
+from ganlab.errors import ContractError
+from ganlab.interfaces import Augmentation
+from ganlab.plugins.blame import plugin_code
+from ganlab.training.graph import noise
+from ganlab.training.graph.networks import static_shape
+from ganlab.training.graph.plugin_state import next_state, tensors
+from ganlab.training.graph.replica import Draws, Log, ReplicaView
+from ganlab.training.graph.stack import check_count
+from ganlab.training.graph.values import Tensors
+
+KIND = "augmentations"
+# Each has a stream of random numbers for real examples, for samples in a critic's update, and in a generator's.
+Use = Literal["real", "fake", "generator"]
+_STREAMS = {"real": 0, "fake": 1, "generator": 2}
+
+
+class Augmentations:
+    """Augmentations in order, each with the name that its metrics and errors carry."""
+
+    def __init__(self, augmentations: Sequence[Augmentation], names: Sequence[str]) -> None:
+        self.augmentations, self.names = tuple(augmentations), tuple(names)
+        check_count(KIND, len(self.augmentations))
+
+    def initialize(self) -> list[Tensors]:
+        """Their first states."""
+        states = []
+        for name, each in self._named():
+            with plugin_code(f"{KIND}.{name}", "initial_state"):
+                states.append(tensors(f"Augmentation {name}", "initial_state", each.initial_state()))
+        return states
+
+    def apply(self, x: tf.Tensor, states: Sequence[Tensors], draws: Draws, use: Use) -> tf.Tensor:
+        """Some examples, `(local_batch, *sample_shape)`, as the critic sees them."""
+        for i, (name, each) in enumerate(self._named()):
+            view = ReplicaView(name, noise.AUGMENTATIONS + 3 * i + _STREAMS[use], draws, None, kind=KIND)
+            with plugin_code(f"{KIND}.{name}", "apply"):
+                changed = tf.convert_to_tensor(each.apply(x, dict(states[i]), view))
+            if static_shape(changed) != static_shape(x) or changed.dtype != x.dtype:
+                raise ContractError(
+                    f"Augmentation {name} returned {static_shape(changed)}, {changed.dtype.name}; it must return the "
+                    f"shape and dtype that it was given, {static_shape(x)}, {x.dtype.name}."
+                )
+            x = changed
+        return x
+
+    def advance(self, states: Sequence[Tensors], scores: tf.Tensor, draws: Draws, log: Log) -> list[Tensors]:
+        """The states after a critic update with these scores of real examples."""
+        advanced = []
+        for i, (name, each) in enumerate(self._named()):
+            view = ReplicaView(name, noise.AUGMENTATIONS + 3 * i, draws, log, kind=KIND)
+            with plugin_code(f"{KIND}.{name}", "advance"):
+                given = each.advance(dict(states[i]), scores, view)
+                advanced.append(next_state(f"Augmentation {name}", given, states[i]))
+        return advanced
+
+    def _named(self) -> Iterator[tuple[str, Augmentation]]:
+        return zip(self.names, self.augmentations, strict=True)

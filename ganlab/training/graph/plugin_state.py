@@ -1,0 +1,60 @@
+"""The state of a plugin between updates: the rules for its first value and for the next."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from ganlab.errors import ContractError
+from ganlab.training.graph.networks import static_shape
+from ganlab.training.graph.values import Tensors
+
+
+def tensors(called: str, method: str, values: Any) -> Tensors:
+    """A dict of tensors that a component's method returned.
+
+    Args:
+        called: The component as messages name it: "Constraint c".
+        method: The method.
+        values: What it returned.
+
+    Raises:
+        ContractError: It is not a dict.
+    """
+    if not isinstance(values, Mapping):
+        raise ContractError(
+            f"{called}'s {method} gave {type(values).__name__}; it must return a dict of names to tensors."
+        )
+    return {key: tf.convert_to_tensor(value) for key, value in values.items()}
+
+
+def next_state(called: str, given: Any, state: Tensors, others: Collection[str] = ()) -> Tensors:
+    """The next state that `advance` returned: a constant in every gradient.
+
+    Args:
+        called: The component as messages name it.
+        given: What it returned.
+        state: The state before.
+        others: Further names that may be in it, and are left out.
+
+    Raises:
+        ContractError: It has other names, shapes or dtypes than the state before.
+    """
+    given = tensors(called, "advance", given)
+    missing, unknown = set(state) - set(given), set(given) - set(state) - set(others)
+    if missing or unknown:
+        raise ContractError(
+            f"{called} returned a state with {sorted(given)} from advance; it must have the keys of initial_state, "
+            f"{sorted(state)}."
+        )
+    for key, before in state.items():
+        after = given[key]
+        if static_shape(after) != static_shape(before) or after.dtype != before.dtype:
+            raise ContractError(
+                f"{called} advanced {key!r} to shape {static_shape(after)}, {after.dtype.name}; it was "
+                f"{static_shape(before)}, {before.dtype.name}, and a state must keep both."
+            )
+    # A graph's gradient reaches everything computed from the weights, even before the loss; a tape's does not.
+    return {key: tf.stop_gradient(given[key]) for key in state}

@@ -1,0 +1,200 @@
+"""Labels, losses over the global batch, constraints on the generator, augmentations and microbatches."""
+
+import re
+
+import contract_two as plugin
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from small import Layers, assert_same, constraint, small, trained, values
+
+import ganlab
+from ganlab.training.graph.inputs import OF_GENERATOR, Inputs
+from ganlab.training.graph.trainer import Trainer
+
+pytestmark = pytest.mark.usefixtures("cpus")
+
+
+def whole(**parts):
+    """Everything that contract 2 added, in one experiment."""
+    return {
+        "architecture": plugin.Conditional(),
+        "loss": plugin.Everything(),
+        "constraints": [plugin.DualSlope()],
+        "generator_constraints": [plugin.Moving()],
+        "augmentations": [plugin.Adaptive()],
+        "generator_batch_size": 24,
+        "ema_half_life": 50.0,
+        "critic_steps": 2,
+        **parts,
+    }
+
+
+def in_parts(**parts):
+    return whole(loss=plugin.Local(), batch_size=24, **parts)
+
+
+@pytest.fixture(scope="module")
+def one(cpus):
+    return trained(0, count=4, **whole())
+
+
+@pytest.mark.parametrize("replicas", [2, pytest.param(4, marks=pytest.mark.slow)])
+def test_everything_trains_the_same_on_any_number_of_replicas(one, replicas):
+    assert_same(one, trained(replicas, count=4, **whole()), rtol=3e-5, atol=3e-6)
+
+
+@pytest.mark.slow
+def test_every_part_has_an_effect(one):
+    for changed in (
+        {"generator_constraints": []},
+        {"augmentations": []},
+        {"constraints": []},
+        {"generator_batch_size": None},
+    ):
+        other = trained(0, count=4, **whole(**changed))
+        names = [name for name in one.values if "/weights/" in name]
+        assert any(not np.allclose(one.values[name], other.values[name], rtol=1e-4) for name in names), changed
+
+
+@pytest.mark.parametrize(
+    ("replicas", "parts"),
+    [(0, 4), pytest.param(2, 2, marks=pytest.mark.slow), pytest.param(2, 4, marks=pytest.mark.slow)],
+)
+def test_microbatches_train_as_one_batch(replicas, parts):
+    straight = trained(0, count=4, **in_parts())
+    assert_same(straight, trained(replicas, count=4, **in_parts(microbatches=parts)), rtol=3e-5, atol=3e-6)
+
+
+def test_compiled_equals_uncompiled(one):
+    assert_same(one, trained(0, count=4, **whole(jit="on")), rtol=3e-5, atol=3e-6)
+    parts = trained(0, count=4, **in_parts(microbatches=2))
+    assert_same(parts, trained(0, count=4, **in_parts(microbatches=2, jit="on")), rtol=3e-5, atol=3e-6)
+
+
+def test_lazy_generator_penalty_is_multiplied():
+    slow = trained(0, count=3, **whole(generator_constraints=[plugin.Moving(every=3)]))
+    measured = slow.metric("generator_constraints/moving/apart")[:, 0]
+    assert measured[0] > 0
+    assert (measured[1:] == 0).all()
+
+
+def test_labels_are_those_of_the_examples():
+    experiment = small(2, architecture=plugin.Conditional(), loss=plugin.Local())
+    inputs, ring = Inputs(experiment), experiment.dataset
+    for step in range(3):
+        for replica in range(2):
+            found = inputs.of(tf.constant(step, tf.int64), replica)
+            numbers = tf.reshape(inputs.numbers(tf.constant(step, tf.int64), replica), [1, -1])
+            np.testing.assert_array_equal(found["labels"], ring.labels(numbers[0])[None])
+            # The ring's modes are its classes: the label of a point is the mode that it lies at.
+            distances = np.linalg.norm(found["real"].numpy()[0][:, None] - ring.modes[None], axis=2)
+            np.testing.assert_array_equal(distances.argmin(1), found["labels"][0])
+            paired, labels = found[f"{OF_GENERATOR}real"].numpy(), found[f"{OF_GENERATOR}labels"].numpy()
+            np.testing.assert_array_equal(np.linalg.norm(paired[:, None] - ring.modes[None], axis=2).argmin(1), labels)
+            assert not np.array_equal(labels, found["labels"][0])
+
+
+def test_generator_order_is_another_permutation_of_a_finite_set():
+    digits = ganlab.component("datasets", "digits")()
+    inputs = Inputs(small(0, dataset=digits, batch_size=599))  # 1797 digits, a third each
+    steps = [tf.constant(step, tf.int64) for step in range(3)]
+    critic = np.concatenate([inputs.numbers(step, 0) for step in steps])
+    generator = np.concatenate([inputs.generator_numbers(step, 0) for step in steps])
+    np.testing.assert_array_equal(np.sort(critic), np.arange(1797))
+    np.testing.assert_array_equal(np.sort(generator), np.arange(1797))
+    assert (critic == generator).mean() < 0.01
+
+
+def test_half_life_is_in_samples():
+    # After half_life / batch further steps the old weights still count one half.
+    experiment = small(0, ema_half_life=120.0, generator_batch_size=24)
+    assert experiment.averaging ** (120 / 24) == pytest.approx(0.5)
+
+
+def test_average_starts_where_asked():
+    trainer = Trainer(small(0, ema_decay=0.5, ema_start=3))
+    trainer.train(3)
+    before = values(trainer.state)
+    trainer.train(1)
+    after = values(trainer.state)
+    for name in (n.removeprefix("generator/average/") for n in before if n.startswith("generator/average/")):
+        now, average = after[f"generator/weights/{name}"], after[f"generator/average/{name}"]
+        np.testing.assert_array_equal(before[f"generator/average/{name}"], before[f"generator/weights/{name}"])
+        np.testing.assert_allclose(average, 0.5 * before[f"generator/weights/{name}"] + 0.5 * now, rtol=1e-5, atol=1e-7)
+
+
+def test_a_contract_1_loss_and_constraint_need_no_new_parameter():
+    spectral = trained(0, count=2, constraints=[constraint("spectral_norm")])
+    assert "loss/state" not in " ".join(spectral.values)
+
+
+def test_spectral_norm_constrains_the_generator():
+    one = trained(0, count=4, generator_constraints=[constraint("spectral_norm")])
+    state = one.trainer.state
+    effective = state.sampling_weights()
+    kernels = [w.numpy() for name, w in effective.items() if name.endswith("kernel")]
+    assert all(np.linalg.norm(kernel, 2) == pytest.approx(1.0, rel=0.05) for kernel in kernels)
+    two = trained(2, count=4, generator_constraints=[constraint("spectral_norm")])
+    assert_same(one, two)
+
+
+def refused(match, replicas=0, **parts):
+    with pytest.raises(ganlab.GanlabError, match=re.escape(match)):
+        trained(replicas, count=1, **parts)
+
+
+def test_labels_without_a_conditional_dataset_are_one_error():
+    line = ganlab.component("datasets", "swiss_roll")()
+    refused(
+        "Conditional needs the classes of examples, and datasets.swiss_roll has no labels.",
+        dataset=line,
+        architecture=plugin.Conditional(),
+    )
+    refused("Everything needs the classes of examples", dataset=line, loss=plugin.Everything())
+
+
+def test_outputs_that_the_critic_lacks_are_named():
+    refused("Everything needs 'logits', 'embedding' from the critic", loss=plugin.Everything())
+
+
+def test_global_statistics_refuse_microbatches():
+    refused("The loss everything takes statistics of the whole batch", **whole(batch_size=24, microbatches=2))
+
+
+def test_batch_normalization_refuses_microbatches():
+    def generator(x):
+        return keras.layers.Dense(2)(keras.layers.BatchNormalization(synchronized=True)(keras.layers.Dense(8)(x)))
+
+    refused("takes statistics of the whole batch", architecture=Layers(generator=generator), microbatches=2)
+
+
+@pytest.mark.parametrize(
+    ("parts", "match"),
+    [
+        ({"microbatches": 5}, "experiment.batch_size = 12 does not divide into 5 microbatches on one replica"),
+        ({"generator_batch_size": 0}, "experiment.generator_batch_size = 0 must be a whole number of at least 1"),
+        ({"ema_half_life": -1.0}, "experiment.ema_half_life = -1.0 must be finite and at least 0"),
+        ({"ema_half_life": 5.0, "ema_decay": 0.9}, "say the same in two ways"),
+        ({"augmentations": [3]}, "it must be a ganlab.Augmentation"),
+    ],
+)
+def test_wrong_settings_are_named(parts, match):
+    refused(match, **parts)
+
+
+def test_a_wrong_augmentation_is_named():
+    class Cut(ganlab.Augmentation):
+        def apply(self, x, state, replica):
+            return x[:, :1]
+
+    refused("Augmentation cut returned (12, 1), float32; it must return the shape", augmentations=[Cut()])
+
+
+def test_a_critic_called_with_other_rows_is_named():
+    class Halved(ganlab.Constraint):
+        def penalty(self, critic, batch, state, replica):
+            return tf.concat([critic(batch.real[:7]), critic(batch.real[7:])], axis=0)
+
+    refused("is called with 7 rows where the batch has 12", **whole(constraints=[Halved()]))
