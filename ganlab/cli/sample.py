@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,6 +20,7 @@ _ENDINGS = (".png", ".npz")
 # As many images as the sample pictures of training show.
 _IMAGES, _POINTS = 64, 1000
 _ROWS = _COLUMNS = 8
+_OF_CLASS = 10
 
 
 @click.command("sample")
@@ -45,6 +46,13 @@ _ROWS = _COLUMNS = 8
 @click.option(
     "--checkpoint", type=click.IntRange(0), metavar="STEP", help="The checkpoint of this step; by default the newest."
 )
+@click.option(
+    "--label",
+    "labels",
+    type=click.IntRange(0),
+    multiple=True,
+    help="Class to draw from a conditional generator; repeat it for several. By default a picture has a row for each.",
+)
 @click.option("--interpolate", is_flag=True, help="Interpolate spherically between two latent vectors in each row.")
 @click.option("--rows", type=click.IntRange(1), help="Rows of the grid, or number of interpolations (8).")
 @click.option(
@@ -58,6 +66,7 @@ def sample(
     seed: int | None,
     truncation: float | None,
     checkpoint: int | None,
+    labels: tuple[int, ...],
     interpolate: bool,
     rows: int | None,
     columns: int | None,
@@ -68,12 +77,14 @@ def sample(
 
     Uses one of its checkpoints, one device, and the averaged generator if the run keeps one. Sample i of a seed is the
     same however many are drawn, and the same as during training. A .png is a grid of images, or points beside real
-    ones; a .npz holds `samples` and `latents`.
+    ones; a .npz holds `samples`, `latents` and, if the generator is conditional, `labels`.
 
     \b
     ganlab sample runs/quickstart/20260801-120000-s0-1f2e -o digits.png
     ganlab sample RUN -n 10000 --seed 1 --truncation 0.7 -o samples.npz
     ganlab sample RUN --interpolate --rows 6 --columns 12 -o ways.png
+    ganlab sample RUN --label 3 -o threes.png
+    ganlab sample RUN --interpolate --label 3 --label 8 -o from_3_to_8.png
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
     from ganlab.exporting.pictures import are_points, check_picture, picture
     from ganlab.run import Run
@@ -94,12 +105,19 @@ def sample(
     if interpolate:
         rows, columns = rows or _ROWS, columns or _COLUMNS
         drawn = exporting.interpolate(
-            drawn_from, rows, columns, seed=seed, truncation=truncation, checkpoint=checkpoint
+            drawn_from, rows, columns, seed=seed, truncation=truncation, checkpoint=checkpoint, labels=labels
         )
     else:
+        classes = len(drawn_from.info.get("label_frequencies") or ())
+        if classes and drawing and shape and not are_points(shape) and not (count or rows):
+            shown = labels or tuple(range(classes))
+            rows, columns = len(shown), columns or _OF_CLASS
+            labels = tuple(label for label in shown for _ in range(columns))
         count = count or (rows * columns if rows and columns else _POINTS if shape and are_points(shape) else _IMAGES)
         columns = columns or (-(-count // rows) if rows else None)
-        drawn = exporting.draw(drawn_from, count, seed=seed, truncation=truncation, checkpoint=checkpoint)
+        drawn = exporting.draw(
+            drawn_from, count, seed=seed, truncation=truncation, checkpoint=checkpoint, labels=labels
+        )
     png = picture(drawn_from, drawn, columns=columns, ways=interpolate) if drawing else None
     _write(output, drawn, png)
     say(f"Wrote {line(output)}: {len(drawn.samples)} samples of seed {drawn.seed} at step {drawn.step}.")
@@ -131,4 +149,5 @@ def _write(output: Path, drawn: Drawn, png: bytes | None) -> None:
         if png is not None:
             file.write(png)
         else:
-            np.savez(file, samples=drawn.samples, latents=drawn.latents)
+            arrays: dict[str, Any] = {} if drawn.labels is None else {"labels": drawn.labels}
+            np.savez(file, samples=drawn.samples, latents=drawn.latents, **arrays)

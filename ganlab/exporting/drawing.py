@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,7 @@ class Drawn:
     Attributes:
         samples: `(n, *sample_shape)` float32.
         latents: `(n, latent_dim)` float32.
+        labels: Their classes, `(n,)` int64, or weights of classes, `(n, classes)`; None if unconditional.
         seed: The seed of the latent vectors.
         step: The generator updates of the checkpoint.
     """
@@ -28,6 +30,7 @@ class Drawn:
     latents: Array
     seed: int
     step: int
+    labels: Array | None = None
 
 
 def draw(
@@ -37,6 +40,7 @@ def draw(
     seed: int | None = None,
     truncation: float | None = None,
     checkpoint: int | None = None,
+    labels: Sequence[int] | None = None,
 ) -> Drawn:
     """Draws from the generator of a checkpoint, or from its average if the run keeps one.
 
@@ -48,15 +52,18 @@ def draw(
         seed: The seed of the samples; None for the run's own, with which the pictures of training were drawn.
         truncation: Redraws every entry of a latent vector that is larger, by absolute value; None for none.
         checkpoint: A step that has a checkpoint; None for the newest.
+        labels: The classes of a conditional generator's samples, used in turn; None for classes as the data has them.
 
     Raises:
         RunError: The checkpoint does not exist, or does not fit the recorded experiment.
-        ConfigError: The truncation is too small.
+        ConfigError: The truncation is too small, or there is no such class.
     """
     trained = _open(run, checkpoint, truncation)
     seed = trained.seed if seed is None else seed
     latents = _latents(trained, n, seed, truncation)
-    return Drawn(trained.sample.from_latents(latents), latents, seed, trained.step)
+    asked = _asked(trained, labels)
+    classes = trained.sample.labels(n, seed) if asked is None else np.resize(asked, n)
+    return Drawn(trained.sample.from_latents(latents, classes), latents, seed, trained.step, classes)
 
 
 def interpolate(
@@ -67,6 +74,7 @@ def interpolate(
     seed: int | None = None,
     truncation: float | None = None,
     checkpoint: int | None = None,
+    labels: Sequence[int] | None = None,
 ) -> Drawn:
     """Rows of samples along the spherical path from one latent vector to another.
 
@@ -77,6 +85,8 @@ def interpolate(
         seed: As in `draw`.
         truncation: Likewise, of the ends.
         checkpoint: Likewise.
+        labels: The class of each row of a conditional generator, used in turn, the first ones by default. With two and
+            a generator that takes weights of classes, every row goes from the first class to the second.
 
     Returns:
         `rows * columns` samples, row by row.
@@ -89,7 +99,33 @@ def interpolate(
     seed = trained.seed if seed is None else seed
     ends = _latents(trained, 2 * rows, seed, truncation)
     latents = spherical(ends[::2], ends[1::2], columns).reshape(rows * columns, -1)
-    return Drawn(trained.sample.from_latents(latents), latents, seed, trained.step)
+    classes = _along(trained, _asked(trained, labels), rows, columns)
+    return Drawn(trained.sample.from_latents(latents, classes), latents, seed, trained.step, classes)
+
+
+def _asked(trained: Trained, labels: Sequence[int] | None) -> Array | None:
+    """The asked labels, checked; None if none are asked for."""
+    if not labels:
+        return None
+    classes = trained.sample.classes
+    if classes is None:
+        raise ConfigError(f"The generator is unconditional: it cannot be asked for the label {labels[0]}.")
+    wrong = [label for label in labels if not 0 <= label < classes]
+    if wrong:
+        raise ConfigError(f"label = {wrong[0]} must be a class of the data, from 0 to {classes - 1}.")
+    return np.asarray(labels, np.int64)
+
+
+def _along(trained: Trained, asked: Array | None, rows: int, columns: int) -> Array | None:
+    """The labels of paths: one for each row, or from one class to another."""
+    classes = trained.sample.classes
+    if classes is None:
+        return None
+    if asked is None or len(asked) != 2 or trained.network.classes is None:
+        return np.repeat(np.resize(np.arange(classes) if asked is None else asked, rows), columns)
+    share = np.linspace(0.0, 1.0, columns, dtype=np.float32)[:, None]
+    first, last = np.eye(classes, dtype=np.float32)[asked]
+    return np.tile((1.0 - share) * first + share * last, (rows, 1))
 
 
 def _open(run: RunDirectory, checkpoint: int | None, truncation: float | None) -> Trained:

@@ -62,16 +62,18 @@ def export(
     trained = load_trained(run, checkpoint=checkpoint, precision=chosen.precision)
     keep_precision(trained)
     latents = np.asarray(trained.sample.latents(_COUNT, trained.seed))
-    samples = trained.sample.from_latents(latents)
+    labels = trained.sample.labels(_COUNT, trained.seed)
+    samples = trained.sample.from_latents(latents, labels)
     facts = _facts(run, trained, format, chosen)
     with new_folder(target) as part:
         try:
             chosen.write(trained, part / chosen.file)
-            facts["checked"] = _check(chosen, part / chosen.file, latents, samples)
+            facts["checked"] = _check(chosen, part / chosen.file, latents, labels, samples)
         except tf.errors.OpError as error:
             raise OSError(str(error).strip().split("\n")[0]) from error
         with (part / SAMPLES).open("wb") as file:
-            np.savez(file, samples=samples, latents=latents)
+            arrays: dict[str, Any] = {} if labels is None else {"labels": labels}
+            np.savez(file, samples=samples, latents=latents, **arrays)
         (part / INFO).write_text(json.dumps(to_json(facts), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         (part / README).write_text(readme(facts), encoding="utf-8")
     return facts
@@ -86,6 +88,8 @@ def _facts(run: RunDirectory, trained: Trained, format: str, chosen: Format) -> 
         "model": chosen.file,
         "latent_dim": trained.latent_dim,
         "latent_distribution": "standard normal",
+        "classes": trained.sample.classes,
+        "label_input": _label_input(trained),
         "sample_shape": trained.sample_shape,
         "value_range": [-1.0, 1.0] if len(trained.sample_shape) == 3 else None,
         "precision": trained.precision,
@@ -104,12 +108,19 @@ def _facts(run: RunDirectory, trained: Trained, format: str, chosen: Format) -> 
     }
 
 
-def _check(chosen: Format, path: Path, latents: Array, samples: Array) -> bool:
+def _label_input(trained: Trained) -> str | None:
+    """How the Keras model takes labels: as numbers, or as the weights of classes; None without labels."""
+    if trained.sample.classes is None:
+        return None
+    return "numbers" if trained.network.classes is None else "weights"
+
+
+def _check(chosen: Format, path: Path, latents: Array, labels: Array | None, samples: Array) -> bool:
     """Reads the file back and compares its samples; False if the package that reads it is not installed."""
     generate = chosen.read(path)
     if generate is None:
         return False
-    drawn = generate(latents)
+    drawn = generate(latents, labels)
     if not np.allclose(drawn, samples, rtol=_TOLERANCE, atol=_TOLERANCE, equal_nan=True):
         off = float(np.nanmax(np.abs(drawn - samples)))
         raise IncompatibleError(

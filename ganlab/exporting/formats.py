@@ -17,6 +17,8 @@ from ganlab.lazy import require
 from ganlab.training.graph import noise
 from ganlab.training.loading import Trained
 
+Generate = Callable[[Array, Array | None], Array]
+
 # The operator set; every onnxruntime since 1.12 has it.
 _OPSET = 17
 
@@ -28,13 +30,14 @@ class Format:
     Attributes:
         file: The name of the file or folder that is written.
         write: Writes it at a path.
-        read: Loads it as a function from latent vectors to samples; None if a package for that is not installed.
+        read: Loads it as a function from latent vectors and labels (None without classes) to samples; None if a package
+            for that is not installed.
         precision: The precision that the layers must compute in; None for the run's own.
     """
 
     file: str
     write: Callable[[Trained, Path], None]
-    read: Callable[[Path], Callable[[Array], Array] | None]
+    read: Callable[[Path], Generate | None]
     precision: str | None = None
 
 
@@ -43,20 +46,25 @@ def _write_saved_model(trained: Trained, path: Path) -> None:
 
 
 def _module(trained: Trained) -> Any:
-    model, length = trained.network.model, trained.latent_dim
+    network, length = trained.network, trained.latent_dim
     module = tf.Module(name="generator")
-    module.weights = [variable.value for variable in model.variables]  # TensorFlow saves what it finds here
-
-    @tf.function(input_signature=[tf.TensorSpec([None, length], tf.float32, name="latent")], autograph=False)
-    def generate(latent: tf.Tensor) -> tf.Tensor:
-        return tf.cast(model(latent, training=False), tf.float32)
-
+    module.weights = [variable.value for variable in network.model.variables]  # TensorFlow saves what it finds here
+    inputs = [tf.TensorSpec([None, length], tf.float32, name="latent")]
     scalars = [tf.TensorSpec([], tf.int64, name="n"), tf.TensorSpec([], tf.int64, name="seed")]
+    if network.conditional:
+        inputs.append(tf.TensorSpec([None], tf.int64, name="label"))
+        scalars.append(tf.TensorSpec([], tf.int64, name="label"))
+
+    @tf.function(input_signature=inputs, autograph=False)
+    def generate(latent: tf.Tensor, *label: tf.Tensor) -> tf.Tensor:
+        given = network.inputs(latent, *label or (None,))
+        return tf.cast(network.model(given, training=False), tf.float32)
 
     @tf.function(input_signature=scalars, autograph=False)
-    def sample(n: tf.Tensor, seed: tf.Tensor) -> dict[str, tf.Tensor]:
+    def sample(n: tf.Tensor, seed: tf.Tensor, *label: tf.Tensor) -> dict[str, tf.Tensor]:
         latents = noise.latents(n, length, seed)
-        return {"samples": generate(latents), "latents": latents}
+        labels = [tf.fill([n], one) for one in label]
+        return {"samples": generate(latents, *labels), "latents": latents}
 
     module.__call__ = generate
     module.sample = sample
@@ -67,15 +75,19 @@ def _signatures(module: Any) -> dict[str, Any]:
     specification = module.__call__.input_signature
 
     @tf.function(input_signature=specification, autograph=False)
-    def serving_default(latent: tf.Tensor) -> dict[str, tf.Tensor]:
-        return {"samples": module.__call__(latent)}
+    def serving_default(latent: tf.Tensor, *label: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"samples": module.__call__(latent, *label)}
 
     return {"serving_default": serving_default, "sample": module.sample}
 
 
-def _read_saved_model(path: Path) -> Callable[[Array], Array]:
+def _read_saved_model(path: Path) -> Generate:
     generator = tf.saved_model.load(str(path))
-    return lambda latents: generator(tf.constant(latents)).numpy()
+
+    def generate(latents: Array, labels: Array | None) -> Array:
+        return np.asarray(generator(tf.constant(latents), *([] if labels is None else [tf.constant(labels)])))
+
+    return generate
 
 
 def _write_keras(trained: Trained, path: Path) -> None:
@@ -115,16 +127,26 @@ def _foreign(value: Any) -> Iterator[str]:
             yield str(value.get("registered_name") or name)
 
 
-def _read_keras(path: Path) -> Callable[[Array], Array]:
+def _read_keras(path: Path) -> Generate:
     generator = keras.saving.load_model(path, compile=False)
-    return lambda latents: np.asarray(generator.predict(latents, verbose=0), np.float32)
+
+    def generate(latents: Array, labels: Array | None) -> Array:
+        given: Any = latents
+        if labels is not None:
+            weights = len(generator.inputs[1].shape) == 2
+            given = [latents, np.eye(generator.inputs[1].shape[1], dtype=np.float32)[labels] if weights else labels]
+        return np.asarray(generator.predict(given, verbose=0), np.float32)
+
+    return generate
 
 
 def _write_onnx(trained: Trained, path: Path) -> None:
     tf2onnx = require("tf2onnx")
     module = _module(trained)
     signature = module.__call__.input_signature
-    named = tf.function(lambda latent: {"samples": module.__call__(latent)}, input_signature=signature, autograph=False)
+    named = tf.function(
+        lambda latent, *label: {"samples": module.__call__(latent, *label)}, input_signature=signature, autograph=False
+    )
     try:
         model, _ = tf2onnx.convert.from_function(named, signature, opset=_OPSET)
     except Exception as error:  # tf2onnx raises what it likes
@@ -136,12 +158,17 @@ def _write_onnx(trained: Trained, path: Path) -> None:
     path.write_bytes(model.SerializeToString())
 
 
-def _read_onnx(path: Path) -> Callable[[Array], Array] | None:
+def _read_onnx(path: Path) -> Generate | None:
     try:
         session = require("onnxruntime").InferenceSession(str(path), providers=["CPUExecutionProvider"])
     except MissingDependencyError:
         return None
-    return lambda latents: np.asarray(session.run(["samples"], {"latent": latents})[0])
+
+    def generate(latents: Array, labels: Array | None) -> Array:
+        given = {"latent": latents} if labels is None else {"latent": latents, "label": labels}
+        return np.asarray(session.run(["samples"], given)[0])
+
+    return generate
 
 
 # ONNX has no bfloat16 that runtimes compute in, and the weights are float32 whatever the precision.

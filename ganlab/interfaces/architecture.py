@@ -18,8 +18,10 @@ class Architecture:
 
     Attributes:
         latent_dim: The length of the generator's input.
-        conditional: Whether both networks take a label too: `generator([z, y])` and `critic([x, y])`, where y is an
-            int64 input of shape `(n,)`, the class of each row in `[0, classes)`. The core draws the labels.
+        conditional: Whether both networks take a label too: `generator([z, y])` and `critic([x, y])`. The core draws
+            the labels. y is the class of each row, `(n,)` int64 in `[0, classes)`; if the model declares an input of
+            shape `(classes,)` instead, it is one and zeros, `(n, classes)` float32, and `ganlab sample` can interpolate
+            between classes.
     """
 
     latent_dim: int

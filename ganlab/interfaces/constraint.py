@@ -34,7 +34,7 @@ class Batch:
             experiment sample i was made for label i.
         size: The global batch size.
         step: The number of this update of the critic, or of the generator, a scalar int64 tensor.
-        latent: The latent vectors of the samples, `(local_batch, latent_dim)` float32.
+        latent: The latent vectors of the samples, `(local_batch, latent_dim)` float32. The core always gives them.
         real_outputs: All outputs of the critic for the real examples by name, float32; only for losses.
         fake_outputs: The same for the samples.
     """
@@ -44,7 +44,7 @@ class Batch:
     labels: tf.Tensor | None
     size: int
     step: tf.Tensor
-    latent: tf.Tensor | None = None
+    latent: tf.Tensor = None
     real_outputs: Mapping[str, tf.Tensor] = field(default_factory=dict)
     fake_outputs: Mapping[str, tf.Tensor] = field(default_factory=dict)
 

@@ -21,11 +21,22 @@ pytestmark = pytest.mark.conformance
 LEFT_OUT = {
     "strategies.multi_worker": "needs a process on each of several machines: tests/strategies trains on two",
     "strategies.tpu": "needs a TPU; `ganlab verify` compiles for one",
+    "constraints.latent_step": "acts on the generator; tests/constraints trains with it",
+    "constraints.mode_seeking": "acts on the generator; tests/constraints trains with it",
+    "constraints.path_length": "acts on the generator; tests/constraints trains with it",
     "datasets.keras": "downloads a set; tests/datasets has a stand-in for it",
     "datasets.tfds": "needs a set of TensorFlow Datasets; tests/datasets has a stand-in for it",
     "features.inception": "needs a file of weights; tests/features writes one",
     "evaluators.classifier_score": "needs a trained classifier; tests/evaluators has one",
 }
+
+
+class Mirrored(ganlab.Augmentation):
+    """Turns some examples round."""
+
+    def apply(self, x, state, replica):
+        uniform = replica.uniform([x.shape[0], *[1] * (len(x.shape) - 1)])
+        return tf.where(uniform < 0.5, -x, x)
 
 
 @functools.cache
@@ -51,6 +62,8 @@ ARGUMENTS = {
         "critic": ganlab.component("architectures", "mlp")(width=8),
         "examples": 64,
     },
+    # A change that keeps the plane's points apart, and knows no images.
+    "constraints.augmentation_consistency": lambda: {"augmentation": Mirrored()},
     "datasets.arrays": lambda: {"path": str(folder() / "points.npy")},
     "datasets.image_folder": lambda: {"path": str(folder()), "size": 8},
     "datasets.two_images": lambda: {"side": 8},

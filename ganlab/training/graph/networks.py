@@ -34,6 +34,7 @@ class Network:
         weights: Its trainable variables by name.
         buffers: Its other variables by name, for example moving statistics.
         conditional: Whether it takes labels too.
+        classes: How many classes its input has, for one that takes labels as weights of classes; else None.
     """
 
     def __init__(self, model: keras.Model, *, role: str, maker: str, conditional: bool = False) -> None:
@@ -46,6 +47,7 @@ class Network:
             conditional: Whether it takes labels too.
         """
         self.model, self.role, self._maker, self.conditional = model, role, maker, conditional
+        self.classes = _weighted_classes(model) if conditional else None
         self.weights = unique_names(model.trainable_variables)
         seeds = {id(generator.state) for _, generator in seed_generators(model)}  # of layers that do not draw
         self.buffers = unique_names([v for v in model.non_trainable_variables if id(v) not in seeds])
@@ -66,7 +68,8 @@ class Network:
             x: Its input.
             weights: Values for `self.weights`, under the same names.
             buffers: Values for `self.buffers`.
-            labels: The class of each row, `(n,)` int64, for a conditional network; else ignored.
+            labels: The class of each row, `(n,)` int64, for a conditional network; for one with `classes` also the
+                weight of each class in each row, `(n, classes)` float32. Else ignored.
             noise: The source that `ganlab.layers` draw from.
             training: Whether layers behave as in training.
 
@@ -84,11 +87,19 @@ class Network:
                 noise_from(noise) if noise else contextlib.nullcontext(),
                 plugin_code(self._maker, f"its {self.role}"),
             ):
-                y = self.model([x, labels] if self.conditional else x, training=training)
+                y = self.model(self.inputs(x, labels), training=training)
             if scope.losses:
                 raise own_loss(f"The {self.role} {self.model.name!r} adds a loss of its own (add_loss)")
             left = {name: scope.get_current_value(variable) for name, variable in self.buffers.items()}
         return tf.nest.map_structure(lambda value: tf.cast(value, tf.float32), y), left
+
+    def inputs(self, x: Any, labels: Any) -> Any:
+        """What the model is called with: its input, or a list of that and the labels as it takes them."""
+        if not self.conditional:
+            return x
+        if self.classes is not None and labels.dtype.is_integer:
+            labels = tf.one_hot(labels, self.classes)
+        return [x, labels]
 
     @property
     def synchronizes(self) -> str:
@@ -139,6 +150,14 @@ def build_generator(
         model = _generator(architecture, sample_shape, classes)
     conditional = bool(architecture.conditional)
     return Network(model, role="generator", maker=selector_of(architecture), conditional=conditional)
+
+
+def _weighted_classes(model: keras.Model) -> int | None:
+    """The classes of a model whose second input is `(n, classes)` of floats; None for one that takes numbers."""
+    inputs = getattr(model, "inputs", None) or []
+    if len(inputs) != 2 or len(inputs[1].shape) != 2 or not str(inputs[1].dtype).startswith("float"):
+        return None
+    return int(inputs[1].shape[1])
 
 
 def _reset_names() -> None:
@@ -202,8 +221,9 @@ def _built(
             f"{selector_of(architecture)} returned {model!r} as its {role}; it must return a keras.Model."
         )
     inputs = keras.Input(input_shape)
+    label = keras.Input((classes,)) if (classes := _weighted_classes(model)) else keras.Input((), dtype="int64")
     with plugin_code(selector_of(architecture), f"its {role}"):
-        output = model([inputs, keras.Input((), dtype="int64")] if architecture.conditional else inputs)
+        output = model([inputs, label] if architecture.conditional else inputs)
     score = output.get(SCORE) if role == "critic" and isinstance(output, dict) else output
     if score is None:
         raise ContractError(

@@ -119,7 +119,7 @@ def _check_seeds(role: str, model: keras.Model, input_shape: tuple[int, ...], co
     def call(x: tf.Tensor) -> None:
         with keras.StatelessScope() as scope:
             try:
-                model([x, tf.zeros([2], tf.int64)] if conditional else x, training=True)
+                model([x, _some_labels(model)] if conditional else x, training=True)
             finally:
                 drawn.extend(seed for _, seed in kept if scope.get_current_value(seed.state) is not None)
 
@@ -132,6 +132,13 @@ def _check_seeds(role: str, model: keras.Model, input_shape: tuple[int, ...], co
                 f"{named(role, layer)} draws the same noise on every replica, and its seed is in no checkpoint. Use "
                 "ganlab.layers.Dropout or ganlab.layers.GaussianNoise, or draw from replica in a constraint."
             )
+
+
+def _some_labels(model: keras.Model) -> tf.Tensor:
+    inputs = getattr(model, "inputs", None) or []
+    if len(inputs) == 2:
+        return tf.zeros([2, *inputs[1].shape[1:]], inputs[1].dtype)
+    return tf.zeros([2], tf.int64)
 
 
 def _check_derivatives(role: str, layer: keras.layers.Layer, constraint: str) -> None:

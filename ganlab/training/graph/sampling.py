@@ -77,13 +77,14 @@ class Sampler:
     def from_latents(
         self, latents: tf.Tensor | np.ndarray, labels: Sequence[int] | np.ndarray | None = None
     ) -> np.ndarray:
-        """Samples of latent vectors `(n, latent_dim)`, of these classes `(n,)`: `(n, *sample_shape)` float32."""
-        classes = None if not self._generator.conditional else np.asarray(labels, np.int64)
-        if classes is not None and classes.shape != (len(latents),):
-            raise ContractError(
-                f"A conditional generator needs a label for each of {len(latents)} latent vectors; it was given "
-                f"{'none' if labels is None else f'the shape {classes.shape}'}."
-            )
+        """Samples of latent vectors `(n, latent_dim)`: `(n, *sample_shape)` float32.
+
+        Args:
+            latents: The latent vectors.
+            labels: Their classes, `(n,)`, for a conditional generator; for one that takes them, also the weights of
+                classes, `(n, classes)`.
+        """
+        classes = self._checked(labels, len(latents)) if self._generator.conditional else None
         batches = [
             self._run(
                 tf.convert_to_tensor(latents[i : i + _BATCH]),
@@ -92,6 +93,19 @@ class Sampler:
             for i in range(0, len(latents), _BATCH)
         ]
         return np.concatenate([batch.numpy() for batch in batches])
+
+    def _checked(self, labels: Any, n: int) -> np.ndarray:
+        given = np.asarray(labels)
+        if given.ndim == 2 and given.shape == (n, self._generator.classes):
+            return given.astype(np.float32)
+        if labels is None or given.shape != (n,) or given.dtype.kind not in "iu":
+            raise ContractError(
+                f"A conditional generator needs a label for each of {n} latent vectors; it was given "
+                f"{'none' if labels is None else f'{given.dtype} of shape {given.shape}'}."
+            )
+        if self.classes is not None and given.size and not (given.min() >= 0 and given.max() < self.classes):
+            raise ContractError(f"Labels are from 0 to {self.classes - 1}; the generator was given {given.max()}.")
+        return given.astype(np.int64)
 
     def _batch(self, latent: tf.Tensor, labels: tf.Tensor | None) -> tf.Tensor:
         weights = self._weights() if callable(self._weights) else read(self._weights)

@@ -10,7 +10,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from ganlab.errors import ContractError
+from ganlab.errors import ContractError, IncompatibleError
 from ganlab.interfaces import Batch, Constraint
 from ganlab.plugins import optional
 from ganlab.plugins.blame import plugin_code
@@ -39,6 +39,7 @@ class ConstraintStack:
         check_count(kind, len(self.constraints))
         self._stream = noise.CONSTRAINTS if kind == "constraints" else noise.GENERATOR_CONSTRAINTS
         for name, constraint in self._named():
+            _check_network(name, constraint, kind)
             if not (isinstance(constraint.every, int) and constraint.every >= 1):
                 raise ContractError(
                     f"Constraint {name} has every = {constraint.every!r}; it must be a whole number of at least 1: its "
@@ -251,6 +252,28 @@ def check_count(kind: str, count: int) -> None:
     """
     if count > noise.MOST[kind]:
         raise ContractError(f"experiment.{kind} has {count} components; there may be at most {noise.MOST[kind]}.")
+
+
+_ON_EITHER = ("reparameterize", "transform", "weight_penalty", "project")
+
+
+def _check_network(name: str, constraint: Constraint, kind: str) -> None:
+    """Refuses a constraint that acts on the other network alone: here it would have no effect.
+
+    Raises:
+        IncompatibleError: It does.
+    """
+
+    def overrides(method: str) -> bool:
+        return getattr(type(constraint), method) is not getattr(Constraint, method)
+
+    here, there = ("penalty", "generator_penalty") if kind == "constraints" else ("generator_penalty", "penalty")
+    if overrides(there) and not any(map(overrides, (here, *_ON_EITHER))):
+        other, right = ("generator", "generator_constraints") if here == "penalty" else ("critic", "constraints")
+        raise IncompatibleError(
+            f"Constraint {name} acts on the {other} alone, and has no effect in experiment.{kind}. Put it in "
+            f"experiment.{right}."
+        )
 
 
 def _code(name: str, method: str) -> AbstractContextManager[None]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import ganlab
 from ganlab.bounds import Ge, Lt
 from ganlab.lazy import keras
+from ganlab_builtin.architectures.conditioning import LABELS, concatenated, label_input, scored
 from ganlab_builtin.architectures.parts import check_choice, drop, to_score
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class MLP(ganlab.Architecture):
         activation: Literal["relu", "leaky_relu", "elu", "softplus", "tanh", "max_min", "full_sort"] = "relu",
         output: Literal["auto", "linear", "tanh"] = "auto",
         dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
+        labels: Literal["none", "projection", "concatenation", "classifier"] = "none",
     ) -> None:
         """Sets the sizes of the networks.
 
@@ -50,6 +52,10 @@ class MLP(ganlab.Architecture):
             output: The generator's end: "linear", "tanh" for samples in [-1, 1], or "auto", tanh for images
                 `(height, width, channels)` and linear for the rest.
             dropout: The probability with which the critic drops each hidden unit in training.
+            labels: "none", or how the critic of a conditional pair uses a label: "projection" adds the product of its
+                embedding and the last features (Miyato and Koyama, "cGANs with projection discriminator", 2018),
+                "concatenation" takes it as further inputs, "classifier" returns `logits` beside the score and leaves
+                the label to the loss. The generator takes it as further inputs.
 
         Raises:
             ConfigError: A value is out of its range.
@@ -61,27 +67,39 @@ class MLP(ganlab.Architecture):
                 'units. Add a unit, or take "full_sort".'
             )
         check_choice("mlp.output", output, OUTPUTS)
+        check_choice("mlp.labels", labels, LABELS)
         self.latent_dim, self.depth, self.width = latent_dim, depth, width
-        self.activation, self.output, self.dropout = activation, output, dropout
+        self.activation, self.output, self.dropout, self.labels = activation, output, dropout, labels
+        self.conditional = labels != "none"
 
-    def generator(self, sample_shape: tuple[int, ...]) -> keras.Model:
-        """A model `(n, latent_dim) -> (n, *sample_shape)`, float32."""
+    def generator(self, sample_shape: tuple[int, ...], classes: int | None = None) -> keras.Model:
+        """A model `(n, latent_dim) -> (n, *sample_shape)`, float32; a conditional one takes labels too."""
         size = _size(sample_shape)
         end = self.output
         if end == "auto":
             end = "tanh" if len(sample_shape) == 3 else "linear"
         latent = keras.Input((self.latent_dim,), name="latent")
+        inputs, x = latent, latent
+        if self.conditional:
+            label = label_input(classes, "mlp")
+            inputs, x = [latent, label], concatenated(latent, label)
         # float32 whatever the precision: in bfloat16 points would lie on a grid of three digits.
-        x = keras.layers.Dense(size, activation=end, dtype="float32", name="output")(self._hidden(latent))
+        x = keras.layers.Dense(size, activation=end, dtype="float32", name="output")(self._hidden(x))
         x = keras.layers.Reshape(sample_shape, dtype="float32", name="sample")(x)
-        return keras.Model(latent, x, name="generator")
+        return keras.Model(inputs, x, name="generator")
 
-    def critic(self, sample_shape: tuple[int, ...]) -> keras.Model:
-        """A model `(n, *sample_shape) -> (n, 1)`, float32."""
+    def critic(self, sample_shape: tuple[int, ...], classes: int | None = None) -> keras.Model:
+        """A model `(n, *sample_shape) -> (n, 1)`, float32; a conditional one takes labels too."""
         _size(sample_shape)
         sample = keras.Input(sample_shape, name="sample")
         x = sample if len(sample_shape) == 1 else keras.layers.Flatten(name="flat")(sample)
-        return keras.Model(sample, to_score(self._hidden(x, self.dropout)), name="critic")
+        if not self.conditional:
+            return keras.Model(sample, to_score(self._hidden(x, self.dropout)), name="critic")
+        label = label_input(classes, "mlp")
+        if self.labels == "concatenation":
+            x = concatenated(x, label)
+        end = scored(self._hidden(x, self.dropout), label, self.labels)
+        return keras.Model([sample, label], end, name="critic")
 
     def _hidden(self, x: Any, dropout: float = 0.0) -> Any:
         for i in range(1, self.depth + 1):

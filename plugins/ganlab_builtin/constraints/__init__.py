@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import ganlab
+from ganlab_builtin.constraints.augmentation_consistency import AugmentationConsistency
 from ganlab_builtin.constraints.banach_penalty import BanachPenalty
 from ganlab_builtin.constraints.bjorck import Bjorck
 from ganlab_builtin.constraints.consistency import Consistency
 from ganlab_builtin.constraints.dragan import DRAGAN
+from ganlab_builtin.constraints.fisher import Fisher
 from ganlab_builtin.constraints.gradient_normalization import GradientNormalization
 from ganlab_builtin.constraints.gradient_penalty import GradientPenalty
 from ganlab_builtin.constraints.l2_regularization import L2Regularization
+from ganlab_builtin.constraints.latent_consistency import LatentConsistency
+from ganlab_builtin.constraints.latent_step import LatentStep
 from ganlab_builtin.constraints.layer_norm_clipping import LayerNormClipping
+from ganlab_builtin.constraints.lecam import LeCam
 from ganlab_builtin.constraints.lipschitz_penalty import LipschitzPenalty
 from ganlab_builtin.constraints.max_gradient_penalty import MaxGradientPenalty
+from ganlab_builtin.constraints.mode_seeking import ModeSeeking
 from ganlab_builtin.constraints.orthogonal_regularization import OrthogonalRegularization
 from ganlab_builtin.constraints.parseval import Parseval
+from ganlab_builtin.constraints.path_length import PathLength
 from ganlab_builtin.constraints.r1 import R1
 from ganlab_builtin.constraints.r2 import R2
+from ganlab_builtin.constraints.score_drift import ScoreDrift
+from ganlab_builtin.constraints.sobolev import Sobolev
 from ganlab_builtin.constraints.spectral_norm import SpectralNorm
 from ganlab_builtin.constraints.spectral_projection import SpectralProjection
 from ganlab_builtin.constraints.spectral_regularization import SpectralRegularization
@@ -51,4 +60,13 @@ def ganlab_constraints() -> dict[str, type[ganlab.Constraint]]:
         "spectral_regularization": SpectralRegularization,
         "orthogonal_regularization": OrthogonalRegularization,
         "l2_regularization": L2Regularization,
+        "augmentation_consistency": AugmentationConsistency,
+        "fisher": Fisher,
+        "latent_consistency": LatentConsistency,
+        "latent_step": LatentStep,
+        "lecam": LeCam,
+        "mode_seeking": ModeSeeking,
+        "path_length": PathLength,
+        "score_drift": ScoreDrift,
+        "sobolev": Sobolev,
     }

@@ -1,0 +1,12 @@
+"""First-party augmentations, registered through this package's entry point like any plugin's."""
+
+from __future__ import annotations
+
+import ganlab
+from ganlab_builtin.augmentations.diff_augment import DiffAugment
+
+
+@ganlab.hookimpl
+def ganlab_augmentations() -> dict[str, type[ganlab.Augmentation]]:
+    """The augmentations of this package."""
+    return {"diff_augment": DiffAugment}

@@ -1,0 +1,71 @@
+"""The LeCam regularization."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
+
+import ganlab
+from ganlab.bounds import Ge, Lt
+from ganlab.lazy import tensorflow as tf
+
+
+class LeCam(ganlab.Constraint):
+    """Draws the scores of each kind of examples toward the moving average of the other kind's.
+
+    Tseng, Jiang, Liu, Yang and Yang, "Regularizing generative adversarial networks under limited data" (2021),
+    equation 7: `(D(x) - a_fake)^2 + (D(G(z)) - a_real)^2`, where a_real and a_fake are moving averages of the mean
+    scores of real examples and of samples. Both begin as the first update's means.
+
+    Logs `real_average` and `fake_average`.
+    """
+
+    differentiates = False
+    metric_help: ClassVar[dict[str, str]] = {
+        "real_average": "The moving average of real examples' scores, which those of samples are drawn to.",
+        "fake_average": "The moving average of samples' scores, which those of real examples are drawn to.",
+    }
+
+    def __init__(
+        self,
+        *,
+        weight: Annotated[float, Ge(0)] = 0.3,
+        decay: Annotated[float, Ge(0), Lt(1)] = 0.99,
+        start: Annotated[int, Ge(0)] = 0,
+    ) -> None:
+        """Chooses the penalty.
+
+        Args:
+            weight: Its factor.
+            decay: The decay of the averages in one critic update; the paper's 0.99.
+            start: The critic update from which it counts; the averages are followed from the first.
+        """
+        self.weight, self.decay, self.start = weight, decay, start
+
+    def initial_state(self, weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """The two averages."""
+        return {"real": tf.zeros([]), "fake": tf.zeros([])}
+
+    def advance(  # type: ignore[override]
+        self,
+        weights: Mapping[str, tf.Tensor],
+        state: Mapping[str, tf.Tensor],
+        batch: ganlab.Batch,
+        replica: ganlab.Replica,
+        critic: ganlab.Critic,
+    ) -> dict[str, tf.Tensor]:
+        """Moves the averages to the means of the global batch."""
+        decay = tf.where(tf.equal(batch.step, 0), 0.0, self.decay)
+        averages = {}
+        for name, x in (("real", batch.real), ("fake", batch.fake)):
+            mean = replica.mean(tf.reduce_mean(critic(x)))
+            averages[name] = decay * state[name] + (1.0 - decay) * mean
+            replica.log(f"{name}_average", averages[name])
+        return averages
+
+    def penalty(
+        self, critic: ganlab.Critic, batch: ganlab.Batch, state: Mapping[str, tf.Tensor], replica: ganlab.Replica
+    ) -> tf.Tensor:
+        """The penalty of the real and the fake example of each row."""
+        off = tf.square(critic(batch.real) - state["fake"]) + tf.square(critic(batch.fake) - state["real"])
+        return tf.where(batch.step >= self.start, self.weight * off, 0.0)

@@ -1,0 +1,160 @@
+"""Constraints of contract 2 against closed forms, with linear networks; and their training on two replicas."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import ganlab
+
+RANDOM = np.random.default_rng(1)
+REAL, FAKE, LATENT = (RANDOM.normal(size=(5, n)).astype(np.float32) for n in (2, 2, 3))
+SLOPE = np.array([0.6, -1.1], np.float32)
+MATRIX = RANDOM.normal(size=(3, 2)).astype(np.float32)
+DRAWN = RANDOM.normal(size=(5, 3)).astype(np.float32)
+
+
+def critic(x):
+    return tf.linalg.matvec(x, SLOPE) + 0.3
+
+
+def generator(z):
+    return z @ MATRIX
+
+
+class Alone:
+    """One replica whose normal numbers are known."""
+
+    def __init__(self, drawn=DRAWN):
+        self.drawn, self.logged = drawn, {}
+
+    def normal(self, shape):
+        return tf.constant(self.drawn[: shape[0], : shape[1]])
+
+    def mean(self, x):
+        return x
+
+    def log(self, name, values, reduce="mean"):
+        self.logged[name] = float(tf.reduce_mean(values))
+
+
+def batch(step=0):
+    given = {"labels": None, "size": 5, "step": tf.constant(step, tf.int64), "latent": tf.constant(LATENT)}
+    return ganlab.Batch(real=tf.constant(REAL), fake=tf.constant(FAKE), **given)
+
+
+def made(name, **arguments):
+    return ganlab.component("constraints", name)(**arguments)
+
+
+def scores(x):
+    return x.astype(np.float64) @ SLOPE.astype(np.float64) + 0.3
+
+
+def omega(name):
+    if name == "fisher":
+        return 0.5 * (scores(REAL) ** 2 + scores(FAKE) ** 2)
+    return np.full(5, np.sum(SLOPE.astype(np.float64) ** 2))
+
+
+@pytest.mark.parametrize("name", ["fisher", "sobolev"])
+def test_mean_is_held_by_a_multiplier(name):
+    constraint, replica = made(name, rho=0.2, multiplier=0.5), Alone()
+    state = constraint.initial_state({})
+    values, rho = omega(name), 0.2
+    state = constraint.advance({}, state, batch(), replica, critic)
+    assert replica.logged["mean"] == pytest.approx(values.mean(), rel=1e-5)
+    assert float(state["multiplier"]) == pytest.approx(0.5)
+    penalty = constraint.penalty(critic, batch(), state, replica)
+    np.testing.assert_allclose(penalty, 0.5 * (values - 1) + rho / 2 * (values.mean() - 1) ** 2, rtol=1e-5)
+    # The paper's rule, lambda - rho (1 - Omega), with the mean of the update before.
+    state = constraint.advance({}, state, batch(), replica, critic)
+    assert float(state["multiplier"]) == pytest.approx(0.5 - rho * (1 - values.mean()), rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["fisher", "sobolev"])
+def test_gradient_is_that_of_the_square_of_the_mean(name):
+    constraint, slope = made(name, rho=0.2, multiplier=0.5), tf.Variable(SLOPE)
+
+    def moved(x):
+        return tf.linalg.matvec(x, slope) + 0.3
+
+    state = constraint.advance({}, constraint.initial_state({}), batch(), Alone(), moved)
+    with tf.GradientTape() as tape:
+        total = tf.reduce_mean(constraint.penalty(moved, batch(), state, Alone()))
+    found = tape.gradient(total, slope).numpy()
+
+    def whole(w):
+        if name == "fisher":
+            mean = np.mean([0.5 * np.mean((x @ w + 0.3) ** 2) * 2 / 2 for x in (REAL, FAKE)]) * 2
+        else:
+            mean = np.sum(w**2)
+        return 0.5 * (mean - 1) + 0.1 * (mean - 1) ** 2
+
+    w, step = SLOPE.astype(np.float64), 1e-6
+    expected = [(whole(w + step * e) - whole(w - step * e)) / (2 * step) for e in np.eye(2)]
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+def test_lecam_draws_scores_to_the_other_averages():
+    constraint, replica = made("lecam", weight=2.0, decay=0.9), Alone()
+    state = constraint.advance({}, constraint.initial_state({}), batch(0), replica, critic)
+    assert float(state["real"]) == pytest.approx(scores(REAL).mean(), rel=1e-5)
+    state = constraint.advance({}, {"real": tf.constant(1.0), "fake": tf.constant(-1.0)}, batch(1), replica, critic)
+    real, fake = 0.9 + 0.1 * scores(REAL).mean(), -0.9 + 0.1 * scores(FAKE).mean()
+    assert replica.logged["real_average"] == pytest.approx(real, rel=1e-5)
+    expected = 2.0 * ((scores(REAL) - fake) ** 2 + (scores(FAKE) - real) ** 2)
+    np.testing.assert_allclose(constraint.penalty(critic, batch(1), state, replica), expected, rtol=1e-5)
+    late = made("lecam", start=5)
+    assert not np.any(late.penalty(critic, batch(4), state, replica))
+    assert np.all(late.penalty(critic, batch(5), state, replica))
+
+
+def test_score_drift_is_the_squared_score_of_real_examples():
+    found = made("score_drift", weight=0.5).penalty(critic, batch(), {}, Alone())
+    np.testing.assert_allclose(found, 0.5 * scores(REAL) ** 2, rtol=1e-5)
+
+
+class Doubled(ganlab.Augmentation):
+    def apply(self, x, state, replica):
+        return 2.0 * x
+
+
+def test_augmentation_consistency_compares_scores():
+    constraint = made("augmentation_consistency", augmentation=Doubled(), weight=3.0, fake_weight=2.0)
+    expected = 3.0 * (scores(REAL) - 0.3) ** 2 + 2.0 * (scores(FAKE) - 0.3) ** 2
+    np.testing.assert_allclose(constraint.penalty(critic, batch(), {}, Alone()), expected, rtol=1e-5)
+
+
+def test_latent_consistency_on_both_networks():
+    constraint, replica = made("latent_consistency", weight=3.0, generator_weight=2.0, noise=0.1), Alone()
+    step = 0.1 * DRAWN.astype(np.float64) @ MATRIX
+    found = constraint.penalty(critic, batch(), {}, replica, generator)
+    np.testing.assert_allclose(found, 3.0 * (step @ SLOPE) ** 2, rtol=1e-4)
+    given = ganlab.Batch(real=None, fake=generator(LATENT), labels=None, size=5, step=0, latent=tf.constant(LATENT))
+    found = constraint.generator_penalty(generator, critic, given, {}, replica)
+    np.testing.assert_allclose(found, -2.0 * np.sum(step**2, axis=1), rtol=1e-4)
+
+
+def test_mode_seeking_is_the_inverse_ratio_of_distances():
+    given = ganlab.Batch(real=None, fake=generator(LATENT), labels=None, size=5, step=0, latent=tf.constant(LATENT))
+    found = made("mode_seeking", weight=2.0).generator_penalty(generator, critic, given, {}, Alone())
+    apart = LATENT.astype(np.float64) - DRAWN
+    ratio = np.abs(apart @ MATRIX).mean(1) / np.abs(apart).mean(1)
+    np.testing.assert_allclose(found, 2.0 / (ratio + 1e-5), rtol=1e-5)
+
+
+def test_path_length_is_that_of_the_jacobian():
+    constraint, replica = made("path_length", weight=3.0, decay=0.9), Alone()
+    lengths = np.linalg.norm(DRAWN[:, :2].astype(np.float64) @ MATRIX.T, axis=1)
+    state = constraint.advance({}, {"average": tf.constant(2.0)}, batch(), replica, generator)
+    average = 0.9 * 2.0 + 0.1 * lengths.mean()
+    assert float(state["average"]) == pytest.approx(average, rel=1e-5)
+    found = constraint.generator_penalty(generator, critic, batch(), state, replica)
+    np.testing.assert_allclose(found, 3.0 * (lengths - average) ** 2, rtol=1e-4)
+
+
+def test_latent_step_goes_up_the_scores():
+    moved = made("latent_step", alpha=0.9, beta=5.0).transform(generator, critic)
+    gradient = MATRIX.astype(np.float64) @ SLOPE
+    expected = (LATENT + 0.9 * gradient / (5.0 + gradient @ gradient)) @ MATRIX
+    np.testing.assert_allclose(moved(tf.constant(LATENT)), expected, rtol=1e-5)

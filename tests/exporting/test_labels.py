@@ -1,0 +1,121 @@
+"""A conditional run: samples of asked classes, between classes, and its exported generator."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import ganlab
+from ganlab import exporting
+from ganlab.errors import ConfigError
+
+
+@pytest.fixture(scope="module")
+def run(cpus, tmp_path_factory):
+    """Three steps on digits, with spectral norm on the generator and an average."""
+    component = ganlab.component
+    experiment = ganlab.experiment(
+        dataset=component("datasets", "digits")(),
+        architecture=component("architectures", "mlp")(width=16, depth=1, latent_dim=4, labels="projection"),
+        loss=component("losses", "wasserstein")(),
+        constraints=[component("constraints", "gradient_penalty")()],
+        generator_constraints=[component("constraints", "spectral_norm")()],
+        strategy=component("strategies", "one_device")(),
+        critic_optimizer=component("optimizers", "adam")(),
+        generator_optimizer=component("optimizers", "adam")(),
+        batch_size=8,
+        critic_steps=1,
+        steps=3,
+        ema_decay=0.5,
+    )
+    return ganlab.train(experiment, tmp_path_factory.mktemp("runs") / "labels")
+
+
+def test_a_run_records_how_frequent_classes_are(run):
+    from sklearn.datasets import load_digits
+
+    counts = np.bincount(load_digits(return_X_y=True)[1])
+    np.testing.assert_allclose(run.info["label_frequencies"], counts / counts.sum(), rtol=1e-12)
+
+
+def test_labels_are_drawn_as_frequent_as_in_the_data_and_belong_to_numbers(run):
+    many = exporting.draw(run, 4000, seed=1)
+    shares = np.bincount(many.labels, minlength=10) / 4000
+    # Five deviations of a share of a tenth.
+    np.testing.assert_allclose(shares, run.info["label_frequencies"], atol=5 * np.sqrt(0.09 / 4000))
+    few = exporting.draw(run, 5, seed=1)
+    np.testing.assert_array_equal(few.labels, many.labels[:5])
+    np.testing.assert_allclose(few.samples, many.samples[:5], atol=1e-6)
+
+
+def test_asked_labels_are_what_the_generator_gets(run):
+    model = run.generator()
+    drawn = exporting.draw(run, 6, labels=[3, 7])
+    assert drawn.labels.tolist() == [3, 7, 3, 7, 3, 7]
+    one_hot = np.eye(10, dtype=np.float32)[drawn.labels]
+    np.testing.assert_allclose(model([drawn.latents, one_hot]), drawn.samples, atol=1e-6)
+
+
+def test_the_generator_has_the_weights_that_its_constraints_make(run):
+    model = run.generator()
+    norms = [np.linalg.norm(layer.kernel.numpy(), 2) for layer in model.layers if hasattr(layer, "kernel")]
+    np.testing.assert_allclose(norms, 1.0, rtol=0.05)
+
+
+def test_a_path_goes_from_one_class_to_another(run):
+    drawn = exporting.interpolate(run, 2, 5, labels=[3, 8])
+    weights = drawn.labels.reshape(2, 5, 10)
+    np.testing.assert_allclose(weights[:, 0], np.eye(10)[[3, 3]])
+    np.testing.assert_allclose(weights[:, 2, [3, 8]], 0.5)
+    np.testing.assert_allclose(weights[:, 4], np.eye(10)[[8, 8]])
+    np.testing.assert_allclose(run.generator()([drawn.latents, drawn.labels]), drawn.samples, atol=1e-6)
+
+
+def test_a_path_stays_in_its_class(run):
+    assert exporting.interpolate(run, 3, 4).labels.tolist() == [0] * 4 + [1] * 4 + [2] * 4
+    assert exporting.interpolate(run, 2, 3, labels=[5]).labels.tolist() == [5] * 6
+
+
+def test_a_class_that_does_not_exist_is_named(run):
+    with pytest.raises(ConfigError, match="label = 10 must be a class of the data, from 0 to 9"):
+        exporting.draw(run, 2, labels=[10])
+
+
+@pytest.mark.parametrize("format", ["saved_model", "keras"])
+def test_the_exported_generator_takes_labels(run, tmp_path, format):
+    facts = exporting.export(run, tmp_path / format, format=format)
+    assert facts["classes"] == 10
+    kept = np.load(tmp_path / format / "samples.npz")
+    if format == "saved_model":
+        generator = tf.saved_model.load(str(tmp_path / format / "generator"))
+        samples = generator(kept["latents"], kept["labels"])
+        np.testing.assert_allclose(
+            generator.sample(3, 1, 4)["samples"], exporting.draw(run, 3, seed=1, labels=[4]).samples
+        )
+    else:
+        model = keras.saving.load_model(tmp_path / format / "generator.keras")
+        samples = model.predict([kept["latents"], np.eye(10, dtype=np.float32)[kept["labels"]]], verbose=0)
+    np.testing.assert_allclose(samples, kept["samples"], atol=1e-5)
+    page = (tmp_path / format / "README.md").read_text()
+    code = page.split("```python\n")[1].split("```")[0]
+    assert "$" not in page
+    assert "labels" in code
+
+
+def test_the_command_draws_a_row_for_each_class(run, tmp_path):
+    from click.testing import CliRunner
+
+    from ganlab.cli import cli
+    from ganlab.exporting.pictures import picture
+
+    out = tmp_path / "grid.png"
+    done = CliRunner().invoke(cli, ["sample", str(run.path), "-o", str(out)])
+    assert done.exit_code == 0, done.output
+    assert "100 samples" in done.output
+    rows = exporting.draw(run, 100, labels=[label for label in range(10) for _ in range(10)])
+    assert out.read_bytes() == picture(run, rows, columns=10)
+    done = CliRunner().invoke(cli, ["sample", str(run.path), "-o", str(tmp_path / "t.npz"), "-n", "4", "--label", "3"])
+    assert done.exit_code == 0, done.output
+    assert np.load(tmp_path / "t.npz")["labels"].tolist() == [3] * 4
+    done = CliRunner().invoke(cli, ["sample", str(run.path), "-o", str(out), "--label", "11"])
+    assert done.exit_code == 2
