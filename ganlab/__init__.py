@@ -42,7 +42,6 @@ from ganlab.interfaces import (
     Proposal,
     Range,
     Replica,
-    Schedule,
     Search,
 )
 from ganlab.interfaces.hookspecs import CONTRACT, hookimpl
@@ -129,7 +128,6 @@ __all__ = [
     "Replica",
     "Run",
     "RunError",
-    "Schedule",
     "Search",
     "TrainingFailedError",
     "__version__",

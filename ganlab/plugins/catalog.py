@@ -17,7 +17,6 @@ KINDS = (
     "datasets",
     "losses",
     "augmentations",
-    "schedules",
     "evaluators",
     "diagnostics",
     "features",

@@ -52,8 +52,8 @@ BROKEN = {
     "tomorrow": (
         "from ganlab import ATradeOfTomorrow\n\nGANLAB_CONTRACT = 99\n" + COMPONENT,
         "incompatible",
-        "written for plugin contract 99, where this ganlab has contract 1. Upgrade ganlab, or install the plugin's "
-        "version for contract 1",
+        "written for plugin contract 99, where this ganlab has contract 2. Upgrade ganlab, or install the plugin's "
+        "version for contract 2",
     ),
 }
 # Clashes with one of ganlab's own components, which the experiment's included file names but the experiment does not

@@ -117,9 +117,9 @@ def unsynchronized_batch_normalization(patch):
 def noise_by_replica(patch):
     """The seed of a draw contains the replica instead of the example."""
 
-    def by_replica(spec, *, seed, step, replica):
-        number = tf.cast(replica, tf.int64) + 1
-        return noise.draw(spec, seed=seed, step=step * 64 + number, replica=tf.zeros_like(replica))
+    def by_replica(spec, *, seed, step, first):
+        number = tf.cast(first, tf.int64) // spec.shape[0] + 1
+        return noise.draw(spec, seed=seed, step=step * 64 + number, first=tf.zeros_like(first))
 
     for module in (replica, gradients):
         patch(module, "draw", by_replica)
@@ -129,8 +129,8 @@ def noise_by_replica(patch):
 def same_noise(patch):
     """Every replica draws the first one's noise."""
 
-    def same(spec, *, seed, step, replica):
-        return noise.draw(spec, seed=seed, step=step, replica=tf.zeros_like(replica))
+    def same(spec, *, seed, step, first):
+        return noise.draw(spec, seed=seed, step=step, first=tf.zeros_like(first))
 
     for module in (replica, gradients):
         patch(module, "draw", same)
