@@ -1,4 +1,4 @@
-"""The table in docs/constraints.md lists every constraint and describes each correctly."""
+"""The tables in docs/constraints.md list every constraint and describe each correctly."""
 
 import inspect
 import re
@@ -24,32 +24,52 @@ KINDS = {
 }
 
 
-def rows():
+# The networks that a constraint without a bound on slopes acts on, by the penalties that it overrides.
+NETWORKS = {("penalty",): "critic", ("penalty", "generator_penalty"): "both"}
+
+
+def rows(*columns):
     lines = PAGE.read_text().splitlines()
-    start = lines.index("| constraint | kind | certificate | cost | paper |")
+    start = lines.index(f"| constraint | {' | '.join(columns)} |")
     table = {}
     for line in lines[start + 2 :]:
         if not line.startswith("|"):
             break
         name, *cells = (cell.strip() for cell in line.strip("|").split("|"))
-        table[name.strip("`")] = dict(zip(("kind", "certificate", "cost", "paper"), cells, strict=True))
+        table[name.strip("`")] = dict(zip(columns, cells, strict=True))
     return table
+
+
+BOUNDING = rows("kind", "certificate", "cost", "paper")
+OTHERS = rows("on", "what it asks for", "paper")
 
 
 def overrides(constraint, method):
     return getattr(constraint, method) is not getattr(ganlab.Constraint, method)
 
 
-def test_table_lists_every_constraint():
-    assert sorted(rows()) == sorted(COMPONENTS)
+def test_tables_list_every_constraint():
+    assert sorted([*BOUNDING, *OTHERS]) == sorted(COMPONENTS)
 
 
-@pytest.mark.parametrize("name", COMPONENTS)
+@pytest.mark.parametrize("name", OTHERS)
+def test_row_names_the_network_and_the_paper(name):
+    row, constraint = OTHERS[name], COMPONENTS[name]
+    penalties = tuple(method for method in ("penalty", "generator_penalty") if overrides(constraint, method))
+    assert row["on"] == NETWORKS.get(penalties, "generator")
+    check_paper(row, constraint)
+
+
+@pytest.mark.parametrize("name", BOUNDING)
 def test_row_matches_the_constraint(name):
-    row, constraint = rows()[name], COMPONENTS[name]
+    row, constraint = BOUNDING[name], COMPONENTS[name]
     assert row["kind"] == next(kind for method, kind in KINDS.items() if overrides(constraint, method))
     assert row["certificate"] == ("yes" if overrides(constraint, "lipschitz_bound") else "no")
     assert re.fullmatch(r"\d+\.\d\d", row["cost"])
+    check_paper(row, constraint)
+
+
+def check_paper(row, constraint):
     author, year = re.fullmatch(r"(\S+).* (\d{4})", row["paper"]).groups()
     documentation = inspect.getdoc(constraint)
     assert author.rstrip(",") in documentation

@@ -45,7 +45,7 @@ def test_component_is_documented_and_typed(component):
     make = component.factory.make
     assert component.summary.endswith(".")
     documentation = inspect.getdoc(make) or ""
-    if isinstance(make, type) and "__init__" in vars(make):
+    if isinstance(make, type) and make.__init__ is not object.__init__:
         documentation += "\n" + (inspect.getdoc(make.__init__) or "")
     parameters = inspect.signature(make).parameters.values()
     for parameter in parameters:
