@@ -27,6 +27,8 @@ LEFT_OUT = {
     "datasets.keras": "downloads a set; tests/datasets has a stand-in for it",
     "datasets.tfds": "needs a set of TensorFlow Datasets; tests/datasets has a stand-in for it",
     "features.inception": "needs a file of weights; tests/features writes one",
+    "evaluators.class_frechet_distance": "asks for classes; tests/evaluators has a conditional generator",
+    "evaluators.label_accuracy": "asks for classes; tests/evaluators has a conditional generator",
     "evaluators.classifier_score": "needs a trained classifier; tests/evaluators has one",
 }
 

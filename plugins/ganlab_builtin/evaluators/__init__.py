@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ganlab
+from ganlab_builtin.evaluators.by_class import ClassFrechetDistance, LabelAccuracy
 from ganlab_builtin.evaluators.classifying import ClassifierScore
 from ganlab_builtin.evaluators.frechet import FrechetDistance
 from ganlab_builtin.evaluators.kernel import KernelDistance
@@ -15,11 +16,13 @@ from ganlab_builtin.evaluators.transport import ExactW1, SlicedWasserstein
 def ganlab_evaluators() -> dict[str, type[ganlab.Evaluator]]:
     """The evaluators of this package."""
     return {
+        "class_frechet_distance": ClassFrechetDistance,
         "classifier_score": ClassifierScore,
         "density_coverage": DensityCoverage,
         "exact_w1": ExactW1,
         "frechet_distance": FrechetDistance,
         "kid": KernelDistance,
+        "label_accuracy": LabelAccuracy,
         "mode_coverage": ModeCoverage,
         "precision_recall": PrecisionRecall,
         "sliced_wasserstein": SlicedWasserstein,

@@ -1,0 +1,187 @@
+"""Measures of a conditional generator: whether samples show the asked class, and how good those of each class are."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import numpy as np
+
+import ganlab
+from ganlab.bounds import Ge, Lt
+from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.evaluators.comparing import OverFeatures, embedded, real_examples
+from ganlab_builtin.evaluators.frechet import gaussian_frechet, moments
+
+if TYPE_CHECKING:
+    from ganlab import Run
+
+# Labels are read for at most so many examples, and figures of single classes are given for at most so many classes.
+_LABELLED, _LISTED = 100_000, 20
+
+
+class LabelAccuracy(OverFeatures):
+    """How often a classifier finds the asked label in a sample of a conditional generator.
+
+    Equally many samples are drawn of each class. The figure is the classification accuracy of Shmelkov, Schmid and
+    Alahari, "How good is my GAN?" (2018), section 3 (GAN-test), for a classifier that was trained on real examples.
+    """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "accuracy": "The share of samples in which the classifier finds the asked label: larger is better.",
+        "worst_class": "The same share for the class where it is smallest.",
+        "real_accuracy": (
+            "The classifier's accuracy on as many real examples, of which it was trained on most: a mistake of its own "
+            "cannot be told from one of the generator."
+        ),
+    }
+
+    def __init__(
+        self,
+        *,
+        features: ganlab.Features,
+        samples: Annotated[int, Ge(1), Lt(2**31)] = 2000,
+        seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
+    ) -> None:
+        """Keeps the classifier.
+
+        Args:
+            features: A feature network with class probabilities, for example `@features.classifier()`.
+            samples: The number of samples over all classes.
+            seed: Decides the noise that samples are drawn from, and the real examples.
+        """
+        self.samples, self.seed = samples, seed
+        self.features: ganlab.Features = features
+
+    def evaluate(self, sample: Any, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:
+        """The accuracies.
+
+        Args:
+            sample: `sample(n, seed, labels)` draws samples of asked classes.
+            dataset: The dataset that the classifier is prepared for.
+            run: Not used.
+
+        Returns:
+            `accuracy`, `worst_class` and `real_accuracy`, from 0 to 1.
+
+        Raises:
+            IncompatibleError: The generator is unconditional, or the features give no class probabilities.
+        """
+        classes = asked_classes("label_accuracy", sample)
+        self.features.prepare(dataset)
+        labels = np.arange(self.samples) % classes
+        right = self._found(np.asarray(sample(self.samples, self.seed, labels))) == labels
+        by_class = [right[labels == label].mean() for label in range(min(classes, self.samples))]
+        numbers, shown = labelled(dataset, self.seed)
+        chosen = np.random.default_rng(self.seed).permutation(len(numbers))[: self.samples]
+        real = self._found(real_examples(dataset, numbers[chosen], self.seed)) == shown[chosen]
+        return {
+            "accuracy": float(right.mean()),
+            "worst_class": float(min(by_class)),
+            "real_accuracy": float(real.mean()),
+        }
+
+    def _found(self, x: np.ndarray) -> np.ndarray:
+        found = self.features.probabilities(x)
+        if found is None:
+            raise ganlab.IncompatibleError(
+                f"evaluators.label_accuracy needs class probabilities, and {type(self.features).__name__} gives none. "
+                "Set evaluators.label_accuracy.features = @features.classifier()."
+            )
+        return np.argmax(found, axis=1)
+
+
+class ClassFrechetDistance(OverFeatures):
+    """The Fréchet distance between samples and real examples of one class, averaged over classes.
+
+    Miyato and Koyama, "cGANs with projection discriminator" (2018), section 5 (intra FID): unlike the distance over all
+    classes, it also counts how varied the samples of a class are. Each class is compared in as many samples as half of
+    its examples; estimates are biased upward, the more the fewer there are.
+    """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "distance": "The mean over classes of the Fréchet distance within a class: smaller is better.",
+        "worst_class": "That distance for the class where it is largest.",
+        "real_against_real": (
+            "The mean over classes of the distance between two disjoint halves of a class's real examples: what a "
+            "perfect generator would get."
+        ),
+        "class/<label>": "The distance within one class.",
+    }
+
+    def __init__(
+        self,
+        *,
+        samples: Annotated[int, Ge(2), Lt(2**31)] = 1000,
+        seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
+        features: ganlab.Features | None = None,
+    ) -> None:
+        """Sets the size of the samples.
+
+        Args:
+            samples: The most examples of either kind in one class; at most half of a class of a finite dataset.
+            seed: Decides the noise that samples are drawn from, and the real examples.
+            features: The space to measure in; None for pixels.
+        """
+        self.samples, self.seed, self.features = samples, seed, features
+
+    def evaluate(self, sample: Any, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:
+        """The distances.
+
+        Args:
+            sample: `sample(n, seed, labels)` draws samples of asked classes.
+            dataset: The source of real examples.
+            run: Not used.
+
+        Returns:
+            `distance`, `worst_class` and `real_against_real`; up to 20 classes also `class/<label>`.
+
+        Raises:
+            IncompatibleError: The generator is unconditional, or a class has fewer than four examples.
+        """
+        classes = asked_classes("class_frechet_distance", sample)
+        if self.features is not None:
+            self.features.prepare(dataset)
+        numbers, labels = labelled(dataset, self.seed)
+        random = np.random.default_rng(self.seed)
+        distances, real = [], []
+        for label in range(classes):
+            own = random.permutation(numbers[labels == label])
+            count = min(self.samples, len(own) // 2)
+            if count < 2:
+                raise ganlab.IncompatibleError(
+                    f"evaluators.class_frechet_distance compares two halves of each class, and class {label} of "
+                    f"{type(dataset).__name__} has {len(own)} examples. Drop it from experiment.evaluators."
+                )
+            fake = np.asarray(sample(count, self.seed, np.full(count, label)))
+            rows = [real_examples(dataset, own[i * count : (i + 1) * count], self.seed) for i in range(2)]
+            drawn, first, second = (moments(embedded(self.features, x)) for x in (fake, *rows))
+            distances.append(gaussian_frechet(*drawn, *first))
+            real.append(gaussian_frechet(*second, *first))
+        figures = {"distance": float(np.mean(distances)), "worst_class": float(np.max(distances))}
+        figures["real_against_real"] = float(np.mean(real))
+        if classes <= _LISTED:
+            figures |= {f"class/{label}": distance for label, distance in enumerate(distances)}
+        return figures
+
+
+def asked_classes(evaluator: str, sample: Any) -> int:
+    """How many classes a generator can be asked for.
+
+    Raises:
+        IncompatibleError: None: it is unconditional.
+    """
+    classes = getattr(sample, "classes", None)
+    if classes is None:
+        raise ganlab.IncompatibleError(
+            f"evaluators.{evaluator} asks for classes, and the generator is unconditional. Use a conditional "
+            "architecture, for example architectures.mlp.labels = 'projection', or drop it from experiment.evaluators."
+        )
+    return int(classes)
+
+
+def labelled(dataset: ganlab.Dataset, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of at most 100,000 examples and their classes, int64 `(n,)` each."""
+    numbers = np.arange(_LABELLED if dataset.size is None else min(_LABELLED, dataset.size))
+    given = {"seed": seed} if "seed" in inspect.signature(dataset.labels).parameters else {}
+    return numbers, np.asarray(dataset.labels(tf.constant(numbers, tf.int64), **given), np.int64)

@@ -1,0 +1,107 @@
+"""Measures by class, of a stand-in for a conditional generator, against numpy and scipy."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy import linalg
+
+import ganlab
+
+MEANS = np.array([[0.0, 0.0], [4.0, 1.0], [-3.0, 2.0]])
+
+
+class Clouds(ganlab.Dataset):
+    """Forty points around each of three means, class after class."""
+
+    sample_shape, size, classes = (2,), 120, 3
+
+    def __init__(self):
+        random = np.random.default_rng(0)
+        self.points = (np.repeat(MEANS, 40, axis=0) + random.normal(size=(120, 2))).astype(np.float32)
+
+    def examples(self, numbers, seed):
+        return tf.gather(self.points, numbers)
+
+    def labels(self, numbers):
+        return tf.cast(numbers // 40, tf.int64)
+
+
+class Asked:
+    """A conditional generator that is wrong about one sample in four of class 2, and shifted by one along x."""
+
+    classes = 3
+
+    def __call__(self, n, seed, labels=None):
+        labels = np.asarray(labels)
+        random = np.random.default_rng(seed)
+        wrong = (labels == 2) & (np.cumsum(labels == 2) % 4 == 0)
+        points = MEANS[np.where(wrong, 0, labels)] + random.normal(size=(n, 2)) * 0.1
+        return (points + np.array([1.0, 0.0])).astype(np.float32)
+
+
+class Nearest(ganlab.Features):
+    """Classifies a point by the nearest mean."""
+
+    def prepare(self, dataset):
+        pass
+
+    def embed(self, x):
+        return x
+
+    def probabilities(self, x):
+        apart = np.linalg.norm(x[:, None] - MEANS[None], axis=2)
+        return np.eye(3)[apart.argmin(1)]
+
+
+def evaluated(name, **arguments):
+    return ganlab.component("evaluators", name)(**arguments).evaluate(Asked(), Clouds(), None)
+
+
+def test_accuracy_is_the_share_of_samples_with_the_asked_label():
+    figures = evaluated("label_accuracy", features=Nearest(), samples=120)
+    points = Clouds().points
+    real = (Nearest().probabilities(points).argmax(1) == np.repeat(range(3), 40)).mean()
+    # Ten of the forty samples of class 2 are of class 0.
+    assert figures == pytest.approx({"accuracy": 110 / 120, "worst_class": 0.75, "real_accuracy": real})
+
+
+def frechet(x, y):
+    c, d = np.cov(x.T.astype(np.float64)), np.cov(y.T.astype(np.float64))
+    apart = np.sum((x.astype(np.float64).mean(0) - y.astype(np.float64).mean(0)) ** 2)
+    return apart + np.trace(c + d - 2 * linalg.sqrtm(c @ d).real)
+
+
+def test_distance_within_classes_is_that_of_scipy():
+    figures = evaluated("class_frechet_distance", seed=3)
+    random, clouds, expected, real = np.random.default_rng(3), Clouds(), [], []
+    for label in range(3):
+        own = clouds.points[random.permutation(np.arange(40) + 40 * label)]
+        fake = Asked()(20, 3, np.full(20, label))
+        expected.append(frechet(fake, own[:20]))
+        real.append(frechet(own[20:], own[:20]))
+    assert [figures[f"class/{label}"] for label in range(3)] == pytest.approx(expected, rel=1e-6)
+    assert figures["distance"] == pytest.approx(np.mean(expected), rel=1e-6)
+    assert figures["worst_class"] == pytest.approx(max(expected), rel=1e-6)
+    assert figures["real_against_real"] == pytest.approx(np.mean(real), rel=1e-6)
+    # The shift alone contributes one.
+    assert figures["class/0"] > 1 > figures["real_against_real"]
+
+
+def test_an_unconditional_generator_is_refused():
+    def sample(n, seed):
+        return np.zeros((n, 2), np.float32)
+
+    for name, arguments in (("label_accuracy", {"features": Nearest()}), ("class_frechet_distance", {})):
+        evaluator = ganlab.component("evaluators", name)(**arguments)
+        with pytest.raises(ganlab.IncompatibleError, match=f"evaluators.{name} asks for classes, and the generator is"):
+            evaluator.evaluate(sample, Clouds(), None)
+
+
+def test_a_class_with_too_few_examples_is_named():
+    class Few(Clouds):
+        def labels(self, numbers):
+            return tf.where(numbers < 3, tf.constant(2, tf.int64), tf.cast(numbers % 2, tf.int64))
+
+    evaluator = ganlab.component("evaluators", "class_frechet_distance")()
+    with pytest.raises(ganlab.IncompatibleError, match="class 2 of Few has 3 examples"):
+        evaluator.evaluate(Asked(), Few(), None)
