@@ -5,10 +5,12 @@ from __future__ import annotations
 import ganlab
 from ganlab_builtin.datasets.arrays import Arrays
 from ganlab_builtin.datasets.digits import Digits
+from ganlab_builtin.datasets.glyphs import Glyphs
 from ganlab_builtin.datasets.image_folder import ImageFolder
 from ganlab_builtin.datasets.keras_images import KerasImages
 from ganlab_builtin.datasets.known_distances import TranslatedGaussians, TwoImages
 from ganlab_builtin.datasets.mixtures import GaussianGrid, GaussianMixture, GaussianRing
+from ganlab_builtin.datasets.photo_patches import PhotoPatches
 from ganlab_builtin.datasets.swiss_roll import SwissRoll
 from ganlab_builtin.datasets.tfds_images import TfdsImages
 
@@ -21,8 +23,10 @@ def ganlab_datasets() -> dict[str, type[ganlab.Dataset]]:
         "digits": Digits,
         "gaussian_grid": GaussianGrid,
         "gaussian_ring": GaussianRing,
+        "glyphs": Glyphs,
         "image_folder": ImageFolder,
         "keras": KerasImages,
+        "photo_patches": PhotoPatches,
         "swiss_roll": SwissRoll,
         "tfds": TfdsImages,
         "translated_gaussians": TranslatedGaussians,
@@ -36,8 +40,10 @@ __all__ = [
     "GaussianGrid",
     "GaussianMixture",
     "GaussianRing",
+    "Glyphs",
     "ImageFolder",
     "KerasImages",
+    "PhotoPatches",
     "SwissRoll",
     "TfdsImages",
     "TranslatedGaussians",
