@@ -82,6 +82,37 @@ def test_mistake_prints_the_message_on_the_page(here, cpus, body, message):
     assert result.stderr.endswith(message), result.stderr
 
 
+EXAMPLES = {
+    "architecture": [
+        "experiment.architecture=@architectures.labelled()",
+        "experiment.loss=@losses.auxiliary_classifier()",
+    ],
+    "constraint": ["experiment.generator_constraints=[@constraints.spread()]"],
+    "loss": ["experiment.loss=@losses.paired_margin()"],
+    "augmentation": ["experiment.augmentations=[@augmentations.jitter()]"],
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_example_trains_the_same_on_one_and_two_replicas(here, name):
+    from ganlab import Run
+
+    (here / "ganlab_plugins.py").write_text("".join(text for _, kind, text in BLOCKS if kind == name))
+    text = FILES["ring.gin"].replace("nearby_slope", "gradient_penalty")
+    text = text.replace("@optimizers.adam", "@optimizers.sgd").replace("optimizers.adam", "optimizers.sgd")
+    (here / "ring.gin").write_text(text)
+    settings = [part for setting in EXAMPLES[name] for part in ("--param", setting)]
+    runs = []
+    for replicas in (1, 2):
+        command = f"ganlab run --gin ring.gin --name {replicas} --param strategies.mirrored.virtual_replicas={replicas}"
+        result = invoked(command, *settings, *SMALL[:4])
+        assert result.exit_code == 0, result.output
+        runs.append(Run(here / "runs" / "ring" / str(replicas)).info["metrics"])
+    assert runs[0].keys() == runs[1].keys()
+    for tag, value in runs[0].items():
+        assert runs[1][tag] == pytest.approx(value, rel=2e-4, abs=2e-6), tag
+
+
 def test_every_mistake_on_the_page_has_a_message():
     assert len(MISTAKES) == PAGE.count("```python mistake") >= 8
     assert all(message.startswith(("Error: ", "Plugins not loaded: ")) for _, message in MISTAKES)
