@@ -13,11 +13,13 @@ from ganlab.plugins.annotations import UNKNOWN, annotation
 # Arguments that a component requires besides the tested number.
 NEEDED = {
     "architectures.data_plus_noise": {"dataset": None, "critic": None},
+    "constraints.augmentation_consistency": {"augmentation": None},
     "datasets.arrays": {"path": "data.npy"},
     "datasets.image_folder": {"path": "pictures"},
     "datasets.keras": {"name": "mnist"},
     "datasets.tfds": {"name": "mnist"},
     "evaluators.classifier_score": {"features": None},
+    "evaluators.label_accuracy": {"features": None},
     "features.inception": {"path": "weights.h5"},
 }
 # Numbers of any sign: targets of least squares, the colours of a picture, and the range of an array's values.

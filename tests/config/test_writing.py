@@ -100,7 +100,7 @@ def test_defaults_are_written_on_request_and_read_back(write, parts):
         "datasets.points.spread = (1.0,)",
     ):
         assert line in text.splitlines()
-    for part in ("constraints", "evaluators", "diagnostics"):
+    for part in ("constraints", "augmentations", "evaluators", "diagnostics"):
         text = text.replace(f"{part} = ()", f"{part} = []")
     assert config.render(_back(write, text)) == text
 

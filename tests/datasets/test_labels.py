@@ -82,4 +82,14 @@ def test_labels_of_a_file_with_one_array_are_refused(tmp_path):
 
 
 def test_a_dataset_without_labels_has_no_classes():
-    assert ganlab.component("datasets", "gaussian_ring")().classes is None
+    assert ganlab.component("datasets", "swiss_roll")().classes is None
+
+
+def test_the_class_of_a_mixture_is_the_mode_it_was_drawn_from():
+    ring = ganlab.component("datasets", "gaussian_ring")()
+    numbers = tf.range(500, dtype=tf.int64)
+    for seed in (0, 7):
+        points, shown = ring.examples(numbers, seed).numpy(), ring.labels(numbers, seed).numpy()
+        apart = np.linalg.norm(points[:, None] - ring.modes[None], axis=2)
+        np.testing.assert_array_equal(apart.argmin(1), shown)
+    assert set(shown) == set(range(8))

@@ -20,7 +20,7 @@ def look(critic, real=REAL + SHIFT, fake=REAL, **arguments):
         asked.append(n)
         return real[:n].astype(np.float32), fake[:n].astype(np.float32)
 
-    view = SimpleNamespace(more=more, scores=lambda x: critic(x).astype(np.float32))
+    view = SimpleNamespace(more=more, more_labels=lambda n: None, scores=lambda x, labels: critic(x).astype(np.float32))
     figures = ganlab.component("diagnostics", "wasserstein_error")(**arguments).look(view).figures
     assert asked == [arguments.get("points", 512)]
     return figures

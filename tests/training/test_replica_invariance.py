@@ -135,19 +135,19 @@ def far_from(reference, replicas=2):
 
 
 def test_a_loss_over_the_local_batch_would_show(penalized, monkeypatch):
-    part = step_module.TrainingStep._critic_part
+    part = step_module.TrainingStep.critic_part
 
     def over_the_local_batch(self, *arguments):
-        gradients, buffers = part(self, *arguments)
-        return [g * self.experiment.replicas for g in gradients], buffers
+        gradients, *others = part(self, *arguments)
+        return [g * self.experiment.replicas for g in gradients], *others
 
-    monkeypatch.setattr(step_module.TrainingStep, "_critic_part", over_the_local_batch)
+    monkeypatch.setattr(step_module.TrainingStep, "critic_part", over_the_local_batch)
     assert far_from(penalized) > 1e-2
 
 
 def test_noise_without_the_replicas_offset_would_show(penalized, monkeypatch):
-    def without_offset(spec, *, seed, step, replica):
-        return noise.draw(spec, seed=seed, step=step, replica=tf.zeros_like(replica))
+    def without_offset(spec, *, seed, step, first):
+        return noise.draw(spec, seed=seed, step=step, first=tf.zeros_like(first))
 
     monkeypatch.setattr("ganlab.training.graph.replica.draw", without_offset)
     assert far_from(penalized) > 1e-3
@@ -156,9 +156,9 @@ def test_noise_without_the_replicas_offset_would_show(penalized, monkeypatch):
 def test_a_penalty_summed_over_the_batch_would_show(penalized, monkeypatch):
     penalties = ConstraintStack.penalties
 
-    def summed(self, critic, batch, *arguments):
-        value = penalties(self, critic, batch, *arguments)
-        return tf.fill(tf.shape(value), tf.reduce_sum(value))
+    def summed(self, *arguments, **networks):
+        value = penalties(self, *arguments, **networks)
+        return value if value is None else tf.fill(tf.shape(value), tf.reduce_sum(value))
 
     monkeypatch.setattr(ConstraintStack, "penalties", summed)
     assert far_from(penalized) > 1e-2

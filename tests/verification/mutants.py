@@ -44,13 +44,13 @@ def mean_instead_of_sum(patch):
 @mutant
 def loss_over_the_local_batch(patch):
     """Each replica averages its loss over its own examples."""
-    part = step.TrainingStep._critic_part
+    part = step.TrainingStep.critic_part
 
     def local(self, *arguments):
-        gradients, buffers = part(self, *arguments)
-        return [gradient * self.experiment.replicas for gradient in gradients], buffers
+        gradients, *others = part(self, *arguments)
+        return [gradient * self.experiment.replicas for gradient in gradients], *others
 
-    patch(step.TrainingStep, "_critic_part", local)
+    patch(step.TrainingStep, "critic_part", local)
 
 
 @mutant
@@ -74,8 +74,8 @@ def penalty_averaged_per_replica(patch):
     """The penalty is divided by the local batch, the loss by the global one."""
     penalties = ConstraintStack.penalties
 
-    def averaged(self, *arguments):
-        value = penalties(self, *arguments)
+    def averaged(self, *arguments, **networks):
+        value = penalties(self, *arguments, **networks)
         return None if value is None else value * context().num_replicas_in_sync
 
     patch(ConstraintStack, "penalties", averaged)

@@ -56,11 +56,13 @@ class LeCam(ganlab.Constraint):
     ) -> dict[str, tf.Tensor]:
         """Moves the averages to the means of the global batch."""
         decay = tf.where(tf.equal(batch.step, 0), 0.0, self.decay)
-        averages = {}
-        for name, x in (("real", batch.real), ("fake", batch.fake)):
-            mean = replica.mean(tf.reduce_mean(critic(x)))
-            averages[name] = decay * state[name] + (1.0 - decay) * mean
-            replica.log(f"{name}_average", averages[name])
+        real, fake = (replica.mean(tf.reduce_mean(critic(x))) for x in (batch.real, batch.fake))
+        averages = {
+            "real": decay * state["real"] + (1.0 - decay) * real,
+            "fake": decay * state["fake"] + (1.0 - decay) * fake,
+        }
+        replica.log("real_average", averages["real"])
+        replica.log("fake_average", averages["fake"])
         return averages
 
     def penalty(

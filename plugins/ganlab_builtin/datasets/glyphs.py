@@ -10,7 +10,7 @@ import numpy as np
 
 import ganlab
 from ganlab import fingerprints, functional
-from ganlab.bounds import Ge, Le
+from ganlab.bounds import Ge, Le, Lt
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.datasets.checks import refusal
 
@@ -48,7 +48,7 @@ class Glyphs(ganlab.Dataset):
         *,
         side: Annotated[int, Ge(16), Le(512)] = 32,
         characters: str = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ",
-        size: Annotated[int, Ge(1)] = 60_000,
+        size: Annotated[int, Ge(1), Lt(2**31)] = 60_000,
         jitter: Annotated[float, Ge(0), Le(2)] = 1.0,
     ) -> None:
         """Chooses the characters and the images' size.

@@ -9,7 +9,7 @@ import numpy as np
 
 import ganlab
 from ganlab import fingerprints, functional
-from ganlab.bounds import Ge, Le
+from ganlab.bounds import Ge, Le, Lt
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.datasets.pixels import from_bytes
 
@@ -26,7 +26,9 @@ class PhotoPatches(ganlab.Dataset):
 
     classes = len(_PHOTOGRAPHS)
 
-    def __init__(self, *, side: Annotated[int, Ge(1), Le(128)] = 32, size: Annotated[int, Ge(1)] = 60_000) -> None:
+    def __init__(
+        self, *, side: Annotated[int, Ge(1), Le(128)] = 32, size: Annotated[int, Ge(1), Lt(2**31)] = 60_000
+    ) -> None:
         """Sets the size of the crops.
 
         Args:
