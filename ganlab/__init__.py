@@ -42,6 +42,7 @@ from ganlab.interfaces import (
     Proposal,
     Range,
     Replica,
+    Schedule,
     Search,
 )
 from ganlab.interfaces.hookspecs import CONTRACT, hookimpl
@@ -128,6 +129,7 @@ __all__ = [
     "Replica",
     "Run",
     "RunError",
+    "Schedule",
     "Search",
     "TrainingFailedError",
     "__version__",

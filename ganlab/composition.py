@@ -5,12 +5,21 @@ from __future__ import annotations
 import inspect
 import math
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from ganlab.errors import ConfigError, ContractError, IncompatibleError
-from ganlab.interfaces import Architecture, Augmentation, Constraint, Dataset, Diagnostic, Evaluator, Loss
+from ganlab.interfaces import (
+    Architecture,
+    Augmentation,
+    Constraint,
+    Dataset,
+    Diagnostic,
+    Evaluator,
+    Loss,
+    Schedule,
+)
 from ganlab.plugins.blame import plugin_code
 from ganlab.plugins.manager import component
 from ganlab.plugins.recipes import Recipe, described, recipe_of, selector_of
@@ -227,6 +236,30 @@ def compose(recipe: Recipe) -> Experiment:
     order = sorted(recipe.arguments, key=lambda name: list(PARTS).index(name) if name in PARTS else len(PARTS))
     made = {name: make(recipe.arguments[name]) for name in order}
     return experiment(**made)
+
+
+def schedules(made: Experiment) -> dict[str, Schedule]:
+    """The schedules of an experiment's parameters, by the tag that their values are logged under."""
+    found: dict[str, Schedule] = {}
+    for part in PARTS:
+        value = getattr(made, part)
+        names = made.component_names(part) if part in LISTS else [part]
+        for name, item in zip(names, value if part in LISTS else [value], strict=True):
+            recipe = recipe_of(item)
+            found |= {f"schedules/{tag}": make(inner) for tag, inner in _scheduled(name, recipe)}
+    return found
+
+
+def _scheduled(path: str, value: Any) -> Iterator[tuple[str, Recipe]]:
+    """The recipes of schedules inside a value, each with the names that lead to it."""
+    if isinstance(value, Recipe):
+        if value.kind == "schedules":
+            yield path, value
+        for name, argument in value.arguments.items():
+            yield from _scheduled(f"{path}/{name}", argument)
+    elif isinstance(value, (list, tuple)):
+        for i, item in enumerate(value, start=1):
+            yield from _scheduled(f"{path}/{i}", item)
 
 
 def make(value: Any) -> Any:

@@ -15,7 +15,7 @@ from ganlab.config.parser import Binding, Macro, Reference, Statements, Unquoted
 from ganlab.config.registry import EXPERIMENT, LISTS, Names, example, required, walk
 from ganlab.config.resolver import Resolver, check_keys
 from ganlab.errors import ConfigError
-from ganlab.plugins.annotations import UNKNOWN, annotation, broken_bound
+from ganlab.plugins.annotations import UNKNOWN, annotation, broken_bound, takes_number
 from ganlab.plugins.manager import current
 from ganlab.plugins.recipes import Recipe
 
@@ -195,6 +195,12 @@ def _type_problem(binding: Binding, value: Any, names: Names) -> str:
     make = names.make(binding.selector)
     default = names.parameters(binding.selector)[binding.parameter].default
     hint = annotation(make, binding.parameter)
+    if (
+        isinstance(value, Reference)
+        and value.selector.startswith("schedules.")
+        and takes_number(make, binding.parameter)
+    ):
+        return ""
     checked = _with_stubs(value, names)
     if types.fits(checked, hint) or (type(value) is type(default) and value == default):
         return broken_bound(make, binding.parameter, checked)

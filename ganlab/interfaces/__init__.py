@@ -9,6 +9,7 @@ from ganlab.interfaces.evaluator import Evaluator
 from ganlab.interfaces.features import Features
 from ganlab.interfaces.launcher import Job, Launcher
 from ganlab.interfaces.loss import Loss
+from ganlab.interfaces.schedule import Schedule
 from ganlab.interfaces.search import Choices, Proposal, Range, Search, Space
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "Proposal",
     "Range",
     "Replica",
+    "Schedule",
     "Search",
     "Space",
 ]

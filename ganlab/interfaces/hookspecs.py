@@ -64,6 +64,11 @@ def ganlab_augmentations() -> Factories:  # type: ignore[empty-body]
 
 
 @hookspec
+def ganlab_schedules() -> Factories:  # type: ignore[empty-body]
+    """Values by the step, for float parameters, each a factory of a `ganlab.Schedule`: `{"linear": Linear}`."""
+
+
+@hookspec
 def ganlab_evaluators() -> Factories:  # type: ignore[empty-body]
     """Measures of a trained generator, each a factory of a `ganlab.Evaluator`: `{"mode_coverage": ModeCoverage}`."""
 

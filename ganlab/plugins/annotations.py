@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 import types
+import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -32,6 +33,12 @@ def broken_bound(make: Callable[..., Any], parameter: str, value: Any) -> str:
     if value is UNKNOWN or (type(value) is type(default) and value == default):
         return ""
     return bounds.violation(value, annotation(make, parameter))
+
+
+def takes_number(make: Callable[..., Any], parameter: str) -> bool:
+    """Whether a parameter is annotated as a float, among other types perhaps."""
+    hint = bounds.without(annotation(make, parameter))
+    return hint is float or float in typing.get_args(hint)
 
 
 def resolve(hint: Any, make: Callable[..., Any]) -> Any:

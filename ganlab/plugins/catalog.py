@@ -17,6 +17,7 @@ KINDS = (
     "datasets",
     "losses",
     "augmentations",
+    "schedules",
     "evaluators",
     "diagnostics",
     "features",

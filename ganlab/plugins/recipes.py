@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ganlab.errors import ConfigError, nearest
-from ganlab.plugins.annotations import broken_bound
+from ganlab.interfaces.schedule import Schedule
+from ganlab.plugins.annotations import broken_bound, takes_number
 from ganlab.plugins.blame import plugin_code
+from ganlab.plugins.scheduled import KINDS, follow, starts
 
 
 @dataclass(frozen=True)
@@ -61,12 +63,22 @@ class Factory:
         """
         selector = f"{self.kind}.{self.name}"
         _check_names(selector, self.signature.parameters, arguments)
-        for name, value in arguments.items():
+        schedules = {
+            name: value
+            for name, value in arguments.items()
+            if isinstance(value, Schedule) and takes_number(self.make, name)
+        }
+        given = {**arguments, **starts(selector, self.kind, schedules)}
+        for name, value in given.items():
+            if name in schedules:  # a warm-up begins at 0, where a number must be above it
+                continue
             if problem := broken_bound(self.make, name, value):
                 raise ConfigError(f"{selector}.{name} = {value!r} {problem}")
         recipe = Recipe(self.kind, self.name, {name: described(value) for name, value in arguments.items()})
         with plugin_code(selector, "its factory"):
-            made = self.make(**arguments)
+            made = self.make(**given)
+        if schedules and self.kind in KINDS:
+            follow(made, selector, schedules)
         _remember(made, recipe)
         return made
 

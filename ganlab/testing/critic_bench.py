@@ -166,7 +166,7 @@ class Bench:
         return lambda z: self._step._generator_calls(draws, self.state.values(), self.data, noise.FAKE_LAYERS)[0](z)
 
     def _call(self, method: str, *arguments: Any, **others: Any) -> Any:
-        with plugin_code(self.name, method):
+        with plugin_code(self.name, method), self.state.timed():
             return optional.call(getattr(self.constraint, method), *arguments, **others)
 
 

@@ -9,10 +9,12 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from ganlab import composition
 from ganlab.composition import make, unique_names
 from ganlab.config import overrides
 from ganlab.errors import ConfigError, RunError
 from ganlab.interfaces import Constraint, Evaluator
+from ganlab.plugins import scheduled
 from ganlab.plugins.recipes import Factory
 from ganlab.runs import RunDirectory
 from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
@@ -174,7 +176,8 @@ def _trained(
     frequencies = _frequencies(run, arguments) if architecture.conditional else None
     generator = build_generator(architecture, shape, precision, None if frequencies is None else len(frequencies))
     averaged = bool(arguments.get("ema_decay") or arguments.get("ema_half_life"))
-    _restore_weights(generator, checkpoint, make(arguments.get("generator_constraints", [])), averaged)
+    with scheduled.at(checkpoint.step, int(arguments.get("steps", composition.parameters()["steps"].default))):
+        _restore_weights(generator, checkpoint, make(arguments.get("generator_constraints", [])), averaged)
     latent_dim = int(architecture.latent_dim)
     return Trained(
         network=generator,

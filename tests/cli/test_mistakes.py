@@ -18,8 +18,8 @@ NAMES = {
     ),
     "experiment.loss = @los.hinge()": (
         "exp.gin:7: Unknown kind of component 'los'. Did you mean 'losses'? Kinds: constraints, architectures, "
-        "strategies, datasets, losses, augmentations, evaluators, diagnostics, features, optimizers, launchers, "
-        "searches."
+        "strategies, datasets, losses, augmentations, schedules, evaluators, diagnostics, features, optimizers, "
+        "launchers, searches."
     ),
     "experiment.constraints = [@constraints.hinge()]": (
         "exp.gin:7: Unknown component constraints.hinge. Did you mean 'losses.hinge'? Known constraints: every, "

@@ -48,7 +48,8 @@ LINES = {
     "include 'deep/inner.gin'": f"run/deep/inner.gin:1: include '../../secret.gin' {OUT}",
     "experiment.evaluators = [@os.system()]": (
         "run/config.gin:7: Unknown kind of component 'os'. Kinds: constraints, architectures, strategies, "
-        "datasets, losses, augmentations, evaluators, diagnostics, features, optimizers, launchers, searches."
+        "datasets, losses, augmentations, schedules, evaluators, diagnostics, features, optimizers, launchers, "
+        "searches."
     ),
 }
 

@@ -89,6 +89,7 @@ EXAMPLES = {
     ],
     "constraint": ["experiment.generator_constraints=[@constraints.spread()]"],
     "loss": ["experiment.loss=@losses.paired_margin()"],
+    "schedule": ["constraints.gradient_penalty.weight=@schedules.halving()", "schedules.halving.start=2.0"],
     "augmentation": ["experiment.augmentations=[@augmentations.jitter()]"],
 }
 

@@ -99,7 +99,8 @@ class CriticFunctions:
             update = step * experiment.critic_steps
             batch = Batch(real, fake, labels, experiment.batch_size, update, latent, of_real, of_fake)
             draws, state = Draws(experiment.seed, local, update, replica), read(self._state.nest.loss)
-            loss = self._loss.critic(scores[:local], scores[local:], batch, state, draws, Log())
+            with self._state.timed():
+                loss = self._loss.critic(scores[:local], scores[local:], batch, state, draws, Log())
             total = tf.reduce_sum(loss)
         self.layers = self._intermediates.described(outputs)
         by_weights, by_outputs = tape.gradient(total, (weights, outputs), unconnected_gradients="zero")
@@ -119,11 +120,12 @@ class CriticFunctions:
 
     def _generated(self, latent: tf.Tensor, labels: tf.Tensor | None) -> tf.Tensor:
         state = self._state
-        weights = state.generator_stack.effective(
-            read(state.generator.weights),
-            [read(group) for group in state.nest.generator_parameters],
-            [read(group) for group in state.nest.generator_states],
-        )
+        with state.timed():
+            weights = state.generator_stack.effective(
+                read(state.generator.weights),
+                [read(group) for group in state.nest.generator_parameters],
+                [read(group) for group in state.nest.generator_states],
+            )
         return GeneratorCalls(state.generator, weights, read(state.generator.buffers), labels)(latent)
 
 

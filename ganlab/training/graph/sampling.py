@@ -135,14 +135,16 @@ class Scorer:
 
     def bounds(self) -> dict[str, float]:
         """Certified Lipschitz bounds by constraint, of those that give one."""
-        return self._state.stack.bounds(self.effective())
+        with self._state.timed():
+            return self._state.stack.bounds(self.effective())
 
     def effective(self, weights: Tensors | None = None) -> Tensors:
         """The weights that the critic computes with, made from these or from its own; differentiable."""
         state = self._state
         parameters = [read(group) for group in state.parameters]
         states = [read(group) for group in state.constraint_states]
-        return state.stack.effective(read(state.critic.weights) if weights is None else weights, parameters, states)
+        with state.timed():
+            return state.stack.effective(read(state.critic.weights) if weights is None else weights, parameters, states)
 
     def critic(self, effective: Tensors, labels: tf.Tensor | None = None) -> WrappedCritic:
         """The critic with these weights as a wrapped function of tensors, `(n, *sample_shape) -> (n,)`.
@@ -152,7 +154,14 @@ class Scorer:
             labels: The class of each row of a conditional critic's input, `(n,)` int64.
         """
         plain = CriticCalls(self._state.critic, effective, read(self._state.critic.buffers), labels)
-        return WrappedCritic(plain, self._state.stack.transform(plain))
+        with self._state.timed():
+            wrapped = self._state.stack.transform(plain)
+
+        def scores(x: tf.Tensor) -> tf.Tensor:
+            with self._state.timed():
+                return wrapped(x)
+
+        return WrappedCritic(plain, scores)
 
     def _scores(self, x: tf.Tensor) -> tf.Tensor:
         effective = self.effective()

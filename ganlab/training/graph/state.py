@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from ganlab.composition import Experiment
+from ganlab.composition import Experiment, schedules
 from ganlab.errors import IncompatibleError
+from ganlab.plugins import scheduled
 from ganlab.plugins.blame import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph.augmenting import Augmentations
+from ganlab.training.graph.learning_rate import Followed
 from ganlab.training.graph.networks import build_networks
 from ganlab.training.graph.noise import MOST
 from ganlab.training.graph.plugin_state import tensors
@@ -37,10 +40,33 @@ class TrainingState:
         generator_optimizer: The generator's, likewise.
         average: The generator's averaged weights by name; empty without averaging.
         average_parameters: The averages of its constraints' parameters, a mapping each; empty mappings without.
-        step: Generator updates done.
+        schedules: The schedules of parameters, by the tag that their values are logged under.
     """
 
     def __init__(self, experiment: Experiment) -> None:
+        self.schedules = schedules(experiment)
+        self._steps, self._step = experiment.steps, 0
+        # For functions outside the step, which are traced once and called after any number of updates.
+        self._clock = tf.Variable(0, dtype=tf.int64, trainable=False) if self.schedules else None
+        with self.timed():
+            self._make(experiment)
+
+    @property
+    def step(self) -> int:
+        """Generator updates done."""
+        return self._step
+
+    @step.setter
+    def step(self, value: int) -> None:
+        self._step = value
+        if self._clock is not None:
+            self._clock.assign(value)
+
+    def timed(self) -> contextlib.AbstractContextManager[None]:
+        """Context manager: scheduled parameters have the values of this state's step."""
+        return contextlib.nullcontext() if self._clock is None else scheduled.at(self._clock, self._steps)
+
+    def _make(self, experiment: Experiment) -> None:
         self.generator, self.critic = build_networks(experiment)
         self._names = {kind: experiment.component_names(kind) for kind in MOST}
         self.stack = ConstraintStack(experiment.constraints, self._names["constraints"])
@@ -50,7 +76,6 @@ class TrainingState:
         )
         self.generator_stack.prepare(self.generator.model)
         self.augmentations = Augmentations(experiment.augmentations, self._names["augmentations"])
-        self.step = 0
         with experiment.strategy.scope():
             parameters, states = _constrained(self.stack, self.critic.weights, "")
             generator_parameters, generator_states = _constrained(
@@ -79,13 +104,18 @@ class TrainingState:
                 self.average_parameters = [
                     {name: _variable(v) for name, v in read(group).items()} for group in generator_parameters
                 ]
-            updates = experiment.steps
-            self.critic_optimizer = _optimizer(
-                "critic_optimizer", experiment.critic_optimizer, updates * experiment.critic_steps
-            )
+            self.critic_optimizer = self._optimizer(experiment, "critic_optimizer", experiment.critic_steps)
             self.critic_optimizer.build(self.critic_variables)
-            self.generator_optimizer = _optimizer("generator_optimizer", experiment.generator_optimizer, updates)
+            self.generator_optimizer = self._optimizer(experiment, "generator_optimizer", 1)
             self.generator_optimizer.build(self.generator_variables)
+
+    def _optimizer(self, experiment: Experiment, part: str, updates: int) -> keras.optimizers.Optimizer:
+        """A run's own optimizer, which makes so many updates a step; its learning rate follows its schedule."""
+        made = _optimizer(part, getattr(experiment, part), updates * experiment.steps)
+        schedule = self.schedules.get(f"schedules/{part}/learning_rate")
+        if schedule is not None:
+            made.learning_rate = Followed(schedule, updates, experiment.steps)
+        return made
 
     @property
     def critic_variables(self) -> list[keras.Variable]:
@@ -134,11 +164,12 @@ class TrainingState:
     def sampling_weights(self) -> Tensors:
         """The weights that samples are drawn with: reparameterized, and averaged where there is an average."""
         averaged = bool(self.average)
-        return self.generator_stack.effective(
-            read(self.average if averaged else self.generator.weights),
-            [read(group) for group in (self.average_parameters if averaged else self.nest.generator_parameters)],
-            [read(group) for group in self.nest.generator_states],
-        )
+        with self.timed():
+            return self.generator_stack.effective(
+                read(self.average if averaged else self.generator.weights),
+                [read(group) for group in (self.average_parameters if averaged else self.nest.generator_parameters)],
+                [read(group) for group in self.nest.generator_states],
+            )
 
 
 def _constrained(

@@ -16,6 +16,7 @@ import tensorflow as tf
 from ganlab.composition import Experiment
 from ganlab.errors import ContractError, IncompatibleError
 from ganlab.interfaces import Batch
+from ganlab.plugins import scheduled
 from ganlab.plugins.blame import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph import differentiation, noise
@@ -65,7 +66,7 @@ class TrainingStep:
         Returns:
             The local value of every metric, float32, in the order of `self.metrics`.
         """
-        with tf.variable_creator_scope(_no_variables):
+        with tf.variable_creator_scope(_no_variables), scheduled.at(step, self.experiment.steps):
             return self._iteration(step, examples)
 
     def _iteration(self, step: tf.Tensor, examples: Tensors) -> tf.Tensor:
@@ -80,9 +81,12 @@ class TrainingStep:
         ]
         metrics, values = logs[0][0], _over_updates(logs, step * critic_steps)
         generator_metrics, generator_values = self._update_generator(step, of_generator)
-        self.metrics = metrics + generator_metrics
+        log = Log()
+        for tag, schedule in self.state.schedules.items():
+            log.add(tag, tf.cast(schedule.value(tf.cast(step, tf.float32), self.experiment.steps), tf.float32))
+        self.metrics = metrics + generator_metrics + log.metrics
         _check_unique(self.metrics)
-        return tf.stack([*values, *tf.unstack(generator_values)])
+        return tf.stack([*values, *tf.unstack(generator_values), *log.values])
 
     @property
     def compiled(self) -> list[str]:

@@ -1,0 +1,172 @@
+"""Float parameters that follow a schedule: the component is made with a number, and then reads tensors."""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NoReturn
+
+from ganlab.errors import ConfigError, ContractError
+from ganlab.interfaces.schedule import Schedule
+
+# The kinds of components whose code runs inside the step.
+KINDS = ("constraints", "losses", "augmentations")
+
+Follow = Callable[[Any, int], Any]  # (step, steps) -> value
+
+_OPERATORS = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "truediv": operator.truediv,
+    "pow": operator.pow,
+}
+
+
+class _Clock(threading.local):
+    """The step that this thread computes, and the steps of the run; None outside."""
+
+    now: tuple[Any, int] | None = None
+
+
+_clock = _Clock()
+
+
+@contextlib.contextmanager
+def at(step: Any, steps: int) -> Iterator[None]:
+    """Context manager: scheduled parameters have their values of this step, a number or an integer tensor."""
+    before = _clock.now
+    _clock.now = (step, steps)
+    try:
+        yield
+    finally:
+        _clock.now = before
+
+
+class _Start(float):
+    """A schedule's first value, for a constructor, which remembers what it was computed from."""
+
+    follow: Follow
+    origins: frozenset[str]
+
+    @classmethod
+    def of(cls, value: float, follow: Follow, origins: frozenset[str]) -> _Start:
+        """A number with its origin."""
+        made = cls(value)
+        made.follow, made.origins = follow, origins
+        return made
+
+
+class Scheduled:
+    """A number that follows a schedule, in the place of a component's attribute.
+
+    TensorFlow takes it wherever it takes a tensor. It has no value in Python, for `if` or `float`: the step is traced
+    once.
+    """
+
+    def __init__(self, follow: Follow, origins: frozenset[str], named: str) -> None:
+        self._follow, self._origins, self._named = follow, origins, named
+
+    def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
+        """The value in the present step, a scalar tensor."""
+        from ganlab.lazy import tensorflow as tf
+
+        if _clock.now is None:
+            raise ContractError(f"{self._named} follows a schedule, and is read outside of a step of training.")
+        step, steps = _clock.now
+        return tf.cast(self._follow(tf.cast(step, tf.float32), steps), dtype or tf.float32)
+
+    def _no_number(self, *_: Any) -> NoReturn:
+        raise TypeError(
+            f"{self._named} follows a schedule: it is a tensor inside the step, and has no value in Python. Use it in "
+            "TensorFlow's operations, and tf.where in place of if"
+        )
+
+    __bool__ = __float__ = __int__ = __index__ = __array__ = _no_number
+    __lt__ = __le__ = __gt__ = __ge__ = _no_number
+
+    def __repr__(self) -> str:
+        return f"<{self._named}, by its schedule>"
+
+
+def _numbers(name: str) -> None:
+    """Gives the two classes an operator and its reflection: among numbers another of them, with tensors a tensor."""
+    function = _OPERATORS[name]
+
+    def start(one: Any, other: Any, *, reflected: bool) -> Any:
+        if not isinstance(other, (int, float)):
+            return NotImplemented
+        a, b = (other, one) if reflected else (one, other)
+        origins = one.origins | (other.origins if isinstance(other, _Start) else frozenset())
+        return _Start.of(function(float(a), float(b)), lambda *now: function(_at(a, now), _at(b, now)), origins)
+
+    def scheduled(one: Any, other: Any, *, reflected: bool) -> Any:
+        a, b = (other, one) if reflected else (one, other)
+        if isinstance(other, (int, float, Scheduled)):
+            origins = one._origins | (other._origins if isinstance(other, Scheduled) else frozenset())
+            return Scheduled(lambda *now: function(_at(a, now), _at(b, now)), origins, one._named)
+        return function(*(x.__tf_tensor__() if isinstance(x, Scheduled) else x for x in (a, b)))
+
+    for kind, made in ((_Start, start), (Scheduled, scheduled)):
+        setattr(kind, f"__{name}__", lambda one, other, made=made: made(one, other, reflected=False))
+        setattr(kind, f"__r{name}__", lambda one, other, made=made: made(one, other, reflected=True))
+
+
+for _name in _OPERATORS:
+    _numbers(_name)
+
+
+def _negative(one: Any) -> Any:
+    return one * -1.0
+
+
+for _kind in (_Start, Scheduled):
+    setattr(_kind, "__neg__", _negative)  # noqa: B010 (of classes whose operators are made in a loop)
+
+
+def _at(x: Any, now: tuple[Any, int]) -> Any:
+    if isinstance(x, _Start):
+        return x.follow(*now)
+    return x._follow(*now) if isinstance(x, Scheduled) else x
+
+
+def starts(selector: str, kind: str, schedules: Mapping[str, Schedule]) -> dict[str, float]:
+    """The numbers that a component is made with in the place of schedules.
+
+    Raises:
+        ConfigError: Nothing of this kind can follow a schedule, or not these parameters.
+    """
+    for name in schedules:
+        if kind == "optimizers" and name == "learning_rate":
+            continue
+        if kind not in KINDS:
+            only = (
+                "An optimizer's learning_rate can" if kind == "optimizers" else f"Parameters of {', '.join(KINDS)} can"
+            )
+            raise ConfigError(f"{selector}.{name} cannot follow a schedule. {only}; give this one a number.")
+    return {
+        name: _Start.of(schedule.start, schedule.value, frozenset([name])) if kind in KINDS else float(schedule.start)
+        for name, schedule in schedules.items()
+    }
+
+
+def follow(made: Any, selector: str, names: Mapping[str, Any]) -> None:
+    """Lets a new component's attributes follow the schedules of the parameters that they were computed from.
+
+    Raises:
+        ConfigError: A parameter is in no attribute, so that nothing could follow.
+    """
+    found: set[str] = set()
+    for attribute, value in list(vars(made).items()):
+        if isinstance(value, _Start):
+            named = ", ".join(f"{selector}.{name}" for name in sorted(value.origins))
+            setattr(made, attribute, Scheduled(value.follow, value.origins, named))
+            found |= value.origins
+    missing = sorted(set(names) - found)
+    if missing:
+        raise ConfigError(
+            f"{selector}.{missing[0]} cannot follow a schedule: the component keeps it in no attribute of its own. "
+            "Give it a number."
+        )
