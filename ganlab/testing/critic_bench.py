@@ -66,6 +66,7 @@ class Bench:
         self.name = type(self.constraint).__name__
         self.weights = read(self.state.critic.weights)
         self.parameters, self.initial = read(self.state.parameters[0]), read(self.state.constraint_states[0])
+        self._values = self.state.values()
         self.data = self._data()
         self.batch = self._step._batch(self.draws(), self.data, experiment.batch_size)
         advanced = self._step.advanced(self.draws(), self.state.values(), self.data, Log())
@@ -160,10 +161,10 @@ class Bench:
         return self._step.augmented(self.draws(), self.state.values(), data)
 
     def _critic(self, draws: Draws) -> Critic:
-        return lambda x: self._step._critic_calls(draws, self.state.values(), self.data, noise.CRITIC_LAYERS)(x)
+        return lambda x: self._step._critic_calls(draws, self._values, self.data, noise.CRITIC_LAYERS)(x)
 
     def _generator(self, draws: Draws) -> Critic:
-        return lambda z: self._step._generator_calls(draws, self.state.values(), self.data, noise.FAKE_LAYERS)[0](z)
+        return lambda z: self._step._generator_calls(draws, self._values, self.data, noise.FAKE_LAYERS)[0](z)
 
     def _call(self, method: str, *arguments: Any, **others: Any) -> Any:
         with plugin_code(self.name, method), self.state.timed():

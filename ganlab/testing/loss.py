@@ -8,13 +8,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from ganlab.interfaces import Loss
-from ganlab.plugins.blame import plugin_code
+from ganlab.interfaces import Batch, Loss
+from ganlab.testing import parts
 from ganlab.testing.conformance import check, fail
 from ganlab.testing.trained import TrainedConformance
+from ganlab.training.graph.loss_calls import LossCalls
+from ganlab.training.graph.replica import Draws, Log
 
 _REAL = np.array([-30.0, -2.0, -0.5, 0.0, 0.5, 2.0, 30.0], np.float32)
 _FAKE = np.array([0.3, 20.0, 1.0, 0.0, -1.0, -20.0, -0.1], np.float32)
+_CLASSES = 4
 
 
 class LossConformance(TrainedConformance):
@@ -33,15 +36,35 @@ class LossConformance(TrainedConformance):
         raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new loss.")
 
     def _parts(self) -> dict[str, Any]:
-        return {"loss": self.make()}
+        loss = self.make()
+        if not (loss.labels or loss.outputs):
+            return {"loss": loss}
+        networks = parts.LabelledNetworks(loss.outputs)
+        return {"loss": loss, "architecture": networks, "dataset": parts.LabelledPoints()}
 
-    def _losses(self, real: np.ndarray = _REAL, fake: np.ndarray = _FAKE) -> dict[str, tf.Tensor]:
-        loss, name = self.make(), type(self.make()).__name__
-        with plugin_code(name, "critic"):
-            critic = loss.critic(tf.constant(real), tf.constant(fake))
-        with plugin_code(name, "generator"):
-            generator = loss.generator(tf.constant(fake))
-        return {"critic": tf.convert_to_tensor(critic), "generator": tf.convert_to_tensor(generator)}
+    def _losses(self, real: np.ndarray = _REAL, fake: np.ndarray = _FAKE, changed: float = 0.0) -> dict[str, tf.Tensor]:
+        return self._of(self.make(), tf.constant(real), tf.constant(fake), changed)
+
+    def _of(self, loss: Loss, real: tf.Tensor, fake: tf.Tensor, changed: float = 0.0) -> dict[str, tf.Tensor]:
+        """Both losses, of one replica's scores and of outputs that are the same for a row in every call.
+
+        Args:
+            loss: The loss.
+            real: Scores of real examples.
+            fake: Scores of samples.
+            changed: What is added to the last row of every other output.
+        """
+        rows = int(real.shape[0])
+        draws = Draws(0, rows, tf.constant(0, tf.int64), tf.constant(0, tf.int32))
+        batch, state = (
+            _batch(loss, rows, changed),
+            {k: tf.convert_to_tensor(v) for k, v in loss.initial_state().items()},
+        )
+        calls = LossCalls(loss)
+        return {
+            "critic": calls.critic(real, fake, batch, state, draws, Log()),
+            "generator": calls.generator(fake, real if loss.pairs else None, batch, state, draws, Log()),
+        }
 
     @check(first=True)
     def test_shapes_and_dtypes(self) -> None:
@@ -58,7 +81,7 @@ class LossConformance(TrainedConformance):
         """Row i depends on the scores of row i alone, or on statistics that do not depend on how a batch is split."""
         whole = self._losses()
         other = self._losses(
-            np.append(_REAL[:-1], 1.0).astype(np.float32), np.append(_FAKE[:-1], 2.0).astype(np.float32)
+            np.append(_REAL[:-1], 1.0).astype(np.float32), np.append(_FAKE[:-1], 2.0).astype(np.float32), 1.0
         )
         for method, value in whole.items():
             if not np.allclose(other[method][:-1], value[:-1], rtol=1e-6, atol=1e-6):
@@ -69,7 +92,7 @@ class LossConformance(TrainedConformance):
                 fail(
                     f"{method}: the loss of an example changes when another example's scores do, and two replicas do "
                     "not train as one device does. Take each score alone, or reduce statistics over replicas, with "
-                    "tf.distribute.get_replica_context().all_reduce; a plain mean covers only the replica's batch."
+                    "replica.mean, sum, max or gather; a plain mean covers only the replica's batch."
                 )
 
     @check()
@@ -78,7 +101,7 @@ class LossConformance(TrainedConformance):
         loss, real, fake = self.make(), tf.constant(_REAL), tf.constant(_FAKE)
         with tf.GradientTape(persistent=True) as tape:
             tape.watch((real, fake))
-            values = {"critic": loss.critic(real, fake), "generator": loss.generator(fake)}
+            values = self._of(loss, real, fake)
         for method, value in values.items():
             slopes = tape.gradient(value, (real, fake), unconnected_gradients="zero")
             if not all(np.isfinite(x).all() for x in (value, *slopes)):
@@ -100,3 +123,27 @@ class LossConformance(TrainedConformance):
             )
         if not np.mean(wrong["generator"]) < np.mean(right["generator"]):
             fail("generator is not lower where fakes score 0.5 than where they score -0.5: reverse the sign.")
+
+
+def _batch(loss: Loss, rows: int, changed: float) -> Batch:
+    """A batch of labels and outputs for a loss, without examples."""
+    random, more = np.random.default_rng(0), np.zeros([rows, 1], np.float32)
+    more[-1] = changed
+
+    def outputs() -> dict[str, tf.Tensor]:
+        names = [name for name in loss.outputs if name != "score"]
+        widths = {name: _CLASSES if name == "logits" else 8 for name in names}
+        return {
+            name: tf.constant(random.normal(size=(rows, w)).astype(np.float32) + more) for name, w in widths.items()
+        }
+
+    return Batch(
+        real=None,
+        fake=None,
+        labels=tf.range(rows, dtype=tf.int64) % _CLASSES,
+        size=rows,
+        step=tf.constant(0, tf.int64),
+        latent=tf.zeros([rows, parts.LATENT]),
+        real_outputs=outputs(),
+        fake_outputs=outputs(),
+    )

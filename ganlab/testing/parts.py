@@ -57,6 +57,16 @@ class Points(Dataset):
         return self.examples(tf.range(n, dtype=tf.int64), seed + 1).numpy()
 
 
+class LabelledPoints(Points):
+    """The same points; the corner is the class."""
+
+    classes = 4
+
+    def labels(self, numbers: tf.Tensor) -> tf.Tensor:
+        """The corners, `(n,)` int64."""
+        return tf.cast(numbers % 4, tf.int64)
+
+
 class Images(Dataset):
     """Noise of 8 x 8 pixels in [-1, 1], brighter to the right."""
 
@@ -118,6 +128,29 @@ class Networks(Architecture):
     def critic(self, sample_shape: tuple[int, ...]) -> keras.Model:
         """The critic that the function makes."""
         return self._critic(sample_shape)
+
+
+class LabelledNetworks(Architecture):
+    """A small conditional pair; the critic returns `logits`, and further outputs of eight numbers by name."""
+
+    latent_dim, conditional = LATENT, True
+
+    def __init__(self, outputs: Sequence[str]) -> None:
+        self._outputs = [name for name in outputs if name not in ("score", "logits")]
+
+    def generator(self, sample_shape: tuple[int, ...], classes: int) -> keras.Model:  # type: ignore[override]
+        """Two layers on the latent vector and the label."""
+        z, y = keras.Input((self.latent_dim,)), keras.Input((classes,))
+        x = keras.layers.Dense(8, activation="tanh")(keras.layers.Concatenate()([z, y]))
+        return keras.Model([z, y], keras.layers.Dense(sample_shape[0])(x))
+
+    def critic(self, sample_shape: tuple[int, ...], classes: int) -> keras.Model:  # type: ignore[override]
+        """Two layers, and one more for each output."""
+        x, y = keras.Input(sample_shape), keras.Input((classes,))
+        h = keras.layers.Dense(8, activation="tanh", kernel_initializer=_kernel())(x)
+        score = keras.layers.Dense(1)(keras.layers.Concatenate()([h, y]))
+        outputs = {"score": score, "logits": keras.layers.Dense(classes)(h)}
+        return keras.Model([x, y], outputs | {name: keras.layers.Dense(8)(h) for name in self._outputs})
 
 
 def _kernel() -> keras.initializers.Initializer:

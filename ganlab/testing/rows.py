@@ -55,7 +55,7 @@ def _broken(bench: Bench, method: str, what: str, rows: Rows) -> Iterator[str]:
 
 def _of_others(bench: Bench, method: str, what: str, rows: Rows, draws: Noted, whole: np.ndarray) -> Iterator[str]:
     batch, every = bench.batch, np.arange(len(whole))
-    changed = replace(batch, real=_moved(batch.real), fake=_moved(batch.fake))
+    changed = replace(batch, real=_moved(batch.real), fake=_moved(batch.fake), latent=_moved(batch.latent))
     other = rows(_again(bench, draws, every), changed).numpy()
     if not _near(other[1:], whole[1:]):
         row = 1 + int(np.argmax(np.abs(other[1:] - whole[1:])))
@@ -93,7 +93,8 @@ def _again(bench: Bench, draws: Noted, rows: np.ndarray) -> Noted:
 
 
 def _taken(batch: Batch, rows: np.ndarray) -> Batch:
-    return replace(batch, real=tf.gather(batch.real, rows), fake=tf.gather(batch.fake, rows))
+    by_row = {name: getattr(batch, name) for name in ("real", "fake", "labels", "latent")}
+    return replace(batch, **{name: tf.gather(x, rows) for name, x in by_row.items() if x is not None})
 
 
 def _moved(x: tf.Tensor) -> tf.Tensor:

@@ -33,14 +33,6 @@ LEFT_OUT = {
 }
 
 
-class Mirrored(ganlab.Augmentation):
-    """Turns some examples round."""
-
-    def apply(self, x, state, replica):
-        uniform = replica.uniform([x.shape[0], *[1] * (len(x.shape) - 1)])
-        return tf.where(uniform < 0.5, -x, x)
-
-
 @functools.cache
 def folder():
     """Files for the datasets that read some."""
@@ -64,8 +56,9 @@ ARGUMENTS = {
         "critic": ganlab.component("architectures", "mlp")(width=8),
         "examples": 64,
     },
-    # A change that keeps the plane's points apart, and knows no images.
-    "constraints.augmentation_consistency": lambda: {"augmentation": Mirrored()},
+    "constraints.augmentation_consistency": lambda: {
+        "augmentation": ganlab.component("augmentations", "diff_augment")()
+    },
     "datasets.arrays": lambda: {"path": str(folder() / "points.npy")},
     "datasets.image_folder": lambda: {"path": str(folder()), "size": 8},
     "datasets.two_images": lambda: {"side": 8},
@@ -86,6 +79,8 @@ ATTRIBUTES = {
     "constraints.wgan_div": {"penalty_at_slope_one": 2.0},
     # Its gains are trained, so it bounds nothing.
     "constraints.weight_normalization": {"lowers_slopes": False},
+    # It holds scores near zero, whatever the slope.
+    "constraints.score_drift": {"lowers_slopes": False},
     # It needs noise, which a linear critic does not have.
     "constraints.consistency": {"penalty_at_slope_one": 0.0},
     "architectures.data_plus_noise": {"fixed_generator": True},

@@ -95,12 +95,13 @@ class Glyphs(ganlab.Dataset):
         uniform = functional.example_uniform(numbers, 7, 0, stream=1)
         font = tf.cast(uniform[:, 0] * len(_FONTS), tf.int64)
         which = self.labels(numbers) * len(_FONTS) + font
-        deviation = self._jitter * (2.0 * uniform[:, 1:] - 1.0)
+        # In float64: a place that moves by rounding alone would change the last digits of a pixel.
+        deviation = self._jitter * (2.0 * tf.cast(uniform[:, 1:], tf.float64) - 1.0)
         angle, shear = 0.21 * deviation[:, 0], 0.12 * deviation[:, 1]
         # From places in the image to places on the drawing, both from -1 to 1.
         rows = (1.0 / (0.975 + 0.125 * deviation[:, 2]), 1.0 / (0.975 + 0.125 * deviation[:, 3]))
         cos, sin = tf.cos(angle), tf.sin(angle)
-        axis = (2.0 * tf.range(self._side, dtype=tf.float32) + 1.0) / self._side - 1.0
+        axis = (2.0 * tf.range(self._side, dtype=tf.float64) + 1.0) / self._side - 1.0
         x, y = (grid[None] for grid in tf.meshgrid(axis, axis))
         x, y = x - _wide(0.12 * deviation[:, 4]), y - _wide(0.12 * deviation[:, 5])
         from_x = _wide(rows[0]) * (_wide(cos) * x + _wide(sin + shear) * y)
@@ -126,7 +127,7 @@ class Glyphs(ganlab.Dataset):
         def along(place: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             pixel = tf.clip_by_value((place + 1.0) * (side / 2) + 0.5, 0.0, side + 0.999)
             whole = tf.floor(pixel)
-            return tf.cast(whole, tf.int64), pixel - whole
+            return tf.cast(whole, tf.int64), tf.cast(pixel - whole, tf.float32)
 
         (left, right_part), (top, bottom_part) = along(x), along(y)
         first = which[:, None, None] * (wide * wide) + top * wide + left
