@@ -71,11 +71,14 @@ def _lowered(experiment: Experiment, done: Lowered, module: Path) -> Lowered:
     step = TrainingStep(experiment, TrainingState(experiment), compiled=experiment.jit == "on")
     graphs: list[tf.Graph] = []
 
-    def iteration(number: tf.Tensor, data: dict[str, tf.Tensor]) -> tf.Tensor:
+    def iteration(number: tf.Tensor, *data: tf.Tensor) -> tf.Tensor:
         graphs.append(tf.compat.v1.get_default_graph())
-        return experiment.strategy.run(step.iteration, args=(number, data))
+        given = dict(zip(examples, data, strict=True))
+        return experiment.strategy.run(step.iteration, args=(number, given))
 
-    specs = (tf.TensorSpec([], tf.int64), specs_of(experiment))
+    # Lowering takes no nested arguments.
+    examples = specs_of(experiment)
+    specs = (tf.TensorSpec([], tf.int64), *examples.values())
     function = tf.function(iteration, jit_compile=True, autograph=False)
     try:
         graph = function.get_concrete_function(*specs).graph
