@@ -9,11 +9,13 @@ import pytest
 import tensorflow as tf
 
 from ganlab.interfaces import Batch, Loss
+from ganlab.plugins import optional
+from ganlab.plugins.blame import plugin_code
 from ganlab.testing import parts
 from ganlab.testing.conformance import check, fail
 from ganlab.testing.trained import TrainedConformance
-from ganlab.training.graph.loss_calls import LossCalls
-from ganlab.training.graph.replica import Draws, Log
+from ganlab.training.graph import noise
+from ganlab.training.graph.replica import Draws, Log, ReplicaView
 
 _REAL = np.array([-30.0, -2.0, -0.5, 0.0, 0.5, 2.0, 30.0], np.float32)
 _FAKE = np.array([0.3, 20.0, 1.0, 0.0, -1.0, -20.0, -0.1], np.float32)
@@ -60,11 +62,17 @@ class LossConformance(TrainedConformance):
             _batch(loss, rows, changed),
             {k: tf.convert_to_tensor(v) for k, v in loss.initial_state().items()},
         )
-        calls = LossCalls(loss)
-        return {
-            "critic": calls.critic(real, fake, batch, state, draws, Log()),
-            "generator": calls.generator(fake, real if loss.pairs else None, batch, state, draws, Log()),
-        }
+        name, scores = (
+            type(loss).__name__,
+            {"critic": [real, fake], "generator": [fake, *([real] if loss.pairs else [])]},
+        )
+        found = {}
+        for method, given in scores.items():
+            view = ReplicaView(name, noise.CRITIC_LOSS, draws, Log(), kind="losses")
+            with plugin_code(name, method):
+                value = optional.call(getattr(loss, method), *given, batch=batch, replica=view, state=state)
+                found[method] = tf.convert_to_tensor(value)
+        return found
 
     @check(first=True)
     def test_shapes_and_dtypes(self) -> None:
