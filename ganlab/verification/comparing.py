@@ -111,7 +111,11 @@ def _computed(group: str) -> int:
     """The position of a group in an iteration. A constraint's state is read after the last update."""
     role, last = group.partition("/")[0], group.rpartition("/")[2]
     order = ("weights", "parameters", "state", "buffers", "average", "optimizer", "counters")
-    return order.index(last) + (len(order) if role == "generator" else 0)
+    return order.index(last) + (len(order) if role.startswith("generator") else 0)
+
+
+# Kinds of components whose variables have the component's name after the kind.
+_NAMED = ("constraints", "generator_constraints", "augmentations")
 
 
 def grouped(values: Arrays) -> dict[str, list[str]]:
@@ -119,7 +123,7 @@ def grouped(values: Arrays) -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {}
     for name, value in values.items():
         parts = name.split("/")
-        group = "/".join(parts[: 3 if parts[0] == "constraints" else 2])
+        group = "/".join(parts[: 3 if parts[0] in _NAMED else 2])
         if not np.issubdtype(value.dtype, np.floating):
             group = f"{parts[0]}/counters"
         groups.setdefault(group, []).append(name)
