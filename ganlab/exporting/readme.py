@@ -110,7 +110,7 @@ def readme(info: Mapping[str, Any]) -> str:
 
 
 def _labels(info: Mapping[str, Any]) -> dict[str, str]:
-    """What the page says of labels, by the names of its gaps; empty texts for an unconditional generator."""
+    """The page's sentences on labels, by the names of its gaps; empty for an unconditional generator."""
     names = ("asked", "kept_labels", "one_label", "onnx_kept", "onnx_more", "label_name", "label_option", "and_label")
     texts = dict.fromkeys(names, "")
     texts |= {"keras_kept": 'kept["latents"]', "keras_more": "latent"}

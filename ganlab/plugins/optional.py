@@ -28,7 +28,7 @@ def call(method: Callable[..., Any], *given: Any, **optional: Any) -> Any:
 
 
 def _names(method: Callable[..., Any], given: int) -> frozenset[str]:
-    """The parameters that are left when so many arguments are given by position."""
+    """The names of the parameters that remain after a number of positional arguments."""
     function = getattr(method, "__func__", None)
     return _parameters(method, given) if function is None else _parameters(function, given + 1)
 

@@ -1,4 +1,4 @@
-"""What sweep.json stores of a sweep: its request, and the settings that its search proposed."""
+"""The contents of sweep.json: the request for a sweep, and the settings that its search proposed."""
 
 from __future__ import annotations
 

@@ -67,11 +67,12 @@ class Bench:
         self.weights = read(self.state.critic.weights)
         self.parameters, self.initial = read(self.state.parameters[0]), read(self.state.constraint_states[0])
         self._values = self.state.values()
-        self.data = self._data()
-        self.batch = self._step._batch(self.draws(), self.data, experiment.batch_size)
-        advanced = self._step.advanced(self.draws(), self.state.values(), self.data, Log())
+        with self.state.timed():
+            self.data = self._data()
+            self.batch = self._step._batch(self.draws(), self.data, experiment.batch_size)
+            advanced = self._step.advanced(self.draws(), self.state.values(), self.data, Log())
+            self.effective = self.state.stack.effective(self.weights, [self.parameters], advanced.states)
         self.advanced = advanced.states[0]
-        self.effective = self.state.stack.effective(self.weights, [self.parameters], advanced.states)
 
     @property
     def given(self) -> dict[str, tf.Tensor]:
@@ -131,7 +132,8 @@ class Bench:
     def critic_gradients(self) -> dict[str, np.ndarray]:
         """The gradient of the critic's first update by each weight and parameter, as the engine computes it."""
         values = self.state.values()._replace(states=[self.advanced])
-        gradients, *_ = self._step.critic_part(self.draws(), Log(), values, self.data)
+        with self.state.timed():
+            gradients, *_ = self._step.critic_part(self.draws(), Log(), values, self.data)
         names = [*self.weights, *(f"the parameter {name!r}" for name in self.parameters)]
         return {name: g.numpy() for name, g in zip(names, gradients, strict=True)}
 
@@ -139,7 +141,8 @@ class Bench:
         """The gradient of the generator's first update by each of its weights, as the engine computes it."""
         values = self.state.values()._replace(states=[self.advanced])
         weights = values.generator
-        gradients, *_ = self._step.generator_part(self.draws(), Log(), values, self.data)
+        with self.state.timed():
+            gradients, *_ = self._step.generator_part(self.draws(), Log(), values, self.data)
         return {name: g.numpy() for name, g in zip(weights, gradients, strict=True)}
 
     def rates(self) -> tuple[float, float]:

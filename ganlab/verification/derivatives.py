@@ -14,7 +14,7 @@ from ganlab.composition import Experiment
 from ganlab.functional import FIXED
 from ganlab.interfaces import Loss
 from ganlab.interfaces.diagnostic import CriticLayer
-from ganlab.plugins import optional
+from ganlab.plugins import optional, scheduled
 from ganlab.training.diagnostics.activations import Intermediates
 from ganlab.training.graph import noise
 from ganlab.training.graph.inputs import OF_GENERATOR, Inputs
@@ -95,8 +95,10 @@ class Derivatives:
             The comparison, and the new values of the constraints' states and the networks' buffers, which the
             generator's update uses. Weights stay the same.
         """
-        data, left = self._data(values)
-        truth, found = self._compare("critic", self._critic, {"values": self._state.collected(values), "data": data})
+        with self._clock():
+            data, left = self._data(values)
+            arguments = {"values": self._state.collected(values), "data": data}
+            truth, found = self._compare("critic", self._critic, arguments)
         after = {f"generator/buffers/{name}": value.numpy() for name, value in left.items()}
         after |= {f"critic/buffers/{name}": value for name, value in found["buffers"].items()}
         for name, group in zip(self._state.stack.names, found["states"], strict=True):
@@ -112,7 +114,13 @@ class Derivatives:
         rows = self._experiment.local_generator_batch
         data = {name.removeprefix(OF_GENERATOR): x for name, x in self._examples().items() if OF_GENERATOR in name}
         data["latent"] = self._draws(rows).take("normal", (rows, self._latent_dim), noise.LATENT).numpy()
-        return self._compare("generator", self._generator, {"values": self._state.collected(values), "data": data})[0]
+        arguments = {"values": self._state.collected(values), "data": data}
+        with self._clock():
+            return self._compare("generator", self._generator, arguments)[0]
+
+    def _clock(self) -> contextlib.AbstractContextManager[None]:
+        """Context manager: scheduled parameters have their values of the first update."""
+        return scheduled.at(0, self._experiment.steps)
 
     def _compare(self, role: str, function: Any, arguments: dict[str, Any]) -> tuple[Truth, dict[str, Any]]:
         """Compares, with everything held fixed that is not differentiated: constraints' states and marked tensors."""
@@ -297,7 +305,3 @@ def he(values: Values, names: Sequence[str], seed: int = 0) -> dict[str, np.ndar
         name: (random.standard_normal(value.shape) * np.sqrt(2.0 / np.prod(value.shape[:-1]))).astype(value.dtype)
         for name, value in kernels.items()
     }
-
-
-def _group(values: Values, prefix: str) -> dict[str, Any]:
-    return {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}

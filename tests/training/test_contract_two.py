@@ -125,11 +125,6 @@ def test_average_starts_where_asked():
         np.testing.assert_allclose(average, 0.5 * before[f"generator/weights/{name}"] + 0.5 * now, rtol=1e-5, atol=1e-7)
 
 
-def test_a_contract_1_loss_and_constraint_need_no_new_parameter():
-    spectral = trained(0, count=2, constraints=[constraint("spectral_norm")])
-    assert "loss/state" not in " ".join(spectral.values)
-
-
 def test_spectral_norm_constrains_the_generator():
     one = trained(0, count=4, generator_constraints=[constraint("spectral_norm")])
     state = one.trainer.state

@@ -34,7 +34,7 @@ def test_a_penalty_that_communicates_passes_with_a_note_that_it_stays_uncompiled
     row = graph("peers")
     assert row.status == "passed", row.detail
     assert row.figure <= row.limit
-    assert row.data["notes"][-1].startswith("The penalty of peers communicates")
+    assert row.data["notes"][-1].startswith("The penalty of constraint peers communicates")
     assert set(row.data["worst"]) == {"eagerly", "compiled by XLA"}
 
 

@@ -12,8 +12,7 @@ import ganlab
 from ganlab.functional import fixed, slopes
 from ganlab.plugins.recipes import Recipe
 from ganlab.testing import parts
-from ganlab.training.graph import differentiation
-from ganlab.training.graph.stack import ConstraintStack
+from ganlab.training.graph import differentiation, stack
 from ganlab.verification import Source, checks
 from ganlab.verification.truth import of_recipe
 
@@ -176,10 +175,10 @@ class FollowsTheWeights(ganlab.Constraint):
 def test_a_state_that_leaks_into_the_gradient_is_found_and_named(monkeypatch):
     assert row(dense(), FollowsTheWeights()).status == "passed"
 
-    def leaking(self, name, given, state, parameters):
+    def leaking(called, given, state, others=()):
         return {key: given[key] for key in state}
 
-    monkeypatch.setattr(ConstraintStack, "_checked_state", leaking)
+    monkeypatch.setattr(stack, "next_state", leaking)
     found = row(dense(), FollowsTheWeights())
     assert (found.status, found.data["cause"]) == ("failed", "state inside the gradient"), found.detail
     assert "the gradient goes through what advance returned" in found.detail
@@ -204,6 +203,12 @@ def test_a_value_held_fixed_on_purpose_passes_and_a_stopped_gradient_fails():
     assert "Every layer is right by itself" in found.detail
 
 
+def test_scheduled_parameters_have_their_first_value():
+    weight = ganlab.component("schedules", "linear")(start=5.0, end=1.0)
+    found = row(dense(), ganlab.component("constraints", "gradient_penalty")(weight=weight))
+    assert found.status == "passed", found.detail
+
+
 class Cut(ganlab.Constraint):
     """Takes a layer's weights out of a penalty's gradient, as an integer cast would."""
 
@@ -224,11 +229,11 @@ def test_an_optimizer_that_receives_another_gradient_is_found(monkeypatch):
 
     update = TrainingStep._update_generator
 
-    def doubled(self, step):
+    def doubled(self, step, data):
         apply = self.state.generator_optimizer.apply
         self.state.generator_optimizer.apply = lambda grads, variables: apply([2 * g for g in grads], variables)
         try:
-            return update(self, step)
+            return update(self, step, data)
         finally:
             self.state.generator_optimizer.apply = apply
 

@@ -18,9 +18,9 @@ from ganlab.training.graph.stack import check_count
 from ganlab.training.graph.values import Tensors
 
 KIND = "augmentations"
-# Each has a stream of random numbers for real examples, for samples in a critic's update, and in a generator's.
-Use = Literal["real", "fake", "generator"]
-_STREAMS = {"real": 0, "fake": 1, "generator": 2}
+# Each has a stream of random numbers for real examples and one for samples, in a critic's update and in a generator's.
+Use = Literal["real", "fake", "generator", "paired"]
+_STREAMS = {"real": 0, "fake": 1, "generator": 2, "paired": 3}
 
 
 class Augmentations:
@@ -41,7 +41,7 @@ class Augmentations:
     def apply(self, x: tf.Tensor, states: Sequence[Tensors], draws: Draws, use: Use) -> tf.Tensor:
         """Some examples, `(local_batch, *sample_shape)`, as the critic sees them."""
         for i, (name, each) in enumerate(self._named()):
-            view = ReplicaView(name, noise.AUGMENTATIONS + 3 * i + _STREAMS[use], draws, None, kind=KIND)
+            view = ReplicaView(name, noise.AUGMENTATIONS + 4 * i + _STREAMS[use], draws, None, kind=KIND)
             with plugin_code(f"{KIND}.{name}", "apply"):
                 changed = tf.convert_to_tensor(each.apply(x, dict(states[i]), view))
             if static_shape(changed) != static_shape(x) or changed.dtype != x.dtype:
@@ -56,7 +56,7 @@ class Augmentations:
         """The states after a critic update with these scores of real examples."""
         advanced = []
         for i, (name, each) in enumerate(self._named()):
-            view = ReplicaView(name, noise.AUGMENTATIONS + 3 * i, draws, log, kind=KIND)
+            view = ReplicaView(name, noise.AUGMENTATIONS + 4 * i, draws, log, kind=KIND)
             with plugin_code(f"{KIND}.{name}", "advance"):
                 given = each.advance(dict(states[i]), scores, view)
                 advanced.append(next_state(f"Augmentation {name}", given, states[i]))

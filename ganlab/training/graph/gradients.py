@@ -96,12 +96,10 @@ class Gradients:
         arrays = tf.TensorArray(tf.float32, size=parts), tf.TensorArray(tf.float32, size=parts)
 
         def body(i: tf.Tensor, gradients: list[tf.Tensor], metrics: Any, scores: Any) -> tuple[Any, ...]:
-            first = draws.start + tf.cast(i, tf.int64) * rows
             piece = {name: rows_of(x, i, rows) for name, x in data.items()}
             # Tensors of this graph: a gradient by those of the graph around the loop would be zero.
             inner = tf.nest.map_structure(tf.identity, values)
-            part = Draws(draws.seed, rows, draws.step, draws.replica, first=first, whole=False)
-            result = self._once(inner, piece, part)
+            result = self._once(inner, piece, draws.part(i, rows))
             summed = [total + gradient for total, gradient in zip(gradients, result.gradients, strict=True)]
             stacked = tf.stack(result.scores) if result.scores else tf.zeros([0, rows])
             return i + 1, summed, metrics.write(i, result.metrics), scores.write(i, stacked)

@@ -162,7 +162,7 @@ class Inputs:
         return self.distribute(made)
 
     def distribute(self, examples: Any) -> Any:
-        """What `of` returned for each local replica, as distributed values."""
+        """The results of `of` for each local replica as distributed values."""
         return {name: self._distributed([made[name] for made in examples]) for name in examples[0]}
 
     def _distributed(self, values: list[tf.Tensor]) -> Any:

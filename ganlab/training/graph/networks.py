@@ -94,7 +94,7 @@ class Network:
         return tf.nest.map_structure(lambda value: tf.cast(value, tf.float32), y), left
 
     def inputs(self, x: Any, labels: Any) -> Any:
-        """What the model is called with: its input, or a list of that and the labels as it takes them."""
+        """The argument of the model's call: its input, or a list of that and the labels as it takes them."""
         if not self.conditional:
             return x
         if self.classes is not None and labels.dtype.is_integer:

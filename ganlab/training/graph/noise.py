@@ -21,14 +21,14 @@ _BLOCK = 4  # numbers to a counter value
 _STREAM_BITS, _DRAW_BITS = 8, 12
 
 # Streams separate draws by purpose. Each constraint takes two, for its advance and its penalty; each augmentation
-# three, for real and generated examples of a critic update and for samples of a generator update.
+# four, for real and generated examples of a critic update and of a generator update.
 FAKE_LATENT, FAKE_LAYERS, CRITIC_LAYERS, LATENT, LAYERS, CRITIC_LOSS, GENERATOR_LOSS, LABELS = range(8)
 CONSTRAINTS, GENERATOR_CONSTRAINTS, AUGMENTATIONS, _STREAMS = 8, 128, 192, 2**_STREAM_BITS
 # The most components of each.
 MOST = {
     "constraints": (GENERATOR_CONSTRAINTS - CONSTRAINTS) // 2,
     "generator_constraints": (AUGMENTATIONS - GENERATOR_CONSTRAINTS) // 2,
-    "augmentations": (_STREAMS - AUGMENTATIONS) // 3,
+    "augmentations": (_STREAMS - AUGMENTATIONS) // 4,
 }
 
 

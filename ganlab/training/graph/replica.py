@@ -92,6 +92,11 @@ class Draws:
         """The place of the first example in the global batch, an int64 scalar tensor."""
         return tf.cast(self.replica, tf.int64) * self.local_batch if self.first is None else self.first
 
+    def part(self, number: tf.Tensor, rows: int) -> Draws:
+        """The source of one microbatch of these examples, given its number and its rows."""
+        first = self.start + tf.cast(number, tf.int64) * rows
+        return Draws(self.seed, rows, self.step, self.replica, first=first, whole=False)
+
     def take(self, kind: Kind, shape: Sequence[int], stream: int) -> tf.Tensor:
         """The next draw of a stream."""
         number = sum(spec.stream == stream for spec in self.recorded)

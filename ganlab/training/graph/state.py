@@ -110,7 +110,7 @@ class TrainingState:
             self.generator_optimizer.build(self.generator_variables)
 
     def _optimizer(self, experiment: Experiment, part: str, updates: int) -> keras.optimizers.Optimizer:
-        """A run's own optimizer, which makes so many updates a step; its learning rate follows its schedule."""
+        """This run's optimizer, with its number of updates in a step; its learning rate follows its schedule."""
         made = _optimizer(part, getattr(experiment, part), updates * experiment.steps)
         schedule = self.schedules.get(f"schedules/{part}/learning_rate")
         if schedule is not None:
@@ -153,7 +153,7 @@ class TrainingState:
         return tf.nest.map_structure(_value, self.nest)
 
     def collected(self, named: Mapping[str, Any]) -> Values:
-        """What is in a mapping by the names of `variables()`, as `values()` has it."""
+        """The nest of `values()`, filled from a mapping by the names of `variables()`."""
         return collected(
             lambda prefix: {
                 name.removeprefix(prefix): value for name, value in named.items() if name.startswith(prefix)

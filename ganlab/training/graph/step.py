@@ -7,14 +7,13 @@ replicas is the mean over the global batch.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from ganlab.composition import Experiment
-from ganlab.errors import ContractError, IncompatibleError
+from ganlab.errors import IncompatibleError
 from ganlab.interfaces import Batch
 from ganlab.plugins import scheduled
 from ganlab.plugins.blame import plugin_code
@@ -28,6 +27,7 @@ from ganlab.training.graph.networks import CriticFunction, Network
 from ganlab.training.graph.replica import Draws, Log, Metric
 from ganlab.training.graph.stack import ConstraintStack
 from ganlab.training.graph.state import TrainingState, assign, read
+from ganlab.training.graph.update_metrics import check_unique, over_updates
 from ganlab.training.graph.values import Tensors, Values
 
 
@@ -43,6 +43,7 @@ class TrainingStep:
         self.metrics: list[Metric] = []
         self._local, self._generated = experiment.local_batch, experiment.local_generator_batch
         self._latent_dim = int(experiment.architecture.latent_dim)
+        self._shares = experiment.replicas * experiment.microbatches
         self._loss = LossCalls(experiment.loss)
         _check_parts(experiment, state)
         compiled = compiled and may_compile(experiment, state.critic.synchronizes)
@@ -79,13 +80,13 @@ class TrainingStep:
         logs = [
             self._update_critic(step, k, {name: x[k] for name, x in of_critic.items()}) for k in range(critic_steps)
         ]
-        metrics, values = logs[0][0], _over_updates(logs, step * critic_steps)
+        metrics, values = logs[0][0], over_updates(logs, step * critic_steps)
         generator_metrics, generator_values = self._update_generator(step, of_generator)
         log = Log()
         for tag, schedule in self.state.schedules.items():
             log.add(tag, tf.cast(schedule.value(tf.cast(step, tf.float32), self.experiment.steps), tf.float32))
         self.metrics = metrics + generator_metrics + log.metrics
-        _check_unique(self.metrics)
+        check_unique(self.metrics)
         return tf.stack([*values, *tf.unstack(generator_values), *log.values])
 
     @property
@@ -96,7 +97,7 @@ class TrainingStep:
 
     @property
     def communicates(self) -> str:
-        """What communicates between replicas in a part that could be compiled, as messages name it; else empty."""
+        """The name, in messages, of what communicates in a part that XLA could compile; empty if nothing does."""
         return self._critic_gradients.communicates or self._generator_gradients.communicates
 
     def _draws(self, update: tf.Tensor, rows: int) -> Draws:
@@ -131,10 +132,8 @@ class TrainingStep:
         rows = draws.local_batch // parts
 
         def body(i: tf.Tensor, samples: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
-            first = draws.start + tf.cast(i, tf.int64) * rows
-            part = Draws(draws.seed, rows, draws.step, draws.replica, first=first, whole=False)
             piece = {name: rows_of(x, i, rows) for name, x in data.items()}
-            return i + 1, samples.write(i, self._samples(part, values, piece)[0])
+            return i + 1, samples.write(i, self._samples(draws.part(i, rows), values, piece)[0])
 
         _, samples = tf.while_loop(
             lambda i, _: i < parts,
@@ -195,7 +194,7 @@ class TrainingStep:
         Returns:
             The gradient by `values.critic_trained`, the critic's buffers, and its scores of real and fake.
         """
-        size, stack, parts = self.experiment.batch_size, self.state.stack, self.experiment.microbatches
+        size, stack = self.experiment.batch_size, self.state.stack
         real, fake = data["real"], data["fake"]
         batch = self._batch(draws, data, size)
         with tf.GradientTape() as tape:
@@ -221,20 +220,12 @@ class TrainingStep:
                 generator=lambda z: self._generator_calls(draws, values, data, noise.FAKE_LAYERS)[0](z),
             )
             weight_penalty = stack.weight_penalty(effective, values.parameters, values.states)
-            total = tf.reduce_sum(loss if penalty is None else loss + penalty) / size
-            if weight_penalty is not None:
-                # The same on every replica and in every microbatch, and these are summed.
-                total += weight_penalty / (self.experiment.replicas * parts)
+            objective = _Objective(loss, penalty, weight_penalty)
+            total = objective.total(size, self._shares)
         trained = values.critic_trained
         differentiation.check(total, trained, self.state.critic)
         gradients = _gradient(tape, total, trained)
-        extra = tf.constant(0.0) if weight_penalty is None else weight_penalty
-        if penalty is not None or weight_penalty is not None:
-            mean = tf.reduce_mean(penalty) + extra if penalty is not None else extra
-            log.add("critic/penalty", mean)
-            log.add("critic/loss", tf.reduce_mean(loss) + mean)
-        else:
-            log.add("critic/loss", tf.reduce_mean(loss))
+        objective.report("critic", log)
         log.add("critic/wasserstein", tf.reduce_mean(real_scores) - tf.reduce_mean(fake_scores))
         _check_buffers(self.state.critic, draws, values.critic_buffers, model.buffers)
         return gradients, model.buffers, (real_scores, fake_scores)
@@ -291,7 +282,7 @@ class TrainingStep:
         Returns:
             The gradient by `values.generator_trained`, the generator's buffers, and no scores.
         """
-        size, stack, parts = self.experiment.generator_batch, self.state.generator_stack, self.experiment.microbatches
+        size, stack = self.experiment.generator_batch, self.state.generator_stack
         critic = self._critic_calls(draws, values, data, noise.LAYERS)
         model = critic.plain
         with tf.GradientTape() as tape:
@@ -304,7 +295,7 @@ class TrainingStep:
             paired = replace(batch, fake_outputs=model.outputs(seen, scores))
             real_scores = None
             if self.experiment.loss.pairs:
-                real = self.state.augmentations.apply(data["real"], values.augmentations, draws, "real")
+                real = self.state.augmentations.apply(data["real"], values.augmentations, draws, "paired")
                 real_scores = critic(real)
                 batch = replace(batch, real=real)
                 paired = replace(paired, real=real, real_outputs=model.outputs(real, real_scores))
@@ -320,18 +311,11 @@ class TrainingStep:
                 generator=generator,
             )
             weight_penalty = stack.weight_penalty(calls.weights, values.generator_parameters, values.generator_states)
-            total = tf.reduce_sum(loss if penalty is None else loss + penalty) / size
-            if weight_penalty is not None:
-                total += weight_penalty / (self.experiment.replicas * parts)
+            objective = _Objective(loss, penalty, weight_penalty)
+            total = objective.total(size, self._shares)
         trained = values.generator_trained
         differentiation.check(total, trained, self.state.generator, self.state.critic)
-        mean = tf.reduce_mean(loss)
-        if penalty is not None or weight_penalty is not None:
-            extra = tf.constant(0.0) if weight_penalty is None else weight_penalty
-            added = extra if penalty is None else tf.reduce_mean(penalty) + extra
-            log.add("generator/penalty", added)
-            mean += added
-        log.add("generator/loss", mean)
+        objective.report("generator", log)
         _check_buffers(self.state.generator, draws, values.generator_buffers, calls.buffers)
         return [_dense(g) for g in tape.gradient(total, trained, unconnected_gradients="zero")], calls.buffers, ()
 
@@ -361,6 +345,42 @@ class TrainingStep:
             step=draws.step,
             latent=data["latent"],
         )
+
+
+@dataclass(frozen=True)
+class _Objective:
+    """One network's loss and penalties: each `(local_batch,)`, and a scalar of its weights.
+
+    Attributes:
+        loss: The loss of each example.
+        penalty: The constraints' penalties on each, or None.
+        weight_penalty: Their penalties on the weights, or None.
+    """
+
+    loss: tf.Tensor
+    penalty: tf.Tensor | None
+    weight_penalty: tf.Tensor | None
+
+    def total(self, size: int, shares: int) -> tf.Tensor:
+        """The part of the global loss in these rows, whose gradients the optimizer sums.
+
+        Args:
+            size: The global batch.
+            shares: The number of parts of the global batch: replicas times microbatches.
+        """
+        total = tf.reduce_sum(self.loss if self.penalty is None else self.loss + self.penalty) / size
+        # The penalty on the weights is the same in every part.
+        return total if self.weight_penalty is None else total + self.weight_penalty / shares
+
+    def report(self, role: str, log: Log) -> None:
+        """Logs the mean loss, and the penalties in it if there are any."""
+        mean = tf.reduce_mean(self.loss)
+        if self.penalty is not None or self.weight_penalty is not None:
+            extra = tf.constant(0.0) if self.weight_penalty is None else self.weight_penalty
+            added = extra if self.penalty is None else tf.reduce_mean(self.penalty) + extra
+            log.add(f"{role}/penalty", added)
+            mean += added
+        log.add(f"{role}/loss", mean)
 
 
 def _gradient(tape: tf.GradientTape, total: tf.Tensor, trained: list[tf.Tensor]) -> list[tf.Tensor]:
@@ -417,34 +437,9 @@ def _average_decay(experiment: Experiment, step: tf.Tensor) -> tf.Tensor:
     return tf.minimum(decay, (1.0 + done) / (10.0 + done))
 
 
-def _over_updates(logs: list[tuple[list[Metric], tf.Tensor]], first: tf.Tensor) -> list[tf.Tensor]:
-    metrics, stacked = logs[0][0], tf.stack([values for _, values in logs])
-    updates = first + tf.range(len(logs), dtype=tf.int64)
-    return [_over_measured(stacked[:, i], metric, updates) for i, metric in enumerate(metrics)]
-
-
-def _over_measured(values: tf.Tensor, metric: Metric, updates: tf.Tensor) -> tf.Tensor:
-    if metric.every == 1:
-        return {"max": tf.reduce_max, "min": tf.reduce_min}.get(metric.reduce, tf.reduce_mean)(values)
-    measured = tf.equal(updates % metric.every, 0)
-    count = tf.reduce_sum(tf.cast(measured, tf.float32))
-    if metric.reduce in ("max", "min"):
-        worst = -np.inf if metric.reduce == "max" else np.inf
-        reduce = tf.reduce_max if metric.reduce == "max" else tf.reduce_min
-        return tf.where(count > 0, reduce(tf.where(measured, values, worst)), 0.0)
-    return tf.reduce_sum(values) / tf.maximum(count, 1.0)
-
-
 def _no_variables(create: Any, **arguments: Any) -> Any:
     # `plugin_code` adds whose code this is. Without this, TensorFlow raises an error that does not name the plugin.
     raise ValueError(
         "a variable is created inside the training step, which TensorFlow runs many times. Values kept between "
         "updates belong in initial_state and advance, trained ones in parameters: the core makes the variables"
     )
-
-
-def _check_unique(metrics: list[Metric]) -> None:
-    tags = [metric.tag for metric in metrics]
-    twice = sorted({tag for tag in tags if tags.count(tag) > 1})
-    if twice:
-        raise ContractError(f"The metric {twice[0]!r} was logged twice in one update. Give each a name of its own.")

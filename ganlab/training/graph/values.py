@@ -39,12 +39,12 @@ class Values(NamedTuple):
 
     @property
     def critic_trained(self) -> list[tf.Tensor]:
-        """What the critic's optimizer trains: its weights, then the constraints' parameters."""
+        """The tensors that the critic's optimizer trains: its weights, then the constraints' parameters."""
         return [*self.critic.values(), *(value for group in self.parameters for value in group.values())]
 
     @property
     def generator_trained(self) -> list[tf.Tensor]:
-        """What the generator's optimizer trains, likewise."""
+        """The tensors that the generator's optimizer trains, likewise."""
         return [*self.generator.values(), *(value for group in self.generator_parameters for value in group.values())]
 
     def named(self, names: Mapping[str, list[str]]) -> dict[str, Any]:
@@ -54,27 +54,12 @@ class Values(NamedTuple):
             names: The names of the constraints, generator constraints and augmentations, by these words.
         """
         found: dict[str, Any] = {}
-        for role in ("generator", "critic"):
-            found |= {f"{role}/weights/{key}": value for key, value in getattr(self, role).items()}
-            found |= {f"{role}/buffers/{key}": value for key, value in getattr(self, f"{role}_buffers").items()}
-        for prefix, groups in self._groups(names):
-            found |= {f"{prefix}{key}": value for key, value in groups.items()}
+        for field, prefixes in _prefixes(names).items():
+            value = getattr(self, field)
+            groups = [(prefixes, value)] if isinstance(prefixes, str) else zip(prefixes, value, strict=True)
+            for prefix, group in groups:
+                found |= {f"{prefix}{key}": each for key, each in group.items()}
         return found
-
-    def _groups(self, names: Mapping[str, list[str]]) -> list[tuple[str, Tensors]]:
-        groups: list[tuple[str, Tensors]] = []
-        for kind, parameters, states in (
-            ("constraints", self.parameters, self.states),
-            ("generator_constraints", self.generator_parameters, self.generator_states),
-        ):
-            for i, name in enumerate(names[kind]):
-                groups += [(f"{kind}/{name}/parameters/", parameters[i]), (f"{kind}/{name}/state/", states[i])]
-        groups.append(("loss/state/", self.loss))
-        groups += [
-            (f"augmentations/{name}/state/", state)
-            for name, state in zip(names["augmentations"], self.augmentations, strict=True)
-        ]
-        return groups
 
 
 def collected(find: Callable[[str], Mapping[str, Any]], names: Mapping[str, list[str]]) -> Values:
@@ -84,19 +69,29 @@ def collected(find: Callable[[str], Mapping[str, Any]], names: Mapping[str, list
         find: Returns what is named with a prefix, by the rest of its name.
         names: As in `Values.named`.
     """
-
-    def each(kind: str, group: str) -> list[Any]:
-        return [dict(find(f"{kind}/{name}/{group}/")) for name in names[kind]]
-
     return Values(
-        critic=dict(find("critic/weights/")),
-        critic_buffers=dict(find("critic/buffers/")),
-        parameters=each("constraints", "parameters"),
-        states=each("constraints", "state"),
-        generator=dict(find("generator/weights/")),
-        generator_buffers=dict(find("generator/buffers/")),
-        generator_parameters=each("generator_constraints", "parameters"),
-        generator_states=each("generator_constraints", "state"),
-        loss=dict(find("loss/state/")),
-        augmentations=each("augmentations", "state"),
+        **{
+            field: dict(find(prefixes)) if isinstance(prefixes, str) else [dict(find(prefix)) for prefix in prefixes]
+            for field, prefixes in _prefixes(names).items()
+        }
     )
+
+
+def _prefixes(names: Mapping[str, list[str]]) -> dict[str, Any]:
+    """The prefix of the names in each field of `Values`, or a list of one for each component."""
+
+    def each(kind: str, group: str) -> list[str]:
+        return [f"{kind}/{name}/{group}/" for name in names[kind]]
+
+    return {
+        "generator": "generator/weights/",
+        "generator_buffers": "generator/buffers/",
+        "critic": "critic/weights/",
+        "critic_buffers": "critic/buffers/",
+        "parameters": each("constraints", "parameters"),
+        "states": each("constraints", "state"),
+        "generator_parameters": each("generator_constraints", "parameters"),
+        "generator_states": each("generator_constraints", "state"),
+        "loss": "loss/state/",
+        "augmentations": each("augmentations", "state"),
+    }
