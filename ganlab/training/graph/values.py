@@ -69,12 +69,11 @@ def collected(find: Callable[[str], Mapping[str, Any]], names: Mapping[str, list
         find: Returns what is named with a prefix, by the rest of its name.
         names: As in `Values.named`.
     """
-    return Values(
-        **{
-            field: dict(find(prefixes)) if isinstance(prefixes, str) else [dict(find(prefix)) for prefix in prefixes]
-            for field, prefixes in _prefixes(names).items()
-        }
-    )
+    found: dict[str, Any] = {
+        field: dict(find(prefixes)) if isinstance(prefixes, str) else [dict(find(prefix)) for prefix in prefixes]
+        for field, prefixes in _prefixes(names).items()
+    }
+    return Values(**found)
 
 
 def _prefixes(names: Mapping[str, list[str]]) -> dict[str, Any]:
