@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _FAILED = 1
 # Checks whose figure is shown without a limit: `resume` allows no difference, and the figure of `tpu` is a share.
 _ALONE = ("resume", "tpu")
+_STYLES = {"passed": "green", "refused": "green", "failed": "bold red"}
 
 
 def _counts(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[int, ...]:
@@ -46,7 +47,7 @@ def _checks(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple
 
 @click.command("verify")
 @experiment_options
-@click.option("--all", "every", is_flag=True, help="Verify every shipped experiment outside gin/paper.")
+@click.option("--all", "every", is_flag=True, help="Verify every shipped experiment outside gin/paper and gin/methods.")
 @click.option(
     "--replicas",
     default="1,2,4",
@@ -98,8 +99,9 @@ def verify(
     """Proves that an experiment's numbers do not depend on where it runs, and that its gradients match its losses.
 
     Needs neither several devices nor a TPU: replicas are parts of this machine's CPU. Exits with 0 if every check
-    passed and with 1 otherwise; a check that could not run has not passed. A check that is skipped because its
-    compiler is not installed does not count, unless --checks names it.
+    passed and with 1 otherwise; a check that could not run has not passed. Microbatches may be refused, with the name
+    of what needs the whole batch. A check that is skipped because its compiler is not installed does not count, unless
+    --checks names it.
 
     \b
     ganlab verify --gin quickstart
@@ -118,7 +120,7 @@ def verify(
         say(json.dumps(_as_data(sources, results, options), indent=2))
     asked_for = ctx.get_parameter_source("checks") is not ParameterSource.DEFAULT
     statuses = {row.status for rows in results for row in rows}
-    if not statuses <= {"passed", *(() if asked_for else ("skipped",))}:
+    if not statuses <= {"passed", "refused", *(() if asked_for else ("skipped",))}:
         ctx.exit(_FAILED)
 
 
@@ -153,7 +155,7 @@ def _print_as_checked(
 
 def _print_rows(console: Console, rows: Sequence[Row], *, header: bool) -> None:
     table = _table(header)
-    for title, width in (("check", 9), ("status", 7), ("figure", 7), ("limit", 7)):
+    for title, width in (("check", 12), ("status", 7), ("figure", 7), ("limit", 7)):
         table.add_column(title, width=width, no_wrap=True)
     table.add_column("", ratio=1)
     for row in rows:
@@ -165,7 +167,7 @@ def _overview(names: Sequence[str], checks: Sequence[str], results: Sequence[Seq
     table = _table(header)
     table.add_column("experiment", overflow="fold", ratio=1)
     for check in checks:
-        table.add_column(check, width=len("skipped" if check in _ALONE else "5.2e-05 of 1e-03"), no_wrap=True)
+        table.add_column(check, width=len("skipped" if check in _ALONE else "5.2e-5 < 1e-3"), no_wrap=True)
     for name, rows in zip(names, results, strict=True):
         table.add_row(cell(name), *(_cell(row) for row in rows))
     return table
@@ -176,7 +178,8 @@ def _cell(row: Row) -> Any:
         return _colored(row.status)
     if row.check in _ALONE:
         return _number(row.figure)
-    return f"{_number(row.figure)} of {row.limit:.0e}"
+    # Short, so that six checks fit into a hundred columns.
+    return f"{_number(row.figure)} < {row.limit:.0e}".replace("e-0", "e-")
 
 
 def _table(header: bool) -> Table:
@@ -186,11 +189,11 @@ def _table(header: bool) -> Table:
 
 
 def _unproven(sources: Sequence[Source], results: Sequence[Sequence[Row]]) -> Iterator[tuple[str, Row]]:
-    """The rows that did not pass; a check is always skipped for the same reason, which is reported once."""
+    """The rows to explain: neither passed nor refused. A check is always skipped for one reason, given once."""
     skipped = set()
     for source, rows in zip(sources, results, strict=True):
         for row in rows:
-            if row.status != "passed" and row.check not in skipped:
+            if row.status not in ("passed", "refused") and row.check not in skipped:
                 yield _name(source), row
             if row.status == "skipped":
                 skipped.add(row.check)
@@ -205,7 +208,7 @@ def _as_data(sources: Sequence[Source], results: Sequence[Sequence[Row]], option
     ]
     checked = {name: value for name, value in asdict(options).items() if name != "install"}
     statuses = {row.status for rows in results for row in rows}
-    passed = statuses <= {"passed", "skipped"}
+    passed = statuses <= {"passed", "refused", "skipped"}
     return to_json({"passed": passed, "options": checked, "experiments": experiments})
 
 
@@ -220,4 +223,4 @@ def _number(value: float | None) -> str:
 def _colored(status: str) -> Any:
     from rich.text import Text
 
-    return Text(status, style={"passed": "green", "failed": "bold red"}.get(status, "yellow"))
+    return Text(status, style=_STYLES.get(status, "yellow"))

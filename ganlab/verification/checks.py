@@ -65,6 +65,13 @@ def _graph(source: Source, options: Options) -> Row:
     return merged("graph", agreement, [_call("graph:check", source, options, iterations=options.iterations)])
 
 
+def _microbatches(source: Source, options: Options) -> Row:
+    row = _call("microbatches:check", source, options, iterations=options.iterations)
+    if row.status == "refused":
+        return Row(row.check, row.status, None, None, f"Refused, as it must be: {row.detail}", row.data)
+    return merged("microbatches", "The parts of a batch, one after another, train as the whole does.", [row])
+
+
 def _gradients(source: Source, options: Options) -> Row:
     row: Row = _call("truth:check", source, options)
     return row
@@ -98,6 +105,7 @@ CHECKS: dict[str, Callable[[Source, Options], Row]] = {
     "replicas": _replicas,
     "graph": _graph,
     "gradients": _gradients,
+    "microbatches": _microbatches,
     "resume": _resume,
     "tpu": _tpu,
 }

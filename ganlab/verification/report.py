@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Status = Literal["passed", "failed", "not run", "skipped"]
+Status = Literal["passed", "failed", "not run", "refused", "skipped"]
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,9 @@ class Row:
     """The result of one check.
 
     Attributes:
-        check: The check's name: `replicas`, `graph`, `gradients`, `resume` or `tpu`.
+        check: The check's name: `replicas`, `graph`, `gradients`, `microbatches`, `resume` or `tpu`.
         status: `passed`, `failed`, or `not run` if the check could not be made, which does not count as passed;
+            `refused` if a part of the experiment refuses by name what the check needs, which counts as passed;
             `skipped` if it needs a large installation that was not requested.
         figure: The check's worst figure, whose meaning depends on the check; None where there is none.
         limit: The value that the figure must not exceed, or None.

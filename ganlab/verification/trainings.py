@@ -155,10 +155,9 @@ class Bench:
         """The critic's and the generator's optimizers with the names of their variables."""
         state = self.state
         names = {id(variable): name for name, variable in state.variables().items()}
-        generator = list(state.generator.weights.values())
         return [
             (state.critic_optimizer, [names[id(v.value)] for v in state.critic_variables]),
-            (state.generator_optimizer, [names[id(v.value)] for v in generator]),
+            (state.generator_optimizer, [names[id(v.value)] for v in state.generator_variables]),
         ]
 
     def _iteration(self) -> Iteration:

@@ -37,7 +37,7 @@ def verify(
         gin: The experiment file, by path or by the name of a shipped one; or several, where later ones override
             earlier ones.
         params: Overrides, each `NAME=VALUE`.
-        checks: Names of checks: `replicas`, `graph`, `gradients`, `resume`, `tpu`.
+        checks: Names of checks: `replicas`, `graph`, `gradients`, `microbatches`, `resume`, `tpu`.
         replicas: Numbers of replicas, each compared with one device.
         iterations: Iterations of every training run, at least 2.
         topology: The TPU that the check `tpu` compiles for.
@@ -99,12 +99,12 @@ def started(sources: Sequence[Source], checks: Sequence[str], options: Options) 
 
 
 def shipped_experiments() -> list[str]:
-    """The names of the shipped experiments, without those of the paper and the included files in base/."""
+    """The names of the shipped experiments, without those in paper/ and methods/ and the included files in base/."""
     from ganlab.config.files import shipped_folder, shipped_gin_files
 
     folder = shipped_folder() or Path()
     names = [path.relative_to(folder).with_suffix("").as_posix() for path in shipped_gin_files()]
-    return [name for name in names if not name.startswith(("base/", "paper/"))]
+    return [name for name in names if not name.startswith(("base/", "methods/", "paper/"))]
 
 
 def _check(source: Source, replicas: Sequence[int]) -> None:

@@ -15,6 +15,14 @@ class Peers(ganlab.Constraint):
         return tf.square(critic(batch.real) - replica.mean(tf.reduce_mean(critic(batch.fake))))
 
 
+class MixesExamples(ganlab.Constraint):
+    """Compares the scores of the examples that it is given with their mean."""
+
+    def penalty(self, critic, batch, state, replica):
+        scores = critic(batch.real)
+        return tf.square(scores - tf.reduce_mean(scores))
+
+
 class FollowsTheWeights(ganlab.Constraint):
     """Weighs its penalty by a state that advance computes from the weights."""
 
@@ -81,6 +89,7 @@ class Forgetful(ganlab.Dataset):
 def ganlab_constraints():
     return {
         "peers": Peers,
+        "mixes_examples": MixesExamples,
         "follows_the_weights": FollowsTheWeights,
         "masked": Masked,
         "bicubic": Bicubic,

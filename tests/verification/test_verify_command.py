@@ -15,6 +15,7 @@ ROWS = {
     "replicas": Row("replicas", "passed", 2.5e-6, 1e-5, "1, 2 and 4 replicas train as one device does."),
     "graph": Row("graph", "passed", 0.0, 1e-5, LONG),
     "gradients": Row("gradients", "passed", 2e-8, 1e-5, "Those of its losses."),
+    "microbatches": Row("microbatches", "refused", None, None, "Refused, as it must be: it needs the whole batch."),
     "resume": Row("resume", "passed", 0.0, 0.0, "Bit for bit."),
     "tpu": Row("tpu", "passed", 0.01, 1.0, "Compiles."),
 }
@@ -48,6 +49,7 @@ def test_every_check_has_a_row_at_a_hundred_columns(verify):
         ["replicas", "passed", "2.5e-06", "1.0e-05"],
         ["graph", "passed", "0", "1.0e-05"],
         ["gradients", "passed", "2.0e-08", "1.0e-05"],
+        ["microbatches", "refused", "Refused,", "as"],
         ["resume", "passed", "0", "0"],
         ["tpu", "passed", "1.0e-02", "1.0e+00"],
     ]
@@ -87,10 +89,10 @@ def test_a_check_that_has_not_passed_exits_with_1(verify, status):
 def test_options_reach_the_checks(verify):
     done = verify(
         *("--gin", "quickstart", "--param", "experiment.seed=3", "--checks", "resume,graph", "--replicas", "4,2"),
-        *("--iterations", "7", "--topology", "v4:2x2x1", "--no-plugin", "ganlab_evaluators"),
+        *("--iterations", "7", "--topology", "v4:2x2x1", "--no-plugin", "ganlab_searches"),
     )
     assert done.exit_code == 0
-    source = Source(("quickstart",), ("experiment.seed=3",), ("ganlab_evaluators",))
+    source = Source(("quickstart",), ("experiment.seed=3",), ("ganlab_searches",))
     options = checks.Options(replicas=(2, 4), iterations=7, topology="v4:2x2x1")
     assert sorted(verify.requested, key=str) == [("graph", source, options), ("resume", source, options)]
 
@@ -121,11 +123,11 @@ def test_all_prints_a_table_of_the_shipped_experiments_and_explains_failures(ver
     assert max(map(len, done.stdout.splitlines())) <= 100
     header, *lines = done.stdout.splitlines()
     assert header.split() == ["experiment", *CHECKS]
-    names = [path.stem for path in shipped_gin_files() if path.parent.name not in ("base", "paper")]
+    names = [path.stem for path in shipped_gin_files() if path.parent.name not in ("base", "methods", "paper")]
     assert "quickstart" in names
     assert [text.split()[0] for text in lines[: len(names)]] == names
     cells = lines[names.index("quickstart")].split()
-    assert " ".join(cells) == "quickstart 2.5e-06 of 1e-05 0 of 1e-05 2.0e-08 of 1e-05 failed 1.0e-02"
+    assert " ".join(cells) == "quickstart 2.5e-6 < 1e-5 0 < 1e-5 2.0e-8 < 1e-5 refused failed 1.0e-02"
     assert done.stdout.count("resume failed: Two variables differ.") == len(names)
     assert {source.gin_files[0] for _, source, _ in verify.requested} == set(names)
 
