@@ -1,25 +1,36 @@
-"""Layers for critics that are right under replicas and under penalties on gradients, where Keras' own are not.
+"""Layers that are right under replicas and under penalties on gradients, where Keras' own are not, and for labels.
 
 Noise that belongs to examples (`Dropout`, `GaussianNoise`), activations that sort (`GroupSort`, `FullSort`), and
 normalizations and resizings that can be differentiated twice (`LayerNormalization`, `GroupNormalization`,
 `InstanceNormalization`, `UpSampling2D`, `Resizing`). `ganlab.lipschitz.certificate` knows the constants of all of them.
+
+For class labels there are `LabelEmbedding`, `ProjectionHead`, `ConditionalBatchNormalization` and
+`ConditionalLayerNormalization`; `SelfAttention` is that of SAGAN, and has no Lipschitz constant.
 """
 
+from ganlab.layers.attention import SelfAttention
+from ganlab.layers.conditional import ConditionalBatchNormalization, ConditionalLayerNormalization
+from ganlab.layers.labels import LabelEmbedding, ProjectionHead
 from ganlab.layers.noise import Dropout, GaussianNoise, NoiseSource, noise_from, noisy_layers
 from ganlab.layers.normalizations import GroupNormalization, InstanceNormalization, LayerNormalization
 from ganlab.layers.resizing import Resizing, UpSampling2D
 from ganlab.layers.sorting import FullSort, GroupSort
 
 __all__ = [
+    "ConditionalBatchNormalization",
+    "ConditionalLayerNormalization",
     "Dropout",
     "FullSort",
     "GaussianNoise",
     "GroupNormalization",
     "GroupSort",
     "InstanceNormalization",
+    "LabelEmbedding",
     "LayerNormalization",
     "NoiseSource",
+    "ProjectionHead",
     "Resizing",
+    "SelfAttention",
     "UpSampling2D",
     "noise_from",
     "noisy_layers",

@@ -10,12 +10,12 @@ import numpy as np
 
 from ganlab.functional import named_weights
 from ganlab.lazy import keras
-from ganlab.lipschitz.constants import Unknown, constant_of
+from ganlab.lipschitz.constants import Unknown, constant_of, takes_labels
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
-    from ganlab.lipschitz.constants import Value
+    from ganlab.lipschitz.constants import Constant, Value
 
     # Maps the Lipschitz constants from the critic's input to the inputs of a step, to those of the step's outputs.
     Step = Callable[[Value, list[float]], list[float]]
@@ -44,7 +44,8 @@ class Certificate:
     The norm is the Euclidean one on flattened examples, and the critic is in training mode (each example with its own
     dropout mask). The bound is a product of bounds of norms and of the constants of activations and other layers:
     never too small, often far too large. It applies to the map with float32 weights. Rounding to bfloat16 on the way,
-    as under mixed precision, is not a Lipschitz map at all, and is not included.
+    as under mixed precision, is not a Lipschitz map at all, and is not included. For a conditional critic it is that of
+    the score as a function of the example, whichever label is fixed.
 
     Attributes:
         missing: The reason why there is no bound, or None if there is one.
@@ -56,6 +57,7 @@ class Certificate:
         self._step: Step
         try:
             self._step = _model(critic)
+            self._inputs, self._score = len(critic.inputs), _score_of(critic)
         except Unknown as reason:
             self.missing = f"The critic has no certified Lipschitz bound: {reason}."
 
@@ -76,7 +78,8 @@ class Certificate:
             name = self._names.get(id(variable))
             return np.asarray(variable if name is None else weights[name], np.float64)
 
-        (bound,) = self._step(value, [1.0])
+        labels = [0.0] * (self._inputs - 1)
+        bound = self._step(value, [1.0, *labels])[self._score]
         return math.inf if math.isnan(bound) else bound
 
 
@@ -113,6 +116,14 @@ def _model(model: Any) -> Step:
     return run
 
 
+def _score_of(model: Any) -> int:
+    """The place of the score among a critic's outputs."""
+    named = getattr(model, "_outputs_struct", None)  # a Sequential has none
+    if not isinstance(named, dict):
+        return 0
+    return next(i for i, tensor in enumerate(model.outputs) if tensor is named["score"])
+
+
 def _is_graph(model: Any) -> bool:
     graph = isinstance(model, keras.Model) and type(model).__module__.startswith("keras.")
     return graph and bool(getattr(model, "outputs", None))
@@ -145,12 +156,24 @@ def _step(operation: Any, node: Any) -> Step:
             return lambda value, constants: [_together(constants)]
         if not isinstance(operation, keras.Layer):
             raise Unknown("it is an operation outside a layer; use a layer of keras.layers instead")
+        if takes_labels(operation) and len(node.input_tensors) == 2:
+            return _labelled(constant_of(operation, node.input_tensors[0].shape))
         if len(node.input_tensors) != 1 and getattr(operation, "lipschitz_constant", None) is None:
             raise Unknown("it takes several tensors; set the layer's attribute lipschitz_constant if you know it")
         constant = constant_of(operation, node.input_tensors[0].shape)
     except Unknown as reason:
         raise Unknown(f"layer {operation.name!r} ({type(operation).__name__}): {reason}") from None
     return lambda value, constants: [_together(constants) * constant(value)]
+
+
+def _labelled(constant: Constant) -> Step:
+    """The effect of a layer on `[x, labels]`: its constant with labels that are fixed; none if they vary with `x`."""
+
+    def step(value: Value, constants: list[float]) -> list[float]:
+        x, labels = constants
+        return [math.inf if labels else x * constant(value)]
+
+    return step
 
 
 def _together(constants: Sequence[float]) -> float:

@@ -58,13 +58,21 @@ def constant_of(layer: Any, input_shape: tuple[int | None, ...]) -> Constant:
         return _fixed(float(own))
     operator = operator_of(layer, input_shape)
     if operator is not None:
-        after = _activation(layer.activation, input_shape)
+        after = _activation(getattr(layer, "activation", keras.activations.linear), input_shape)
         return lambda value: norm_bound(operator, value(layer.kernel)) * after(value)
     rule = _rules().get(type(layer))
     if rule is None:
         raise Unknown("its Lipschitz constant is unknown; set the layer's attribute lipschitz_constant if you know it")
     constant = rule(layer, input_shape)
     return constant if callable(constant) else _fixed(constant)
+
+
+def takes_labels(layer: Any) -> bool:
+    """Whether a layer takes `[x, labels]`, and `constant_of` gives its constant for labels that are fixed."""
+    from ganlab import layers as ours  # here, because it imports Keras
+
+    kinds = (ours.ProjectionHead, ours.ConditionalLayerNormalization, ours.ConditionalBatchNormalization)
+    return type(layer) in kinds
 
 
 def _activation(activation: Any, shape: tuple[int | None, ...]) -> Constant:
@@ -118,6 +126,10 @@ def _rules() -> Mapping[type, Callable[[Any, Any], float | Constant]]:
         **dict.fromkeys((ours.LayerNormalization, ours.GroupNormalization, ours.InstanceNormalization), _normalization),
         layers.RMSNormalization: _normalization,
         layers.BatchNormalization: _batch_normalization,
+        ours.ConditionalBatchNormalization: _batch_normalization,
+        ours.ConditionalLayerNormalization: _normalization,
+        ours.ProjectionHead: _projection_head,
+        ours.SelfAttention: _self_attention,
     }
 
 
@@ -184,3 +196,17 @@ def _normalization(layer: Any, shape: Any) -> Constant:
 
 def _batch_normalization(layer: Any, shape: Any) -> float:
     raise Unknown("it mixes the examples of a batch, so no example has its own score")
+
+
+def _projection_head(layer: Any, shape: Any) -> Constant:
+    """The score is linear in the features, with the weights `psi + embed(y)`: the longest of these over the classes."""
+
+    def constant(value: Value) -> float:
+        weights = value(layer.score.kernel)[:, 0] + value(layer.label_embedding.kernel)
+        return float(np.linalg.norm(weights, axis=1).max())
+
+    return constant
+
+
+def _self_attention(layer: Any, shape: Any) -> float:
+    raise Unknown("products of its queries and keys grow quadratically, so that it has no Lipschitz constant")

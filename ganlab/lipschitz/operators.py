@@ -237,9 +237,12 @@ def operator_of(layer: Any, input_shape: Any) -> Operator | None:
 
 
 def _makers() -> Mapping[type, Any]:
+    from ganlab.layers import LabelEmbedding  # here, because it imports Keras
+
     layers = keras.layers
     return {
         layers.Dense: lambda layer, x, y: Dense(x, y),
+        LabelEmbedding: lambda layer, x, y: Dense(tuple(layer.kernel.shape[:1]), y),  # whatever labels it takes
         layers.Conv1D: _convolution,
         layers.Conv2D: _convolution,
         layers.Conv3D: _convolution,

@@ -6,7 +6,7 @@ from typing import Any
 
 import ganlab
 from ganlab.lazy import keras
-from ganlab_builtin.architectures.parts import to_score
+from ganlab_builtin.architectures.parts import normalize, to_score
 
 LABELS = ("none", "projection", "concatenation", "classifier")
 
@@ -26,8 +26,37 @@ def label_input(classes: int | None, architecture: str) -> Any:
 
 
 def concatenated(x: Any, label: Any) -> Any:
-    """Vectors `(n, d)` and the labels side by side, `(n, d + classes)`."""
+    """An input and the labels side by side along the last axis, for vectors `(n, d + classes)`."""
     return keras.layers.Concatenate(name="with_label")([x, label])
+
+
+def embedded(latent: Any, label: Any) -> Any:
+    """Latent vectors `(n, d)` and as many numbers learned for each class, side by side, `(n, 2 d)`.
+
+    The numbers start with the variance of the latent vectors, so that neither outweighs the other. In a generator the
+    layers are Keras' own, so that an export can do without ganlab.
+    """
+    start = keras.initializers.RandomNormal(stddev=1.0)
+    embed = keras.layers.Dense(latent.shape[-1], use_bias=False, kernel_initializer=start, name="label_embedding")
+    return concatenated(latent, embed(label))
+
+
+def with_planes(x: Any, label: Any) -> Any:
+    """Images with a plane for each class as further channels: of ones for the label, of zeros for the others."""
+    planes = keras.layers.Reshape((1, 1, label.shape[-1]), name="label_pixel")(label)
+    planes = keras.layers.UpSampling2D(x.shape[1:3], name="label_planes")(planes)
+    return concatenated(x, planes)
+
+
+def normalize_by_label(x: Any, label: Any, kind: str, name: str) -> Any:
+    """A generator's `parts.normalize` with gains and biases of the label; without them for the label None."""
+    if label is None or kind == "none":
+        return normalize(x, kind, name)
+    if kind == "batch":
+        layer = ganlab.layers.ConditionalBatchNormalization(momentum=0.9, epsilon=1e-5, name=name)
+    else:
+        layer = ganlab.layers.ConditionalLayerNormalization(epsilon=1e-5, name=name)
+    return layer([x, label])
 
 
 def scored(features: Any, label: Any, kind: str) -> Any:
@@ -38,17 +67,9 @@ def scored(features: Any, label: Any, kind: str) -> Any:
         label: The labels' input, `(n, classes)`.
         kind: One of `LABELS`.
     """
-    score = to_score(features)
     if kind == "projection":
-        # Without a bias, and of a size that keeps the product near one: the projection of Miyato and Koyama (2018).
-        wide = features.shape[-1]
-        start = keras.initializers.RandomNormal(stddev=wide**-0.5)
-        embed = keras.layers.Dense(
-            wide, use_bias=False, kernel_initializer=start, dtype="float32", name="label_embedding"
-        )
-        along = keras.layers.Dot(axes=1, dtype="float32", name="projection")
-        projected = along([features, embed(label)])
-        return keras.layers.Add(dtype="float32", name="projected_score")([score, projected])
+        return ganlab.layers.ProjectionHead(dtype="float32", name="projection")([features, label])
+    score = to_score(features)
     if kind == "classifier":
         return {"score": score, "logits": keras.layers.Dense(label.shape[-1], dtype="float32", name="logits")(features)}
     return score
