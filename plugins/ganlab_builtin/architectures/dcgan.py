@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import ganlab
 from ganlab.bounds import Ge, Lt
 from ganlab.lazy import keras
+from ganlab_builtin.architectures.conditioning import LABELS, embedded, label_input, scored, with_planes
 from ganlab_builtin.architectures.parts import (
     CRITIC_NORMALIZATIONS,
     GENERATOR_NORMALIZATIONS,
@@ -41,6 +42,7 @@ class DCGAN(ganlab.Architecture):
         generator_normalization: Literal["batch", "layer", "none"] = "batch",
         critic_normalization: Literal["none", "layer"] = "none",
         dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
+        labels: Literal["none", "projection", "concatenation", "classifier"] = "none",
     ) -> None:
         """Sets the sizes of the networks.
 
@@ -51,26 +53,37 @@ class DCGAN(ganlab.Architecture):
             generator_normalization: "batch" (over the global batch), "layer" (within each example) or "none".
             critic_normalization: "none" or "layer". Batch normalization would couple examples.
             dropout: The probability with which the critic drops each number of its feature maps in training.
+            labels: "none", or how the critic of a conditional pair uses a label: "projection" adds the product of its
+                embedding and the last features (Miyato and Koyama, "cGANs with projection discriminator", 2018),
+                "concatenation" takes a plane of pixels for each class as further channels, "classifier" returns
+                `logits` beside the score and leaves the label to the loss. The generator takes an embedding of the
+                label beside its latent vector.
 
         Raises:
             ConfigError: A value is out of its range.
         """
         check_choice("dcgan.generator_normalization", generator_normalization, GENERATOR_NORMALIZATIONS)
         check_choice("dcgan.critic_normalization", critic_normalization, CRITIC_NORMALIZATIONS)
+        check_choice("dcgan.labels", labels, LABELS)
         self.latent_dim, self.channels, self.kernel_size = latent_dim, channels, kernel_size
         self.generator_normalization, self.critic_normalization = generator_normalization, critic_normalization
-        self.dropout = dropout
+        self.dropout, self.labels = dropout, labels
+        self.conditional = labels != "none"
 
-    def generator(self, sample_shape: tuple[int, ...]) -> keras.Model:
-        """A model `(n, latent_dim) -> (n, side, side, c)` in [-1, 1], float32.
+    def generator(self, sample_shape: tuple[int, ...], classes: int | None = None) -> keras.Model:
+        """A model `(n, latent_dim) -> (n, side, side, c)` in [-1, 1], float32; a conditional one takes labels too.
 
         Raises:
-            IncompatibleError: These are not square images of side 8 or more.
+            IncompatibleError: These are not square images of side 8 or more, or they have no classes.
         """
         sides = _sides(sample_shape)[::-1]
         widths = self._widths(len(sides) - 1)[::-1]
         latent = keras.Input((self.latent_dim,), name="latent")
-        x = keras.layers.Dense(sides[0] ** 2 * widths[0], kernel_initializer="he_uniform", name="project")(latent)
+        inputs, x = latent, latent
+        if self.conditional:
+            label = label_input(classes, "dcgan")
+            inputs, x = [latent, label], embedded(latent, label)
+        x = keras.layers.Dense(sides[0] ** 2 * widths[0], kernel_initializer="he_uniform", name="project")(x)
         x = keras.layers.Reshape((sides[0], sides[0], widths[0]), name="base")(x)
         for i, side in enumerate(sides[1:], start=1):
             x = normalize(x, self.generator_normalization, f"normalization_{i}")
@@ -79,16 +92,19 @@ class DCGAN(ganlab.Architecture):
             x = self._up(x, sample_shape[2] if last else widths[i], i, bias=last)
             if side % 2:
                 x = keras.layers.Cropping2D(((0, 1), (0, 1)), name=f"crop_{i}")(x)
-        return keras.Model(latent, to_pixels(x), name="generator")
+        return keras.Model(inputs, to_pixels(x), name="generator")
 
-    def critic(self, sample_shape: tuple[int, ...]) -> keras.Model:
-        """A model `(n, side, side, c) -> (n, 1)`, float32.
+    def critic(self, sample_shape: tuple[int, ...], classes: int | None = None) -> keras.Model:
+        """A model `(n, side, side, c) -> (n, 1)`, float32; a conditional one takes labels too.
 
         Raises:
-            IncompatibleError: These are not square images of side 8 or more.
+            IncompatibleError: These are not square images of side 8 or more, or they have no classes.
         """
         sides = _sides(sample_shape)
         x = sample = keras.Input(sample_shape, name="sample")
+        label = label_input(classes, "dcgan") if self.conditional else None
+        if self.labels == "concatenation":
+            x = with_planes(sample, label)
         for i, width in enumerate(self._widths(len(sides) - 1), start=1):
             x = keras.layers.Conv2D(
                 width,
@@ -102,7 +118,10 @@ class DCGAN(ganlab.Architecture):
                 x = normalize(x, self.critic_normalization, f"normalization_{i}", critic=True)
             x = keras.layers.LeakyReLU(negative_slope=0.2, name=f"activation_{i}")(x)
             x = drop(x, self.dropout, f"dropout_{i}")
-        return keras.Model(sample, to_score(keras.layers.Flatten(name="flat")(x)), name="critic")
+        x = keras.layers.Flatten(name="flat")(x)
+        if label is None:
+            return keras.Model(sample, to_score(x), name="critic")
+        return keras.Model([sample, label], scored(x, label, self.labels), name="critic")
 
     def _up(self, x: Any, width: int, i: int, *, bias: bool) -> Any:
         # At stride 2 an output pixel sees a quarter of the kernel's taps: He's variance 2 / fan-in with that fan-in.
