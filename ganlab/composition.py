@@ -77,7 +77,9 @@ class Experiment:
     diagnostics: tuple[Diagnostic, ...] = ()
     evaluate_every: int = 1_000
     checkpoint_every: int = 1_000
+    keep_best: str = ""
     log_every: int = 10
+    start_from: str = ""
 
     @property
     def replicas(self) -> int:
@@ -144,7 +146,9 @@ def experiment(
     diagnostics: Sequence[Diagnostic] = (),
     evaluate_every: int = 1_000,
     checkpoint_every: int = 1_000,
+    keep_best: str = "",
     log_every: int = 10,
+    start_from: str = "",
 ) -> Experiment:
     """Composes and validates an experiment.
 
@@ -175,7 +179,11 @@ def experiment(
         diagnostics: Examine the critic, at each evaluation or at an interval of their own, and at the end.
         evaluate_every: Generator updates between evaluations and sample pictures; 0 for only at the end.
         checkpoint_every: Generator updates between checkpoints; 0 for only at the end.
+        keep_best: A figure of the evaluators and "min" or "max", as "evaluation/frechet_distance/distance:min": the
+            checkpoint of the step where it was best stays beside the newest ones; empty for the newest alone.
         log_every: Generator updates that one row of metrics averages over.
+        start_from: The folder of another run, whose newest weights of both networks are the initial ones wherever name
+            and shape agree; empty for new weights. Optimizers, averages and constraints begin anew.
 
     Returns:
         The frozen experiment.
@@ -312,6 +320,15 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         )
     if not isinstance(decay, (int, float)) or not math.isfinite(decay) or not 0 <= decay < 1:
         raise ConfigError(f"experiment.ema_decay = {decay!r} must be at least 0 (no average) and below 1.")
+    for name in ("keep_best", "start_from"):
+        if not isinstance(settings.get(name, ""), str):
+            raise ConfigError(f"experiment.{name} = {settings[name]!r} must be a text; '' for none.")
+    best = settings.get("keep_best", "")
+    if best and (not best.rpartition(":")[0] or best.rpartition(":")[2] not in ("min", "max")):
+        raise ConfigError(
+            f"experiment.keep_best = {best!r} must be a figure and a direction, as in "
+            "'evaluation/frechet_distance/distance:min'."
+        )
     for name, allowed in (("precision", PRECISIONS), ("jit", JITS)):
         value = settings.get(name, allowed[0])
         if value not in allowed:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from ganlab.composition import Experiment
     from ganlab.interfaces import Evaluator
+    from ganlab.training.loading import Step
 
 
 class Run(RunDirectory):
@@ -25,14 +26,14 @@ class Run(RunDirectory):
         return load_generator(self)
 
     def evaluate(
-        self, evaluators: str | Evaluator | Sequence[str | Evaluator] = (), *, checkpoint: int | None = None
+        self, evaluators: str | Evaluator | Sequence[str | Evaluator] = (), *, checkpoint: Step = None
     ) -> dict[str, float]:
         """Measures the generator of a checkpoint, on one device and without its strategy; writes nothing.
 
         Args:
             evaluators: Evaluators, or names such as `kid`, configured by the run's file; empty for the experiment's
                 own evaluators.
-            checkpoint: The step of a checkpoint; None for the newest.
+            checkpoint: The step of a checkpoint, "best" by `experiment.keep_best`, or None for the newest.
 
         Returns:
             The figures by `<evaluator>/<figure>`, as in run.json.

@@ -6,17 +6,21 @@ import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from ganlab.cli.messages import say
-from ganlab.cli.options import OF_THE_RUN, plugin_options
+from ganlab.cli.options import OF_THE_RUN, checkpoint_option, plugin_options
 from ganlab.cli.quiet_start import start_tensorflow
 from ganlab.cli.tables import cell, table_console
 from ganlab.errors import ConfigError
 from ganlab.plugins.import_guard import printing_to_stderr
 from ganlab.runs.experiment_source import use_plugins
 from ganlab.support.terminal import line
+
+if TYPE_CHECKING:
+    from ganlab.training.loading import Step
 
 
 @click.command("evaluate")
@@ -36,9 +40,7 @@ from ganlab.support.terminal import line
     multiple=True,
     help="Override a setting, for example 'evaluators.kid.samples=1000'. May be given several times.",
 )
-@click.option(
-    "--checkpoint", type=click.IntRange(0), metavar="STEP", help="The checkpoint of this step; by default the newest."
-)
+@checkpoint_option
 @click.option("--save", is_flag=True, help="Add the figures of the newest checkpoint to run.json.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 @plugin_options(OF_THE_RUN)
@@ -46,7 +48,7 @@ def evaluate(
     run: Path,
     evaluators: tuple[str, ...],
     params: tuple[str, ...],
-    checkpoint: int | None,
+    checkpoint: Step,
     save: bool,
     as_json: bool,
     no_plugin: tuple[str, ...],

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from ganlab.cli.messages import say
-from ganlab.cli.options import OF_THE_RUN, plugin_options
+from ganlab.cli.options import OF_THE_RUN, checkpoint_option, plugin_options
 from ganlab.cli.quiet_start import start_tensorflow
 from ganlab.exporting import FORMATS
 from ganlab.runs.experiment_source import use_plugins
+
+if TYPE_CHECKING:
+    from ganlab.training.loading import Step
 
 
 @click.command("export")
@@ -30,15 +34,13 @@ from ganlab.runs.experiment_source import use_plugins
     show_default=True,
     help="saved_model for TensorFlow (any generator), keras for a .keras file, onnx for other runtimes.",
 )
-@click.option(
-    "--checkpoint", type=click.IntRange(0), metavar="STEP", help="The checkpoint of this step; by default the newest."
-)
+@checkpoint_option
 @plugin_options(OF_THE_RUN)
 def export(
     run: Path,
     output: Path,
     format: str,
-    checkpoint: int | None,
+    checkpoint: Step,
     no_plugin: tuple[str, ...],
     plugin_file: Path | None,
 ) -> None:

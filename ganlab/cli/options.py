@@ -54,3 +54,27 @@ def experiment_options(command: Command) -> Command:
         help="Experiment file: a path, or the name of a shipped file. May be given several times: "
         "later files override earlier ones.",
     )(command)
+
+
+class _Step(click.ParamType):
+    """A step, or "best"."""
+
+    name = "step"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        """The step as a number."""
+        if isinstance(value, int) or value == "best":
+            return value
+        if not str(value).isdecimal() or not str(value).isascii():
+            self.fail(f"{value!r} must be a step, a whole number of at least 0, or 'best'.", param, ctx)
+        return int(value)
+
+
+def checkpoint_option(command: Command) -> Command:
+    """Adds `--checkpoint`."""
+    return click.option(
+        "--checkpoint",
+        type=_Step(),
+        metavar="STEP",
+        help="The checkpoint of this step, or 'best' by experiment.keep_best; by default the newest.",
+    )(command)

@@ -65,6 +65,9 @@ def _lines(run: Run, info: Mapping[str, Any], known: Mapping[str, Any]) -> Itera
     )
     steps = known["checkpoints"]
     kept = f"checkpoints of step {', '.join(map(str, steps))}" if steps else "no checkpoint"
+    best = info.get("best")
+    if isinstance(best, dict):
+        kept += f"; best by {best.get('metric')}: step {best.get('step')}"
     yield f"{in_bytes(known['bytes'])} on disk; {kept}"
     for title, lines in (
         ("Why it ended", list(_reason(run, info, known["status"]))),

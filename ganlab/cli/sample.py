@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ganlab.cli.messages import say
-from ganlab.cli.options import OF_THE_RUN, plugin_options
+from ganlab.cli.options import OF_THE_RUN, checkpoint_option, plugin_options
 from ganlab.cli.quiet_start import start_tensorflow
 from ganlab.runs.experiment_source import use_plugins
 from ganlab.support.terminal import line
 
 if TYPE_CHECKING:
     from ganlab.exporting import Drawn
+    from ganlab.training.loading import Step
 
 _ENDINGS = (".png", ".npz")
 # As many images as the sample pictures of training show.
@@ -43,9 +44,7 @@ _OF_CLASS = 10
     metavar="T",
     help="Redraw every latent entry whose magnitude exceeds T: less variety, more typical samples.",
 )
-@click.option(
-    "--checkpoint", type=click.IntRange(0), metavar="STEP", help="The checkpoint of this step; by default the newest."
-)
+@checkpoint_option
 @click.option(
     "--label",
     "labels",
@@ -65,7 +64,7 @@ def sample(
     output: Path,
     seed: int | None,
     truncation: float | None,
-    checkpoint: int | None,
+    checkpoint: Step,
     labels: tuple[int, ...],
     interpolate: bool,
     rows: int | None,

@@ -11,7 +11,7 @@ from ganlab.errors import ConfigError
 from ganlab.exporting.latents import SMALLEST_TRUNCATION, Array, spherical, truncated
 from ganlab.runs import RunDirectory
 from ganlab.training.graph import noise
-from ganlab.training.loading import Trained, keep_precision, load_trained
+from ganlab.training.loading import Step, Trained, keep_precision, load_trained
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def draw(
     *,
     seed: int | None = None,
     truncation: float | None = None,
-    checkpoint: int | None = None,
+    checkpoint: Step = None,
     labels: Sequence[int] | None = None,
 ) -> Drawn:
     """Draws from the generator of a checkpoint, or from its average if the run keeps one.
@@ -51,7 +51,7 @@ def draw(
         n: The number of samples.
         seed: The seed of the samples; None for the run's own, with which the pictures of training were drawn.
         truncation: Redraws every entry of a latent vector that is larger, by absolute value; None for none.
-        checkpoint: A step that has a checkpoint; None for the newest.
+        checkpoint: A step that has a checkpoint, "best" by `experiment.keep_best`, or None for the newest.
         labels: The classes of a conditional generator's samples, used in turn; None for classes as the data has them.
 
     Raises:
@@ -73,7 +73,7 @@ def interpolate(
     *,
     seed: int | None = None,
     truncation: float | None = None,
-    checkpoint: int | None = None,
+    checkpoint: Step = None,
     labels: Sequence[int] | None = None,
 ) -> Drawn:
     """Rows of samples along the spherical path from one latent vector to another.
@@ -128,7 +128,7 @@ def _along(trained: Trained, asked: Array | None, rows: int, columns: int) -> Ar
     return np.tile((1.0 - share) * first + share * last, (rows, 1))
 
 
-def _open(run: RunDirectory, checkpoint: int | None, truncation: float | None) -> Trained:
+def _open(run: RunDirectory, checkpoint: Step, truncation: float | None) -> Trained:
     if truncation is not None and not truncation >= SMALLEST_TRUNCATION:
         raise ConfigError(f"truncation = {truncation!r} must be at least {SMALLEST_TRUNCATION}; 0.5 to 2 are usual.")
     trained = load_trained(run, checkpoint=checkpoint)

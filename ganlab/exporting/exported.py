@@ -18,7 +18,7 @@ from ganlab.exporting.readme import readme
 from ganlab.runs import RunDirectory
 from ganlab.support.atomic import check_free, new_folder
 from ganlab.telemetry.jsonl import to_json
-from ganlab.training.loading import Trained, keep_precision, load_trained
+from ganlab.training.loading import Step, Trained, keep_precision, load_trained
 from ganlab.version import __version__
 
 INFO, SAMPLES, README = "export.json", "samples.npz", "README.md"
@@ -32,7 +32,7 @@ _PROVENANCE = ("started", "git", "python", "packages")
 
 
 def export(
-    run: RunDirectory, folder: str | os.PathLike[str], *, format: str = "saved_model", checkpoint: int | None = None
+    run: RunDirectory, folder: str | os.PathLike[str], *, format: str = "saved_model", checkpoint: Step = None
 ) -> dict[str, Any]:
     """Writes the generator of a checkpoint, or its average if the run keeps one, for use without ganlab.
 
@@ -43,7 +43,7 @@ def export(
         run: A run with a checkpoint, finished or not.
         folder: The folder to write; it must be empty or not exist.
         format: "saved_model", "keras" or "onnx". An ONNX file computes in float32 whatever the run trained in.
-        checkpoint: A step that has a checkpoint; None for the newest.
+        checkpoint: A step that has a checkpoint, "best" by `experiment.keep_best`, or None for the newest.
 
     Returns:
         The content of export.json.

@@ -151,19 +151,26 @@ class Checkpoint:
         Raises:
             RunError: The variables cannot be read.
         """
+        for name, value in self.values():
+            bad = np.isnan(value) if _may_be_infinite(name) else ~np.isfinite(value)
+            if bad.any():
+                return name
+        return None
+
+    def values(self) -> Iterator[tuple[str, np.ndarray]]:
+        """The names and values of the variables that hold floating-point numbers, in the order of their names.
+
+        Raises:
+            RunError: They cannot be read.
+        """
         try:
             reader = tf.train.load_checkpoint(self.prefix)
             for key, dtype in sorted(reader.get_variable_to_dtype_map().items()):
-                if not key.endswith(_VALUE) or not dtype.is_floating:
-                    continue
-                name = key.removeprefix("variables/").removesuffix(_VALUE).replace(".S", "/").replace("..", ".")
-                value = np.asarray(reader.get_tensor(key)).astype(np.float64)
-                bad = np.isnan(value) if _may_be_infinite(name) else ~np.isfinite(value)
-                if bad.any():
-                    return name
+                if key.endswith(_VALUE) and dtype.is_floating:
+                    name = key.removeprefix("variables/").removesuffix(_VALUE).replace(".S", "/").replace("..", ".")
+                    yield name, np.asarray(reader.get_tensor(key), dtype.as_numpy_dtype)
         except (ValueError, RuntimeError, tf.errors.OpError) as error:
             raise self._damaged(_VARIABLES, error) from error
-        return None
 
     def _manifest(self) -> dict[str, Any]:
         try:
@@ -244,6 +251,7 @@ class Checkpoints:
         replicas: int,
         owed: Sequence[Record] | None = None,
         watch: Mapping[str, Any] | None = None,
+        best: int | None = None,
     ) -> Checkpoint:
         """Writes a checkpoint aside and then moves it into place; older ones beyond the last few are removed.
 
@@ -255,6 +263,7 @@ class Checkpoints:
             replicas: How many there are.
             owed: The row of this step if the run stops before it is written: the resumed run writes it and evaluates.
             watch: The state of the run's warnings, diagnostics and evaluators, as plain values.
+            best: The step of an older checkpoint that stays, or None.
 
         Raises:
             OSError: It cannot be written.
@@ -289,7 +298,8 @@ class Checkpoints:
             reason = str(error).strip().split("\n")[0]
             raise OSError(f"the checkpoint {target.name}: {reason}") from error
         for old in self.all()[:-KEEP]:
-            shutil.rmtree(old.path, ignore_errors=True)
+            if old.step != best:
+                shutil.rmtree(old.path, ignore_errors=True)
         return Checkpoint(target, step)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import keras
 import tensorflow as tf
@@ -23,6 +23,9 @@ from ganlab.training.graph.networks import Network, build_generator
 from ganlab.training.graph.sampling import Sampler, label_frequencies
 from ganlab.training.graph.stack import ConstraintStack
 from ganlab.training.graph.state import read
+
+# A checkpoint of a run: a step, the best by `experiment.keep_best`, or None for the newest.
+Step = int | Literal["best"] | None
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class Trained:
 def load_generator(run: RunDirectory) -> keras.Model:
     """The generator with the weights that samples are drawn with: `(n, latent_dim) -> (n, *sample_shape)`.
 
-    A conditional one takes `[latents, labels]`, the labels `(n,)` int64.
+    A conditional one takes `[latents, labels]`, the labels as the architecture's generator takes them.
 
     Args:
         run: A run with a checkpoint, finished or not.
@@ -71,12 +74,12 @@ def load_generator(run: RunDirectory) -> keras.Model:
     return load_trained(run).network.model
 
 
-def load_trained(run: RunDirectory, *, checkpoint: int | None = None, precision: str | None = None) -> Trained:
+def load_trained(run: RunDirectory, *, checkpoint: Step = None, precision: str | None = None) -> Trained:
     """The generator of a checkpoint, on one device and without the run's strategy.
 
     Args:
         run: A run with a checkpoint, finished or not.
-        checkpoint: A step that has a checkpoint; None for the newest.
+        checkpoint: A step that has a checkpoint, "best" by `experiment.keep_best`, or None for the newest.
         precision: The precision that its layers are to compute in; None for the one the run trained in.
 
     Raises:
@@ -86,7 +89,7 @@ def load_trained(run: RunDirectory, *, checkpoint: int | None = None, precision:
 
 
 def evaluate(
-    run: RunDirectory, evaluators: str | Evaluator | Sequence[str | Evaluator] = (), *, checkpoint: int | None = None
+    run: RunDirectory, evaluators: str | Evaluator | Sequence[str | Evaluator] = (), *, checkpoint: Step = None
 ) -> dict[str, float]:
     """Measures the generator of a checkpoint on the same samples as training would have.
 
@@ -94,7 +97,7 @@ def evaluate(
         run: A run with a checkpoint, finished or not.
         evaluators: Evaluators, or names such as `kid`, which are made with the settings of the run's file; none for
             the experiment's own.
-        checkpoint: The step of a checkpoint; None for the newest.
+        checkpoint: The step of a checkpoint, "best" by `experiment.keep_best`, or None for the newest.
 
     Returns:
         The figures by `<evaluator>/<figure>`.
@@ -146,13 +149,19 @@ def keep_precision(trained: Trained) -> None:
     tf.config.experimental.enable_tensor_float_32_execution(trained.precision != "float32")
 
 
-def find_checkpoint(run: RunDirectory, step: int | None = None) -> Checkpoint:
-    """The checkpoint of a step, or the newest.
+def find_checkpoint(run: RunDirectory, step: Step = None) -> Checkpoint:
+    """The checkpoint of a step, the best by `experiment.keep_best`, or the newest.
+
+    Args:
+        run: The run.
+        step: A step, "best", or None for the newest.
 
     Raises:
         RunError: There is none, or the run's folder is not as ganlab wrote it.
     """
     run.check()
+    if step == "best":
+        step = _best(run)
     found = Checkpoints(run.path / "checkpoints").all()
     if not found:
         raise RunError(f"{run.path} has no checkpoint yet, so there is no generator to load. Train it further first.")
@@ -163,6 +172,15 @@ def find_checkpoint(run: RunDirectory, step: int | None = None) -> Checkpoint:
         steps = ", ".join(str(checkpoint.step) for checkpoint in found)
         raise RunError(f"{run.path} has no checkpoint of step {step}; those that are kept are of {steps}.")
     return found[-1]
+
+
+def _best(run: RunDirectory) -> int:
+    best = run.info.get("best")
+    if not isinstance(best, dict) or not isinstance(best.get("step"), int):
+        raise RunError(
+            f"{run.path} has no best checkpoint: it was trained without experiment.keep_best, or never evaluated."
+        )
+    return int(best["step"])
 
 
 def _trained(

@@ -17,7 +17,7 @@ from ganlab.errors import GanlabError, RunError, TrainingFailedError
 from ganlab.runs import RunDirectory
 from ganlab.runs.lock import LOCK
 from ganlab.telemetry import Record
-from ganlab.training.actions import Action, Diagnose, Evaluate, Guard, Log, Moment, SaveCheckpoint
+from ganlab.training.actions import Action, Diagnose, Evaluate, Guard, KeepBest, Log, Moment, SaveCheckpoint
 from ganlab.training.checkpoints import Checkpoint, Checkpoints
 from ganlab.training.diagnostics.schedule import DiagnosticSchedule
 from ganlab.training.evaluation import Evaluation
@@ -54,9 +54,10 @@ class Session:
         evaluate = Evaluate(experiment, evaluation, run, run_log)
         diagnose = Diagnose(experiment, schedule, run_log, self._health)
         self._reporting = (self._guard, diagnose, evaluate)  # the order of the run's health
-        self._save = SaveCheckpoint(experiment, trainer, run_log, checkpoints, self._log, self._reporting)
+        best = KeepBest(experiment)
+        self._save = SaveCheckpoint(experiment, trainer, run, run_log, checkpoints, self._log, best, self._reporting)
         # The order is a guarantee: a row has the figures of its step, and rows are on disk before their checkpoint.
-        self._actions: tuple[Action, ...] = (evaluate, diagnose, self._log, self._save)
+        self._actions: tuple[Action, ...] = (evaluate, diagnose, best, self._log, self._save)
 
     def train(self, checkpoint: Checkpoint | None) -> None:
         """Trains until the end, a signal or a failure, and records in run.json which of these it was.

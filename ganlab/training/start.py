@@ -20,6 +20,7 @@ from ganlab.runs.lock import locked
 from ganlab.runs.resuming import check_resumable, take_changes
 from ganlab.telemetry import Console
 from ganlab.training import time_limits
+from ganlab.training.actions.best import check_metric
 from ganlab.training.checkpoints import Checkpoint
 from ganlab.training.diagnostics.schedule import DiagnosticSchedule
 from ganlab.training.evaluation import Evaluation
@@ -30,6 +31,7 @@ from ganlab.training.recorded_origins import Origins
 from ganlab.training.restore import go_back
 from ganlab.training.run_log import RunLog
 from ganlab.training.session import Session, is_chief, written
+from ganlab.training.starting_weights import start_from
 
 
 def train(
@@ -68,12 +70,15 @@ def train(
         trainer.trace()
         origins.of_trainer(trainer)
         evaluation, schedule = Evaluation(experiment, trainer.state), DiagnosticSchedule(experiment, trainer.state)
-        checkpoint, drawn = None, None
+        checkpoint, drawn, started = None, None, None
         if before is not None:
             checkpoint = go_back(before, experiment, trainer, screen.warning, allow_changes=allow_changes, mend=chief)
+        if checkpoint is None:
+            started = start_from(experiment, trainer.state, screen.warning)
         if checkpoint is None and chief:
             # Evaluates and diagnoses once before anything is written, so that what cannot work fails now.
             drawn = _drawn(trainer, evaluation, schedule)
+            check_metric(experiment, drawn[1])
         if not chief:
             # The other workers do the same in a folder of their own, which is removed with the run.
             scratch = tempfile.TemporaryDirectory(prefix="ganlab-worker-")
@@ -87,7 +92,7 @@ def train(
                 resumed = [*info.get("resumed", []), {**again, "changes": differing}]
                 run.update(resumed=resumed, replicas=experiment.replicas, strategy=type(experiment.strategy).__name__)
         else:
-            run = as_run(_create(experiment, trainer, origins, run_dir).path)
+            run = as_run(_create(experiment, trainer, origins, run_dir, started).path)
             with written(run):
                 held.enter_context(locked(run))
         received = held.enter_context(signals())
@@ -131,7 +136,9 @@ def _earlier_warnings(checkpoint: Checkpoint | None) -> dict[str, int] | None:
     return {} if checkpoint is None else checkpoint.warned
 
 
-def _create(experiment: Experiment, trainer: Trainer, origins: Origins, folder: Path) -> RunDirectory:
+def _create(
+    experiment: Experiment, trainer: Trainer, origins: Origins, folder: Path, started: dict[str, Any] | None = None
+) -> RunDirectory:
     recipe = experiment.recipe
     info = {
         "status": "running",
@@ -145,6 +152,7 @@ def _create(experiment: Experiment, trainer: Trainer, origins: Origins, folder: 
         "settings": config.flatten(recipe),
         "sample_shape": list(experiment.dataset.sample_shape),
         "label_frequencies": _frequencies(experiment),
+        **({"started_from": started} if started else {}),
         "metrics": {},
         "evaluation": {},
         "wall_seconds": 0.0,

@@ -42,7 +42,9 @@ experiment.evaluators = ()
 experiment.diagnostics = ()
 experiment.evaluate_every = 1000
 experiment.checkpoint_every = 1000
+experiment.keep_best = ''
 experiment.log_every = 10
+experiment.start_from = ''
 
 datasets.points.count = 10
 datasets.points.path = ''

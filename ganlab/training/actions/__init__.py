@@ -1,10 +1,11 @@
 """The actions of a session between chunks of iterations: guard, evaluate, diagnose, log, save a checkpoint."""
 
 from ganlab.training.actions.action import Action, Moment
+from ganlab.training.actions.best import KeepBest
 from ganlab.training.actions.checkpoint import SaveCheckpoint
 from ganlab.training.actions.diagnose import Diagnose
 from ganlab.training.actions.evaluate import Evaluate
 from ganlab.training.actions.guard import Guard
 from ganlab.training.actions.log import Log
 
-__all__ = ["Action", "Diagnose", "Evaluate", "Guard", "Log", "Moment", "SaveCheckpoint"]
+__all__ = ["Action", "Diagnose", "Evaluate", "Guard", "KeepBest", "Log", "Moment", "SaveCheckpoint"]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ganlab.composition import Experiment
+from ganlab.runs import RunDirectory
 from ganlab.telemetry import Record
 from ganlab.training.actions.action import Action, Moment
+from ganlab.training.actions.best import KeepBest
 from ganlab.training.actions.log import Log
 from ganlab.training.checkpoints import Checkpoint, Checkpoints
 from ganlab.training.graph.trainer import Trainer
@@ -20,9 +22,11 @@ class SaveCheckpoint(Action):
         self,
         experiment: Experiment,
         trainer: Trainer,
+        run: RunDirectory,
         run_log: RunLog,
         checkpoints: Checkpoints,
         log: Log,
+        best: KeepBest,
         actions: Sequence[Action],
     ) -> None:
         """Takes what it saves.
@@ -30,15 +34,21 @@ class SaveCheckpoint(Action):
         Args:
             experiment: The experiment.
             trainer: Holds the variables.
+            run: The run, whose run.json names the best step.
             run_log: Holds the warnings, and counts the rows.
             checkpoints: The run's.
             log: Holds the iterations since the last row.
-            actions: Those with state.
+            best: Knows the step whose checkpoint stays.
+            actions: The others with state.
         """
         self.every = experiment.checkpoint_every
-        self._experiment, self._trainer, self._run_log = experiment, trainer, run_log
-        self._checkpoints, self._log, self._actions = checkpoints, log, actions
+        self._experiment, self._trainer, self._run, self._run_log = experiment, trainer, run, run_log
+        self._checkpoints, self._log, self._best, self._actions = checkpoints, log, best, (*actions, best)
         self._saved_at = -1
+
+    def due(self, now: Moment) -> bool:
+        """Whether it is due, also because no step was better."""
+        return super().due(now) or self._best.is_best(now.step)
 
     def __call__(self, now: Moment) -> None:
         """Saves."""
@@ -68,8 +78,11 @@ class SaveCheckpoint(Action):
                 "warned": self._run_log.warned,
                 "rows": self._run_log.rows,
             },
+            best=self._best.best.step if self._best.best else None,
         )
         self._saved_at = state.step
+        if self._best.best is not None and self._best.is_best(state.step):
+            self._run.update(best=self._best.state())
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Gives all actions the state that a checkpoint kept."""

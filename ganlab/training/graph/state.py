@@ -161,6 +161,25 @@ class TrainingState:
             self._names,
         )
 
+    def take_weights(self, values: Mapping[str, Any]) -> None:
+        """Begins from other weights: projects them, and begins constraints and averages anew.
+
+        Args:
+            values: New values of some of the networks' variables, by the names of `variables()`.
+        """
+        variables = self.variables()
+        for name, value in values.items():
+            variables[name].assign(value)
+        nest = self.nest
+        with self.timed():
+            _begin(self.stack, nest.critic, nest.parameters, nest.states)
+            _begin(self.generator_stack, nest.generator, nest.generator_parameters, nest.generator_states)
+        pairs = [(self.average, nest.generator)] if self.average else []
+        pairs += [(a, p) for a, p in zip(self.average_parameters, nest.generator_parameters, strict=True) if a]
+        for average, weights in pairs:
+            for name, value in read(weights).items():
+                average[name].assign(value)
+
     def sampling_weights(self) -> Tensors:
         """The weights that samples are drawn with: reparameterized, and averaged where there is an average."""
         averaged = bool(self.average)
@@ -176,16 +195,29 @@ def _constrained(
     stack: ConstraintStack, trained: Mapping[str, keras.Variable], prefix: str
 ) -> tuple[list[dict[str, keras.Variable]], list[dict[str, tf.Variable]]]:
     """Projects a network's weights, and makes the variables of its constraints: their parameters and states."""
+    parameters, states = _initial(stack, trained)
+    return [
+        {key: keras.Variable(value, name=f"{prefix}parameter_{i}_{j}") for j, (key, value) in enumerate(group.items())}
+        for i, group in enumerate(parameters)
+    ], [{key: _variable(value) for key, value in group.items()} for group in states]
+
+
+def _initial(stack: ConstraintStack, trained: Mapping[str, keras.Variable]) -> tuple[list[Tensors], list[Tensors]]:
+    """Projects a network's weights, and computes the first parameters and states of its constraints."""
     weights = read(trained)
     projected = stack.project(weights)
     for name, variable in trained.items():
         if projected[name] is not weights[name]:
             variable.assign(projected[name])
-    parameters, states = stack.initialize(projected)
-    return [
-        {key: keras.Variable(value, name=f"{prefix}parameter_{i}_{j}") for j, (key, value) in enumerate(group.items())}
-        for i, group in enumerate(parameters)
-    ], [{key: _variable(value) for key, value in group.items()} for group in states]
+    return stack.initialize(projected)
+
+
+def _begin(stack: ConstraintStack, trained: Any, parameters: Any, states: Any) -> None:
+    """Projects a network's weights, and begins its constraints anew in the variables that there are."""
+    for groups, values in zip((parameters, states), _initial(stack, trained), strict=True):
+        for group, value in zip(groups, values, strict=True):
+            for key, variable in group.items():
+                variable.assign(value[key])
 
 
 def read(variables: Mapping[str, Any]) -> Tensors:

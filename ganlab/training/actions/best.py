@@ -1,0 +1,82 @@
+"""The best step so far, by a figure of the evaluators."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from ganlab.composition import Experiment
+from ganlab.errors import ConfigError, nearest
+from ganlab.training.actions.action import Action, Moment
+
+
+class Best(NamedTuple):
+    """A step and the figure that makes it the best one.
+
+    Attributes:
+        metric: The figure's tag.
+        step: Generator updates done.
+        value: The figure.
+    """
+
+    metric: str
+    step: int
+    value: float
+
+
+class KeepBest(Action):
+    """Compares each evaluation with the best so far, whose checkpoint stays beside the newest ones.
+
+    Attributes:
+        best: The best step so far, or None.
+    """
+
+    name = "best"
+    can_wait = True  # it compares the figures of an evaluation, which can
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.every = experiment.evaluate_every
+        self._metric, _, direction = experiment.keep_best.rpartition(":")
+        self._sign = 1.0 if direction == "max" else -1.0
+        self.best: Best | None = None
+
+    def due(self, now: Moment) -> bool:
+        """Whether an evaluation is due and there is a figure to compare."""
+        return bool(self._metric) and super().due(now)
+
+    def __call__(self, now: Moment) -> None:
+        """Compares; a figure that is NaN is never the best."""
+        value = next((record.reduced for record in now.found if record.tag == self._metric), math.nan)
+        if not math.isnan(value) and (self.best is None or self._sign * value > self._sign * self.best.value):
+            self.best = Best(self._metric, now.step, float(value))
+
+    def is_best(self, step: int) -> bool:
+        """Whether this step is the best so far."""
+        return self.best is not None and self.best.step == step
+
+    def state(self) -> Any:
+        """The best so far."""
+        return self.best._asdict() if self.best is not None else None
+
+    def resume(self, state: Any) -> None:
+        """Takes that, unless it was chosen by another figure."""
+        if state and state["metric"] == self._metric:
+            self.best = Best(str(state["metric"]), int(state["step"]), float(state["value"]))
+
+
+def check_metric(experiment: Experiment, figures: list[str]) -> None:
+    """Refuses to keep the best by a figure that there is not.
+
+    Args:
+        experiment: The experiment.
+        figures: The tags of its evaluators' figures.
+
+    Raises:
+        ConfigError: `experiment.keep_best` names another.
+    """
+    metric = experiment.keep_best.rpartition(":")[0]
+    if metric and metric not in figures:
+        known = nearest(metric, figures) or f" Figures: {', '.join(figures) or 'none, for lack of evaluators'}."
+        raise ConfigError(
+            f"experiment.keep_best = {experiment.keep_best!r} names no figure of experiment.evaluators.{known}"
+        )
