@@ -319,3 +319,17 @@ def test_unsupported_sample_shapes_are_refused_by_name(name, shape, message):
 def test_parameters_out_of_range_are_refused_by_name(name, arguments, message):
     with pytest.raises(ganlab.ConfigError, match=message):
         make(name, **arguments)
+
+
+def test_the_critic_of_mlp_scores_an_embedding_and_returns_a_proxy_of_the_label():
+    critic = make("mlp", width=8, depth=1, labels="proxy", embedding_dim=5).critic((2,), classes=3)
+    x, labels = tf.random.normal([4, 2]), tf.one_hot([2, 0, 2, 1], 3)
+    found = {name: value.numpy() for name, value in critic([x, labels]).items()}
+    assert {name: (value.shape, value.dtype) for name, value in found.items()} == {
+        name: ((4, width), np.float32) for name, width in (("score", 1), ("embedding", 5), ("proxy", 5))
+    }
+    weights = {w.path: w.numpy() for w in critic.trainable_variables}
+    np.testing.assert_allclose(found["score"], found["embedding"] @ weights["score/kernel"], rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(found["proxy"], weights["proxy/kernel"][[2, 0, 2, 1]])
+    plain = make("mlp", width=8, depth=1, embedding_dim=5).critic((2,))(x)
+    assert {name: value.shape[1] for name, value in plain.items()} == {"score": 1, "embedding": 5}

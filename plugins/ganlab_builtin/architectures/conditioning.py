@@ -60,16 +60,31 @@ def normalize_by_label(x: Any, label: Any, kind: str, name: str) -> Any:
 
 
 def scored(features: Any, label: Any, kind: str) -> Any:
-    """The critic's end: the score, `(n, 1)` float32, or a dict of it and `logits`, `(n, classes)`.
+    """The critic's end: the score, `(n, 1)` float32, or a dict of it and `logits`, `(n, classes)`, or `proxy`.
 
     Args:
-        features: The last features, `(n, d)`.
+        features: The last features, `(n, d)`; a proxy has their shape.
         label: The labels' input, `(n, classes)`.
-        kind: One of `LABELS`.
+        kind: One of `LABELS`, or "proxy".
     """
     if kind == "projection":
         return ganlab.layers.ProjectionHead(dtype="float32", name="projection")([features, label])
     score = to_score(features)
     if kind == "classifier":
         return {"score": score, "logits": keras.layers.Dense(label.shape[-1], dtype="float32", name="logits")(features)}
+    if kind == "proxy":
+        return {
+            "score": score,
+            "proxy": keras.layers.Dense(features.shape[-1], use_bias=False, dtype="float32", name="proxy")(label),
+        }
     return score
+
+
+def as_embedding(features: Any, width: int) -> Any:
+    """The last features, `(n, d)`, as an embedding `(n, width)` float32 without activation; as they are for width 0."""
+    return keras.layers.Dense(width, dtype="float32", name="embedding")(features) if width else features
+
+
+def with_embedding(end: Any, embedding: Any) -> dict[str, Any]:
+    """The critic's end as a dict that has `embedding` too."""
+    return {**(end if isinstance(end, dict) else {"score": end}), "embedding": embedding}

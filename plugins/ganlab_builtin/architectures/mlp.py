@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import ganlab
 from ganlab.bounds import Ge, Lt
 from ganlab.lazy import keras
-from ganlab_builtin.architectures.conditioning import LABELS, concatenated, label_input, scored
+from ganlab_builtin.architectures.conditioning import (
+    LABELS,
+    as_embedding,
+    concatenated,
+    label_input,
+    scored,
+    with_embedding,
+)
 from ganlab_builtin.architectures.parts import check_choice, drop, to_score
 
 if TYPE_CHECKING:
@@ -39,7 +46,8 @@ class MLP(ganlab.Architecture):
         activation: Literal["relu", "leaky_relu", "elu", "softplus", "tanh", "max_min", "full_sort"] = "relu",
         output: Literal["auto", "linear", "tanh"] = "auto",
         dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
-        labels: Literal["none", "projection", "concatenation", "classifier"] = "none",
+        labels: Literal["none", "projection", "concatenation", "classifier", "proxy"] = "none",
+        embedding_dim: Annotated[int, Ge(0)] = 0,
     ) -> None:
         """Sets the sizes of the networks.
 
@@ -54,8 +62,11 @@ class MLP(ganlab.Architecture):
             dropout: The probability with which the critic drops each hidden unit in training.
             labels: "none", or how the critic of a conditional pair uses a label: "projection" adds the product of its
                 embedding and the last features (Miyato and Koyama, "cGANs with projection discriminator", 2018),
-                "concatenation" takes it as further inputs, "classifier" returns `logits` beside the score and leaves
-                the label to the loss. The generator takes it as further inputs.
+                "concatenation" takes it as further inputs, "classifier" returns `logits` beside the score, "proxy" a
+                trained vector of the label, as long as the last features; both leave the label to the loss. The
+                generator takes it as further inputs.
+            embedding_dim: The length of a linear layer after the critic's last hidden one, which it returns as
+                `embedding` beside the score; the score is taken from it. 0 for neither.
 
         Raises:
             ConfigError: A value is out of its range.
@@ -67,10 +78,10 @@ class MLP(ganlab.Architecture):
                 'units. Add a unit, or take "full_sort".'
             )
         check_choice("mlp.output", output, OUTPUTS)
-        check_choice("mlp.labels", labels, LABELS)
+        check_choice("mlp.labels", labels, (*LABELS, "proxy"))
         self.latent_dim, self.depth, self.width = latent_dim, depth, width
         self.activation, self.output, self.dropout, self.labels = activation, output, dropout, labels
-        self.conditional = labels != "none"
+        self.conditional, self.embedding_dim = labels != "none", embedding_dim
 
     def generator(self, sample_shape: tuple[int, ...], classes: int | None = None) -> keras.Model:
         """A model `(n, latent_dim) -> (n, *sample_shape)`, float32; a conditional one takes labels too."""
@@ -89,17 +100,24 @@ class MLP(ganlab.Architecture):
         return keras.Model(inputs, x, name="generator")
 
     def critic(self, sample_shape: tuple[int, ...], classes: int | None = None) -> keras.Model:
-        """A model `(n, *sample_shape) -> (n, 1)`, float32; a conditional one takes labels too."""
+        """A model `(n, *sample_shape) -> (n, 1)`, float32, or a dict of that as `score` and further outputs.
+
+        A conditional one takes labels too.
+        """
         _size(sample_shape)
         sample = keras.Input(sample_shape, name="sample")
         x = sample if len(sample_shape) == 1 else keras.layers.Flatten(name="flat")(sample)
-        if not self.conditional:
-            return keras.Model(sample, to_score(self._hidden(x, self.dropout)), name="critic")
-        label = label_input(classes, "mlp")
-        if self.labels == "concatenation":
-            x = concatenated(x, label)
-        end = scored(self._hidden(x, self.dropout), label, self.labels)
-        return keras.Model([sample, label], end, name="critic")
+        inputs, label = sample, None
+        if self.conditional:
+            label = label_input(classes, "mlp")
+            inputs = [sample, label]
+            if self.labels == "concatenation":
+                x = concatenated(x, label)
+        features = as_embedding(self._hidden(x, self.dropout), self.embedding_dim)
+        end = to_score(features) if label is None else scored(features, label, self.labels)
+        if self.embedding_dim:
+            end = with_embedding(end, features)
+        return keras.Model(inputs, end, name="critic")
 
     def _hidden(self, x: Any, dropout: float = 0.0) -> Any:
         for i in range(1, self.depth + 1):
