@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ganlab import piecewise
 from ganlab.lazy import tensorflow as tf
+from ganlab.plugins.optional import call as _call
 
 if TYPE_CHECKING:
     import keras
@@ -139,6 +140,20 @@ def resizing_matrix(before: int, after: int, method: str = "bilinear", antialias
     with tf.init_scope(), tf.device("CPU:0"):
         pixels = tf.eye(before)[None, :, None, :]
         return tf.image.resize(pixels, (after, 1), method=method, antialias=antialias)[0, :, 0].numpy()
+
+
+def call(method: Callable[..., Any], *given: Any, **optional: Any) -> Any:
+    """Calls a method of a component inside another one, with those optional parameters that it names.
+
+    A loss that wraps another calls `call(self.inner.critic, real_scores, fake_scores, batch=batch, replica=replica)`,
+    whether the inner loss takes a batch or not.
+
+    Args:
+        method: The method.
+        *given: Its required arguments, by position.
+        **optional: The optional ones, by name.
+    """
+    return _call(method, *given, **optional)
 
 
 def as_matrix(kernel: tf.Tensor) -> tf.Tensor:
