@@ -24,8 +24,8 @@ class Batch:
     """The data of one update on one replica. Fields may be added, but are never removed.
 
     In a critic's update, `real` and `fake` are what the critic sees: augmented where the experiment has augmentations.
-    In a generator's update, `fake` are its samples before augmentation, with their gradient, for `generator_penalty`;
-    None for `advance` and losses. `real` is None there, unless the loss sets `pairs`.
+    In a generator's update, `fake` are its samples with their gradient: before augmentation for `generator_penalty`, as
+    the critic sees them for losses; None for `advance`. `real` is None there, unless the loss sets `pairs`.
 
     Attributes:
         real: Data, `(local_batch, *sample_shape)`, float32.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
-    from ganlab.interfaces.constraint import Tensors
+    from ganlab.interfaces.constraint import Batch, Tensors
 
 
 class Loss:
@@ -47,6 +47,23 @@ class Loss:
         With `pairs`, `generator(fake_scores, real_scores)`.
         """
         raise NotImplementedError
+
+    def witness(self, batch: Batch) -> Callable[[Tensors], tf.Tensor] | None:
+        """The function that the loss tells real from fake by, if that is not the critic's score.
+
+        A loss that compares embeddings needs no score: constraints on slopes would bound a function that nothing
+        trains. In the critic's update they get this function in its place, and `critic/wasserstein`, `advance` and
+        augmentations follow it.
+
+        Args:
+            batch: The batch, with all outputs. Optional parameter: `replica`, for what is taken from the global batch
+                once, before the function is called.
+
+        Returns:
+            A function of the critic's outputs for some examples by name, `(n,)` float32, higher for real examples; None
+            for the score.
+        """
+        return None
 
     def initial_state(self) -> Tensors:
         """Values kept between updates, for example moving averages of scores. The core owns the variables."""

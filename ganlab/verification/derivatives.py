@@ -265,6 +265,10 @@ class _RecordingLoss(Loss):
         self.terms = [tf.reduce_mean(tf.abs(x)) for x in (real_scores, fake_scores, value)]
         return value
 
+    def witness(self, batch: Any, replica: Any) -> Any:  # type: ignore[override]
+        """The loss's own."""
+        return optional.call(self._loss.witness, batch, replica=replica)
+
     def generator(  # type: ignore[override]
         self, fake_scores: tf.Tensor, *pairs: tf.Tensor, batch: Any, replica: Any, state: Any
     ) -> tf.Tensor:

@@ -135,6 +135,53 @@ def test_spectral_norm_constrains_the_generator():
     assert_same(one, two)
 
 
+class Witnessed(ganlab.Loss):
+    """The Wasserstein game of the sum of an embedding's numbers, from an average of the samples' on."""
+
+    outputs = ("embedding",)
+
+    def witness(self, batch, replica):
+        middle = replica.mean(tf.reduce_mean(batch.fake_outputs["embedding"]))
+        return lambda outputs: tf.reduce_sum(outputs["embedding"] - middle, axis=1)
+
+    def critic(self, real_scores, fake_scores, batch):
+        return tf.reduce_sum(batch.fake_outputs["embedding"] - batch.real_outputs["embedding"], axis=1)
+
+    def generator(self, fake_scores, batch):
+        return -tf.reduce_sum(batch.fake_outputs["embedding"], axis=1)
+
+
+def linear_critic(x):
+    return {"score": keras.layers.Dense(1)(x), "embedding": keras.layers.Dense(3, name="embedding")(x)}
+
+
+def test_a_witness_takes_the_scores_place_in_penalties_and_metrics():
+    parts = {
+        "loss": Witnessed(),
+        "architecture": Layers(critic=linear_critic),
+        "constraints": [constraint("gradient_penalty")],
+    }
+    one = trained(0, count=1, **parts)
+    kernel = Trainer(small(0, **parts)).state.critic.weights["embedding/kernel"].numpy()
+    slope = np.linalg.norm(kernel.sum(axis=1))
+    assert one.metric("constraints/gradient_penalty/slope")[0, 0] == pytest.approx(slope, rel=1e-5)
+    loss, penalty, apart = (one.metric(f"critic/{name}")[0, 0] for name in ("loss", "penalty", "wasserstein"))
+    assert loss == pytest.approx(penalty - apart, rel=1e-5)
+    assert_same(trained(0, count=3, **parts), trained(2, count=3, **parts))
+
+
+def test_a_witness_of_another_shape_is_named():
+    class Wide(Witnessed):
+        def witness(self, batch):
+            return lambda outputs: outputs["embedding"]
+
+    refused(
+        "The witness of loss Wide returned the shape (12, 3); it must be one value per example, (12,).",
+        loss=Wide(),
+        architecture=Layers(critic=linear_critic),
+    )
+
+
 def refused(match, replicas=0, **parts):
     with pytest.raises(ganlab.GanlabError, match=re.escape(match)):
         trained(replicas, count=1, **parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -93,6 +94,17 @@ class WrappedCritic:
     def __call__(self, x: tf.Tensor) -> tf.Tensor:
         """Scores of examples."""
         return self._wrapped(x)
+
+
+def witnessing(
+    witness: Callable[[Mapping[str, tf.Tensor]], tf.Tensor], plain: CriticCalls, critic: CriticFunction
+) -> CriticFunction:
+    """The critic's function with a loss's witness in the place of the score."""
+
+    def scores(x: tf.Tensor) -> tf.Tensor:
+        return witness(plain.outputs(x, critic(x)))
+
+    return scores
 
 
 def labels_of_rows(network: Network, labels: tf.Tensor | None, x: tf.Tensor) -> tf.Tensor | None:

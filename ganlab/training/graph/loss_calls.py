@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -13,7 +14,7 @@ from ganlab.plugins import optional
 from ganlab.plugins.blame import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph import noise
-from ganlab.training.graph.networks import static_shape
+from ganlab.training.graph.networks import SCORE, static_shape
 from ganlab.training.graph.plugin_state import next_state
 from ganlab.training.graph.replica import Draws, Log, ReplicaView
 from ganlab.training.graph.values import Tensors
@@ -37,6 +38,28 @@ class LossCalls:
         """The generator's loss, `(local_batch,)`."""
         scores = [fake] if real is None else [fake, real]
         return self._call("generator", scores, batch, state, draws, log, noise.GENERATOR_LOSS)
+
+    def witness(self, batch: Batch, draws: Draws) -> Callable[[Mapping[str, tf.Tensor]], tf.Tensor] | None:
+        """The loss's function of the critic's outputs in the place of the score; None for the score."""
+        view = ReplicaView(self._name, noise.CRITIC_LOSS, draws, None, kind="losses")
+        with plugin_code(self._selector, "witness"):
+            given = optional.call(self.loss.witness, batch, replica=view)
+        return None if given is None else self._checked(given)
+
+    def _checked(
+        self, given: Callable[[Mapping[str, tf.Tensor]], tf.Tensor]
+    ) -> Callable[[Mapping[str, tf.Tensor]], tf.Tensor]:
+        def witness(outputs: Mapping[str, tf.Tensor]) -> tf.Tensor:
+            with plugin_code(self._selector, "witness"):
+                scores = tf.convert_to_tensor(given(outputs))
+            if static_shape(scores) != static_shape(outputs[SCORE]):
+                raise ContractError(
+                    f"The witness of loss {type(self.loss).__name__} returned the shape {static_shape(scores)}; it "
+                    f"must be one value per example, {static_shape(outputs[SCORE])}."
+                )
+            return scores
+
+        return witness
 
     def advance(self, state: Tensors, scores: tuple[tf.Tensor, ...], batch: Batch, draws: Draws, log: Log) -> Tensors:
         """The loss's state after a critic update with these scores."""

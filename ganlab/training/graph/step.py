@@ -19,7 +19,7 @@ from ganlab.plugins import scheduled
 from ganlab.plugins.blame import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph import differentiation, noise
-from ganlab.training.graph.calls import CriticCalls, GeneratorCalls, WrappedCritic
+from ganlab.training.graph.calls import CriticCalls, GeneratorCalls, WrappedCritic, witnessing
 from ganlab.training.graph.gradients import Gradients, may_compile, rows_of
 from ganlab.training.graph.inputs import OF_GENERATOR
 from ganlab.training.graph.loss_calls import LossCalls
@@ -192,7 +192,7 @@ class TrainingStep:
             data: `real`, `fake` and `latent` of these rows, and `labels` where there are some.
 
         Returns:
-            The gradient by `values.critic_trained`, the critic's buffers, and its scores of real and fake.
+            The gradient by `values.critic_trained`, the critic's buffers, and the scores of real and fake.
         """
         size, stack = self.experiment.batch_size, self.state.stack
         real, fake = data["real"], data["fake"]
@@ -210,6 +210,10 @@ class TrainingStep:
             seen = replace(batch, real_outputs=real_outputs, fake_outputs=model.outputs(fake, fake_scores))
             model.keeps_buffers = False  # the buffers from a penalty's calls are dropped
             loss = self._loss.critic(real_scores, fake_scores, seen, values.loss, draws, log)
+            witness = self._loss.witness(seen, draws)
+            if witness is not None:
+                real_scores, fake_scores = witness(seen.real_outputs), witness(seen.fake_outputs)
+                critic = witnessing(witness, model, critic)
             penalty = stack.penalties(
                 batch,
                 values.parameters,
@@ -292,7 +296,7 @@ class TrainingStep:
             seen = self.state.augmentations.apply(fake, values.augmentations, draws, "generator")
             scores = critic(seen)
             batch = self._batch(draws, data, size)
-            paired = replace(batch, fake_outputs=model.outputs(seen, scores))
+            paired = replace(batch, fake=seen, fake_outputs=model.outputs(seen, scores))
             real_scores = None
             if self.experiment.loss.pairs:
                 real = self.state.augmentations.apply(data["real"], values.augmentations, draws, "paired")
