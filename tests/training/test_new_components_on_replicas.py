@@ -1,9 +1,11 @@
 """Losses, constraints and augmentations of contract 2 train the same on replicas, compiled and in microbatches."""
 
 import pytest
+import tensorflow as tf
 from small import assert_same, small, trained
 
 import ganlab
+from ganlab.functional import call
 from ganlab.training.graph.state import TrainingState
 
 pytestmark = pytest.mark.usefixtures("cpus")
@@ -32,17 +34,71 @@ def test_constraints(part, name):
         assert_same(one, trained(replicas, count=3, **parts, **others), rtol=3e-5, atol=3e-6)
 
 
+# Those that compare the examples of the global batch, which microbatches do not know.
+OF_THE_BATCH = ("c_transform", "cramer", "d2d_ce", "feature_matching", "mmd", "relativistic_average", "top_k")
+LABELS = {"auxiliary_classifier": "classifier", "multi_hinge": "classifier", "d2d_ce": "proxy"}
+
+
+def networks(labels="projection"):
+    return made(
+        "architectures",
+        "mlp",
+        width=8,
+        depth=1,
+        latent_dim=3,
+        activation="tanh",
+        labels=labels,
+        embedding_dim=5,
+    )
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["relativistic", "relativistic_average", "auxiliary_classifier", "multi_hinge"])
+@pytest.mark.parametrize("name", ["relativistic", "auxiliary_classifier", "multi_hinge", *OF_THE_BATCH])
 def test_losses(name):
-    classes = name in ("auxiliary_classifier", "multi_hinge")
-    labels = "classifier" if classes else "projection"
-    mlp = made("architectures", "mlp", width=8, depth=1, latent_dim=3, activation="tanh", labels=labels)
-    parts = {"loss": made("losses", name), "architecture": mlp}
+    parts = {"loss": made("losses", name), "architecture": networks(LABELS.get(name, "projection"))}
     one = trained(0, count=3, **parts)
-    # A mean over the global batch knows no microbatches.
-    for replicas, others in WAYS if name != "relativistic_average" else WAYS[:3]:
+    for replicas, others in WAYS[:3] if name in OF_THE_BATCH else WAYS:
         assert_same(one, trained(replicas, count=3, **parts, **others), rtol=3e-5, atol=3e-6)
+
+
+class All(ganlab.Loss):
+    """The sum of several losses, so that one training checks them all; the witness is that of the first."""
+
+    pairs, labels, outputs = True, True, ("embedding", "proxy")
+
+    def __init__(self, losses):
+        self.losses = losses
+
+    def witness(self, batch, replica):
+        return self.losses[0].witness(batch, replica)
+
+    def critic(self, real_scores, fake_scores, batch, replica):
+        given = {"batch": batch, "replica": replica, "state": {}}
+        return tf.add_n([call(each.critic, real_scores, fake_scores, **given) for each in self.losses])
+
+    def generator(self, fake_scores, real_scores, batch, replica):
+        given = {"batch": batch, "replica": replica, "state": {}}
+        scores = [(fake_scores, real_scores)[: 1 + each.pairs] for each in self.losses]
+        return tf.add_n([call(each.generator, *s, **given) for each, s in zip(self.losses, scores, strict=True)])
+
+
+@pytest.mark.parametrize("way", [(2, {}), pytest.param((4, {}), marks=pytest.mark.slow)], ids=["2", "4"])
+def test_losses_of_the_global_batch_train_the_same_on_replicas(way, all_on_one):
+    replicas, others = way
+    assert_same(all_on_one, trained(replicas, count=3, **all_losses(), **others), rtol=3e-5, atol=3e-6)
+
+
+def all_losses():
+    return {
+        "loss": All([made("losses", name) for name in ("cramer", *(n for n in OF_THE_BATCH if n != "cramer"))]),
+        "architecture": networks("proxy"),
+        "constraints": [made("constraints", "gradient_penalty")],
+    }
+
+
+@pytest.fixture(scope="module")
+def all_on_one(cpus):
+    return trained(0, count=3, **all_losses())
 
 
 @pytest.mark.slow

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import ganlab
 from ganlab_builtin.losses.classes import AuxiliaryClassifier, MultiHinge
+from ganlab_builtin.losses.contrast import D2DCrossEntropy
+from ganlab_builtin.losses.embeddings import MMD, Cramer
+from ganlab_builtin.losses.features import FeatureMatching
 from ganlab_builtin.losses.games import Hinge, LeastSquares, NonSaturating, Wasserstein
 from ganlab_builtin.losses.relative import Relativistic, RelativisticAverage
+from ganlab_builtin.losses.selection import TopK
+from ganlab_builtin.losses.transport import CTransform
 
 
 @ganlab.hookimpl
@@ -13,11 +18,17 @@ def ganlab_losses() -> dict[str, type]:
     """The losses of this package."""
     return {
         "auxiliary_classifier": AuxiliaryClassifier,
+        "c_transform": CTransform,
+        "cramer": Cramer,
+        "d2d_ce": D2DCrossEntropy,
+        "feature_matching": FeatureMatching,
         "hinge": Hinge,
         "least_squares": LeastSquares,
+        "mmd": MMD,
         "multi_hinge": MultiHinge,
         "non_saturating": NonSaturating,
         "relativistic": Relativistic,
         "relativistic_average": RelativisticAverage,
+        "top_k": TopK,
         "wasserstein": Wasserstein,
     }

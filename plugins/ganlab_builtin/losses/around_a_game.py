@@ -1,0 +1,65 @@
+"""The base of losses that change or extend another one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import ganlab
+from ganlab.functional import call
+from ganlab.lazy import tensorflow as tf
+
+
+class AroundAGame(ganlab.Loss):
+    """Holds another loss, the game: what that one needs, this one needs; what it keeps, this one keeps."""
+
+    def __init__(
+        self, game: ganlab.Loss, *, pairs: bool = False, labels: bool = False, outputs: tuple[str, ...] = ()
+    ) -> None:
+        """Takes the game, and what the loss around it needs itself."""
+        self.game = game
+        self.pairs, self.labels = pairs or game.pairs, labels or game.labels
+        self.outputs = tuple(dict.fromkeys((*outputs, *game.outputs)))
+
+    def witness(self, batch: ganlab.Batch, replica: ganlab.Replica) -> Callable[..., tf.Tensor] | None:  # type: ignore[override]
+        """The game's."""
+        return call(self.game.witness, batch, replica=replica)
+
+    def initial_state(self) -> Mapping[str, tf.Tensor]:
+        """The game's."""
+        return self.game.initial_state()
+
+    def advance(  # type: ignore[override]
+        self,
+        state: Mapping[str, tf.Tensor],
+        real_scores: tf.Tensor,
+        fake_scores: tf.Tensor,
+        batch: ganlab.Batch,
+        replica: ganlab.Replica,
+    ) -> Mapping[str, tf.Tensor]:
+        """The game's."""
+        return call(self.game.advance, state, real_scores, fake_scores, batch=batch, replica=replica)
+
+    def critic(  # type: ignore[override]
+        self,
+        real_scores: tf.Tensor,
+        fake_scores: tf.Tensor,
+        batch: ganlab.Batch,
+        replica: ganlab.Replica,
+        state: Mapping[str, tf.Tensor],
+    ) -> tf.Tensor:
+        """The game's loss of the critic, `(n,)`."""
+        return call(self.game.critic, real_scores, fake_scores, batch=batch, replica=replica, state=state)
+
+    def generator(  # type: ignore[override]
+        self,
+        fake_scores: tf.Tensor,
+        real_scores: tf.Tensor | None = None,
+        *,
+        batch: ganlab.Batch,
+        replica: ganlab.Replica,
+        state: Mapping[str, tf.Tensor],
+    ) -> tf.Tensor:
+        """The game's loss of the generator, `(n,)`."""
+        scores: list[Any] = [fake_scores, *([real_scores] if self.game.pairs else [])]
+        return call(self.game.generator, *scores, batch=batch, replica=replica, state=state)

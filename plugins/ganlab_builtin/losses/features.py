@@ -1,0 +1,50 @@
+"""The generator matches what the critic sees, on average."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import ganlab
+from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.losses.around_a_game import AroundAGame
+from ganlab_builtin.losses.games import NonSaturating
+from ganlab_builtin.losses.pairwise import EMBEDDING, rows
+
+
+class FeatureMatching(AroundAGame):
+    """The generator matches the mean of the critic's features, while the critic plays an ordinary game.
+
+    Salimans, Goodfellow, Zaremba, Cheung, Radford and Chen, "Improved techniques for training GANs" (2016), section
+    3.1: the generator minimizes `||E f(X_r) - E f(X_g)||^2`, with means over the global batch.
+    """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "critic/loss": "The game's loss, plus the penalty.",
+        "generator/loss": "The squared distance between the mean features of real examples and of samples.",
+    }
+
+    def __init__(self, *, game: ganlab.Loss | None = None, output: str = EMBEDDING) -> None:
+        """Chooses the critic's game, and its features.
+
+        Args:
+            game: The loss that trains the critic; None for losses.non_saturating, the paper's.
+            output: The critic's output to match, for example `embedding` of architectures.mlp with an embedding_dim,
+                from which its score is taken.
+        """
+        super().__init__(game or NonSaturating(), pairs=True, outputs=(output,))
+        self.output = output
+
+    def generator(  # type: ignore[override]
+        self,
+        fake_scores: tf.Tensor,
+        real_scores: tf.Tensor | None = None,
+        *,
+        batch: ganlab.Batch,
+        replica: ganlab.Replica,
+        state: Mapping[str, tf.Tensor],
+    ) -> tf.Tensor:
+        """The squared distance of the means, the same for every sample, `(n,)`."""
+        real, fake = (rows(outputs[self.output]) for outputs in (batch.real_outputs, batch.fake_outputs))
+        apart = replica.mean(tf.reduce_mean(real - fake, axis=0))
+        return tf.fill([fake.shape[0]], tf.reduce_sum(tf.square(apart)))

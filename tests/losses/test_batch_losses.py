@@ -1,0 +1,234 @@
+"""Losses that compare the examples of a batch with one another, against loops in float64 and against scipy."""
+
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy.optimize import linear_sum_assignment, linprog
+from scipy.spatial.distance import cdist
+from sklearn.metrics.pairwise import rbf_kernel
+
+import ganlab
+from ganlab.errors import ConfigError, IncompatibleError
+from ganlab.functional import input_gradient
+from ganlab.plugins import optional
+from ganlab.training.graph import noise
+from ganlab.training.graph.replica import Draws, ReplicaView
+
+N = 6
+RANDOM = np.random.default_rng(0)
+REAL, FAKE = (RANDOM.normal(size=N).astype(np.float32) for _ in range(2))
+LABELS = np.array([0, 2, 1, 2, 0, 1])
+REAL_POINTS, FAKE_POINTS = RANDOM.normal(size=(2, N, 3)).astype(np.float32) + np.array([[[0.0]], [[0.7]]], np.float32)
+OUTPUTS = [{name: RANDOM.normal(size=(N, 4)).astype(np.float32) for name in ("embedding", "proxy")} for _ in range(2)]
+REAL_EMBEDDING, FAKE_EMBEDDING = (outputs["embedding"].astype(np.float64) for outputs in OUTPUTS)
+
+
+class Alone:
+    """One replica, which keeps what is logged."""
+
+    id, count = 0, 1
+
+    def __init__(self):
+        self.logged = {}
+
+    def mean(self, x):
+        return x
+
+    def gather(self, x):
+        return x
+
+    def log(self, name, values, reduce="mean"):
+        self.logged[name] = float(tf.reduce_mean(values))
+
+
+def batch(points=(REAL_POINTS, FAKE_POINTS), outputs=OUTPUTS):
+    real, fake = (tf.constant(x) for x in points)
+    outputs = [{name: tf.constant(x) for name, x in group.items()} for group in outputs]
+    return ganlab.Batch(
+        real=real,
+        fake=fake,
+        labels=tf.constant(LABELS, tf.int64),
+        size=real.shape[0],
+        step=tf.constant(0, tf.int64),
+        real_outputs=outputs[0],
+        fake_outputs=outputs[1],
+    )
+
+
+def loss(name, **arguments):
+    return ganlab.component("losses", name)(**arguments)
+
+
+def critic(made, given=None, replica=None, real=REAL, fake=FAKE):
+    scores = tf.constant(real), tf.constant(fake)
+    others = {"batch": given or batch(), "replica": replica or Alone(), "state": {}}
+    return optional.call(made.critic, *scores, **others).numpy()
+
+
+def generator(made, given=None, replica=None, real=REAL, fake=FAKE):
+    scores = [tf.constant(fake), *([tf.constant(real)] if made.pairs else [])]
+    others = {"batch": given or batch(), "replica": replica or Alone(), "state": {}}
+    return optional.call(made.generator, *scores, **others).numpy()
+
+
+def without_own(values):
+    return [np.delete(row, i).mean() for i, row in enumerate(values)]
+
+
+def norm(x):
+    return np.sqrt((x**2).sum(1))
+
+
+def test_cramer_is_the_energy_distance():
+    made = loss("cramer")
+    real, fake = REAL_EMBEDDING, FAKE_EMBEDDING
+    between, of_real, of_fake = cdist(real, fake), cdist(real, real), cdist(fake, fake)
+    energy = 2 * between.mean() - np.mean(without_own(of_real)) - np.mean(without_own(of_fake))
+    assert generator(made).mean() == pytest.approx(energy, rel=1e-5)
+    surrogate_real = between.mean(1) - norm(real)
+    surrogate_fake = without_own(of_fake) - norm(fake)
+    np.testing.assert_allclose(critic(made), surrogate_fake - surrogate_real, rtol=1e-5, atol=1e-6)
+    found = made.witness(batch(), Alone())({"embedding": tf.constant(OUTPUTS[0]["embedding"])})
+    np.testing.assert_allclose(found, surrogate_real, rtol=1e-5, atol=1e-6)
+
+
+def test_energy_distance_is_unbiased():
+    # Batches of four from one distribution: the estimate is 0 on average, where the biased one would be 0.56 or so.
+    made, random = loss("cramer"), np.random.default_rng(1)
+    found = []
+    for _ in range(80):
+        rows = random.normal(size=(2, 4, 1)).astype(np.float32)
+        given = batch(rows, [{"embedding": x} for x in rows])
+        found.append(generator(made, given, real=rows[0, :, 0], fake=rows[1, :, 0]).mean())
+    assert abs(np.mean(found)) < 4 * np.std(found) / math.sqrt(len(found))
+    assert np.std(found) / math.sqrt(len(found)) < 0.1
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "rational_quadratic"])
+def test_mmd_is_the_unbiased_estimate(kernel):
+    made = loss("mmd", kernel=kernel, scales=[0.5, 2.0])
+
+    def k(x, y):
+        if kernel == "rbf":
+            return sum(rbf_kernel(x, y, gamma=1 / (2 * s**2)) for s in (0.5, 2.0))
+        squared = cdist(x, y) ** 2
+        return sum((1 + squared / (2 * a)) ** -a for a in (0.5, 2.0))
+
+    real, fake = REAL_EMBEDDING, FAKE_EMBEDDING
+    squared = np.mean(without_own(k(real, real))) + np.mean(without_own(k(fake, fake))) - 2 * k(real, fake).mean()
+    assert generator(made).mean() == pytest.approx(squared, rel=1e-5)
+    assert critic(made).mean() == pytest.approx(-squared, rel=1e-5)
+    found = made.witness(batch(), Alone())({"embedding": tf.constant(OUTPUTS[1]["embedding"])})
+    np.testing.assert_allclose(found, k(fake, real).mean(1) - k(fake, fake).mean(1), rtol=1e-5, atol=1e-6)
+
+
+def test_mmd_scales_of_the_papers():
+    assert loss("mmd").scales == (0.2, 0.5, 1.0, 2.0, 5.0)
+    assert loss("mmd", kernel="rbf").scales == (1.0, 2.0, 4.0, 8.0, 16.0)
+    with pytest.raises(ConfigError, match=r"losses.mmd.scales = \[1.0, 0.0\] must be one or more positive numbers"):
+        loss("mmd", scales=[1.0, 0.0])
+
+
+@pytest.mark.parametrize("name", ["c_transform", "cramer", "d2d_ce", "feature_matching", "mmd", "top_k"])
+def test_microbatches_are_refused_by_name(name):
+    draws = Draws(0, N, tf.constant(0, tf.int64), tf.constant(0), whole=False)
+    part = ReplicaView(name, noise.CRITIC_LOSS, draws, None, kind="losses")
+    with pytest.raises(IncompatibleError, match=rf"The loss {name} takes .* Set experiment.microbatches = 1"):
+        generator(loss(name), replica=part)
+
+
+def test_a_batch_of_one_has_no_others():
+    alone = batch((REAL_POINTS[:1], FAKE_POINTS[:1]), [{"embedding": group["embedding"][:1]} for group in OUTPUTS])
+    with pytest.raises(IncompatibleError, match=r"has only one. Set experiment.batch_size"):
+        critic(loss("cramer"), alone, real=REAL[:1], fake=FAKE[:1])
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0])
+def test_c_transform_reaches_the_transport_cost_with_the_best_potential(power):
+    made = loss("c_transform", power=power)
+    cost = cdist(REAL_POINTS.astype(np.float64), FAKE_POINTS.astype(np.float64)) ** power
+    exact = cost[linear_sum_assignment(cost)].mean()
+    # Transport as a linear program: marginals of real examples first, of samples after; its duals are the potentials.
+    rows, columns = np.kron(np.eye(N), np.ones(N)), np.kron(np.ones(N), np.eye(N))
+    solved = linprog(cost.ravel(), A_eq=np.vstack([rows, columns]), b_eq=np.full(2 * N, 1 / N))
+    best = solved.eqlin.marginals[:N].astype(np.float32)
+    assert -critic(made, real=best).mean() == pytest.approx(exact, rel=1e-5)
+    for _ in range(20):  # and no potential exceeds it
+        assert -critic(made, real=best + RANDOM.normal(size=N).astype(np.float32)).mean() <= exact * (1 + 1e-5)
+    transformed = [min(cost[i, j] - REAL[i] for i in range(N)) for j in range(N)]
+    np.testing.assert_allclose(generator(made), transformed, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(critic(made), -REAL - np.array(transformed), rtol=1e-5, atol=1e-5)
+
+
+def test_soft_c_transform_is_the_entropic_one():
+    cost = cdist(REAL_POINTS.astype(np.float64), FAKE_POINTS.astype(np.float64))
+    transformed = -0.3 * np.log(np.exp((REAL[:, None] - cost) / 0.3).mean(0))
+    np.testing.assert_allclose(generator(loss("c_transform", epsilon=0.3)), transformed, rtol=1e-4, atol=1e-5)
+
+
+def test_c_transform_moves_samples_towards_real_examples():
+    made, points = loss("c_transform"), tf.constant(FAKE_POINTS)
+    cost = cdist(REAL_POINTS, FAKE_POINTS)
+    nearest = (cost - REAL[:, None]).argmin(0)
+
+    def value(x):
+        return made.generator(tf.constant(FAKE), tf.constant(REAL), batch((REAL_POINTS, x)), Alone())
+
+    slope, _ = input_gradient(value, points)
+    towards = FAKE_POINTS - REAL_POINTS[nearest]
+    np.testing.assert_allclose(slope, towards / norm(towards)[:, None], rtol=1e-4, atol=1e-5)
+
+
+def test_d2d_ce_is_the_papers_equation():
+    arguments = {"weight": 0.7, "temperature": 0.25, "positive_margin": 0.9, "negative_margin": 0.1}
+    made = loss("d2d_ce", **arguments)
+
+    def entropy(outputs):
+        f, v = (x.astype(np.float64) / norm(x.astype(np.float64))[:, None] for x in outputs.values())
+        found = []
+        for i in range(N):
+            pull = math.exp(min(0.0, f[i] @ v[i] - 0.9) / 0.25)
+            push = sum(math.exp(max(0.0, f[i] @ f[j] - 0.1) / 0.25) for j in range(N) if LABELS[j] != LABELS[i])
+            found.append(-math.log(pull / (pull + push)))
+        return np.array(found)
+
+    hinge = np.maximum(0, 1 - REAL) + np.maximum(0, 1 + FAKE)
+    np.testing.assert_allclose(critic(made), hinge + 0.7 * entropy(OUTPUTS[0]), rtol=1e-5)
+    np.testing.assert_allclose(generator(made), -FAKE + 0.7 * entropy(OUTPUTS[1]), rtol=1e-5)
+
+
+def test_feature_matching_compares_means():
+    made = loss("feature_matching")
+    apart = ((REAL_EMBEDDING.mean(0) - FAKE_EMBEDDING.mean(0)) ** 2).sum()
+    np.testing.assert_allclose(generator(made), np.full(N, apart), rtol=1e-5)
+    np.testing.assert_allclose(critic(made), np.log1p(np.exp(-REAL)) + np.log1p(np.exp(FAKE)), rtol=1e-5)
+    assert made.outputs == ("embedding",)
+    assert loss("feature_matching", output="logits", game=loss("auxiliary_classifier")).outputs == ("logits",)
+
+
+@pytest.mark.parametrize(("fraction", "k"), [(1.0, 6), (0.5, 3), (0.67, 4), (0.01, 1)])
+def test_top_k_averages_over_the_best(fraction, k):
+    made, replica = loss("top_k", fraction=fraction, game=loss("wasserstein")), Alone()
+    found = generator(made, replica=replica)
+    best = np.sort(FAKE)[-k:]
+    assert found.mean() == pytest.approx(-best.mean(), rel=1e-5)
+    assert set(np.flatnonzero(found)) == set(np.argsort(FAKE)[-k:])
+    assert replica.logged["kept"] == pytest.approx(k / N)
+    np.testing.assert_allclose(critic(made), FAKE - REAL, rtol=1e-6)
+
+
+def test_top_k_keeps_k_of_equal_scores():
+    found = generator(loss("top_k"), fake=np.zeros(N, np.float32))
+    np.testing.assert_allclose(found, [2 * math.log(2)] * 3 + [0] * 3, rtol=1e-5)
+
+
+def test_top_k_takes_games_of_pairs_and_of_classes():
+    relative = generator(loss("top_k", fraction=1.0, game=loss("relativistic")))
+    np.testing.assert_allclose(relative, np.log1p(np.exp(REAL - FAKE)), rtol=1e-5)
+    average = loss("top_k", fraction=1.0, game=loss("relativistic_average"))
+    np.testing.assert_allclose(generator(average), generator(loss("relativistic_average")), rtol=1e-6)
+    classes = loss("top_k", game=loss("auxiliary_classifier"))
+    assert classes.labels
+    assert classes.outputs == ("logits",)

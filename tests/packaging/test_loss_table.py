@@ -1,0 +1,31 @@
+"""The table in docs/losses.md lists every loss, with its paper."""
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import ganlab.plugins.manager
+
+PAGE = (Path(__file__).parents[2] / "docs" / "losses.md").read_text(encoding="utf-8")
+ROWS = dict(re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", PAGE.partition("## The losses")[2], re.MULTILINE))
+COMPONENTS = {
+    component.name: component.factory.make
+    for component in ganlab.plugins.manager.current().components.values()
+    if component.kind == "losses" and component.plugin.name == "ganlab_losses"
+}
+
+
+def test_table_lists_every_loss():
+    assert sorted(ROWS) == sorted(COMPONENTS)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_row_names_the_papers_of_the_docstring(name):
+    documentation = inspect.getdoc(COMPONENTS[name])
+    for paper in ROWS[name].split(", "):
+        for author in re.findall(r"[A-Z][\w-]+", paper):
+            assert author in documentation
+        for year in re.findall(r"\d{4}", paper):
+            assert f"({year})" in documentation
