@@ -1,4 +1,4 @@
-"""The table in docs/losses.md lists every loss, with its paper."""
+"""The tables in docs/losses.md list every loss and every augmentation, with its paper."""
 
 import inspect
 import re
@@ -13,11 +13,11 @@ ROWS = dict(re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", PAGE.partition("## The lo
 COMPONENTS = {
     component.name: component.factory.make
     for component in ganlab.plugins.manager.current().components.values()
-    if component.kind == "losses" and component.plugin.name == "ganlab_losses"
+    if component.plugin.name in ("ganlab_losses", "ganlab_augmentations")
 }
 
 
-def test_table_lists_every_loss():
+def test_tables_list_every_component():
     assert sorted(ROWS) == sorted(COMPONENTS)
 
 

@@ -102,11 +102,12 @@ def all_on_one(cpus):
 
 
 @pytest.mark.slow
-def test_diff_augment():
+@pytest.mark.parametrize(("name", "arguments"), [("diff_augment", {}), ("ada", {"start": 0.5, "images": 200.0})])
+def test_augmentations(name, arguments):
     parts = {
         "dataset": made("datasets", "digits"),
         "architecture": made("architectures", "mlp", width=8, depth=1, latent_dim=3, activation="tanh"),
-        "augmentations": [made("augmentations", "diff_augment")],
+        "augmentations": [made("augmentations", name, **arguments)],
     }
     one = trained(0, count=3, **parts)
     for replicas, others in WAYS:

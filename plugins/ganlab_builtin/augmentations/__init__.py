@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ganlab
+from ganlab_builtin.augmentations.ada import ADA
 from ganlab_builtin.augmentations.diff_augment import DiffAugment
 
 
 @ganlab.hookimpl
 def ganlab_augmentations() -> dict[str, type[ganlab.Augmentation]]:
     """The augmentations of this package."""
-    return {"diff_augment": DiffAugment}
+    return {"ada": ADA, "diff_augment": DiffAugment}

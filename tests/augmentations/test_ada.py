@@ -1,0 +1,161 @@
+"""ADA's changes against numpy and scipy with the same random numbers, and its probability by hand."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import ganlab
+from ganlab.errors import ConfigError, IncompatibleError
+
+RANDOM = np.random.default_rng(0)
+IMAGES = RANDOM.uniform(-1, 1, size=(12, 8, 8, 3)).astype(np.float32)
+
+
+class Known:
+    """A replica whose numbers are known and kept, and which stands for `count` alike."""
+
+    def __init__(self, count=1):
+        self.count, self.drawn, self.logged = count, [], {}
+
+    def uniform(self, shape):
+        self.drawn.append(np.random.default_rng(len(self.drawn)).random(tuple(shape), np.float32))
+        return tf.constant(self.drawn[-1])
+
+    def normal(self, shape):
+        self.drawn.append(np.random.default_rng(len(self.drawn)).standard_normal(tuple(shape), np.float32))
+        return tf.constant(self.drawn[-1])
+
+    def mean(self, x):
+        return x
+
+    def log(self, name, values, reduce="mean"):
+        self.logged[name] = float(values)
+
+
+def made(**arguments):
+    return ganlab.component("augmentations", "ada")(**arguments)
+
+
+def state(probability):
+    return {"probability": tf.constant(probability)}
+
+
+def applied(changes, probability=0.7, images=IMAGES):
+    replica = Known()
+    found = made(changes=changes).apply(tf.constant(images), state(probability), replica).numpy()
+    return found, replica.drawn[0] < probability, *replica.drawn[1:]
+
+
+def test_flip_mirrors_half_of_those_chosen():
+    found, on, coin = applied("flip")
+    expected = [image[:, ::-1] if o and c < 0.5 else image for image, o, c in zip(IMAGES, on, coin, strict=True)]
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_rotate_turns_by_right_angles():
+    images = np.tile(IMAGES, [4, 1, 1, 1])
+    found, on, draw = applied("rotate", images=images)
+    expected = [np.rot90(image, int(4 * d)) if o else image for image, o, d in zip(images, on, draw, strict=True)]
+    np.testing.assert_array_equal(found, expected)
+    assert {int(4 * d) for o, d in zip(on, draw, strict=True) if o} == {0, 1, 2, 3}
+    oblong = IMAGES[:, :6]
+    found, on, draw = applied("rotate", images=oblong)
+    expected = [image[::-1, ::-1] if o and d >= 0.5 else image for image, o, d in zip(oblong, on, draw, strict=True)]
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_translate_moves_by_whole_pixels():
+    found, on, draw = applied("translate", images=np.repeat(np.repeat(IMAGES, 3, axis=1), 2, axis=2))
+    images = np.repeat(np.repeat(IMAGES, 3, axis=1), 2, axis=2)
+    for image, o, (u, v), other in zip(images, on, draw, found, strict=True):
+        down, across = (round(float((2 * t - 1) * side / 8)) * o for t, side in ((u, 24), (v, 16)))
+        expected = np.zeros_like(image)
+        for i in range(24):
+            for j in range(16):
+                if 0 <= i - down < 24 and 0 <= j - across < 16:
+                    expected[i, j] = image[i - down, j - across]
+        np.testing.assert_array_equal(other, expected)
+
+
+def test_scale_is_a_linear_interpolation_about_the_middle():
+    found, on, normal = applied("scale")
+    for image, o, n, other in zip(IMAGES.astype(np.float64), on, normal, found, strict=True):
+        sources = (np.arange(8) - 3.5) / (2.0 ** (0.2 * n) if o else 1.0) + 3.5
+        padded = np.zeros((10, 10, 3))  # interpolates to zero outside, as np.interp does between these places
+        padded[1:-1, 1:-1] = image
+        across = [[np.interp(sources, np.arange(-1, 9), row[:, c], 0, 0) for c in range(3)] for row in padded]
+        rows = np.moveaxis(np.array(across), 1, 2)
+        expected = [
+            [[np.interp(s, np.arange(-1, 9), rows[:, j, c], 0, 0) for c in range(3)] for j in range(8)] for s in sources
+        ]
+        np.testing.assert_allclose(other, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_colours_follow_their_formulas():
+    found, on, normal = applied("brightness")
+    np.testing.assert_allclose(found, IMAGES + (0.2 * normal * on)[:, None, None, None], rtol=1e-5, atol=1e-6)
+    found, on, normal = applied("contrast")
+    np.testing.assert_allclose(found, IMAGES * (2 ** (0.5 * normal * on))[:, None, None, None], rtol=1e-5)
+    found, on, normal = applied("saturation")
+    grey = IMAGES.mean(axis=3, keepdims=True)
+    expected = grey + (IMAGES - grey) * (2 ** (normal * on))[:, None, None, None]
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_probability_is_that_of_each_change():
+    ones = np.zeros((4000, 2, 2, 1), np.float32)
+    found, *_ = applied("brightness", 0.3, ones)
+    share = (found[:, 0, 0, 0] != 0).mean()
+    assert abs(share - 0.3) < 4 * np.sqrt(0.3 * 0.7 / 4000)
+    replica = Known()
+    np.testing.assert_array_equal(made().apply(tf.constant(IMAGES), state(0.0), replica), IMAGES)
+
+
+def test_another_augmentation_is_made_to_some_examples():
+    class Negative(ganlab.Augmentation):
+        def initial_state(self):
+            return {"updates": tf.constant(0)}
+
+        def apply(self, x, state, replica):
+            return -x
+
+        def advance(self, state, scores, replica):
+            return {"updates": state["updates"] + 1}
+
+    points, replica = IMAGES[:, 0, 0], Known()
+    ada = made(augmentation=Negative(), start=0.5)
+    first = ada.initial_state()
+    found = ada.apply(tf.constant(points), first, replica)
+    np.testing.assert_array_equal(found, np.where((replica.drawn[0] < 0.5)[:, None], -points, points))
+    after = ada.advance(first, tf.constant([1.0]), replica)
+    assert set(after) == {"probability", "augmentation/updates"}
+    assert after["augmentation/updates"] == 1
+
+
+def test_probability_follows_the_signs_of_real_scores():
+    ada, replica = made(images=100.0), Known(count=4)
+    sure, unsure = tf.constant([1.0, 2.0, 3.0]), tf.constant([1.0, -2.0, 0.1])
+    one = ada.advance(ada.initial_state(), sure, replica)
+    assert float(one["probability"]) == pytest.approx(12 / 100)
+    assert replica.logged == {"probability": pytest.approx(0.12), "sign": 1.0}
+    two = ada.advance(one, sure, replica)
+    assert float(two["probability"]) == pytest.approx(0.24)
+    assert float(ada.advance(two, unsure, replica)["probability"]) == pytest.approx(0.12)  # their mean sign is 1/3
+    assert replica.logged["sign"] == pytest.approx(1 / 3)
+    assert ada.advance(state(0.05), unsure, replica)["probability"] == 0.0
+    assert ada.advance(state(0.95), sure, replica)["probability"] == 1.0
+
+
+def test_gradient_reaches_the_images():
+    x = tf.constant(IMAGES)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = made().apply(x, state(1.0), Known())
+    assert (tf.reduce_sum(tf.abs(tape.gradient(y, x)), axis=[1, 2, 3]) > 1.0).numpy().all()
+
+
+def test_wrong_changes_and_points_are_refused():
+    with pytest.raises(ConfigError, match=r"changes = 'hue' must name some of flip, rotate"):
+        made(changes="hue")
+    with pytest.raises(IncompatibleError, match="changes images"):
+        made().apply(tf.zeros([4, 2]), state(0.5), Known())
