@@ -7,28 +7,34 @@ import tensorflow as tf
 
 import ganlab
 from ganlab import exporting
-from ganlab.errors import ConfigError
+from ganlab.errors import ConfigError, IncompatibleError
 
 
-@pytest.fixture(scope="module")
-def run(cpus, tmp_path_factory):
-    """Three steps on digits, with spectral norm on the generator and an average."""
+def trained(path, dataset, architecture, steps):
+    """A short run, with spectral norm on the generator and an average."""
     component = ganlab.component
     experiment = ganlab.experiment(
-        dataset=component("datasets", "digits")(),
-        architecture=component("architectures", "mlp")(width=16, depth=1, latent_dim=4, labels="projection"),
+        dataset=dataset,
+        architecture=architecture,
         loss=component("losses", "wasserstein")(),
-        constraints=[component("constraints", "gradient_penalty")()],
         generator_constraints=[component("constraints", "spectral_norm")()],
         strategy=component("strategies", "one_device")(),
         critic_optimizer=component("optimizers", "adam")(),
         generator_optimizer=component("optimizers", "adam")(),
         batch_size=8,
         critic_steps=1,
-        steps=3,
+        steps=steps,
         ema_decay=0.5,
     )
-    return ganlab.train(experiment, tmp_path_factory.mktemp("runs") / "labels")
+    return ganlab.train(experiment, path)
+
+
+@pytest.fixture(scope="module")
+def run(cpus, tmp_path_factory):
+    """Three steps on digits."""
+    component = ganlab.component
+    architecture = component("architectures", "mlp")(width=16, depth=1, latent_dim=4, labels="projection")
+    return trained(tmp_path_factory.mktemp("runs") / "labels", component("datasets", "digits")(), architecture, 3)
 
 
 def test_a_run_records_how_frequent_classes_are(run):
@@ -119,3 +125,25 @@ def test_the_command_draws_a_row_for_each_class(run, tmp_path):
     assert np.load(tmp_path / "t.npz")["labels"].tolist() == [3] * 4
     done = CliRunner().invoke(cli, ["sample", str(run.path), "-o", str(out), "--label", "11"])
     assert done.exit_code == 2
+
+
+@pytest.mark.parametrize("name", ["dcgan", "resnet"])
+def test_convolutional_generators_draw_interpolate_and_export_by_label(name, cpus, tmp_path):
+    component = ganlab.component
+    dataset = (
+        component("datasets", "digits")() if name == "dcgan" else component("datasets", "glyphs")(characters="ABC")
+    )
+    architecture = component("architectures", name)(channels=2, latent_dim=4, labels="concatenation")
+    run = trained(tmp_path / "run", dataset, architecture, 1)
+    drawn, model = exporting.draw(run, 3, labels=[2]), run.generator()
+    labels = np.eye(dataset.classes, dtype=np.float32)[drawn.labels]
+    np.testing.assert_allclose(model.predict([drawn.latents, labels], verbose=0), drawn.samples, atol=1e-5)
+    path = exporting.interpolate(run, 1, 3, labels=[0, 1])
+    np.testing.assert_allclose(model.predict([path.latents, path.labels], verbose=0), path.samples, atol=1e-5)
+    # Every export is read back, and has to draw the same samples.
+    assert exporting.export(run, tmp_path / "saved", format="saved_model")["classes"] == dataset.classes
+    if name == "dcgan":
+        exporting.export(run, tmp_path / "keras", format="keras")
+    else:
+        with pytest.raises(IncompatibleError, match=r"has ganlab>ConditionalBatchNormalization: .* saved_model"):
+            exporting.export(run, tmp_path / "keras", format="keras")
