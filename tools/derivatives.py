@@ -98,6 +98,25 @@ def _own() -> Iterator[tuple[str, keras.layers.Layer, tuple[int, ...]]]:
         kind: Callable[..., keras.layers.Layer] | None = getattr(ganlab.layers, name, None)
         if kind is not None:
             yield name, kind(*given), _IMAGES if "Normalization" in name else _POINTS
+    yield "SelfAttention", ganlab.layers.SelfAttention(), _IMAGES
+    for name in ("ConditionalBatchNormalization", "ConditionalLayerNormalization", "ProjectionHead"):
+        yield name, AtLabels(getattr(ganlab.layers, name)()), _POINTS if name == "ProjectionHead" else _IMAGES
+
+
+class AtLabels(keras.layers.Layer):
+    """A layer that takes labels, which are the same in every call."""
+
+    def __init__(self, layer: keras.layers.Layer) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def build(self, shape: Any) -> None:
+        """Builds the layer for two classes."""
+        self.layer.build([shape, (shape[0], 2)])
+
+    def call(self, x: tf.Tensor) -> tf.Tensor:
+        """Applies the layer; rows have the classes in turn."""
+        return self.layer([x, tf.one_hot(tf.range(x.shape[0]) % 2, 2)])
 
 
 class Attention(keras.layers.Layer):
