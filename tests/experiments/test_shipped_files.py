@@ -4,6 +4,7 @@ import inspect
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import ganlab
@@ -11,12 +12,14 @@ from ganlab import config
 from ganlab.composition import compose
 from ganlab.plugins import manager as plugins
 from ganlab.plugins.recipes import Recipe
+from ganlab.training.graph.trainer import Trainer
 
 # Parameters that make a component small, where it has them.
 SMALL = {"width": 8, "channels": 8, "depth": 2, "samples": 64, "devices": None}
 LOCAL_BATCH = 4
 
-FILES = [path for path in config.shipped_gin_files() if path.parent.name != "base"]
+FILES = [path for path in config.shipped_gin_files() if path.parent.name not in ("base", "methods")]
+METHODS = [path for path in config.shipped_gin_files() if path.parent.name == "methods"]
 
 
 def small(value):
@@ -38,16 +41,23 @@ def on_this_machine(strategy):
     return Recipe("strategies", "mirrored", {"virtual_replicas": replicas or 2})
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_shipped_experiment_trains(path, tmp_path, cpus, monkeypatch):
-    monkeypatch.setattr(plugins, "_current", None)
+def composed(path, strategy=None):
+    """The small experiment of a file, on its strategy or another one."""
     whole = config.load([path])
     arguments = {name: small(value) for name, value in whole.arguments.items()}
-    arguments["strategy"] = on_this_machine(whole.arguments["strategy"])
+    arguments["strategy"] = strategy or on_this_machine(whole.arguments["strategy"])
     replicas = arguments["strategy"].arguments.get("virtual_replicas", 1)
     arguments |= {"steps": 2, "batch_size": LOCAL_BATCH * replicas, "critic_steps": 1, "log_every": 1}
     experiment = compose(replace(whole, arguments=arguments))
     assert experiment.replicas == replicas
+    return experiment
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_shipped_experiment_trains(path, tmp_path, cpus, monkeypatch):
+    monkeypatch.setattr(plugins, "_current", None)
+    experiment = composed(path)
+    replicas = experiment.replicas
 
     run = ganlab.train(experiment, tmp_path / "run")
 
@@ -58,3 +68,20 @@ def test_shipped_experiment_trains(path, tmp_path, cpus, monkeypatch):
     assert all(math.isfinite(record.reduced) for record in run.metrics())
     for evaluator in experiment.component_names("evaluators"):
         assert any(name.startswith(f"{evaluator}/") for name in info["evaluation"])
+
+
+ONE_DEVICE = Recipe("strategies", "one_device", {"device": "CPU:0"})
+
+
+@pytest.mark.parametrize("path", METHODS, ids=lambda path: path.stem)
+def test_method_composes(path, cpus, monkeypatch):
+    monkeypatch.setattr(plugins, "_current", None)
+    composed(path, ONE_DEVICE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", METHODS, ids=lambda path: path.stem)
+def test_method_trains(path, cpus, monkeypatch):
+    monkeypatch.setattr(plugins, "_current", None)
+    trainer = Trainer(composed(path, ONE_DEVICE))
+    assert np.isfinite(trainer.train(2)).all()

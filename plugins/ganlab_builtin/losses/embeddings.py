@@ -130,10 +130,11 @@ class MMD(ganlab.Loss):
         return _contrast(*_embeddings(batch), replica, self._kernel)
 
     def _kernel(self, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-        squared = squared_distances(x, y)
+        # All scales in one operation: a penalty differentiates this twice, and each would be traced again.
+        squared, scales = squared_distances(x, y)[..., None], tf.constant(self.scales, x.dtype)
         if self.kernel == "rbf":
-            return tf.add_n([tf.exp(-squared / (2.0 * scale**2)) for scale in self.scales])
-        return tf.add_n([tf.pow(1.0 + squared / (2.0 * scale), -scale) for scale in self.scales])
+            return tf.reduce_sum(tf.exp(-squared / (2.0 * scales**2)), axis=2)
+        return tf.reduce_sum(tf.pow(1.0 + squared / (2.0 * scales), -scales), axis=2)
 
 
 def _embeddings(batch: ganlab.Batch) -> tuple[tf.Tensor, tf.Tensor]:
