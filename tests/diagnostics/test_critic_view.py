@@ -256,8 +256,15 @@ def test_a_view_follows_training_and_repeats_itself():
     np.testing.assert_array_equal(later.more(5)[0], before.more(5)[0])
 
 
+def attentive(x):
+    """A critic with a weight that is a single number."""
+    x = ganlab.layers.SelfAttention(name="attention")(keras.layers.Reshape((1, 2, 1))(x))
+    return keras.layers.Dense(1, name="score")(keras.layers.Flatten()(x))
+
+
 def test_arrays_shared_between_diagnostics_are_read_only():
-    view = Views()()
+    view = Views(architecture=Critic(outputs=attentive))()
+    assert view.weights["attention/gamma"].shape == ()
     gradients = view.gradients(0)
     for array in (view.real, view.fake, *view.weights.values(), *view.effective.values(), *gradients.weights.values()):
         with pytest.raises(ValueError, match="read-only"):

@@ -282,5 +282,6 @@ def _filled(rows: np.ndarray, size: int) -> np.ndarray:
 
 def _read_only(array: np.ndarray) -> np.ndarray:
     """Makes an array read-only, because it is handed out more than once."""
+    array = np.asarray(array)  # a scalar weight's value is a numpy scalar, which has no flags to set
     array.flags.writeable = False
     return array
