@@ -17,12 +17,13 @@ from ganlab.testing.critic_bench import Bench
 from ganlab.testing.finite import gradients
 from ganlab.testing.trained import TrainedConformance
 from ganlab.training.graph import noise
-from ganlab.training.graph.networks import Network, build_networks
+from ganlab.training.graph.networks import SCORE, Network, build_networks
 from ganlab.training.graph.replica import Draws, ReplicaView
 from ganlab.training.graph.state import read
 
 # The shapes that are tried if the author sets none.
 _SHAPES = ((2,), (32, 32, 3), (28, 28, 1), (16, 16, 1), (64, 64, 3))
+_CLASSES = 3  # of the examples for a conditional architecture
 
 
 class ArchitectureConformance(TrainedConformance):
@@ -54,7 +55,9 @@ class ArchitectureConformance(TrainedConformance):
         raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new architecture.")
 
     def _parts(self) -> dict[str, Any]:
-        settings: dict[str, Any] = {"architecture": self.make(), "dataset": _Noise(self._shape), "batch_size": 4}
+        architecture = self.make()
+        dataset = _examples(architecture, self._shape)
+        settings: dict[str, Any] = {"architecture": architecture, "dataset": dataset, "batch_size": 4}
         # Batch normalization does not work under a penalty that takes each example alone.
         return settings | ({"constraints": []} if self._networks[1].synchronizes else {})
 
@@ -115,7 +118,7 @@ class ArchitectureConformance(TrainedConformance):
         critic = self._networks[1]
         if critic.synchronizes:
             pytest.skip(f"{critic.synchronizes} mixes examples over all replicas; no constraint on examples allows it.")
-        x = _Noise(self._shape).examples(tf.range(4, dtype=tf.int64), 0)
+        x = _examples(self.make(), self._shape).examples(tf.range(4, dtype=tf.int64), 0)
         whole = self._output(critic, x).numpy()
         other = self._output(critic, tf.concat([-x[:1], x[1:]], axis=0)).numpy()
         if not np.allclose(other[1:], whole[1:], rtol=1e-4, atol=1e-5 * np.abs(whole).max()):
@@ -147,7 +150,10 @@ class ArchitectureConformance(TrainedConformance):
     def _output(self, network: Network, x: tf.Tensor, *, training: bool = True) -> tf.Tensor:
         draws = Draws(0, x.shape[0], tf.constant(0, tf.int64), tf.constant(0, tf.int32))
         view = ReplicaView("network", noise.LAYERS, draws, None)
-        return network(x, read(network.weights), read(network.buffers), noise=view, training=training)[0]
+        y = network(
+            x, read(network.weights), read(network.buffers), labels=_labels(x.shape[0]), noise=view, training=training
+        )[0]
+        return y[SCORE] if isinstance(y, dict) else y
 
 
 class _Noise(Dataset):
@@ -163,5 +169,25 @@ class _Noise(Dataset):
         return tf.reshape(flat, [-1, *self.sample_shape])
 
 
+class _Labelled(_Noise):
+    """The same with labels."""
+
+    classes = _CLASSES
+
+    def labels(self, numbers: tf.Tensor) -> tf.Tensor:
+        """The classes in turn."""
+        return tf.cast(numbers, tf.int64) % _CLASSES
+
+
+def _labels(n: int) -> tf.Tensor:
+    return tf.range(n, dtype=tf.int64) % _CLASSES
+
+
+def _examples(architecture: Architecture, shape: tuple[int, ...]) -> _Noise:
+    """Examples for an architecture, with labels if it takes them."""
+    return (_Labelled if architecture.conditional else _Noise)(shape)
+
+
 def _built(architecture: Architecture, shape: tuple[int, ...]) -> tuple[Network, Network]:
-    return build_networks(parts.experiment(architecture=architecture, dataset=_Noise(shape), batch_size=4))
+    dataset = _examples(architecture, shape)
+    return build_networks(parts.experiment(architecture=architecture, dataset=dataset, batch_size=4))
