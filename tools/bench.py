@@ -31,6 +31,7 @@ FAMILIES: dict[str, Callable[..., list[Ratio | Figure]]] = {
     "precision": loops.precision,
     "telemetry": loops.telemetry,
     "starting": loops.starting,
+    "microbatches": replicas.microbatches,
     "replicas": replicas.replicas,
     "processes": replicas.processes,
     "guards": engine.guards,

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from small import Layers, assert_same, constraint, small, trained, values
+from small import Layers, assert_same, constraint, sgd, small, trained, values
 
 import ganlab
 from ganlab.training.graph.inputs import OF_GENERATOR, Inputs
@@ -123,6 +123,22 @@ def test_average_starts_where_asked():
         now, average = after[f"generator/weights/{name}"], after[f"generator/average/{name}"]
         np.testing.assert_array_equal(before[f"generator/average/{name}"], before[f"generator/weights/{name}"])
         np.testing.assert_allclose(average, 0.5 * before[f"generator/weights/{name}"] + 0.5 * now, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.slow
+def test_microbatches_of_large_networks_train_for_several_steps():
+    # TensorFlow keeps sums of three large tensors in temporary variables, which fail in a loop that runs a second time.
+    wide = ganlab.component("architectures", "mlp")(width=2048, depth=2)
+    penalty = [constraint("gradient_penalty")]
+    parts = {
+        "architecture": wide,
+        "constraints": penalty,
+        "critic_optimizer": sgd(1e-5),
+        "generator_optimizer": sgd(1e-5),
+    }
+    whole, split = (Trainer(small(0, microbatches=k, batch_size=8, **parts)) for k in (1, 4))
+    for _ in range(2):
+        np.testing.assert_allclose(whole.train(1), split.train(1), rtol=1e-5, atol=1e-6)
 
 
 def test_spectral_norm_constrains_the_generator():

@@ -24,6 +24,22 @@ def replicas(rounds: int) -> list[Ratio | Figure]:
     return rows
 
 
+def microbatches(rounds: int) -> list[Ratio | Figure]:
+    """Peak memory of training a DCGAN on 512 examples, at once and in 8 microbatches, against a batch of 64."""
+    small, parts, whole = _peak(64, 1), _peak(512, 8), _peak(512, 1)
+    return [
+        Ratio("DCGAN: peak memory, batch 512 in 8 microbatches / batch 64", [(parts, small)], 1.25),
+        Ratio("DCGAN: peak memory, batch 512 / batch 64", [(whole, small)]),
+    ]
+
+
+def _peak(batch: int, parts: int) -> int:
+    with ganlab_run("dcgan", None, batch_size=batch, microbatches=parts) as trained:
+        trained.ready()
+        trained.train(2)
+        return trained.bytes
+
+
 def processes(rounds: int) -> list[Ratio | Figure]:
     """Two processes of `multi_worker` on this machine against one device; they exchange gradients through sockets."""
     with ganlab_run("mlp", None) as one:

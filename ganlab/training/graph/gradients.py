@@ -11,6 +11,7 @@ from ganlab.composition import Experiment
 from ganlab.errors import IncompatibleError
 from ganlab.training.graph.networks import Tensors
 from ganlab.training.graph.noise import Draw, draw
+from ganlab.training.graph.parts import in_turn, summed
 from ganlab.training.graph.replica import LOCAL_REDUCTIONS, Draws, Log, Metric
 from ganlab.training.graph.values import Values
 
@@ -100,14 +101,12 @@ class Gradients:
             # Tensors of this graph: a gradient by those of the graph around the loop would be zero.
             inner = tf.nest.map_structure(tf.identity, values)
             result = self._once(inner, piece, draws.part(i, rows))
-            summed = [total + gradient for total, gradient in zip(gradients, result.gradients, strict=True)]
             stacked = tf.stack(result.scores) if result.scores else tf.zeros([0, rows])
-            return i + 1, summed, metrics.write(i, result.metrics), scores.write(i, stacked)
+            written = metrics.write(i, result.metrics), scores.write(i, stacked)
+            return i + 1, summed(gradients, result.gradients), *written
 
         zeros = [tf.zeros_like(tensor) for tensor in self._trained(values)]
-        _, gradients, metrics, scores = tf.while_loop(
-            lambda i, *_: i < parts, body, (tf.constant(0), zeros, *arrays), parallel_iterations=1
-        )
+        gradients, metrics, scores = in_turn(parts, body, (zeros, *arrays))
         by_part = tf.ensure_shape(metrics.stack(), [parts, len(self._metrics)])
         reduced = [LOCAL_REDUCTIONS[metric.reduce](by_part[:, i]) for i, metric in enumerate(self._metrics)]
         of_network = tf.reshape(tf.transpose(scores.stack(), [1, 0, 2]), [-1, draws.local_batch])

@@ -24,6 +24,7 @@ from ganlab.training.graph.gradients import Gradients, may_compile, rows_of
 from ganlab.training.graph.inputs import OF_GENERATOR
 from ganlab.training.graph.loss_calls import LossCalls
 from ganlab.training.graph.networks import CriticFunction, Network
+from ganlab.training.graph.parts import in_turn
 from ganlab.training.graph.replica import Draws, Log, Metric
 from ganlab.training.graph.stack import ConstraintStack
 from ganlab.training.graph.state import TrainingState, assign, read
@@ -135,14 +136,10 @@ class TrainingStep:
             piece = {name: rows_of(x, i, rows) for name, x in data.items()}
             return i + 1, samples.write(i, self._samples(draws.part(i, rows), values, piece)[0])
 
-        _, samples = tf.while_loop(
-            lambda i, _: i < parts,
-            body,
-            (tf.constant(0), tf.TensorArray(tf.float32, size=parts)),
-            parallel_iterations=1,
-        )
+        (samples,) = in_turn(parts, body, (tf.TensorArray(tf.float32, size=parts),))
         shape = [draws.local_batch, *self.experiment.dataset.sample_shape]
-        return {**data, "fake": tf.reshape(samples.stack(), shape)}, values.generator_buffers
+        fake = tf.stop_gradient(tf.reshape(samples.stack(), shape))
+        return {**data, "fake": fake}, values.generator_buffers
 
     def _samples(self, draws: Draws, values: Values, data: Tensors) -> tuple[tf.Tensor, Tensors]:
         generator, calls = self._generator_calls(draws, values, data, noise.FAKE_LAYERS)
