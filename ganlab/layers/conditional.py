@@ -12,44 +12,8 @@ from ganlab.functional import moments
 from ganlab.layers.labels import class_weights, count_classes, pair
 
 
-class _Gains:
-    """A gain and a bias for each class and channel.
-
-    They are kept as vectors, one class after another: a weight with two axes would be a kernel to constraints, which
-    leave gains and biases alone.
-    """
-
-    axis: int
-    classes: int | None
-    gamma: Any
-    beta: Any
-
-    def _add_gains(self, shape: Sequence[int | None], labels: Sequence[int | None]) -> None:
-        layer: Any = self
-        channels = shape[self.axis]
-        if channels is None:
-            raise ValueError(
-                f"ganlab.layers.{type(self).__name__} got the shape {tuple(shape)}; the length of axis {self.axis} "
-                "must be known."
-            )
-        self._shape = (count_classes(layer, labels, self.classes), int(channels))
-        length = (self._shape[0] * self._shape[1],)
-        self.gamma = layer.add_weight(shape=length, initializer="ones", name="gamma", autocast=False)
-        self.beta = layer.add_weight(shape=length, initializer="zeros", name="beta", autocast=False)
-
-    def _scaled(self, y: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
-        weights = class_weights(labels, self._shape[0], y.dtype)
-        broad = [1] * len(y.shape)
-        broad[0], broad[self.axis] = -1, self._shape[1]
-
-        def of_label(table: Any) -> tf.Tensor:
-            return tf.reshape(tf.matmul(weights, tf.reshape(tf.cast(table, y.dtype), self._shape)), broad)
-
-        return y * of_label(self.gamma) + of_label(self.beta)
-
-
 @keras.saving.register_keras_serializable(package="ganlab")
-class ConditionalBatchNormalization(_Gains, keras.layers.BatchNormalization):
+class ConditionalBatchNormalization(keras.layers.BatchNormalization):
     """Batch normalization whose gain and bias are those of the example's label; called on `[x, labels]`.
 
     De Vries et al., "Modulating early visual processing by language" (2017); Dumoulin, Shlens and Kudlur, "A learned
@@ -85,12 +49,12 @@ class ConditionalBatchNormalization(_Gains, keras.layers.BatchNormalization):
         shape, labels = pair(self, input_shape)
         super().build(shape)
         self.input_spec = None  # of one input, without the labels
-        self._add_gains(shape, labels)
+        self.gamma, self.beta = _gains(self, shape, labels)
 
     def call(self, inputs: Sequence[tf.Tensor], training: bool | None = None) -> tf.Tensor:
         """The normalized first input, of its shape."""
         x, labels = inputs
-        return self._scaled(super().call(x, training=training), labels)
+        return _scaled(self, super().call(x, training=training), labels)
 
     def compute_output_shape(self, input_shape: Sequence[Sequence[int | None]]) -> Sequence[int | None]:
         """The first input's shape."""
@@ -103,7 +67,7 @@ class ConditionalBatchNormalization(_Gains, keras.layers.BatchNormalization):
 
 
 @keras.saving.register_keras_serializable(package="ganlab")
-class ConditionalLayerNormalization(_Gains, keras.layers.Layer):
+class ConditionalLayerNormalization(keras.layers.Layer):
     """Normalizes each example over all of its axes, then applies its label's gain and bias; called on `[x, labels]`.
 
     Ba, Kiros and Hinton, "Layer normalization" (2016), with the gains and biases of conditional batch normalization,
@@ -125,7 +89,7 @@ class ConditionalLayerNormalization(_Gains, keras.layers.Layer):
 
     def build(self, input_shape: Sequence[Sequence[int | None]]) -> None:
         """Creates gains and biases."""
-        self._add_gains(*pair(self, input_shape))
+        self.gamma, self.beta = _gains(self, *pair(self, input_shape))
 
     def call(self, inputs: Sequence[tf.Tensor]) -> tf.Tensor:
         """The normalized first input, of its shape."""
@@ -133,7 +97,7 @@ class ConditionalLayerNormalization(_Gains, keras.layers.Layer):
         x = x if x.dtype in (tf.float32, tf.float64) else tf.cast(x, tf.float32)
         mean, variance = moments(x, list(range(1, len(x.shape))))
         y = (x - mean) * tf.math.rsqrt(variance + self.epsilon)
-        return tf.cast(self._scaled(y, labels), self.compute_dtype)
+        return tf.cast(_scaled(self, y, labels), self.compute_dtype)
 
     def compute_output_shape(self, input_shape: Sequence[Sequence[int | None]]) -> Sequence[int | None]:
         """The first input's shape."""
@@ -143,3 +107,35 @@ class ConditionalLayerNormalization(_Gains, keras.layers.Layer):
         """Keras' configuration."""
         own = ("classes", "axis", "epsilon")
         return {**super().get_config(), **{name: getattr(self, name) for name in own}}
+
+
+def _gains(layer: Any, shape: Sequence[int | None], labels: Sequence[int | None]) -> tuple[Any, Any]:
+    """A gain and a bias for each class and channel.
+
+    They are vectors, one class after another: a weight with two axes would be a kernel to constraints, which leave
+    gains and biases alone.
+    """
+    channels = shape[layer.axis]
+    if channels is None:
+        raise ValueError(
+            f"ganlab.layers.{type(layer).__name__} got the shape {tuple(shape)}; the length of axis {layer.axis} "
+            "must be known."
+        )
+    length = (count_classes(layer, labels, layer.classes) * int(channels),)
+    return (
+        layer.add_weight(shape=length, initializer="ones", name="gamma", autocast=False),
+        layer.add_weight(shape=length, initializer="zeros", name="beta", autocast=False),
+    )
+
+
+def _scaled(layer: Any, y: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    channels = int(y.shape[layer.axis])
+    table = (layer.gamma.shape[0] // channels, channels)
+    weights = class_weights(labels, table[0], y.dtype)
+    broad = [1] * len(y.shape)
+    broad[0], broad[layer.axis] = -1, channels
+
+    def of_label(variable: Any) -> tf.Tensor:
+        return tf.reshape(tf.matmul(weights, tf.reshape(tf.cast(variable, y.dtype), table)), broad)
+
+    return y * of_label(layer.gamma) + of_label(layer.beta)
