@@ -14,7 +14,10 @@ from ganlab.plugins.recipes import Recipe
 from ganlab.testing import parts
 from ganlab.training.graph import differentiation, stack
 from ganlab.verification import Source, checks
-from ganlab.verification.truth import of_recipe
+from ganlab.verification.derivatives import Truth
+from ganlab.verification.differences import Slope
+from ganlab.verification.report import Row
+from ganlab.verification.truth import _row, of_recipe
 
 pytestmark = pytest.mark.usefixtures("cpus", "own_plugins")
 
@@ -245,6 +248,27 @@ def test_an_optimizer_that_receives_another_gradient_is_found(monkeypatch):
         "generator",
     ), found.detail
     assert found.figure == pytest.approx(1.0, rel=1e-3)
+
+
+@pytest.mark.parametrize(("departing", "status"), [((), "passed"), ((0,), "passed"), ((0, 1), "failed")])
+def test_an_applied_gradient_has_to_depart_from_every_start(departing, status, monkeypatch):
+    # As where a rectifier lies between the roundings of two graphs; a mistake shows from each start.
+    truth = Truth("critic", [Slope("", 1.0, 1.0, 1.0, 1e-9, 1e-5, False)], {}, 0.0, [], False, [])
+    starts = []
+
+    class Right:
+        critic = staticmethod(lambda values: (truth, {}))
+        generator = staticmethod(lambda values: truth)
+
+    def train(start):
+        starts.append(start)
+        return start
+
+    def applied(truth):
+        return Row("gradients", "failed", 1.0, 1e-4, "") if len(starts) - 1 in departing else None
+
+    assert _row(Right(), {}, train, applied).status == status
+    assert len(starts) == (2 if departing else 1)
 
 
 @pytest.mark.slow
