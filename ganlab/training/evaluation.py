@@ -111,7 +111,7 @@ class Evaluation:
 
 
 def rows_of_classes(sample: Sampler, seed: int, columns: int = _COLUMNS, rows: int = _ROWS) -> tuple[np.ndarray, int]:
-    """A grid of samples with a row for each class and, in each column, one latent vector.
+    """A grid of samples with a row for each class, the one that `ganlab sample` draws.
 
     Args:
         sample: The sampler of a conditional generator.
@@ -123,7 +123,7 @@ def rows_of_classes(sample: Sampler, seed: int, columns: int = _COLUMNS, rows: i
         The samples, `(rows * columns, *sample_shape)`, and the columns.
     """
     shown = min(sample.classes or 1, rows)
-    latents = np.tile(sample.latents(columns, seed).numpy(), (shown, 1))
+    latents = sample.latents(shown * columns, seed)
     return sample.from_latents(latents, np.repeat(np.arange(shown), columns)), columns
 
 
