@@ -21,6 +21,8 @@ TEMPLATES = {
     "architecture": "architectures",
     "dataset": "datasets",
     "loss": "losses",
+    "augmentation": "augmentations",
+    "schedule": "schedules",
     "evaluator": "evaluators",
     "strategy": "strategies",
     "optimizer": "optimizers",

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ganlab.testing.architecture import ArchitectureConformance
+    from ganlab.testing.augmentation import AugmentationConformance
     from ganlab.testing.conformance import Conformance
     from ganlab.testing.constraint import ConstraintConformance
     from ganlab.testing.dataset import DatasetConformance
@@ -29,18 +30,21 @@ if TYPE_CHECKING:
     from ganlab.testing.launcher import LauncherConformance
     from ganlab.testing.loss import LossConformance
     from ganlab.testing.optimizer import OptimizerConformance
+    from ganlab.testing.schedule import ScheduleConformance
     from ganlab.testing.search import SearchConformance
     from ganlab.testing.strategy import StrategyConformance
 
 # Loaded when first used: pytest imports this package in every run, for its plugin, and must not pay for TensorFlow.
 _LAZY = {
     "TrackerConformance": "ganlab.testing.hooks",
+    "ScheduleConformance": "ganlab.testing.schedule",
     "SearchConformance": "ganlab.testing.search",
     "LauncherConformance": "ganlab.testing.launcher",
     "FeaturesConformance": "ganlab.testing.features",
     "DiagnosticConformance": "ganlab.testing.diagnostic",
     "CommandConformance": "ganlab.testing.hooks",
     "ArchitectureConformance": "ganlab.testing.architecture",
+    "AugmentationConformance": "ganlab.testing.augmentation",
     "Conformance": "ganlab.testing.conformance",
     "ConstraintConformance": "ganlab.testing.constraint",
     "DatasetConformance": "ganlab.testing.dataset",
@@ -60,6 +64,7 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "ArchitectureConformance",
+    "AugmentationConformance",
     "CommandConformance",
     "Conformance",
     "ConstraintConformance",
@@ -70,6 +75,7 @@ __all__ = [
     "LauncherConformance",
     "LossConformance",
     "OptimizerConformance",
+    "ScheduleConformance",
     "SearchConformance",
     "StrategyConformance",
     "TrackerConformance",

@@ -15,6 +15,7 @@ from ganlab.composition import Experiment
 from ganlab.functional import example_normal, slopes
 from ganlab.interfaces import (
     Architecture,
+    Augmentation,
     Batch,
     Constraint,
     Critic,
@@ -25,6 +26,7 @@ from ganlab.interfaces import (
     Launcher,
     Loss,
     Replica,
+    Schedule,
     Search,
 )
 
@@ -314,6 +316,8 @@ def role_of(kind: str) -> tuple[type, str]:
         "architectures": (Architecture, "ganlab.Architecture"),
         "datasets": (Dataset, "ganlab.Dataset"),
         "losses": (Loss, "ganlab.Loss"),
+        "augmentations": (Augmentation, "ganlab.Augmentation"),
+        "schedules": (Schedule, "ganlab.Schedule"),
         "evaluators": (Evaluator, "ganlab.Evaluator"),
         "strategies": (tf.distribute.Strategy, "tf.distribute.Strategy"),
         "optimizers": (keras.optimizers.Optimizer, "keras.optimizers.Optimizer"),

@@ -17,6 +17,8 @@ CLASSES = {
     "architectures": "ArchitectureConformance",
     "datasets": "DatasetConformance",
     "losses": "LossConformance",
+    "augmentations": "AugmentationConformance",
+    "schedules": "ScheduleConformance",
     "evaluators": "EvaluatorConformance",
     "strategies": "StrategyConformance",
     "optimizers": "OptimizerConformance",
@@ -26,7 +28,7 @@ CLASSES = {
     "searches": "SearchConformance",
 }
 # The kinds whose classes have a `sample_shape`.
-SHAPED = ("constraints", "architectures", "evaluators", "diagnostics", "features")
+SHAPED = ("constraints", "architectures", "augmentations", "evaluators", "diagnostics", "features")
 
 
 def suite(component: Component, given: Mapping[str, Any] | None = None, **attributes: Any) -> type:

@@ -59,6 +59,10 @@ ARGUMENTS = {
     "constraints.augmentation_consistency": lambda: {
         "augmentation": ganlab.component("augmentations", "diff_augment")()
     },
+    "schedules.linear": lambda: {"start": 1.0, "end": 3.0},
+    "schedules.cosine": lambda: {"start": 1.0, "end": 0.0},
+    "schedules.constant_then_linear": lambda: {"start": 2.0, "turn": 3},
+    "schedules.warmup": lambda: {"value": 2.0, "over": 4},
     "datasets.arrays": lambda: {"path": str(folder() / "points.npy")},
     "datasets.image_folder": lambda: {"path": str(folder()), "size": 8},
     "datasets.two_images": lambda: {"side": 8},

@@ -9,10 +9,12 @@ from outcomes import conformance, outcomes
 import ganlab
 from ganlab.testing import (
     ArchitectureConformance,
+    AugmentationConformance,
     DatasetConformance,
     EvaluatorConformance,
     LossConformance,
     OptimizerConformance,
+    ScheduleConformance,
     StrategyConformance,
     parts,
 )
@@ -36,6 +38,13 @@ WRONG = [
     (wrong.TurnedLoss, LossConformance, "test_the_critic_wants_real_scores_higher", "reverse the sign"),
     (wrong.RelativeLoss, LossConformance, "test_rows_are_independent", "critic: the loss of an example changes"),
     (wrong.OverflowingLoss, LossConformance, "test_values_and_gradients_are_finite", "critic is not finite.*softplus"),
+    (wrong.CenteredByBatch, AugmentationConformance, "test_rows_are_independent", "when example 0 does.*by itself"),
+    (wrong.OneShift, AugmentationConformance, "test_rows_are_independent", "change places. Draw from replica"),
+    (wrong.Rounded, AugmentationConformance, "test_gradients_reach_the_examples", "the generator cannot learn"),
+    (wrong.LocalCount, AugmentationConformance, TWO, "by example, and reduce in advance"),
+    (wrong.BeginsElsewhere, ScheduleConformance, "test_the_start_is_the_first_value", "gives 2 in step 0"),
+    (wrong.FrozenSchedule, ScheduleConformance, "test_one_trace_gives_all_values", "without counting calls"),
+    (wrong.Endless, ScheduleConformance, "test_every_step_has_a_value", "inf in step 8 of 8"),
     (
         wrong.Unseeded,
         ArchitectureConformance,

@@ -1,4 +1,4 @@
-"""Datasets, losses, architectures, evaluators and optimizers that break their contracts, each in one way."""
+"""Components that break their contracts, each in one way."""
 
 import time
 
@@ -94,6 +94,71 @@ class OverflowingLoss(parts.Wasserstein):
 
     def critic(self, real_scores, fake_scores):
         return tf.math.log(1.0 + tf.exp(5.0 * (fake_scores - real_scores)))
+
+
+class CenteredByBatch(ganlab.Augmentation):
+    """Subtracts the mean over the replica's batch."""
+
+    def apply(self, x, state, replica):
+        return x - tf.reduce_mean(x, axis=0, keepdims=True)
+
+
+class OneShift(ganlab.Augmentation):
+    """Shifts by numbers of its own, by the place in the batch."""
+
+    def apply(self, x, state, replica):
+        return x + tf.random.stateless_normal(x.shape, seed=[1, 2])
+
+
+class Rounded(ganlab.Augmentation):
+    """Rounds, which has no gradient."""
+
+    def apply(self, x, state, replica):
+        return tf.round(4.0 * x) / 4.0
+
+
+class LocalCount(ganlab.Augmentation):
+    """Keeps a statistic of the replica's own examples."""
+
+    def initial_state(self):
+        return {"strength": tf.constant(0.1)}
+
+    def apply(self, x, state, replica):
+        return x * (1.0 + state["strength"])
+
+    def advance(self, state, scores, replica):
+        return {"strength": 0.1 * tf.reduce_mean(tf.tanh(scores))}
+
+
+class BeginsElsewhere(ganlab.Schedule):
+    """Says that it begins at one, and begins at two."""
+
+    start = 1.0
+
+    def value(self, step, steps):
+        return 2.0 - step / steps
+
+
+class FrozenSchedule(ganlab.Schedule):
+    """Counts its calls in Python."""
+
+    start = 0.0
+
+    def __init__(self):
+        self.calls = -1
+
+    def value(self, step, steps):
+        self.calls += 1
+        return 0.0 * step + (0.0 if self.calls == 0 else float(self.calls))
+
+
+class Endless(ganlab.Schedule):
+    """Divides by what is left of the run."""
+
+    start = 1.0
+
+    def value(self, step, steps):
+        return steps / (steps - step)
 
 
 class Unseeded(parts.Networks):
