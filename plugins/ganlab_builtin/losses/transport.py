@@ -13,7 +13,7 @@ from ganlab_builtin.losses.pairwise import distances, rows
 class CTransform(ganlab.Loss):
     """Kantorovich's dual with the c-transform of the critic over the global batch.
 
-    Mallasto, Montufar and Gerolin, "How well do WGANs estimate the Wasserstein metric?" (2019), section 3: the critic
+    Mallasto, Montufar and Gerolin, "How well do WGANs estimate the Wasserstein metric?" (2019): the critic
     maximizes `mean phi(x_i) + mean phi^c(y_i)` over real examples x and samples y, where
     `phi^c(y) = min_j c(x_j, y) - phi(x_j)` and `c(x, y) = ||x - y||^power`. The pair keeps to the duality's constraint
     on the batch, so that no Lipschitz constraint is needed, and the objective is at most the batch's transport cost.
