@@ -21,7 +21,7 @@ _ROUNDINGS, _LEAST = 30.0, 1e-4
 # A rectifier may switch so near to a start that no step is short enough, or that the step's own graph, which rounds
 # otherwise, has it on the other side: one of millions moves a gradient by 1e-4 to 1e-3 of its norm. A mistake also
 # shows from another start.
-_STARTS = 2
+_STARTS = 3
 
 
 def check(source: Source) -> Row:
