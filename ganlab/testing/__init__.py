@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ganlab.testing.diagnostic import DiagnosticConformance
     from ganlab.testing.evaluator import EvaluatorConformance
     from ganlab.testing.features import FeaturesConformance
+    from ganlab.testing.generator_constraint import GeneratorConstraintConformance
     from ganlab.testing.hooks import CommandConformance, TrackerConformance
     from ganlab.testing.launcher import LauncherConformance
     from ganlab.testing.loss import LossConformance
@@ -40,6 +41,7 @@ _LAZY = {
     "ScheduleConformance": "ganlab.testing.schedule",
     "SearchConformance": "ganlab.testing.search",
     "LauncherConformance": "ganlab.testing.launcher",
+    "GeneratorConstraintConformance": "ganlab.testing.generator_constraint",
     "FeaturesConformance": "ganlab.testing.features",
     "DiagnosticConformance": "ganlab.testing.diagnostic",
     "CommandConformance": "ganlab.testing.hooks",
@@ -72,6 +74,7 @@ __all__ = [
     "DiagnosticConformance",
     "EvaluatorConformance",
     "FeaturesConformance",
+    "GeneratorConstraintConformance",
     "LauncherConformance",
     "LossConformance",
     "OptimizerConformance",

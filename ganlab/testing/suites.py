@@ -8,6 +8,7 @@ from typing import Any
 
 import ganlab.testing
 from ganlab.errors import IncompatibleError, MissingDependencyError
+from ganlab.interfaces import Constraint
 from ganlab.plugins.manager import Component
 from ganlab.testing.settings import maker
 
@@ -39,7 +40,7 @@ def suite(component: Component, given: Mapping[str, Any] | None = None, **attrib
         given: Its arguments, with recipes for components; None for its defaults.
         attributes: Attributes and methods of the class that replace the inherited ones.
     """
-    base = getattr(ganlab.testing, CLASSES[component.kind])
+    base = getattr(ganlab.testing, class_of(component))
 
     made = maker(component, given or {})
 
@@ -47,6 +48,18 @@ def suite(component: Component, given: Mapping[str, Any] | None = None, **attrib
         return made()
 
     return type(f"Test_{component.kind}_{component.name.replace('.', '_')}", (base,), {"make": make, **attributes})
+
+
+def class_of(component: Component) -> str:
+    """The name of a component's conformance class; constraints on the generator alone have one of their own."""
+    made = component.factory.make
+    if component.kind == "constraints" and isinstance(made, type) and issubclass(made, Constraint):
+        penalizes = made.generator_penalty is not Constraint.generator_penalty
+        # Of transform(generator, critic); a critic's is transform(critic).
+        moves = "critic" in list(inspect.signature(made.transform).parameters)[2:]
+        if made.penalty is Constraint.penalty and (penalizes or moves):
+            return "GeneratorConstraintConformance"
+    return CLASSES[component.kind]
 
 
 def obstacle(component: Component, given: Mapping[str, Any] | None = None) -> str:
@@ -62,7 +75,7 @@ def obstacle(component: Component, given: Mapping[str, Any] | None = None) -> st
         selector = f"{component.kind}.{component.name}"
         return (
             f"It needs {', '.join(missing)}, without a default. Set it (--param {selector}.{missing[0]}=VALUE), or "
-            f"check it in your own test, with ganlab.testing.{CLASSES[component.kind]}."
+            f"check it in your own test, with ganlab.testing.{class_of(component)}."
         )
     try:
         maker(component, given or {})()

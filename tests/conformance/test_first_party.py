@@ -21,9 +21,6 @@ pytestmark = pytest.mark.conformance
 LEFT_OUT = {
     "strategies.multi_worker": "needs a process on each of several machines: tests/strategies trains on two",
     "strategies.tpu": "needs a TPU; `ganlab verify` compiles for one",
-    "constraints.latent_step": "acts on the generator; tests/constraints trains with it",
-    "constraints.mode_seeking": "acts on the generator; tests/constraints trains with it",
-    "constraints.path_length": "acts on the generator; tests/constraints trains with it",
     "datasets.keras": "downloads a set; tests/datasets has a stand-in for it",
     "datasets.tfds": "needs a set of TensorFlow Datasets; tests/datasets has a stand-in for it",
     "features.inception": "needs a file of weights; tests/features writes one",

@@ -276,6 +276,24 @@ def test_pairs_see_a_jump_that_slopes_do_not():
     assert "upper" not in figures
 
 
+def test_pairs_of_a_conditional_critic_have_one_label():
+    slopes = np.array([[1.0, 0.0], [0.0, 3.0]])
+    x, labels = RANDOM.normal(size=(100, 2)).astype(np.float32), np.arange(50) % 2
+    critic = Given(
+        function=lambda x, labels: np.sum(x * slopes[labels], axis=1) + 1000.0 * labels,
+        gradient=lambda x, labels: slopes[labels],
+        real=x[:50],
+        fake=x[50:],
+        labels=labels,
+        bounds={"certified": 3.0},
+    )
+    figures = diagnostic("lipschitz_interval", points=50).look(critic).figures
+    assert figures["slopes"] == pytest.approx(3.0)
+    # Across labels a pair may rise by 1000 whatever the distance, which no certificate speaks of.
+    assert 2.9 < figures["pairs"] <= 3.0 + 1e-3
+    assert diagnostic("lipschitz_interval").diagnose(figures) is None
+
+
 def test_a_certificate_that_is_wrong_is_named():
     interval = diagnostic("lipschitz_interval")
     assert interval.diagnose({"lower": 3.0}) is None

@@ -79,7 +79,7 @@ class Views:
 
 @dataclass
 class Given:
-    """A `ganlab.CriticView` made of arrays and of a function `(n, ...) -> (n,)`."""
+    """A `ganlab.CriticView` made of arrays and of a function, `(n, ...) -> (n,)`, or of that and labels `(n,)`."""
 
     function: object = None
     gradient: object = None
@@ -94,6 +94,7 @@ class Given:
     replicas: int = 1
     step: int = 7
     dataset: object = None
+    labels: np.ndarray = None
 
     def share(self, replica):
         local = len(self.real) // self.replicas
@@ -105,11 +106,15 @@ class Given:
     def random(self):
         return np.random.default_rng(3)
 
-    def scores(self, x):
-        return self.function(x).astype(np.float32)
+    def more_labels(self, n):
+        return None if self.labels is None else self.labels[:n]
 
-    def slopes(self, x):
-        return np.linalg.norm(self.gradient(x).reshape(len(x), -1), axis=1).astype(np.float32)
+    def scores(self, x, labels=None):
+        return self.function(*([x] if labels is None else [x, labels])).astype(np.float32)
+
+    def slopes(self, x, labels=None):
+        gradient = self.gradient(*([x] if labels is None else [x, labels]))
+        return np.linalg.norm(gradient.reshape(len(x), -1), axis=1).astype(np.float32)
 
     def activations(self, x):
         assert len(x) == len(self.real) + len(self.fake)

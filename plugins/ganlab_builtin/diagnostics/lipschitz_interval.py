@@ -18,8 +18,8 @@ class LipschitzInterval(ganlab.Diagnostic):
     """Bounds of the critic's Lipschitz constant: from below by examples, from above by a certificate.
 
     From below: the largest slope at real, generated and interpolated points, and the largest
-    `|critic(x) - critic(y)| / ||x - y||` over pairs of them. From above: the least bound that a constraint certifies,
-    if one does.
+    `|critic(x) - critic(y)| / ||x - y||` over pairs of them, for a conditional critic under one label. From above: the
+    least bound that a constraint certifies, if one does.
 
     Figures: `slopes` and `pairs`, those two; `lower`, the larger; `upper` and `ratio`, upper over lower, where there is
     a certificate.
@@ -48,12 +48,17 @@ class LipschitzInterval(ganlab.Diagnostic):
         count = min(len(real), len(fake))
         weight = random.random([count] + [1] * (real.ndim - 1), np.float32)
         points = np.concatenate([real, fake, weight * real[:count] + (1 - weight) * fake[:count]])
+        labels = critic.more_labels(self.points)
+        if labels is not None:  # a sample and an interpolation have the label of their row
+            labels = np.concatenate([np.resize(labels, size) for size in (len(real), len(fake), count)])
         others = random.permutation(len(points))
-        scores = critic.scores(points).astype(np.float64)
+        scores = critic.scores(points, labels).astype(np.float64)
+        # A conditional critic is one function for each label: both points of a pair are scored under the first's.
+        paired = scores[others] if labels is None else critic.scores(points[others], labels).astype(np.float64)
         distances = np.linalg.norm((points - points[others]).reshape(len(points), -1).astype(np.float64), axis=1)
         apart = distances > 0
-        rises = np.abs(scores - scores[others])[apart] / distances[apart]
-        figures = {"slopes": float(critic.slopes(points).max()), "pairs": float(rises.max(initial=0.0))}
+        rises = np.abs(scores - paired)[apart] / distances[apart]
+        figures = {"slopes": float(critic.slopes(points, labels).max()), "pairs": float(rises.max(initial=0.0))}
         figures["lower"] = max(figures.values())
         if critic.bounds:
             figures["upper"] = min(critic.bounds.values())
