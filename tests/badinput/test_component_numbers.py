@@ -26,13 +26,14 @@ NEEDED = {
     "schedules.constant_then_linear": {"start": 1.0, "turn": 1},
     "schedules.warmup": {"value": 1.0, "over": 1},
 }
-# Numbers of any sign: the ends of schedules, targets of least squares, the colours of a picture, and the range of an
-# array's values.
+# Numbers of any sign: the ends of schedules, targets of least squares, means of signs, margins of cosines, the colours
+# of a picture, and the range of an array's values.
 SIGNED = {
     *("losses.least_squares.a", "losses.least_squares.b", "losses.least_squares.c"),
     *(f"schedules.{name}.start" for name in ("linear", "cosine", "constant_then_linear")),
     *(f"schedules.{name}.end" for name in ("linear", "cosine", "constant_then_linear")),
     "schedules.warmup.value",
+    *("augmentations.ada.target", "losses.d2d_ce.positive_margin", "losses.d2d_ce.negative_margin"),
     *("datasets.two_images.dark", "datasets.two_images.bright", "datasets.arrays.low", "datasets.arrays.high"),
 }
 # The norm of infinite order is the largest component.

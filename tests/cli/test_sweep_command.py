@@ -133,10 +133,10 @@ def test_a_sweep_ends_with_a_table_of_its_trials(sweep):
 
 def test_trials_use_the_plugins_and_threads_of_the_sweep(sweep, tmp_path, monkeypatch):
     monkeypatch.setattr("ganlab.sweeps.sweeping._cores", lambda: 8)
-    assert sweep("--jobs", "3", "--no-plugin", "ganlab_features").exit_code == 0
+    assert sweep("--jobs", "3", "--no-plugin", "ganlab_augmentations").exit_code == 0
     log = (tmp_path / "runs" / "s" / "trials" / "base-s0.log").read_text()
     command, environment = json.loads(log)
-    assert command[-4:] == ["--no-plugin", "ganlab_features", "--plugin-file", str(tmp_path / "ganlab_plugins.py")]
+    assert command[-4:] == ["--no-plugin", "ganlab_augmentations", "--plugin-file", str(tmp_path / "ganlab_plugins.py")]
     assert environment["TF_NUM_INTRAOP_THREADS"] == environment["TF_NUM_INTEROP_THREADS"] == "2"
     # They keep them when the sweep is resumed with other jobs or another launcher.
     assert Sweep(tmp_path / "runs" / "s").info["threads"] == 2
