@@ -213,7 +213,7 @@ def test_images_show_the_samples_of_every_run(page):
     shown = (
         "[e.getRootNode().host.run, e.getRootNode().host.tag, e.naturalWidth, e.getBoundingClientRect().width > 100]"
     )
-    grid = 8 * 66 + 2  # pixels of eight digits side by side
+    grid = 10 * 66 + 2  # pixels of ten digits side by side
     wanted = [[name, "samples", grid, True] for name in NAMES]
 
     def pictures():
