@@ -74,7 +74,7 @@ def train(
         if before is not None:
             checkpoint = go_back(before, experiment, trainer, screen.warning, allow_changes=allow_changes, mend=chief)
         if checkpoint is None:
-            started = start_from(experiment, trainer.state, screen.warning)
+            started = start_from(experiment, trainer.state, screen.message, screen.warning)
         if checkpoint is None and chief:
             # Evaluates and diagnoses once before anything is written, so that what cannot work fails now.
             drawn = _drawn(trainer, evaluation, schedule)

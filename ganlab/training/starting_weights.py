@@ -14,13 +14,16 @@ from ganlab.training.loading import find_checkpoint
 _LISTED = 4
 
 
-def start_from(experiment: Experiment, state: TrainingState, say: Callable[[str], None]) -> dict[str, Any] | None:
+def start_from(
+    experiment: Experiment, state: TrainingState, say: Callable[[str], None], warn: Callable[[str], None]
+) -> dict[str, Any] | None:
     """Gives both networks the weights of `experiment.start_from` that they have by name and shape.
 
     Args:
         experiment: The experiment.
         state: Its variables, before training.
-        say: Called with a sentence on what was taken and one on what did not fit.
+        say: Called with a sentence on what was taken.
+        warn: Called with a sentence on what did not fit.
 
     Returns:
         What run.json records: the run, the step, and the names that were taken, that the other run does not have, that
@@ -56,7 +59,7 @@ def start_from(experiment: Experiment, state: TrainingState, say: Callable[[str]
     }
     did_not_fit = [f"{reason} {_some(names)}" for reason, names in reasons.items() if names]
     if did_not_fit:
-        say(f"What did not fit: {'; '.join(did_not_fit)}.")
+        warn(f"What did not fit: {'; '.join(did_not_fit)}.")
     origin = {"run": experiment.start_from, "step": checkpoint.step, "taken": sorted(fits)}
     return {**origin, "missing": missing, "other_shape": other_shape, "left": left}
 

@@ -107,7 +107,7 @@ def test_a_mistake_in_the_setting_is_one_error(value, words):
 def begun(best, said, **parts):
     experiment = small(0, start_from=str(best.path), **parts)
     state = TrainingState(experiment)
-    return start_from(experiment, state, said.append), state
+    return start_from(experiment, state, said.append, said.append), state
 
 
 def test_both_networks_begin_with_the_other_run_s_weights(best):

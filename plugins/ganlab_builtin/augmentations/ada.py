@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 import ganlab
 from ganlab.bounds import Ge, Gt, Le
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.augmentations.changes import CHANGES
+from ganlab_builtin.augmentations.changes import CHANGES, chosen
 
 _INNER = "augmentation/"
 
@@ -59,11 +59,7 @@ class ADA(ganlab.Augmentation):
             ConfigError: A change is unknown, or there are none.
         """
         self.target, self.images, self.start, self.augmentation = target, images, start, augmentation
-        self.changes = tuple(part.strip() for part in changes.split(",") if part.strip())
-        if not self.changes or not set(self.changes) <= set(CHANGES):
-            raise ganlab.ConfigError(
-                f"augmentations.ada.changes = {changes!r} must name some of {', '.join(CHANGES)}, separated by commas."
-            )
+        self.changes = chosen("augmentations.ada.changes", changes, CHANGES)
 
     def initial_state(self) -> Mapping[str, tf.Tensor]:
         """p, and the state of the augmentation inside."""

@@ -6,6 +6,8 @@ operations that every compiler knows.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import ganlab
 from ganlab.lazy import tensorflow as tf
 
@@ -13,7 +15,7 @@ from ganlab.lazy import tensorflow as tf
 def flip(x: tf.Tensor, on: tf.Tensor, replica: ganlab.Replica) -> tf.Tensor:
     """From left to right, half of those marked."""
     on = tf.logical_and(on, replica.uniform([x.shape[0]]) < 0.5)
-    return tf.where(_each(on), tf.reverse(x, axis=[2]), x)
+    return tf.where(each(on), tf.reverse(x, axis=[2]), x)
 
 
 def rotate(x: tf.Tensor, on: tf.Tensor, replica: ganlab.Replica) -> tf.Tensor:
@@ -26,7 +28,7 @@ def rotate(x: tf.Tensor, on: tf.Tensor, replica: ganlab.Replica) -> tf.Tensor:
     which = tf.cast(replica.uniform([x.shape[0]]) * (len(turns) + 1), tf.int32)
     rotated = x
     for i, turn in enumerate(turns, start=1):
-        rotated = tf.where(_each(tf.logical_and(on, tf.equal(which, i))), turn(x), rotated)
+        rotated = tf.where(each(tf.logical_and(on, tf.equal(which, i))), turn(x), rotated)
     return rotated
 
 
@@ -49,17 +51,17 @@ def scale(x: tf.Tensor, on: tf.Tensor, replica: ganlab.Replica) -> tf.Tensor:
 
 def brightness(x: tf.Tensor, on: tf.Tensor, replica: ganlab.Replica) -> tf.Tensor:
     """Plus `0.2 n`, in [-1, 1] from black to white."""
-    return x + _each(tf.where(on, 0.2 * replica.normal([x.shape[0]]), 0.0))
+    return x + each(tf.where(on, 0.2 * replica.normal([x.shape[0]]), 0.0))
 
 
 def contrast(x: tf.Tensor, on: tf.Tensor, replica: ganlab.Replica) -> tf.Tensor:
     """Times `2^(0.5 n)`."""
-    return x * _each(tf.where(on, tf.pow(2.0, 0.5 * replica.normal([x.shape[0]])), 1.0))
+    return x * each(tf.where(on, tf.pow(2.0, 0.5 * replica.normal([x.shape[0]])), 1.0))
 
 
 def saturation(x: tf.Tensor, on: tf.Tensor, replica: ganlab.Replica) -> tf.Tensor:
     """The channels' distance from their mean times `2^n`."""
-    factor = _each(tf.where(on, tf.pow(2.0, replica.normal([x.shape[0]])), 1.0))
+    factor = each(tf.where(on, tf.pow(2.0, replica.normal([x.shape[0]])), 1.0))
     grey = tf.reduce_mean(x, axis=3, keepdims=True)
     return grey + factor * (x - grey)
 
@@ -75,7 +77,25 @@ CHANGES = {
 }
 
 
-def _each(x: tf.Tensor) -> tf.Tensor:
+def chosen(setting: str, given: str, known: Collection[str]) -> tuple[str, ...]:
+    """The names in a text, in order, separated by commas.
+
+    Raises:
+        ConfigError: There are none, or one is not known.
+    """
+    names = tuple(part.strip() for part in given.split(",") if part.strip())
+    if not names or not set(names) <= set(known):
+        raise ganlab.ConfigError(f"{setting} = {given!r} must name some of {', '.join(known)}, separated by commas.")
+    return names
+
+
+def along(x: tf.Tensor, axis: int, weights: tf.Tensor) -> tf.Tensor:
+    """Each image multiplied along an axis, 1 or 2, by a matrix of its own, `(n, after, before)`."""
+    return tf.einsum("nij,njwc->niwc" if axis == 1 else "nij,nhjc->nhic", weights, x)
+
+
+def each(x: tf.Tensor) -> tf.Tensor:
+    """A number for each image, `(n,)`, in the shape that images multiply with."""
     return tf.reshape(x, [-1, 1, 1, 1])
 
 
@@ -88,4 +108,4 @@ def _resampled(x: tf.Tensor, axis: int, by: tf.Tensor, factor: tf.Tensor) -> tf.
     places, middle = tf.range(side, dtype=x.dtype), (side - 1) / 2
     sources = (places[None, :] - by[:, None] - middle) / factor[:, None] + middle
     weights = tf.nn.relu(1.0 - tf.abs(sources[:, :, None] - places[None, None, :]))
-    return tf.einsum("nij,njwc->niwc" if axis == 1 else "nij,nhjc->nhic", weights, x)
+    return along(x, axis, weights)

@@ -7,6 +7,7 @@ from typing import Any
 
 import ganlab
 from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.augmentations.changes import along, chosen, each
 
 _POLICY = ("color", "translation", "cutout")
 
@@ -28,13 +29,7 @@ class DiffAugment(ganlab.Augmentation):
         Raises:
             ConfigError: One of them is none of these.
         """
-        self.policy = tuple(part.strip() for part in policy.split(",") if part.strip())
-        unknown = [part for part in self.policy if part not in _POLICY]
-        if unknown or not self.policy:
-            raise ganlab.ConfigError(
-                f"augmentations.diff_augment.policy = {policy!r} must name some of {', '.join(_POLICY)}, separated by "
-                "commas."
-            )
+        self.policy = chosen("augmentations.diff_augment.policy", policy, _POLICY)
 
     def apply(self, x: tf.Tensor, state: Mapping[str, tf.Tensor], replica: ganlab.Replica) -> tf.Tensor:
         """The changed images, `(local_batch, height, width, channels)`.
@@ -53,11 +48,11 @@ class DiffAugment(ganlab.Augmentation):
 
     def _color(self, x: tf.Tensor, replica: ganlab.Replica) -> tf.Tensor:
         brightness, saturation, contrast = tf.split(replica.uniform([x.shape[0], 3]), 3, axis=1)
-        x += _broadcast(brightness - 0.5)
+        x += each(brightness - 0.5)
         grey = tf.reduce_mean(x, axis=3, keepdims=True)
-        x = (x - grey) * _broadcast(2.0 * saturation) + grey
+        x = (x - grey) * each(2.0 * saturation) + grey
         mean = tf.reduce_mean(x, axis=[1, 2, 3], keepdims=True)
-        return (x - mean) * _broadcast(contrast + 0.5) + mean
+        return (x - mean) * each(contrast + 0.5) + mean
 
     def _translation(self, x: tf.Tensor, replica: ganlab.Replica) -> tf.Tensor:
         draws = replica.uniform([x.shape[0], 2])
@@ -82,10 +77,6 @@ class DiffAugment(ganlab.Augmentation):
         return x * tf.cast(tf.logical_not(inside), x.dtype)[..., None]
 
 
-def _broadcast(x: tf.Tensor) -> tf.Tensor:
-    return tf.reshape(x, [-1, 1, 1, 1])
-
-
 def _shifted(x: tf.Tensor, by: tf.Tensor, axis: int) -> tf.Tensor:
     """Each image moved along an axis by its own number of pixels, `(n,)`, zeros outside.
 
@@ -94,4 +85,4 @@ def _shifted(x: tf.Tensor, by: tf.Tensor, axis: int) -> tf.Tensor:
     side = x.shape[axis]
     places = tf.range(side)
     moves = tf.cast(tf.equal(places[None, :, None] - by[:, None, None], places[None, None, :]), x.dtype)
-    return tf.einsum("nij,njwc->niwc" if axis == 1 else "nij,nhjc->nhic", moves, x)
+    return along(x, axis, moves)
