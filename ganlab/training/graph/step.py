@@ -24,6 +24,7 @@ from ganlab.training.graph.gradients import Gradients, may_compile, rows_of
 from ganlab.training.graph.inputs import OF_GENERATOR
 from ganlab.training.graph.loss_calls import LossCalls
 from ganlab.training.graph.networks import CriticFunction, Network
+from ganlab.training.graph.ordering import after_reads
 from ganlab.training.graph.parts import in_turn
 from ganlab.training.graph.replica import Draws, Log, Metric
 from ganlab.training.graph.stack import ConstraintStack
@@ -116,7 +117,7 @@ class TrainingStep:
             assign(group.values(), [advanced[key] for key in group])
         (gradients, buffers, scores, logged), metrics = self._critic_gradients(values, data, draws)
         with plugin_code(selector_of(self.experiment.critic_optimizer), "apply"):
-            state.critic_optimizer.apply(gradients, state.critic_variables)
+            state.critic_optimizer.apply(after_reads(gradients, values), state.critic_variables)
         _assign_changed(state.critic.buffers, buffers, values.critic_buffers)
         _project(state.stack, state.critic.weights)
         self._follow(draws, values, data, scores, log)
@@ -241,7 +242,7 @@ class TrainingStep:
             assign(group.values(), [advanced[key] for key in group])
         (gradients, buffers, _, logged), metrics = self._generator_gradients(values, data, draws)
         with plugin_code(selector_of(self.experiment.generator_optimizer), "apply"):
-            state.generator_optimizer.apply(gradients, state.generator_variables)
+            state.generator_optimizer.apply(after_reads(gradients, values), state.generator_variables)
         _assign_changed(state.generator.buffers, buffers, values.generator_buffers)
         _project(state.generator_stack, state.generator.weights)
         if state.average:
