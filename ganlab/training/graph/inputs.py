@@ -44,7 +44,10 @@ class Inputs:
         self._pairs, self._labelled = experiment.loss.pairs, experiment.dataset.classes is not None
         self._strategy = experiment.strategy
         self._replicas = _local_replicas(experiment.strategy)
-        self.on_host = self._has_side_effects()
+        # Traced once for all replicas.
+        spec = tf.TensorSpec([], tf.int64), tf.TensorSpec([], tf.int32)
+        self._made = tf.function(self.of, autograph=False).get_concrete_function(*spec)
+        self.on_host = _needs_host(self._made.graph)
 
     def numbers(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
         """Example numbers of one iteration and replica, int64 `(critic_steps * local_batch,)`."""
@@ -158,7 +161,7 @@ class Inputs:
     def per_replica(self, step: tf.Tensor) -> Any:
         """Examples of this process's replicas, made here and now: for use inside the training loop."""
         with tf.device("CPU:0"):
-            made = [self.of(step, replica) for replica in self._replicas]
+            made = [self._made(step, tf.constant(replica)) for replica in self._replicas]
         return self.distribute(made)
 
     def distribute(self, examples: Any) -> Any:
@@ -172,18 +175,17 @@ class Inputs:
         """A `tf.data` iterator over iterations from `start`: each element has the examples by local replica."""
         steps = tf.data.Dataset.range(start, np.iinfo(np.int64).max)
         elements = steps.map(
-            lambda step: tuple(self.of(step, replica) for replica in self._replicas),
+            lambda step: tuple(self._made(step, tf.constant(replica)) for replica in self._replicas),
             num_parallel_calls=tf.data.AUTOTUNE,
             deterministic=True,
         )
         return iter(elements.prefetch(2))
 
-    def _has_side_effects(self) -> bool:
-        probe = tf.function(lambda step: self.of(step, 0), autograph=False)
-        graph = probe.get_concrete_function(tf.TensorSpec([], tf.int64)).graph
-        graphs = [graph, *(function.graph for function in graph._functions.values() if hasattr(function, "graph"))]
-        host = {"PyFunc", "EagerPyFunc", "PyFuncStateless", "ReadFile"}
-        return any(op.type in host for inner in graphs for op in inner.get_operations())
+
+def _needs_host(graph: tf.Graph) -> bool:
+    graphs = [graph, *(function.graph for function in graph._functions.values() if hasattr(function, "graph"))]
+    host = {"PyFunc", "EagerPyFunc", "PyFuncStateless", "ReadFile"}
+    return any(op.type in host for inner in graphs for op in inner.get_operations())
 
 
 def specs_of(experiment: Experiment) -> dict[str, tf.TensorSpec]:
