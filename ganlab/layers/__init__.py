@@ -1,8 +1,9 @@
 """Layers that are right under replicas and under penalties on gradients, where Keras' own are not, and for labels.
 
-Noise that belongs to examples (`Dropout`, `GaussianNoise`), activations that sort (`GroupSort`, `FullSort`), and
-normalizations and resizings that can be differentiated twice (`LayerNormalization`, `GroupNormalization`,
-`InstanceNormalization`, `UpSampling2D`, `Resizing`). `ganlab.lipschitz.certificate` knows the constants of all of them.
+Noise that belongs to examples (`Dropout`, `GaussianNoise`, and `noise` for layers of your own), activations that sort
+(`GroupSort`, `FullSort`), and normalizations and resizings that can be differentiated twice (`LayerNormalization`,
+`GroupNormalization`, `InstanceNormalization`, `UpSampling2D`, `Resizing`). `ganlab.lipschitz.certificate` knows the
+constants of all of them.
 
 For class labels there are `LabelEmbedding`, `ProjectionHead`, `ConditionalBatchNormalization` and
 `ConditionalLayerNormalization`; `SelfAttention` is that of SAGAN, and has no Lipschitz constant.
@@ -11,7 +12,7 @@ For class labels there are `LabelEmbedding`, `ProjectionHead`, `ConditionalBatch
 from ganlab.layers.attention import SelfAttention
 from ganlab.layers.conditional import ConditionalBatchNormalization, ConditionalLayerNormalization
 from ganlab.layers.labels import LabelEmbedding, ProjectionHead
-from ganlab.layers.noise import Dropout, GaussianNoise, NoiseSource, noise_from, noisy_layers
+from ganlab.layers.noisy import Dropout, GaussianNoise, NoiseSource, noise, noise_from, noisy_layers
 from ganlab.layers.normalizations import GroupNormalization, InstanceNormalization, LayerNormalization
 from ganlab.layers.resizing import Resizing, UpSampling2D
 from ganlab.layers.sorting import FullSort, GroupSort
@@ -32,6 +33,7 @@ __all__ = [
     "Resizing",
     "SelfAttention",
     "UpSampling2D",
+    "noise",
     "noise_from",
     "noisy_layers",
 ]

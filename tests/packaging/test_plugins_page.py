@@ -87,6 +87,7 @@ EXAMPLES = {
         "experiment.architecture=@architectures.labelled()",
         "experiment.loss=@losses.auxiliary_classifier()",
     ],
+    "layer": ["experiment.architecture=@architectures.styled()"],
     "constraint": ["experiment.generator_constraints=[@constraints.spread()]"],
     "loss": ["experiment.loss=@losses.paired_margin()"],
     "schedule": ["constraints.gradient_penalty.weight=@schedules.halving()", "schedules.halving.start=2.0"],
@@ -95,7 +96,7 @@ EXAMPLES = {
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_example_trains_the_same_on_one_and_two_replicas(here, name):
+def test_example_trains_the_same_on_one_and_two_replicas(here, cpus, name):
     from ganlab import Run
 
     (here / "ganlab_plugins.py").write_text("".join(text for _, kind, text in BLOCKS if kind == name))

@@ -305,6 +305,27 @@ def test_noisy_layers_draw_anew_for_every_call_and_update():
     assert len(np.unique(gaps)) == 5
 
 
+class OwnNoise(keras.layers.Layer):
+    noisy = True
+
+    def call(self, inputs, training=None):
+        source = layers.noise(training)
+        return inputs if source is None else inputs + source.uniform((*inputs.shape[:-1], 1))
+
+
+def test_a_layer_of_ones_own_draws_by_example():
+    def noisy(x):
+        return keras.layers.Dense(1)(OwnNoise()(keras.layers.Dense(5, activation="tanh")(x)))
+
+    one, two = (trained(replicas, count=3, architecture=Layers(critic=noisy)) for replicas in (0, 2))
+    assert_same(one, two)
+    assert layers.noise(True) is None  # no network is being called
+    critic = one.trainer.state.critic.model
+    assert [type(layer) for layer in layers.noisy_layers(critic)] == [OwnNoise]
+    x = np.ones((2, 2), np.float32)
+    np.testing.assert_array_equal(critic(x, training=False), critic(x, training=True))
+
+
 @pytest.mark.parametrize(
     "layer", [lambda: layers.Dropout(1.0), lambda: layers.Dropout(-0.1), lambda: layers.GaussianNoise(-1.0)]
 )

@@ -40,7 +40,18 @@ def noise_from(source: NoiseSource) -> Iterator[None]:
         _local.source = before
 
 
-def _source(training: bool | None) -> NoiseSource | None:
+def noise(training: bool | None) -> NoiseSource | None:
+    """The random numbers of the network that is being called, for `call` of a layer with noise of its own.
+
+    A layer that draws sets `noisy = True`. If the noise is zero by its settings, that is a property that is False.
+
+    Args:
+        training: The argument of that name that Keras passes to `call`.
+
+    Returns:
+        The source: its row i belongs to the example in row i, on any number of replicas. None outside training, where
+        there is no noise.
+    """
     return getattr(_local, "source", None) if training else None
 
 
@@ -56,13 +67,18 @@ class Dropout(keras.layers.Layer):
         self.rate = rate
 
     @property
+    def noisy(self) -> bool:
+        """Whether it drops anything."""
+        return self.rate > 0
+
+    @property
     def lipschitz_constant(self) -> float:
         """The scale of the remaining units; the mask belongs to the example, wherever the example is moved."""
         return 1 / (1 - self.rate)
 
     def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
         """Drops units in training; returns `inputs` otherwise."""
-        source = _source(training)
+        source = noise(training)
         if source is None or self.rate == 0:
             return inputs
         kept = tf.cast(source.uniform(inputs.shape) >= self.rate, inputs.dtype)
@@ -89,13 +105,18 @@ class GaussianNoise(keras.layers.Layer):
         self.stddev = stddev
 
     @property
+    def noisy(self) -> bool:
+        """Whether it adds anything."""
+        return self.stddev > 0
+
+    @property
     def lipschitz_constant(self) -> float:
         """One, because the noise belongs to the example, wherever the example is moved."""
         return 1.0
 
     def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
         """Adds noise in training; returns `inputs` otherwise."""
-        source = _source(training)
+        source = noise(training)
         if source is None:
             return inputs
         return inputs + tf.cast(self.stddev * source.normal(inputs.shape), inputs.dtype)
@@ -112,8 +133,4 @@ class GaussianNoise(keras.layers.Layer):
 def noisy_layers(model: keras.Model) -> list[keras.layers.Layer]:
     """The layers of a built model that draw noise in training, nested ones included; not those whose noise is zero."""
     layers = model._flatten_layers(include_self=False, recursive=True)
-    return [
-        layer
-        for layer in layers
-        if (isinstance(layer, Dropout) and layer.rate > 0) or (isinstance(layer, GaussianNoise) and layer.stddev > 0)
-    ]
+    return [layer for layer in layers if getattr(layer, "noisy", False)]
