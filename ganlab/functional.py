@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # Added under the square root: keeps the gradient finite at zero, where the norm is 1e-6. Elsewhere rounding hides it.
 _TINY = 1e-12
+# Above what rounding takes off a sum of absolute values in float32.
+_MARGIN = 1 + 2e-6
 # Marks the tensors of `fixed` in a graph, for checks that take differences of a loss.
 FIXED = "ganlab_fixed"
 
@@ -159,6 +161,91 @@ def call(method: Callable[..., Any], *given: Any, **optional: Any) -> Any:
 def as_matrix(kernel: tf.Tensor) -> tf.Tensor:
     """A dense or convolution kernel as the matrix `(everything else, outputs)`; its last axis is the outputs'."""
     return tf.reshape(kernel, [-1, kernel.shape[-1]])
+
+
+def gram_row_sums(
+    kernel: tf.Tensor, strides: Sequence[int] = (), *, outputs: bool = False, weights: tf.Tensor | None = None
+) -> tf.Tensor:
+    """The sums of absolute values along the rows of the Gram matrix of a kernel's map.
+
+    For the matrix P that maps inputs to outputs it is `sum_j |P'P|_ij q_j / q_i`, one number for each input, and with
+    `outputs` the same of `PP'`. As a diagonal matrix T these numbers satisfy `P'P <= T` (Prach and Lampert,
+    "Almost-orthogonal layers for efficient general-purpose Lipschitz networks", 2022, theorem 1; with q, Araujo et al.,
+    "A unified algebraic perspective on Lipschitz neural networks", 2023, theorem 3). For a convolution, P is the map
+    on images without borders, and the numbers are the same at all places of one phase. A border of zeros only leaves
+    out rows and columns of P, so the inequality holds with any padding.
+
+    Args:
+        kernel: A dense kernel `(inputs, outputs)` or a convolution's `(*taps, inputs, outputs)`, without groups and
+            dilation; float32 or float64.
+        strides: The convolution's, one for each axis; empty for 1.
+        outputs: Whether to take the Gram matrix of outputs instead of that of inputs.
+        weights: The numbers q, positive, of the result's shape; None for ones.
+
+    Returns:
+        `(outputs,)` or `(*strides, inputs)`: tap t sees inputs of phase `t mod stride`. The axes of strides are absent
+        without taps.
+    """
+    taps = len(kernel.shape) - 2
+    strides = tuple(strides) or (1,) * taps
+    folded = _folded(kernel, strides)
+    side = folded.shape[-1] if outputs else folded.shape[-2]
+    if outputs:  # channels of the result last
+        folded = tf.linalg.matrix_transpose(folded)
+    if taps:
+        # Every offset at which two copies of the kernel overlap: one copy is the image, the other the filter.
+        image = tf.transpose(folded, [taps, *range(taps), taps + 1])
+        image = tf.pad(image, [[0, 0], *[[t - 1, t - 1] for t in folded.shape[:taps]], [0, 0]])
+        gram = tf.nn.convolution(image, tf.linalg.matrix_transpose(folded), padding="VALID")
+        gram = tf.reduce_sum(tf.abs(gram), axis=range(1, taps + 1))
+    else:
+        gram = tf.abs(tf.matmul(folded, folded, transpose_b=True))
+    if weights is None:
+        sums = tf.reduce_sum(gram, axis=1)
+    else:
+        flat = tf.reshape(weights, [side])
+        sums = tf.linalg.matvec(gram, flat) / flat
+    return sums if outputs or not taps else tf.reshape(sums, [*strides, -1])
+
+
+def almost_orthogonal(kernel: tf.Tensor, strides: Sequence[int] = (), *, outputs: bool = False) -> tf.Tensor:
+    """A kernel rescaled so that its map has a norm of at most one.
+
+    Prach and Lampert, "Almost-orthogonal layers for efficient general-purpose Lipschitz networks" (2022), theorem 1 and
+    for convolutions theorem 2: `P diag(sum_j |P'P|_ij)^(-1/2)`, for any size of image and any padding. An orthogonal
+    map stays as it is.
+
+    Args:
+        kernel: As in `gram_row_sums`.
+        strides: The convolution's, one for each axis; empty for 1.
+        outputs: Whether to rescale outputs, `diag(sum_j |PP'|_ij)^(-1/2) P`: the same for the transpose, cheaper where
+            there are fewer outputs than inputs.
+
+    Returns:
+        The kernel of the rescaled map, of the kernel's shape and dtype.
+    """
+    taps = len(kernel.shape) - 2
+    sums = gram_row_sums(kernel, strides, outputs=outputs)
+    # The margin is for the rounding of sums, so that the norm is not above one by it.
+    factors = tf.math.rsqrt(sums * _MARGIN + _TINY)
+    if not outputs and taps:
+        repeats = [-(-t // s) for t, s in zip(kernel.shape, factors.shape[:-1], strict=False)]
+        factors = tf.tile(factors, [*repeats, 1])[tuple(slice(0, t) for t in kernel.shape[:taps])]
+    return kernel * (factors if outputs else factors[..., None])
+
+
+def _folded(kernel: tf.Tensor, strides: Sequence[int]) -> tf.Tensor:
+    """The same convolution at stride 1: the inputs within a stride become channels, `(*phases, inputs)` flattened."""
+    taps = len(strides)
+    if all(stride == 1 for stride in strides):
+        return kernel
+    counts = [-(-t // s) for t, s in zip(kernel.shape, strides, strict=False)]
+    spread = [[0, c * s - t] for t, c, s in zip(kernel.shape, counts, strides, strict=False)]
+    kernel = tf.pad(kernel, [*spread, [0, 0], [0, 0]])
+    inputs, outputs = kernel.shape[-2:]
+    kernel = tf.reshape(kernel, [*(n for pair in zip(counts, strides, strict=True) for n in pair), inputs, outputs])
+    order = [*range(0, 2 * taps, 2), *range(1, 2 * taps, 2), 2 * taps, 2 * taps + 1]
+    return tf.reshape(tf.transpose(kernel, order), [*counts, -1, outputs])
 
 
 def named_weights(model: keras.Model) -> dict[str, keras.Variable]:
