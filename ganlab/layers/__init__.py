@@ -5,19 +5,27 @@ Noise that belongs to examples (`Dropout`, `GaussianNoise`, and `noise` for laye
 `GroupNormalization`, `InstanceNormalization`, `UpSampling2D`, `Resizing`). `ganlab.lipschitz.certificate` knows the
 constants of all of them.
 
+For critics of Lipschitz constant one, whatever the weights, there are `AOLDense`, `AOLConv2D`, `SLLDense`, `SLLConv2D`,
+`InvertibleDownsampling`, `L2NormPooling2D` and `ScaledAveragePooling2D`.
+
 For class labels there are `LabelEmbedding`, `ProjectionHead`, `ConditionalBatchNormalization` and
 `ConditionalLayerNormalization`; `SelfAttention` is that of SAGAN, and has no Lipschitz constant.
 """
 
+from ganlab.layers.almost_orthogonal import AOLConv2D, AOLDense
 from ganlab.layers.attention import SelfAttention
 from ganlab.layers.conditional import ConditionalBatchNormalization, ConditionalLayerNormalization
 from ganlab.layers.labels import LabelEmbedding, ProjectionHead
 from ganlab.layers.noisy import Dropout, GaussianNoise, NoiseSource, noise, noise_from, noisy_layers
 from ganlab.layers.normalizations import GroupNormalization, InstanceNormalization, LayerNormalization
+from ganlab.layers.pooling import InvertibleDownsampling, L2NormPooling2D, ScaledAveragePooling2D
 from ganlab.layers.resizing import Resizing, UpSampling2D
+from ganlab.layers.sll import SLLConv2D, SLLDense
 from ganlab.layers.sorting import FullSort, GroupSort
 
 __all__ = [
+    "AOLConv2D",
+    "AOLDense",
     "ConditionalBatchNormalization",
     "ConditionalLayerNormalization",
     "Dropout",
@@ -26,11 +34,16 @@ __all__ = [
     "GroupNormalization",
     "GroupSort",
     "InstanceNormalization",
+    "InvertibleDownsampling",
+    "L2NormPooling2D",
     "LabelEmbedding",
     "LayerNormalization",
     "NoiseSource",
     "ProjectionHead",
     "Resizing",
+    "SLLConv2D",
+    "SLLDense",
+    "ScaledAveragePooling2D",
     "SelfAttention",
     "UpSampling2D",
     "noise",

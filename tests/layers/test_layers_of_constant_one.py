@@ -1,0 +1,193 @@
+"""Layers of Lipschitz constant one, against matrices and loops in numpy's float64."""
+
+import itertools
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from central_differences import departure
+from steep_pairs import steepest
+
+from ganlab import layers
+from ganlab.lipschitz import certificate
+
+# A layer and the shape of an example; odd sides and windows that leave a border.
+CASES = {
+    "aol-dense": (layers.AOLDense, {"units": 7}, (5,)),
+    "aol-dense-narrow": (layers.AOLDense, {"units": 2}, (5,)),
+    "aol-dense-one": (layers.AOLDense, {"units": 1, "use_bias": False}, (5,)),
+    "aol-same": (layers.AOLConv2D, {"filters": 4, "kernel_size": 3}, (5, 4, 2)),
+    "aol-valid": (layers.AOLConv2D, {"filters": 2, "kernel_size": (2, 3), "padding": "valid"}, (5, 6, 3)),
+    "aol-strided": (layers.AOLConv2D, {"filters": 9, "kernel_size": 3, "strides": 2}, (5, 6, 2)),
+    "aol-leaping": (layers.AOLConv2D, {"filters": 2, "kernel_size": (2, 4), "strides": (3, 2)}, (7, 6, 2)),
+    "sll-dense": (layers.SLLDense, {}, (5,)),
+    "sll-dense-wide": (layers.SLLDense, {"units": 8}, (5,)),
+    "sll-conv": (layers.SLLConv2D, {}, (5, 4, 2)),
+    "sll-conv-even": (layers.SLLConv2D, {"filters": 5, "kernel_size": (2, 4)}, (5, 6, 2)),
+    "average": (layers.ScaledAveragePooling2D, {"pool_size": (2, 3)}, (5, 7, 2)),
+    "l2-norm": (layers.L2NormPooling2D, {"pool_size": (2, 3)}, (5, 7, 2)),
+    "down": (layers.InvertibleDownsampling, {"size": 3}, (6, 3, 2)),
+}
+# The steepest pair is at least this: of a layer whose rescaling is not tight, well below one.
+STEEP = {"aol-dense-one": 1 - 1e-5, "average": 1 - 1e-5, "l2-norm": 0.999, "down": 1 - 1e-9}
+
+
+def built(name, dtype="float64", seed=0):
+    """A layer with random weights in a model."""
+    kind, arguments, shape = CASES[name]
+    model = keras.Sequential([keras.Input(shape, dtype=dtype.removeprefix("mixed_")), kind(dtype=dtype, **arguments)])
+    random = np.random.default_rng(seed)
+    model.set_weights([random.normal(size=v.shape) for v in model.weights])
+    return model, shape
+
+
+def examples(shape, count=3, seed=1):
+    return np.random.default_rng(seed).normal(size=(count, *shape))
+
+
+def gram_sums(kernel, strides, outputs, q=None):
+    """`sum_j |P'P|_ij q_j / q_i` of the explicit matrix on so large an image that borders are far from its middle."""
+    taps, (inputs, filters) = kernel.shape[:2], kernel.shape[2:]
+    side = [5 * max(t, s) for t, s in zip(taps, strides, strict=True)]
+    side = [n - n % s + t for n, t, s in zip(side, taps, strides, strict=True)]
+    seen = [(n - t) // s + 1 for n, t, s in zip(side, taps, strides, strict=True)]
+    matrix = np.zeros((*seen, filters, *side, inputs))
+    for i, j in np.ndindex(*seen):
+        for a, b in np.ndindex(*taps):
+            matrix[i, j, :, i * strides[0] + a, j * strides[1] + b] = kernel[a, b].T
+    matrix = matrix.reshape(np.prod(seen) * filters, -1)
+    gram = np.abs(matrix @ matrix.T if outputs else matrix.T @ matrix)
+    weights = np.ones(len(gram)) if q is None else np.tile(q, len(gram) // len(q))
+    sums = (gram @ weights / weights).reshape(*(seen if outputs else side), -1)
+    if outputs:
+        return sums[seen[0] // 2, seen[1] // 2]
+    first, second = (n // 2 // s * s for n, s in zip(side, strides, strict=True))
+    window = sums[first : first + strides[0], second : second + strides[1]]
+    repeats = [-(-t // s) for t, s in zip(taps, strides, strict=True)]
+    return np.tile(window, [*repeats, 1])[: taps[0], : taps[1], :, None]
+
+
+def convolved(x, kernel, strides=(1, 1), padding="same"):
+    """A convolution by loops."""
+    taps, space = kernel.shape[:2], x.shape[1:3]
+    if padding == "same":
+        seen = [-(-n // s) for n, s in zip(space, strides, strict=True)]
+        extra = [max((m - 1) * s + t - n, 0) for m, s, t, n in zip(seen, strides, taps, space, strict=True)]
+    else:
+        seen, extra = [(n - t) // s + 1 for n, t, s in zip(space, taps, strides, strict=True)], (0, 0)
+    x = np.pad(x, [(0, 0), *((e // 2, e - e // 2) for e in extra), (0, 0)])
+    y = np.zeros((len(x), *seen, kernel.shape[3]))
+    for i, j in itertools.product(*map(range, seen)):
+        patch = x[:, i * strides[0] :, j * strides[1] :][:, : taps[0], : taps[1]]
+        y[:, i, j] = np.einsum("nabc,abcd->nd", patch, kernel)
+    return y
+
+
+def expected(name, layer, x):
+    """The output by the papers' formulas."""
+    weights = [v.numpy() for v in layer.weights]
+    if name.startswith("aol-dense"):
+        kernel, bias = weights[0], weights[1] if len(weights) > 1 else 0.0
+        narrow = kernel.shape[1] < kernel.shape[0]
+        sums = np.abs(kernel.T @ kernel if narrow else kernel @ kernel.T).sum(1)
+        return x @ (kernel / np.sqrt(sums if narrow else sums[:, None])) + bias
+    if name.startswith("aol"):
+        kernel, bias = weights
+        narrow = kernel.shape[3] < kernel.shape[2] * np.prod(layer.strides)
+        rescaled = kernel / np.sqrt(gram_sums(kernel, layer.strides, narrow))
+        return convolved(x, rescaled, layer.strides, layer.padding) + bias
+    if name.startswith("sll"):
+        kernel, bias, q = weights[0], weights[1], np.exp(weights[2])
+        if kernel.ndim == 2:
+            matrix, bias = kernel, np.tile(bias, 1)
+            sums = (np.abs(kernel.T @ kernel) * q).sum(1) / q
+        else:
+            basis = np.eye(x[0].size).reshape(-1, *x.shape[1:])
+            matrix = convolved(basis, kernel).reshape(x[0].size, -1)
+            repeats = matrix.shape[1] // len(q)
+            sums, bias = np.tile(gram_sums(kernel, (1, 1), True, q), repeats), np.tile(bias, repeats)
+        flat = x.reshape(len(x), -1)
+        return (flat - 2 * (np.maximum(flat @ matrix + bias, 0) / sums) @ matrix.T).reshape(x.shape)
+    height, width = layer.pool_size if hasattr(layer, "pool_size") else (layer.size, layer.size)
+    rows, columns = x.shape[1] // height, x.shape[2] // width
+    windows = [x[:, i * height :, j * width :][:, :height, :width] for i in range(rows) for j in range(columns)]
+    if name == "average":
+        pooled = [w.sum((1, 2)) / np.sqrt(height * width) for w in windows]
+    elif name == "l2-norm":
+        pooled = [np.linalg.norm(w.reshape(len(x), -1, w.shape[-1]), axis=1) for w in windows]
+    else:
+        pooled = [w.reshape(len(x), -1) for w in windows]
+    return np.stack(pooled, 1).reshape(len(x), rows, columns, -1)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_outputs_are_those_of_the_formulas(name):
+    model, shape = built(name)
+    x = examples(shape)
+    # The margin in the sums is 2e-6 of them, which moves a kernel by 1e-6 of it and 1 / T by 2e-6.
+    np.testing.assert_allclose(model(x), expected(name, model.layers[-1], x), rtol=1e-5, atol=1e-5)
+    assert model.output_shape[1:] == model(x).shape[1:]
+    assert certificate(model)({v.path: v.numpy() for v in model.trainable_variables}) == 1.0
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_pair_is_steeper_than_the_constant(name):
+    model, shape = built(name)
+    found = steepest(model, shape)
+    assert STEEP.get(name, 0.6) < found <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_penalty_gradients_agree_with_central_differences(name):
+    kind, arguments, shape = CASES[name]
+    x, own = keras.Input(shape, dtype="float64"), {"dtype": "float64"}
+    units = keras.layers.Dense if len(shape) == 1 else keras.layers.Conv2D
+    size = {} if len(shape) == 1 else {"kernel_size": 1}
+    h = kind(**arguments, **own)(units(shape[-1], activation="tanh", **size, **own)(x))
+    h = keras.layers.Dense(3, activation="tanh", **own)(keras.layers.Flatten(**own)(h))
+    critic = keras.Model(x, keras.layers.Dense(1, **own)(h))
+    random = np.random.default_rng(3)
+    critic.set_weights([0.5 * random.normal(size=v.shape) for v in critic.weights])
+    assert departure(critic, tf.constant(examples(shape))) < 1e-6
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_layers_survive_saving(name, tmp_path):
+    model, shape = built(name, "float32")
+    model.save(tmp_path / "model.keras")
+    loaded, x = keras.models.load_model(tmp_path / "model.keras"), examples(shape).astype(np.float32)
+    np.testing.assert_array_equal(loaded(x), model(x))
+    assert loaded.layers[-1].get_config() == model.layers[-1].get_config()
+
+
+def test_half_precision_computes_the_rescaling_in_float32():
+    for name in ("aol-same", "sll-conv", "l2-norm"):
+        model, shape = built(name, "mixed_bfloat16")
+        wide, _ = built(name, "float32")
+        x = examples(shape).astype(np.float32)
+        assert model(x).dtype == tf.bfloat16
+        # Eight bits of mantissa, in sums of up to 18 products.
+        np.testing.assert_allclose(tf.cast(model(x), tf.float32), wide(x), atol=0.05)
+    kernel = built("aol-same", "mixed_bfloat16")[0].layers[-1].effective_kernel()
+    np.testing.assert_array_equal(kernel, built("aol-same", "float32")[0].layers[-1].effective_kernel())
+
+
+def test_first_kernels_keep_norms():
+    x = examples((6, 6, 3), 2).astype(np.float32)
+    norms = np.linalg.norm(x.reshape(2, -1), axis=1)
+    for layer in (layers.AOLConv2D(5, 3), layers.AOLConv2D(3, 2), layers.AOLDense(4)):
+        kept = np.linalg.norm(np.reshape(layer(x), (2, -1)), axis=1)
+        np.testing.assert_allclose(kept, norms, rtol=1e-5)
+
+
+def test_unknown_sizes_are_refused():
+    for layer in (layers.AOLConv2D(2, 3), layers.SLLConv2D(), layers.L2NormPooling2D()):
+        with pytest.raises(ValueError, match=r"got the shape \(None, 4\); it must be \(n, height, width, channels\)"):
+            layer(keras.Input((4,)))
+    with pytest.raises(ValueError, match=r"size=2\) got the shape \(None, 5, 4, 1\); height and width must be mult"):
+        layers.InvertibleDownsampling()(keras.Input((5, 4, 1)))
+    with pytest.raises(ValueError, match=r"AOLDense\(units=0\): it must be at least 1"):
+        layers.AOLDense(0)
+    with pytest.raises(ValueError, match=r"padding='causal'\): it must be 'same' or 'valid'"):
+        layers.AOLConv2D(1, 3, padding="causal")
