@@ -58,6 +58,7 @@ def test_generated_files_pass_the_linter(made, kind):
         assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_tests_of_the_generated_packages_pass(made, tmp_path):
     # In one process, which has to import TensorFlow only once.
     packages = {kind: new_plugin(f"my-{kind}", kind, tmp_path) for kind in LATER}

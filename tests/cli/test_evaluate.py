@@ -177,6 +177,7 @@ def test_missing_evaluators_checkpoint_or_run_is_reported(ganlab, copy, tmp_path
     assert "has no checkpoint yet" in ganlab("evaluate", copy, "--evaluator", "kid", code=2)
 
 
+@pytest.mark.slow
 def test_python_api_takes_evaluator_names(trained):
     run = lab.Run(trained)
     by_name = run.evaluate(["kid", "sliced_wasserstein"])

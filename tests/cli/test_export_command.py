@@ -59,6 +59,7 @@ def contents(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_export_prints_its_files_and_leaves_the_run_unchanged(ganlab, trained, tmp_path, monkeypatch):
     before = contents(trained)
     assert ganlab("export", trained, "-o", "deep/out", "--checkpoint", 1) == (

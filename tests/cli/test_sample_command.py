@@ -110,6 +110,7 @@ def test_numbers_are_samples_and_latents_without_pickles(ganlab, digits, tmp_pat
         np.testing.assert_allclose(generated, kept["samples"], rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_points_and_interpolations_are_drawn_in_the_plane(ganlab, points, tmp_path):
     assert "1000 samples" in ganlab("sample", points, "-o", "points.png")
     assert "40 samples" in ganlab("sample", points, "-o", "ways.PNG", "--interpolate", "--rows", 5)

@@ -239,6 +239,7 @@ class TestBjorck:
             y = tf.reduce_sum(bjorck.reparameterize(weights, {})["layer/kernel"])
         assert np.isfinite(tape.gradient(y, weights["layer/kernel"])).all()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("activation", ["max_min", pytest.param("full_sort", marks=pytest.mark.slow)])
     def test_a_sorting_critic_is_1_lipschitz_by_construction_and_learns_to_be_as_steep(self, activation):
         parts = {
@@ -357,6 +358,7 @@ class TestPenalties:
             left, values, right = np.linalg.svd(kernel)
             np.testing.assert_allclose(gradient, 0.5 * values[0] * np.outer(left[:, 0], right[0]), rtol=0.02, atol=0.01)
 
+    @pytest.mark.slow
     def test_spectral_regularization_of_the_convolution_itself(self):
         layer, shape = convolution(strides=2, padding="same"), (7, 7, 2)
         penalty, _, weights = prepared(

@@ -54,6 +54,7 @@ def write_idx(path, values):
     path.write_bytes(gzip.compress(header + values.tobytes()))
 
 
+@pytest.mark.slow
 def test_the_cache_of_keras_is_read_and_a_missing_file_is_named(tmp_path):
     folder = tmp_path / "datasets" / "fashion-mnist"
     folder.mkdir(parents=True)

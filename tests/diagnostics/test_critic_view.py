@@ -222,6 +222,7 @@ def everything(view):
     return view.layers, view.effective, [view.gradients(i) for i in range(view.replicas)]
 
 
+@pytest.mark.slow
 def test_nothing_is_traced_anew_at_later_steps_and_nothing_that_is_not_asked_for():
     views = Views(2)
     functions = ("scores", "slopes", "outputs", "gradients", "effective", "real", "latent", "generated")

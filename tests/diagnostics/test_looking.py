@@ -121,6 +121,7 @@ def test_tensorboard_has_curves_of_each_replica_histograms_and_a_chart(runs):
     assert "diagnostics/slopes/real/max" not in charts
 
 
+@pytest.mark.slow
 def test_a_resumed_run_finds_the_same(runs, tmp_path, monkeypatch):
     own = Trainer.train
 
@@ -234,6 +235,7 @@ def test_part_that_is_not_a_diagnostic_is_refused():
         experiment(0, diagnostics=[component("constraints", "gradient_penalty")])
 
 
+@pytest.mark.slow
 def test_diagnostic_that_fails_within_a_run_loses_no_training(tmp_path):
     parts = {"evaluate_every": 0, "checkpoint_every": 0, "log_every": 1}
     said = r"^Training failed after step 2: diagnostics\.odd failed in look: ValueError: no figure today"

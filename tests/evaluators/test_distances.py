@@ -45,6 +45,7 @@ def test_frechet_handles_covariances_without_full_rank():
     assert gaussian_frechet(*moments(x), *moments(x)) == pytest.approx(0.0, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_frechet_of_many_samples_approaches_the_closed_form():
     # 4 * 3^2 + 4 (2 - 1)^2 = 40. The mean's share has the standard error 2 * 6 * sqrt((4 + 1) / 200,000) = 0.06; the
     # bias is below d / n.

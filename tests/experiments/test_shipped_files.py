@@ -53,7 +53,13 @@ def composed(path, strategy=None):
     return experiment
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+QUICK = ("eight_gaussians", "quickstart")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, id=path.stem, marks=[] if path.stem in QUICK else pytest.mark.slow) for path in FILES],
+)
 def test_shipped_experiment_trains(path, tmp_path, cpus, monkeypatch):
     monkeypatch.setattr(plugins, "_current", None)
     experiment = composed(path)

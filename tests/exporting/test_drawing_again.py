@@ -21,6 +21,7 @@ class Recorder(lab.Evaluator):
         return {}
 
 
+@pytest.mark.slow
 def test_samples_are_the_ones_that_an_evaluator_saw(tmp_path, cpus):
     recorder = Recorder()
     part = lab.component

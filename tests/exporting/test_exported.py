@@ -51,6 +51,7 @@ def test_the_folder_holds_the_model_samples_facts_and_a_page(digits, tmp_path):
         np.testing.assert_array_equal(kept["latents"], drawn.latents)
 
 
+@pytest.mark.slow
 def test_export_json_names_neither_machine_nor_command(points, tmp_path):
     export(lab.Run(points), tmp_path / "out")
     text = (tmp_path / "out" / "export.json").read_text() + (tmp_path / "out" / "README.md").read_text()
@@ -96,6 +97,7 @@ def test_an_unknown_format_is_refused(points, tmp_path):
         export(lab.Run(points), tmp_path / "out", format="saved-model")
 
 
+@pytest.mark.slow
 def test_layers_that_are_not_keras_own_are_refused_in_a_keras_file(trained, tmp_path):
     text = f"{BASE}\nexperiment.dataset = @datasets.gaussian_ring()\nexperiment.architecture = @architectures.mlp()\n"
     run = lab.Run(trained(text + "architectures.mlp.activation = 'max_min'\narchitectures.mlp.width = 8\n"))

@@ -64,6 +64,7 @@ def test_points_of_an_mlp(points, largest_difference):
     assert largest_difference(points) <= 1e-5
 
 
+@pytest.mark.slow
 def test_images_of_averaged_convolutions_with_batch_normalization(digits, largest_difference):
     assert largest_difference(digits) <= 1e-5
 

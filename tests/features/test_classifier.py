@@ -31,6 +31,7 @@ def files(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
+@pytest.mark.slow
 def test_digits_are_learned_and_restored_with_and_without_a_strategy(tmp_path, cpus):
     digits = ganlab.component("datasets", "digits")()
     trained = classifier(tmp_path)

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| `(\S+\.py)` \| `(\S+)` \|", PAGE, flags=re.MULTILINE)
@@ -55,6 +57,7 @@ finally:
 LAST_WITH_THE_VALUE = ("ganlab/telemetry/tensorboard_writer.py", "TensorBoardWriter.hparams")
 
 
+@pytest.mark.slow
 def test_every_row_is_a_call_in_this_order(tmp_path):
     settings = ["constraints.gradient_penalty.weight=7.25", "experiment.steps=2", "experiment.log_every=1"]
     settings += [

@@ -59,6 +59,7 @@ def small(**more):
     return [argument for name, value in settings.items() for argument in ("--param", f"{name}={value}")]
 
 
+@pytest.mark.slow
 def test_commands_on_the_pages_work(here, cpus):
     ours = [command for command in COMMANDS if not any(other in command for other in NOT_OF_GANLAB)]
     assert len(ours) >= 10
@@ -104,6 +105,7 @@ def test_constraint_trains_the_same_on_one_and_two_replicas(here, cpus):
     np.testing.assert_allclose(curves[0], curves[1], rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_script_trains_and_reads_the_run_back(here, cpus, capsys, caplog, monkeypatch):
     monkeypatch.setattr(logging.getLogger("tensorflow"), "handlers", [caplog.handler])
     script = FILES["script.py"]
@@ -158,6 +160,7 @@ def test_tf_config_on_the_page_is_valid():
     assert len(json.loads(text)["cluster"]["worker"]) == 2
 
 
+@pytest.mark.slow
 def test_run_writes_the_files_listed_on_the_page(here, cpus):
     run("ganlab run --gin quickstart", *small())
     (listing,) = [text for language, _, text in BLOCKS if text.startswith("runs/quickstart/")]

@@ -93,6 +93,7 @@ def read(run):
         return list(csv.reader(file))
 
 
+@pytest.mark.slow
 def test_csv_file_has_every_row_and_a_broken_tracker_has_no_effect(here, cpus):
     run, _ = trained("csv_tracker.py", "csv")
     assert read(run) == table(run)

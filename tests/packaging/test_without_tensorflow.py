@@ -70,6 +70,7 @@ print([name for name in ("tensorflow", "keras", "matplotlib", "sklearn", "tensor
     assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["environment", "keras.json"])
 def test_other_keras_backend_is_reported(tmp_path, by):
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "KERAS_HOME": str(tmp_path)}

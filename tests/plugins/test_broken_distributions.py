@@ -123,6 +123,7 @@ def alone(ganlab):
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*BROKEN, "clash"])
 def test_unused_broken_plugin_does_not_affect_a_run(ganlab, alone, name):
     done = ganlab(name, "run", "--gin", "exp.gin", "--dry-run")

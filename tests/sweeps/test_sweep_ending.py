@@ -170,6 +170,7 @@ def test_a_process_that_only_holds_a_run_is_not_waited_for_for_ever(sweep):
     assert f"another process holds {made.run('a', 0)} and has written nothing there for 300 s: end it first" in error
 
 
+@pytest.mark.slow
 def test_a_process_that_trains_is_waited_for_as_long_as_it_takes(one):
     made = one()
     World(made, PretendLauncher({"a/s0": [[Train(5), End(143, "interrupted")]]})).run()

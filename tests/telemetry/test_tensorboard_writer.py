@@ -264,6 +264,7 @@ def test_server_returns_the_curve_of_a_replica(server):
     assert [event[1:] for event in curve] == [[1, 0.75], [2, 0.75]]
 
 
+@pytest.mark.slow
 def test_the_server_shows_the_hyperparameters_of_every_run_in_one_table(server):
     experiment = get(f"{server}/plugin/hparams/experiment", post={})
     columns = {info["name"] for info in experiment["hparamInfos"]}

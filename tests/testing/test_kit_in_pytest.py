@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 HERE = Path(__file__).parent
 
 TESTS = """
@@ -38,6 +40,7 @@ def run(folder, *arguments, code=None):
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment)
 
 
+@pytest.mark.slow
 def test_a_class_with_one_method_inherits_every_test(tmp_path):
     (tmp_path / "test_mine.py").write_text(TESTS.format(here=str(HERE), top=""))
     done = run(tmp_path, "-q", "test_mine.py", "-rs")
@@ -52,6 +55,7 @@ def test_a_class_with_one_method_inherits_every_test(tmp_path):
     assert "TestForgotten needs a method make(self) that returns a new loss." in done.stdout
 
 
+@pytest.mark.slow
 def test_tensorflow_that_started_too_early_is_named(tmp_path):
     top = "import tensorflow as tf\nONE = tf.constant(1.0)"
     (tmp_path / "test_mine.py").write_text(TESTS.format(here=str(HERE), top=top))

@@ -93,6 +93,7 @@ class Local(Relative):
         return tf.reduce_mean(scores)
 
 
+@pytest.mark.slow
 def test_a_loss_may_take_statistics_of_the_whole_batch():
     only = ("test_rows_are_independent", "test_two_replicas_train_as_one_device")
     found = outcomes(conformance(Relative, LossConformance), only=only)

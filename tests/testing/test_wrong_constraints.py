@@ -116,6 +116,7 @@ def test_a_local_statistic_is_explained_when_replicas_differ_from_one_device():
     assert re.search(r"The state \['deviation'\] differs between replicas.*replica.mean", words(outcome))
 
 
+@pytest.mark.slow
 def test_a_penalty_that_depends_on_the_replicas_examples_is_explained_by_its_factor():
     outcome = outcomes(conformance(wrong.DividedByTheLocalBatch), only=[FOUR])[FOUR]
     assert "The penalty is 4 times what it is on one device: it is divided by" in words(outcome)

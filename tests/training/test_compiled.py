@@ -25,7 +25,7 @@ from ganlab.training.graph.trainer import Trainer
 pytestmark = pytest.mark.usefixtures("cpus")
 
 
-@pytest.mark.parametrize("replicas", [0, 2])
+@pytest.mark.parametrize("replicas", [pytest.param(0, marks=pytest.mark.slow), 2])
 def test_compiled_training_equals_uncompiled(replicas):
     parts = {
         "architecture": Layers(critic=dropping_critic),
@@ -45,6 +45,7 @@ NORMALIZED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("role", "network", "compiled"), NORMALIZED, ids=["critic", "generator"])
 def test_part_that_communicates_stays_uncompiled(monkeypatch, role, network, compiled):
     parts = {"architecture": Layers(**{role: network}), "constraints": [constraint("weight_clipping", limit=0.5)]}
@@ -95,6 +96,7 @@ def test_every_strategy_names_its_devices():
         assert isinstance(extended.worker_devices, property)
 
 
+@pytest.mark.slow
 def test_a_stack_that_reduces_in_advance_compiles():
     from contract_plugin import Dragan
 

@@ -37,7 +37,9 @@ def trainings(cpus, contract_constraints):
     return get
 
 
-@pytest.mark.parametrize("name", STACKS)
+@pytest.mark.parametrize(
+    "name", [name if name == "everything" else pytest.param(name, marks=pytest.mark.slow) for name in STACKS]
+)
 def test_a_stack_trains_the_same_on_two_replicas(trainings, name):
     assert_same(trainings(name, 0), trainings(name, 2), rtol=2e-5, atol=2e-6)
 
@@ -80,6 +82,7 @@ def test_the_order_of_a_stack_matters(trainings):
     assert distance(trainings("everything", 0), trainings("everything, the other way round", 0)) > 1e-5
 
 
+@pytest.mark.slow
 def test_local_statistic_in_advance_makes_replicas_differ():
     faster = {"critic_optimizer": sgd(0.05), "constraints": [Dragan(local=True)]}
     one, four = (trained(n, count=10, **faster) for n in (0, 4))
@@ -264,6 +267,7 @@ def test_jit_and_a_collective_in_a_penalty():
         Trainer(small(2, constraints=constraints, jit="on")).trace()
 
 
+@pytest.mark.slow
 def test_auto_leaves_a_collective_in_a_penalty_uncompiled(monkeypatch):
     plain = trained(2, count=3, constraints=[MaxSlope()])
     monkeypatch.setattr("ganlab.training.graph.trainer.compiles", lambda experiment: True)

@@ -40,6 +40,7 @@ def test_checksum_distinguishes_bits():
     assert int(checksum(tf.constant([7, 9], tf.int64))) == 16
 
 
+@pytest.mark.slow
 def test_replicas_of_a_sound_run_hold_equal_bits():
     trainer = Trainer(small(2, constraints=[constraint("spectral_norm"), constraint("gradient_penalty")]))
     trainer.train(3)

@@ -38,6 +38,7 @@ def final(run):
     return {name: reader.get_tensor(name) for name in names}
 
 
+@pytest.mark.slow
 def test_a_constraint_inside_a_constraint(plugged, tmp_path):
     plugged(sums=Plugin())
     inner = [constraint("gradient_penalty", weight=3.0)]

@@ -139,6 +139,7 @@ def test_an_example_that_is_not_finite_is_named_before_anything_is_written():
     )
 
 
+@pytest.mark.slow
 def test_example_that_is_not_finite_is_not_reported_as_divergence():
     later = next(n for n in range(48) if at_iteration(with_a_broken_example(n), n) == 1)
     trainer = Trainer(with_a_broken_example(later))

@@ -68,7 +68,7 @@ slow = pytest.mark.slow
 
 @pytest.mark.parametrize(
     ("name", "replicas"),
-    [("dcgan", 2), pytest.param("dcgan", 4, marks=slow), pytest.param("resnet", 4, marks=slow)],
+    [("dcgan", 2), pytest.param("dcgan", 4, marks=slow), pytest.param("resnet", 2, marks=slow)],
 )
 def test_architectures_with_labels_train_the_same(name, replicas):
     parts = of_images(name)

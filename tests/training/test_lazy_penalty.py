@@ -59,7 +59,9 @@ def plain(cpus):
     return trained(0, constraints=[], critic_steps=2)
 
 
-@pytest.mark.parametrize(("replicas", "jit"), [(0, "off"), (2, "on"), (4, "off")])
+@pytest.mark.parametrize(
+    ("replicas", "jit"), [(2, "on"), *(pytest.param(n, "off", marks=pytest.mark.slow) for n in (0, 4))]
+)
 def test_lazy_penalty_equals_a_penalty_masked_and_multiplied_by_hand(masked, plain, replicas, jit):
     # Two updates an iteration and cycles of three: the penalty comes first, second or not at all in an iteration.
     lazy = trained(replicas, constraints=[Slopes(every=3)], critic_steps=2, jit=jit)
@@ -80,6 +82,7 @@ def test_lazy_penalty_is_not_computed_in_updates_without_it():
     assert counted.runs == 3
 
 
+@pytest.mark.slow
 def test_lazy_metrics_are_means_over_the_updates_with_the_penalty():
     lazy = Trainer(small(2, constraints=[Slopes(every=3)], critic_steps=2))
     values = lazy.train(6)

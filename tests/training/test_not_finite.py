@@ -148,6 +148,7 @@ def test_a_constraint_may_begin_with_infinity(contract_constraints):
     assert trainer.not_finite() == []
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_is_not_finite_is_not_resumed(tmp_path, capsys):
     experiment = small(steps=4, checkpoint_every=2)
     run = train(experiment, tmp_path / "run")

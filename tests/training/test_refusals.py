@@ -196,6 +196,7 @@ def test_batch_normalization_under_a_transform():
         TrainingState(small(0, architecture=Layers(critic=normalized_critic), constraints=[GradientNormalization()]))
 
 
+@pytest.mark.slow
 def test_batch_normalization_in_a_clipped_critic():
     parts = {
         "architecture": Layers(critic=normalized_critic),

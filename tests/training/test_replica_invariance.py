@@ -41,7 +41,12 @@ def penalized(cpus):
 
 # Every constraint on 2 and 4 replicas: tests/conformance/test_first_party.py.
 @pytest.mark.parametrize(
-    ("name", "counts"), [("weight_clipping", [2]), ("gradient_penalty", [1, 2, 4]), ("spectral_norm", [4])]
+    ("name", "counts"),
+    [
+        ("weight_clipping", [2]),
+        ("gradient_penalty", [1, 2, 4]),
+        pytest.param("spectral_norm", [4], marks=pytest.mark.slow),
+    ],
 )
 def test_weights_and_metrics_do_not_depend_on_the_number_of_replicas(penalized, name, counts):
     shared = name == "gradient_penalty"
@@ -102,6 +107,7 @@ def test_no_other_part_depends_on_the_number_of_replicas(parts):
         assert all(name in moved for name in one.values if name.startswith(group))
 
 
+@pytest.mark.slow
 def test_convolutions_on_images():
     parts = {
         "dataset": ganlab.component("datasets", "digits")(),
@@ -111,6 +117,7 @@ def test_convolutions_on_images():
     assert_same(trained(0, count=5, **parts), trained(2, count=5, **parts), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_run_leaves_the_same_rows(tmp_path):
     def rows(replicas):
         experiment = small(replicas, constraints=[constraint("gradient_penalty", weight=1.0)], log_every=4)

@@ -57,7 +57,9 @@ def flip_bytes(path):
     path.write_bytes(bytes(255 - byte for byte in data))
 
 
-@pytest.mark.parametrize(("step", "sent"), [(7, signal.SIGTERM), (5, signal.SIGINT), (7, signal.SIGHUP)])
+@pytest.mark.parametrize(
+    ("step", "sent"), [pytest.param(7, signal.SIGTERM, marks=pytest.mark.slow), (5, signal.SIGINT), (7, signal.SIGHUP)]
+)
 def test_resume_after_a_signal_equals_an_uninterrupted_run(completed, whole, tmp_path, monkeypatch, step, sent):
     def start(**options):
         if sent is signal.SIGTERM:  # once without anything shared, as in two processes
@@ -80,6 +82,7 @@ def test_resume_after_a_signal_equals_an_uninterrupted_run(completed, whole, tmp
     assert resumed.info["signal"] is None
 
 
+@pytest.mark.slow
 def test_resume_after_a_kill_continues_from_the_checkpoint(completed, tmp_path):
     # The state after kill -9: rows ahead of the newest checkpoint, one torn line, a checkpoint half written.
     folder = tmp_path / "run"
@@ -102,6 +105,7 @@ def test_a_run_killed_at_the_very_end_writes_no_row_twice(completed, whole, tmp_
     assert_equal_runs(completed, whole.train(folder, resume=True))
 
 
+@pytest.mark.slow
 def test_a_run_killed_at_any_checkpoint_has_written_all_before_it(completed, tmp_path, monkeypatch):
     save, copies = Checkpoints.save, []
 
@@ -465,6 +469,7 @@ def test_allowed_changes_are_recorded(tmp_path, monkeypatch):
     assert (run.path / "metrics.jsonl").read_text() == (whole.path / "metrics.jsonl").read_text()
 
 
+@pytest.mark.slow
 def test_resume_with_other_replicas_is_possible_if_allowed(tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         stopped_at(patched, 2)

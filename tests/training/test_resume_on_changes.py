@@ -140,6 +140,7 @@ def test_changed_comment_is_not_a_change(run, points, plugin, capsys):
     assert not {"data", "code", "environment", "environment_changes"} & again.keys()
 
 
+@pytest.mark.slow
 def test_next_resume_compares_with_the_allowed_changes(run, points, plugin, monkeypatch):
     other = points.copy()
     other[100] = 0

@@ -264,6 +264,7 @@ class Raising(ganlab.Evaluator):
         return {"figure": 1.0}
 
 
+@pytest.mark.slow
 def test_failing_evaluator_loses_no_training(tmp_path):
     parts = {"steps": 4, "evaluate_every": 0, "checkpoint_every": 0, "evaluators": [Raising()]}
     # Not a PluginError, which means a usage error: the run began, and failed.

@@ -123,6 +123,7 @@ def test_a_reparameterization_by_a_state_of_the_weights(eagerly, mode):
     np.testing.assert_allclose(after["critic/weights/score/kernel"], moved, rtol=2e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_later_constraint_over_the_weights_that_an_earlier_one_makes(eagerly):
     found = {}
     for mode, parts in MODES.items():

@@ -157,6 +157,7 @@ class Stuck:
         forever()
 
 
+@pytest.mark.slow
 def test_run_with_bad_trackers_equals_the_run_without_them(tmp_path, plugged, capsys, cpus, monkeypatch):
     monkeypatch.setenv("GANLAB_TRACKER_SECONDS", "0.5")
     experiment = small(steps=4, log_every=2, checkpoint_every=2)

@@ -164,6 +164,7 @@ def test_a_check_that_could_not_finish_fails_with_the_reason(monkeypatch):
     assert row.data["traceback"] == "Traceback ..."
 
 
+@pytest.mark.slow
 def test_a_process_error_is_one_line_and_keeps_its_traceback(tmp_path, monkeypatch):
     (tmp_path / "broken.py").write_text("def check(source):\n    raise KeyError(source.gin_files[0])\n\n\nimport os\n")
     (tmp_path / "dying.py").write_text("import os\n\n\ndef check(source):\n    os._exit(7)\n")

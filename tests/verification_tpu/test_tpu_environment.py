@@ -32,6 +32,7 @@ def test_the_extra_pins_what_the_command_installs():
     assert tuple(extras["tpu-check"]) == environment.PINS
 
 
+@pytest.mark.slow
 def test_without_the_compiler_the_check_is_not_run_and_gives_the_reason(source, cache, no_index):
     row = check(source())
     assert (row.check, row.status, row.figure) == ("tpu", "not run", None)
