@@ -8,10 +8,12 @@ for the whole critic.
 from ganlab.lipschitz.bounds import norm_bound
 from ganlab.lipschitz.certificates import Certificate, certificate
 from ganlab.lipschitz.iteration import spectral_norm
-from ganlab.lipschitz.operators import Operator, ReshapedMatrix, operators
+from ganlab.lipschitz.operators import Convolution, DepthwiseConvolution, Operator, ReshapedMatrix, operators
 
 __all__ = [
     "Certificate",
+    "Convolution",
+    "DepthwiseConvolution",
     "Operator",
     "ReshapedMatrix",
     "certificate",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ganlab
+from ganlab_builtin.constraints.aol import AOL
 from ganlab_builtin.constraints.augmentation_consistency import AugmentationConsistency
 from ganlab_builtin.constraints.banach_penalty import BanachPenalty
 from ganlab_builtin.constraints.bjorck import Bjorck
@@ -11,6 +12,7 @@ from ganlab_builtin.constraints.dragan import DRAGAN
 from ganlab_builtin.constraints.fisher import Fisher
 from ganlab_builtin.constraints.gradient_normalization import GradientNormalization
 from ganlab_builtin.constraints.gradient_penalty import GradientPenalty
+from ganlab_builtin.constraints.gram_norm import GramNorm
 from ganlab_builtin.constraints.l2_regularization import L2Regularization
 from ganlab_builtin.constraints.latent_consistency import LatentConsistency
 from ganlab_builtin.constraints.latent_step import LatentStep
@@ -52,8 +54,10 @@ def ganlab_constraints() -> dict[str, type[ganlab.Constraint]]:
         "banach_penalty": BanachPenalty,
         "gradient_normalization": GradientNormalization,
         "spectral_norm": SpectralNorm,
+        "gram_norm": GramNorm,
         "weight_normalization": WeightNormalization,
         "bjorck": Bjorck,
+        "aol": AOL,
         "spectral_projection": SpectralProjection,
         "parseval": Parseval,
         "layer_norm_clipping": LayerNormClipping,

@@ -1,0 +1,180 @@
+"""Constraints that bound the norm of every kernel, against singular values of explicit matrices in float64."""
+
+import math
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import ganlab
+from ganlab.functional import named_weights
+
+pytestmark = pytest.mark.usefixtures("cpus")
+
+
+def convolution(**arguments):
+    return keras.layers.Conv2D(4, arguments.pop("taps", 3), use_bias=False, **arguments)
+
+
+# Layers with inputs of two channels on odd sides, by what is special about them.
+LAYERS = {
+    "same": lambda: (convolution(padding="same"), (11, 9, 2)),
+    "valid": lambda: (convolution(), (11, 9, 2)),
+    "stride": lambda: (convolution(strides=2, padding="same"), (11, 9, 2)),
+    "stride, valid": lambda: (convolution(strides=2), (11, 9, 2)),
+    "wide stride": lambda: (convolution(taps=(5, 2), strides=(3, 3)), (14, 13, 2)),
+    "even": lambda: (convolution(taps=4, strides=2, padding="same"), (12, 12, 2)),
+    "dilation": lambda: (convolution(dilation_rate=2, padding="same"), (11, 11, 2)),
+    "groups": lambda: (convolution(groups=2, padding="same"), (11, 9, 2)),
+    "causal": lambda: (keras.layers.Conv1D(3, 3, padding="causal", use_bias=False), (9, 2)),
+    "depthwise": lambda: (
+        keras.layers.DepthwiseConv2D(3, strides=2, depth_multiplier=2, use_bias=False),
+        (11, 11, 2),
+    ),
+    "transposed": lambda: (keras.layers.Conv2DTranspose(3, 4, 2, padding="same", use_bias=False), (6, 5, 2)),
+    "tall": lambda: (keras.layers.Dense(3, use_bias=False), (7,)),
+    "wide": lambda: (keras.layers.Dense(7, use_bias=False), (3,)),
+}
+CONVOLUTIONS = [name for name in LAYERS if name not in ("tall", "wide")]
+EVERYWHERE = ["aol", "gram_norm"]
+
+
+def on(name, layer, **arguments):
+    """A constraint that is prepared for one layer, the layer, its kernel's name and a random kernel."""
+    layer, shape = LAYERS[layer]()
+    inputs = keras.Input(shape)
+    model = keras.Model(inputs, layer(inputs))
+    found = ganlab.component("constraints", name)(**arguments)
+    found.prepare(model)
+    (key,) = named_weights(model)
+    kernel = np.random.default_rng(0).normal(size=layer.kernel.shape).astype(np.float32)
+    return found, layer, shape, {key: tf.constant(kernel)}
+
+
+def map_of(layer, shape, kernel):
+    """The matrix of a layer, `(outputs, inputs)` float64, from its outputs for every unit vector."""
+    layer.kernel.assign(kernel)
+    units = np.eye(math.prod(shape), dtype=np.float32).reshape(-1, *shape)
+    return np.reshape(layer(units), (len(units), -1)).T.astype(np.float64)
+
+
+def norm(matrix):
+    gram = matrix @ matrix.T if len(matrix) < len(matrix.T) else matrix.T @ matrix
+    return math.sqrt(np.linalg.eigvalsh(gram)[-1])
+
+
+def effective(found, weights, state=None):
+    (kernel,) = found.reparameterize(weights, state or {}).values()
+    return kernel
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize("name", EVERYWHERE)
+def test_no_layer_stretches_and_the_bound_says_so(name, layer):
+    found, layer, shape, weights = on(name, layer)
+    kernel = effective(found, weights)
+    largest = norm(map_of(layer, shape, kernel))
+    assert 0.5 < largest <= 1 + 1e-5
+    assert largest <= found.lipschitz_bound(dict.fromkeys(weights, kernel)) <= 1.02
+
+
+@pytest.mark.parametrize("name", EVERYWHERE)
+@pytest.mark.parametrize("scale", [1e-5, 0.0])
+def test_small_and_zero_kernels(name, scale):
+    found, _, _, weights = on(name, "stride")
+    (key,) = weights
+    small = {key: weights[key] * scale}
+    with tf.GradientTape() as tape:
+        tape.watch(small[key])
+        kernel = effective(found, small)
+    assert np.isfinite(tape.gradient(kernel, small[key])).all()
+    np.testing.assert_allclose(kernel, effective(found, weights) * (scale > 0), rtol=1e-4, atol=1e-6)
+
+
+def differences(function, weights, direction, step=1e-3):
+    """The derivative along a direction, from four values of the function."""
+    (key,) = weights
+    value = [float(function(weights[key] + s * step * direction)) for s in (1, -1, 2, -2)]
+    return (8 * (value[0] - value[1]) - (value[2] - value[3])) / (12 * step)
+
+
+@pytest.mark.parametrize("layer", ["wide", "even", "transposed"])
+@pytest.mark.parametrize("name", EVERYWHERE)
+def test_gradients_are_those_of_finite_differences(name, layer):
+    found, _, _, weights = on(name, layer)
+    (key,) = weights
+    random = np.random.default_rng(1)
+    upstream, direction = (tf.constant(random.normal(size=weights[key].shape), tf.float32) for _ in range(2))
+
+    def function(kernel):
+        return tf.reduce_sum(upstream * effective(found, {key: kernel}))
+
+    with tf.GradientTape() as tape:
+        tape.watch(weights[key])
+        value = function(weights[key])
+    along = tf.reduce_sum(tape.gradient(value, weights[key]) * direction)
+    assert float(along) == pytest.approx(differences(function, weights, direction), rel=2e-3, abs=2e-3)
+
+
+class TestAOL:
+    @pytest.mark.parametrize("layer", LAYERS)
+    def test_each_input_is_scaled_by_the_sum_of_its_products_with_all(self, layer):
+        # Theorem 1 on the explicit matrix J: column x over sqrt(sum_y |J'J|_xy), wherever no border is near.
+        found, layer, shape, weights = on("aol", layer)
+        (plain,) = weights.values()
+        before, after = map_of(layer, shape, plain), map_of(layer, shape, effective(found, weights))
+        if isinstance(layer, keras.layers.Conv2DTranspose):
+            before, after = before.T, after.T
+            shape = layer.compute_output_shape((1, *shape))[1:]
+        sums = np.abs(before.T @ before).sum(axis=1)
+        expected = before / np.sqrt(np.where(sums > 0, sums, 1))  # with wide strides nothing sees some inputs
+        middle = tuple(slice(side // 2 - 1, side // 2 + 1) for side in shape[:-1]) or slice(None)
+        columns = np.arange(math.prod(shape)).reshape(shape)[middle].ravel()
+        np.testing.assert_allclose(after[:, columns], expected[:, columns], rtol=1e-4, atol=1e-6)
+
+    def test_orthogonal_rows_become_orthonormal(self):
+        found, _, _, weights = on("aol", "wide")
+        (key,) = weights
+        rows = np.linalg.qr(np.random.default_rng(2).normal(size=(7, 3)))[0].T
+        kernel = effective(found, {key: tf.constant(np.diag([3.0, 0.1, 20.0]) @ rows, tf.float32)})
+        np.testing.assert_allclose(kernel, rows, atol=1e-5)
+
+
+class TestGramNorm:
+    @pytest.mark.parametrize("layer", ["tall", "wide"])
+    @pytest.mark.parametrize("iterations", [1, 3])
+    def test_a_matrix_is_divided_by_its_schatten_norm(self, layer, iterations):
+        # |G|^(2^-t) after t Gram steps is the root of order 2^(t + 1) of the sum of these powers of singular values.
+        found, _, _, weights = on("gram_norm", layer, iterations=iterations)
+        (kernel,) = weights.values()
+        power = 2 ** (iterations + 1)
+        values = np.linalg.svd(np.asarray(kernel, np.float64), compute_uv=False)
+        np.testing.assert_allclose(effective(found, weights), kernel / (values**power).sum() ** (1 / power), rtol=1e-5)
+
+    @pytest.mark.parametrize("layer", ["same", "stride", "groups"])
+    def test_frequencies_and_their_correction_by_numpy(self, layer):
+        found, layer, _, weights = on("gram_norm", layer, iterations=3, density=4)
+        (kernel,) = weights.values()
+        symbols = np.asarray(kernel, np.float64).reshape(3, 3, -1, 4)
+        if layer.strides == (2, 2):
+            cells = np.zeros((4, 4, 2, 4))
+            cells[:3, :3] = symbols
+            symbols = cells.reshape(2, 2, 2, 2, 2, 4).transpose(0, 2, 1, 3, 4, 5).reshape(2, 2, 8, 4)
+        count = 4 * (len(symbols) - 1)
+        parts = np.split(np.fft.fft2(symbols, (count, count), axes=(0, 1)), layer.groups, axis=-1)
+        values = np.concatenate([np.linalg.svd(part, compute_uv=False) for part in parts])
+        bound = ((values**16).sum(axis=-1) ** (1 / 16)).max() / math.cos(math.pi / 8) ** 2
+        np.testing.assert_allclose(effective(found, weights), kernel / bound, rtol=1e-5)
+
+    @pytest.mark.parametrize("layer", CONVOLUTIONS)
+    def test_with_the_reshaped_matrix_no_layer_stretches_either(self, layer):
+        found, layer, shape, weights = on("gram_norm", layer, operator="matrix")
+        assert norm(map_of(layer, shape, effective(found, weights))) <= 1 + 1e-5
+
+    def test_flat_spectra_are_the_worst_case(self):
+        found, _, _, weights = on("gram_norm", "wide")
+        (key,) = weights
+        rows = np.linalg.qr(np.random.default_rng(2).normal(size=(7, 3)))[0].T
+        kernel = effective(found, {key: tf.constant(5 * rows, tf.float32)})
+        np.testing.assert_allclose(kernel, rows / 3 ** (1 / 128), atol=1e-5)
