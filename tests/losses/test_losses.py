@@ -22,6 +22,9 @@ VALUES = {
         [softplus(-2.0) + softplus(-3.0), softplus(1.0) + softplus(0.5), softplus(-0.5) + softplus(1.0)],
         [softplus(3.0), softplus(-0.5), softplus(-1.0)],
     ),
+    # Margins of 1 / 2: half of ten times the shortfalls 0 + 0, 1.5 + 1 and 0 + 1.5.
+    "hkr": ([-5.0, 1.5 + 12.5, 0.5 + 7.5], [3.0, -0.5, -1.0]),
+    "kr": ([-5.0, 1.5, 0.5], [3.0, -0.5, -1.0]),
     "least_squares": ([(1.0 + 9.0) / 2, (4.0 + 0.25) / 2, (0.25 + 1.0) / 2], [16.0 / 2, 0.25 / 2, 0.0]),
 }
 
@@ -59,6 +62,15 @@ def test_least_squares_takes_the_targets_of_the_pearson_divergence():
     loss = ganlab.component("losses", "least_squares")(a=-1.0, b=1.0, c=0.0)
     np.testing.assert_allclose(loss.critic(tf.constant([3.0]), tf.constant([1.0])), [(4.0 + 4.0) / 2])
     np.testing.assert_allclose(loss.generator(tf.constant([3.0])), [4.5])
+
+
+def test_a_hinge_has_the_parameters_of_deel_lip():
+    # A margin of 4 is 2 on either side: shortfalls 0.5 and 2.25, by hand.
+    scores = tf.constant([1.5]), tf.constant([0.25])
+    loss = ganlab.component("losses", "hkr")(alpha=2.0, min_margin=4.0)
+    np.testing.assert_allclose(loss.critic(*scores), [0.25 - 1.5 + 2.0 * (0.5 + 2.25) / 2])
+    free = ganlab.component("losses", "hkr")(alpha=0.0)
+    np.testing.assert_allclose(free.critic(*scores), ganlab.component("losses", "kr")().critic(*scores))
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from ganlab_builtin.losses.embeddings import MMD, Cramer
 from ganlab_builtin.losses.features import FeatureMatching
 from ganlab_builtin.losses.games import Hinge, LeastSquares, NonSaturating, Wasserstein
 from ganlab_builtin.losses.relative import Relativistic, RelativisticAverage
+from ganlab_builtin.losses.robustness import HKR, KR
 from ganlab_builtin.losses.selection import TopK
 from ganlab_builtin.losses.transport import CTransform
 
@@ -23,6 +24,8 @@ def ganlab_losses() -> dict[str, type]:
         "d2d_ce": D2DCrossEntropy,
         "feature_matching": FeatureMatching,
         "hinge": Hinge,
+        "hkr": HKR,
+        "kr": KR,
         "least_squares": LeastSquares,
         "mmd": MMD,
         "multi_hinge": MultiHinge,
