@@ -8,7 +8,14 @@ for the whole critic.
 from ganlab.lipschitz.bounds import norm_bound
 from ganlab.lipschitz.certificates import Certificate, certificate
 from ganlab.lipschitz.iteration import spectral_norm
-from ganlab.lipschitz.operators import Convolution, DepthwiseConvolution, Operator, ReshapedMatrix, operators
+from ganlab.lipschitz.operators import (
+    Convolution,
+    DepthwiseConvolution,
+    Operator,
+    ReshapedMatrix,
+    TransposedConvolution,
+    operators,
+)
 
 __all__ = [
     "Certificate",
@@ -16,6 +23,7 @@ __all__ = [
     "DepthwiseConvolution",
     "Operator",
     "ReshapedMatrix",
+    "TransposedConvolution",
     "certificate",
     "norm_bound",
     "operators",

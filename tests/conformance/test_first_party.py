@@ -73,6 +73,7 @@ ATTRIBUTES = {
     "constraints.gradient_penalty": {"penalty_at_slope_one": 0.0},
     "constraints.lipschitz_penalty": {"penalty_at_slope_one": 0.0},
     "constraints.dragan": {"penalty_at_slope_one": 0.0},
+    "constraints.alp": {"penalty_at_slope_one": 0.0},
     "constraints.r1": {"penalty_at_slope_one": 10.0 / 2},
     "constraints.r2": {"penalty_at_slope_one": 10.0 / 2},
     "constraints.zero_centered_penalty": {"penalty_at_slope_one": 10.0},
@@ -82,6 +83,8 @@ ATTRIBUTES = {
     "constraints.weight_normalization": {"lowers_slopes": False},
     # It holds scores near zero, whatever the slope.
     "constraints.score_drift": {"lowers_slopes": False},
+    # On a smooth critic, as the kit's, its slope includes the critic's curvature, which nothing bounds.
+    "constraints.gran": {"lowers_slopes": False},
     # It needs noise, which a linear critic does not have.
     "constraints.consistency": {"penalty_at_slope_one": 0.0},
     "architectures.data_plus_noise": {"fixed_generator": True},

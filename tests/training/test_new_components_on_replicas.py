@@ -116,3 +116,23 @@ def test_a_constraint_of_the_other_network_is_refused(part, name, right):
         ganlab.IncompatibleError, match=f"has no effect in experiment.{part}. Put it in experiment.{right}"
     ):
         TrainingState(small(0, **{part: [made("constraints", name)]}))
+
+
+# Each acts on its own part of an update, so that one training checks them all.
+STACKED = {
+    "alp": {"weight": 0.1, "xi": 1.0, "longest": 1.0},
+    "finite_difference_penalty": {"weight": 0.1, "sigma": 0.1, "directions": 2},
+    "bound_penalty": {"weight": 0.1},
+    "orthogonal_convolution": {"weight": 0.01},
+    "gran": {},
+}
+LOGGED = (("alp", "slope"), ("finite_difference_penalty", "slope"), ("bound_penalty", "product"))
+
+
+@pytest.mark.slow
+def test_constraints_of_differences_and_bounds_train_the_same_on_replicas():
+    constraints = [made("constraints", name, **arguments) for name, arguments in STACKED.items()]
+    parts = {"constraints": constraints, "loss": made("losses", "hkr")}
+    one = trained(0, count=3, **parts)
+    assert all((one.metric(f"constraints/{name}/{metric}") > 0).all() for name, metric in LOGGED)
+    assert_same(one, trained(2, count=3, **parts), rtol=3e-5, atol=3e-6)

@@ -24,6 +24,7 @@ def constraints(rounds: int) -> list[Ratio | Figure]:
     names = sorted(name for kind, name in plugins.current().components if kind == "constraints")
     made: dict[str, tuple[str, dict[str, Any]]] = {name: (name, {}) for name in names}
     made["r1, every 4"] = "r1", {"every": 4}
+    made["finite_difference_penalty, as r1"] = "finite_difference_penalty", {"points": "real", "target": 0.0}
     plain, rows = Trainer(cases.mlp(constraints=[])), []
     for label, (name, arguments) in made.items():
         constraint = ganlab.component("constraints", name)(**arguments)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import ganlab
+from ganlab_builtin.constraints.alp import ALP
 from ganlab_builtin.constraints.aol import AOL
 from ganlab_builtin.constraints.augmentation_consistency import AugmentationConsistency
 from ganlab_builtin.constraints.banach_penalty import BanachPenalty
 from ganlab_builtin.constraints.bjorck import Bjorck
+from ganlab_builtin.constraints.bound_penalty import BoundPenalty
 from ganlab_builtin.constraints.consistency import Consistency
 from ganlab_builtin.constraints.dragan import DRAGAN
+from ganlab_builtin.constraints.finite_difference_penalty import FiniteDifferencePenalty
 from ganlab_builtin.constraints.fisher import Fisher
 from ganlab_builtin.constraints.gradient_normalization import GradientNormalization
 from ganlab_builtin.constraints.gradient_penalty import GradientPenalty
 from ganlab_builtin.constraints.gram_norm import GramNorm
+from ganlab_builtin.constraints.gran import GraN
 from ganlab_builtin.constraints.l2_regularization import L2Regularization
 from ganlab_builtin.constraints.latent_consistency import LatentConsistency
 from ganlab_builtin.constraints.latent_step import LatentStep
@@ -21,6 +25,7 @@ from ganlab_builtin.constraints.lecam import LeCam
 from ganlab_builtin.constraints.lipschitz_penalty import LipschitzPenalty
 from ganlab_builtin.constraints.max_gradient_penalty import MaxGradientPenalty
 from ganlab_builtin.constraints.mode_seeking import ModeSeeking
+from ganlab_builtin.constraints.orthogonal_convolution import OrthogonalConvolution
 from ganlab_builtin.constraints.orthogonal_regularization import OrthogonalRegularization
 from ganlab_builtin.constraints.parseval import Parseval
 from ganlab_builtin.constraints.path_length import PathLength
@@ -44,6 +49,8 @@ def ganlab_constraints() -> dict[str, type[ganlab.Constraint]]:
         "weight_clipping": WeightClipping,
         "gradient_penalty": GradientPenalty,
         "lipschitz_penalty": LipschitzPenalty,
+        "alp": ALP,
+        "finite_difference_penalty": FiniteDifferencePenalty,
         "dragan": DRAGAN,
         "r1": R1,
         "r2": R2,
@@ -53,6 +60,7 @@ def ganlab_constraints() -> dict[str, type[ganlab.Constraint]]:
         "consistency": Consistency,
         "banach_penalty": BanachPenalty,
         "gradient_normalization": GradientNormalization,
+        "gran": GraN,
         "spectral_norm": SpectralNorm,
         "gram_norm": GramNorm,
         "weight_normalization": WeightNormalization,
@@ -63,6 +71,8 @@ def ganlab_constraints() -> dict[str, type[ganlab.Constraint]]:
         "layer_norm_clipping": LayerNormClipping,
         "spectral_regularization": SpectralRegularization,
         "orthogonal_regularization": OrthogonalRegularization,
+        "orthogonal_convolution": OrthogonalConvolution,
+        "bound_penalty": BoundPenalty,
         "l2_regularization": L2Regularization,
         "augmentation_consistency": AugmentationConsistency,
         "fisher": Fisher,
