@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -189,22 +190,19 @@ def gram_row_sums(
     taps = len(kernel.shape) - 2
     strides = tuple(strides) or (1,) * taps
     folded = _folded(kernel, strides)
-    side = folded.shape[-1] if outputs else folded.shape[-2]
-    if outputs:  # channels of the result last
-        folded = tf.linalg.matrix_transpose(folded)
-    if taps:
-        # Every offset at which two copies of the kernel overlap: one copy is the image, the other the filter.
-        image = tf.transpose(folded, [taps, *range(taps), taps + 1])
-        image = tf.pad(image, [[0, 0], *[[t - 1, t - 1] for t in folded.shape[:taps]], [0, 0]])
-        gram = tf.nn.convolution(image, tf.linalg.matrix_transpose(folded), padding="VALID")
-        gram = tf.reduce_sum(tf.abs(gram), axis=range(1, taps + 1))
-    else:
-        gram = tf.abs(tf.matmul(folded, folded, transpose_b=True))
-    if weights is None:
-        sums = tf.reduce_sum(gram, axis=1)
-    else:
-        flat = tf.reshape(weights, [side])
-        sums = tf.linalg.matvec(gram, flat) / flat
+    side, other = (taps + 1, taps) if outputs else (taps, taps + 1)
+    folded = tf.transpose(folded, [side, *range(taps), other])
+    side, *lengths, _ = folded.shape
+    weights = tf.ones([side], folded.dtype) if weights is None else tf.reshape(weights, [side])
+    sums = tf.zeros([side], folded.dtype)
+    for offset in itertools.product(*(range(1 - length, length) for length in lengths)):
+        if offset < (0,) * taps:
+            continue  # the block at this offset is the transpose of the block at the opposite one
+        block = tf.abs(_correlation(folded, offset))
+        sums += tf.linalg.matvec(block, weights)
+        if any(offset):
+            sums += tf.linalg.matvec(block, weights, transpose_a=True)
+    sums /= weights
     return sums if outputs or not taps else tf.reshape(sums, [*strides, -1])
 
 
@@ -232,6 +230,16 @@ def almost_orthogonal(kernel: tf.Tensor, strides: Sequence[int] = (), *, outputs
         repeats = [-(-t // s) for t, s in zip(kernel.shape, factors.shape[:-1], strict=False)]
         factors = tf.tile(factors, [*repeats, 1])[tuple(slice(0, t) for t in kernel.shape[:taps])]
     return kernel * (factors if outputs else factors[..., None])
+
+
+def _correlation(taps: tf.Tensor, offset: Sequence[int]) -> tf.Tensor:
+    """`sum_t K_t K'_(t + offset)` of the taps K_t, matrices `(a, b)`: `(a, a)` from `(a, *taps, b)`."""
+    spans = list(zip(offset, taps.shape[1:], strict=False))
+    first = taps[(slice(None), *(slice(max(0, -d), length - max(0, d)) for d, length in spans))]
+    second = taps[(slice(None), *(slice(max(0, d), length - max(0, -d)) for d, length in spans))]
+    # Taps as further columns, so that each offset is one product of matrices.
+    first, second = (tf.reshape(part, [part.shape[0], -1]) for part in (first, second))
+    return tf.matmul(first, second, transpose_b=True)
 
 
 def _folded(kernel: tf.Tensor, strides: Sequence[int]) -> tf.Tensor:

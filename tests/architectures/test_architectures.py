@@ -23,6 +23,8 @@ SMALL = {
         (16, 16, 3),
     ),
     "dcgan-none": ("dcgan", {"channels": 4, "kernel_size": 4, "generator_normalization": "none"}, (8, 8, 3)),
+    "lip_convnet": ("lip_convnet", {"channels": 4, "latent_dim": 6}, (12, 12, 3)),
+    "lip_convnet-sll": ("lip_convnet", {"channels": 4, "latent_dim": 6, "convolution": "sll", "blocks": 2}, (8, 8, 1)),
     "resnet": ("resnet", {"channels": 4, "latent_dim": 6}, (32, 32, 3)),
     "resnet-layer": (
         "resnet",
@@ -84,6 +86,24 @@ def test_resnet_makes_the_papers_sizes(size, base):
     assert critic.output_shape == (None, 1)
     assert generator.get_layer("base").output.shape[1] == 4
     assert critic.get_layer("last_activation").output.shape[1] == base
+
+
+@pytest.mark.parametrize(("size", "base"), [(8, 4), (12, 3), (20, 5), (28, 7), (32, 4), (36, 9)])
+def test_lip_convnet_halves_even_sides(size, base):
+    architecture = make("lip_convnet", channels=2, latent_dim=3)
+    generator, critic = architecture.generator((size, size, 3)), architecture.critic((size, size, 3))
+    assert generator.output_shape == critic.input_shape == (None, size, size, 3)
+    assert critic.get_layer("flat").output.shape[1] == base**2 * 2 * size // base // 2
+
+
+@pytest.mark.parametrize("convolution", ["aol", "sll"])
+def test_lip_convnet_has_the_lipschitz_constant_one(convolution):
+    critic = make("lip_convnet", channels=4, convolution=convolution).critic((12, 12, 3))
+    critic.set_weights([np.random.default_rng(0).normal(size=v.shape) for v in critic.weights])
+    weights = {v.path: v.numpy() for v in critic.trainable_variables}
+    assert ganlab.lipschitz.certificate(critic)(weights) == 1.0
+    slopes = ganlab.functional.slopes(lambda x: critic(x)[:, 0], normal((50, 12, 12, 3)))
+    assert 0.01 < np.max(slopes) <= 1
 
 
 def test_resnet_of_128_has_the_channels_of_the_spectral_normalization_paper():
@@ -279,6 +299,8 @@ def test_batch_normalization_takes_its_moments_over_all_replicas(case, cpus):
         ("dcgan", (2,), r"architectures\.dcgan cannot make samples of shape \(2,\)"),
         ("resnet", (28, 28, 1), r"architectures\.resnet cannot .* \(28, 28, 1\): .* of side 32, 64 or 128"),
         ("resnet", (32, 32), r"architectures\.resnet cannot .* \(32, 32\)"),
+        ("lip_convnet", (28, 20, 1), r"lip_convnet cannot make samples of shape \(28, 20, 1\): .*square images"),
+        ("lip_convnet", (9, 9, 1), r"\(9, 9, 1\): it makes square images .* of even side, 8 or more"),
         ("mlp", (), r"architectures\.mlp cannot make samples of shape \(\): it needs at least one axis"),
         ("mlp", (0,), r"architectures\.mlp cannot make samples of shape \(0,\)"),
     ],
@@ -310,6 +332,8 @@ def test_unsupported_sample_shapes_are_refused_by_name(name, shape, message):
             r"generator_normalization = 'spectral' must be one of 'batch'",
         ),
         ("dcgan", {"critic_normalization": "batch"}, r"critic_normalization = 'batch' .* couples .* use 'layer'"),
+        ("lip_convnet", {"channels": 5}, r"lip_convnet\.channels = 5 must be even, because MaxMin sorts pairs"),
+        ("lip_convnet", {"convolution": "soc"}, r"convolution = 'soc' must be one of 'aol', 'sll', 'plain'"),
         ("resnet", {"channels": 0}, r"architectures\.resnet\.channels = 0 must be"),
         ("resnet", {"latent_dim": 0}, r"architectures\.resnet\.latent_dim = 0 must be"),
         ("resnet", {"generator_normalization": None}, r"resnet\.generator_normalization = None must be one of"),

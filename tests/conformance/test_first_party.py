@@ -46,6 +46,7 @@ def folder():
 # By component, the arguments of those without defaults, or whose defaults are too large for a test.
 ARGUMENTS = {
     "architectures.dcgan": lambda: {"channels": 4},
+    "architectures.lip_convnet": lambda: {"channels": 4},
     "architectures.mlp": lambda: {"width": 8},
     "architectures.resnet": lambda: {"channels": 4},
     "architectures.data_plus_noise": lambda: {

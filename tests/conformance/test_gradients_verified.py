@@ -11,6 +11,7 @@ pytestmark = [pytest.mark.conformance, pytest.mark.usefixtures("cpus")]
 ARCHITECTURES = {
     "mlp": (),
     "dcgan": ("architectures.dcgan.channels=8",),
+    "lip_convnet": ("architectures.lip_convnet.channels=8", "architectures.lip_convnet.convolution='plain'"),
     "resnet": (
         "architectures.resnet.channels=4",
         "experiment.dataset=@datasets.two_images()",

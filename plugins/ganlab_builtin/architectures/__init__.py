@@ -5,6 +5,7 @@ from __future__ import annotations
 import ganlab
 from ganlab_builtin.architectures.data_plus_noise import DataPlusNoise
 from ganlab_builtin.architectures.dcgan import DCGAN
+from ganlab_builtin.architectures.lip_convnet import LipConvNet
 from ganlab_builtin.architectures.mlp import MLP
 from ganlab_builtin.architectures.resnet import ResNet
 
@@ -12,4 +13,10 @@ from ganlab_builtin.architectures.resnet import ResNet
 @ganlab.hookimpl
 def ganlab_architectures() -> dict[str, type]:
     """The architectures of this package."""
-    return {"data_plus_noise": DataPlusNoise, "dcgan": DCGAN, "mlp": MLP, "resnet": ResNet}
+    return {
+        "data_plus_noise": DataPlusNoise,
+        "dcgan": DCGAN,
+        "lip_convnet": LipConvNet,
+        "mlp": MLP,
+        "resnet": ResNet,
+    }
