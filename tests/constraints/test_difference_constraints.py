@@ -2,6 +2,7 @@
 
 import math
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -125,6 +126,31 @@ def check_gradients(function, found):
             expected[index] = (ends[0] - ends[1]) / 2e-5
         assert np.abs(expected).max() > 1e-3
         np.testing.assert_allclose(gradient, expected, rtol=1e-3, atol=1e-4 * np.abs(expected).max())
+
+
+def test_a_critic_with_keras_layer_normalization_has_the_right_gradient():
+    # Under a penalty on the gradient itself it is 3 to 9% off, because TensorFlow's second derivative lacks a term.
+    normalize, sigma, noise = keras.layers.LayerNormalization(center=False, scale=False), 0.3, Drawn().normal((6, 3))
+    variables = [tf.Variable(value, dtype=tf.float32) for value in WEIGHTS]
+
+    def critic(x):
+        kernel, bias, last = variables
+        return tf.linalg.matvec(tf.tanh(normalize(x @ kernel + bias)), last)
+
+    def by_numpy(weights):
+        def score(x):
+            kernel, bias, last = weights
+            hidden = x @ kernel + bias
+            center = hidden - hidden.mean(axis=1, keepdims=True)
+            return np.tanh(center / np.sqrt(np.mean(center**2, axis=1, keepdims=True) + normalize.epsilon)) @ last
+
+        return np.sum(2.0 * ((score(REAL + sigma * noise.numpy()) - score(REAL)) / sigma) ** 2)
+
+    made = constraint("finite_difference_penalty", points="real", target=0.0, weight=2.0, sigma=sigma)
+    with tf.GradientTape() as tape:
+        total = tf.reduce_sum(made.penalty(critic, batch(REAL, FAKE), {}, Drawn()))
+    assert float(total) == pytest.approx(by_numpy(WEIGHTS), rel=1e-5)
+    check_gradients(by_numpy, tape.gradient(total, variables))
 
 
 def linear(*slope):

@@ -152,7 +152,10 @@ def test_layers_that_are_right_twice_are_trained(make, precision):
     assert np.isfinite(rows).all()
 
 
-@pytest.mark.parametrize("constraints", [[], ["weight_clipping"], ["spectral_norm"], ["consistency"]])
+@pytest.mark.parametrize(
+    "constraints",
+    [[], ["weight_clipping"], ["spectral_norm"], ["consistency"], ["alp"], ["finite_difference_penalty"]],
+)
 def test_layers_that_are_right_once_go_with_constraints_that_do_not_differentiate(constraints):
     block = keras.Sequential(
         [keras.layers.LayerNormalization(), Doubled(), keras.layers.Activation("softsign"), layers.Dropout(0.5)]
