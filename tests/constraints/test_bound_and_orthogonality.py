@@ -149,6 +149,31 @@ class TestOrthogonalConvolution:
         assert float(made.weight_penalty(weights)) == pytest.approx(0.0, abs=1e-6)
         assert made.lipschitz_bound(weights) == pytest.approx(1.0, rel=1e-4)
 
+    @pytest.mark.slow
+    @pytest.mark.parametrize("outputs", [2, 9])
+    def test_a_trained_kernel_keeps_lengths_on_a_circle_and_stretches_nothing_at_zero_padding(self, outputs):
+        layer = keras.layers.Conv1D(outputs, 3, strides=2, padding="same", use_bias=False, name="layer")
+        made, weights = prepared("orthogonal_convolution", layer, shape=(8, 2), weight=1.0)
+        kernel = tf.Variable(as_tensors(weights)["layer/kernel"])
+
+        @tf.function
+        def descend():
+            for _ in tf.range(300):
+                with tf.GradientTape() as tape:
+                    value = made.weight_penalty({"layer/kernel": kernel})
+                kernel.assign_sub(0.05 * tape.gradient(value, kernel))
+
+        descend()
+        left = float(made.weight_penalty({"layer/kernel": kernel}))
+        assert left < 1e-3
+        # On a circle of n places, what is left is the squared distance of the Gram matrix from the identity, over n.
+        circle = convolution_matrix(kernel.numpy().astype(float), 2, 12, wrap=True)
+        squares = np.linalg.svd(circle, compute_uv=False) ** 2
+        np.testing.assert_allclose(squares, 1.0, atol=(6 * left) ** 0.5 + 1e-4)
+        layer.kernel.assign(kernel)
+        padded = np.reshape(layer(np.eye(16, dtype=np.float32).reshape(16, 8, 2)), (16, -1))
+        assert np.linalg.norm(padded, 2) ** 2 <= squares.max() + 1e-6
+
     @pytest.mark.parametrize(
         ("kind", "arguments", "reason"),
         [
