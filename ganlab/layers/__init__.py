@@ -6,7 +6,8 @@ Noise that belongs to examples (`Dropout`, `GaussianNoise`, and `noise` for laye
 constants of all of them.
 
 For critics of Lipschitz constant one, whatever the weights, there are `AOLDense`, `AOLConv2D`, `SLLDense`, `SLLConv2D`,
-`InvertibleDownsampling`, `L2NormPooling2D` and `ScaledAveragePooling2D`.
+`CPLDense`, `CPLConv2D`, `HouseholderActivation`, `LayerCentering`, `LipschitzResidual`, `InvertibleDownsampling`,
+`L2NormPooling2D` and `ScaledAveragePooling2D`.
 
 For class labels there are `LabelEmbedding`, `ProjectionHead`, `ConditionalBatchNormalization` and
 `ConditionalLayerNormalization`; `SelfAttention` is that of SAGAN, and has no Lipschitz constant.
@@ -14,11 +15,15 @@ For class labels there are `LabelEmbedding`, `ProjectionHead`, `ConditionalBatch
 
 from ganlab.layers.almost_orthogonal import AOLConv2D, AOLDense
 from ganlab.layers.attention import SelfAttention
+from ganlab.layers.centering import LayerCentering
 from ganlab.layers.conditional import ConditionalBatchNormalization, ConditionalLayerNormalization
+from ganlab.layers.cpl import CPLConv2D, CPLDense
 from ganlab.layers.labels import LabelEmbedding, ProjectionHead
+from ganlab.layers.mixing import LipschitzResidual
 from ganlab.layers.noisy import Dropout, GaussianNoise, NoiseSource, noise, noise_from, noisy_layers
 from ganlab.layers.normalizations import GroupNormalization, InstanceNormalization, LayerNormalization
 from ganlab.layers.pooling import InvertibleDownsampling, L2NormPooling2D, ScaledAveragePooling2D
+from ganlab.layers.reflecting import HouseholderActivation
 from ganlab.layers.resizing import Resizing, UpSampling2D
 from ganlab.layers.sll import SLLConv2D, SLLDense
 from ganlab.layers.sorting import FullSort, GroupSort
@@ -26,6 +31,8 @@ from ganlab.layers.sorting import FullSort, GroupSort
 __all__ = [
     "AOLConv2D",
     "AOLDense",
+    "CPLConv2D",
+    "CPLDense",
     "ConditionalBatchNormalization",
     "ConditionalLayerNormalization",
     "Dropout",
@@ -33,11 +40,14 @@ __all__ = [
     "GaussianNoise",
     "GroupNormalization",
     "GroupSort",
+    "HouseholderActivation",
     "InstanceNormalization",
     "InvertibleDownsampling",
     "L2NormPooling2D",
     "LabelEmbedding",
+    "LayerCentering",
     "LayerNormalization",
+    "LipschitzResidual",
     "NoiseSource",
     "ProjectionHead",
     "Resizing",

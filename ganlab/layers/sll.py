@@ -11,8 +11,8 @@ import tensorflow as tf
 from ganlab import functional
 from ganlab.layers.almost_orthogonal import known_channels, pair_of
 
-_MARGIN = 1 + 2e-6  # above what rounding takes off T
-_TINY = 1e-12  # so that a hidden unit without weights is zero and not zero over zero
+MARGIN = 1 + 2e-6  # above what rounding takes off T
+TINY = 1e-12  # so that a hidden unit without weights is zero and not zero over zero
 
 
 class _SLL(keras.layers.Layer):
@@ -34,7 +34,7 @@ class _SLL(keras.layers.Layer):
     def _factors(self, kernel: tf.Tensor) -> tf.Tensor:
         """`2 / T`, one number for each hidden unit or channel."""
         q = tf.exp(tf.convert_to_tensor(self.log_q))
-        return 2.0 / (functional.gram_row_sums(kernel, outputs=True, weights=q) * _MARGIN + _TINY)
+        return 2.0 / (functional.gram_row_sums(kernel, outputs=True, weights=q) * MARGIN + TINY)
 
     def compute_output_shape(self, input_shape: Sequence[int | None]) -> Sequence[int | None]:
         """The input's shape."""

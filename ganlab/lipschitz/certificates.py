@@ -145,6 +145,8 @@ def _step(operation: Any, node: Any) -> Step:
             return _model(operation)
         if len(node.outputs) != 1:
             raise Unknown("it returns several tensors")
+        from ganlab import layers as ours  # here, because it imports Keras
+
         layers = keras.layers
         if type(operation) in (layers.Add, layers.Subtract) or _is_operator(operation, "Add", "Subtract"):
             return _elementwise(math.fsum, node)
@@ -152,6 +154,8 @@ def _step(operation: Any, node: Any) -> Step:
             return _elementwise(lambda constants: math.fsum(constants) / len(constants), node)
         if type(operation) in (layers.Maximum, layers.Minimum):
             return _elementwise(_together, node)
+        if type(operation) is ours.LipschitzResidual:
+            return _residual(operation)
         if type(operation) is layers.Concatenate:
             return lambda value, constants: [_together(constants)]
         if not isinstance(operation, keras.Layer):
@@ -172,6 +176,16 @@ def _labelled(constant: Constant) -> Step:
     def step(value: Value, constants: list[float]) -> list[float]:
         x, labels = constants
         return [math.inf if labels else x * constant(value)]
+
+    return step
+
+
+def _residual(layer: Any) -> Step:
+    """The effect of `[x, g]` to `a x + (1 - a) g`."""
+
+    def step(value: Value, constants: list[float]) -> list[float]:
+        share = float(1 / (1 + np.exp(-value(layer.balance))))
+        return [share * constants[0] + (1 - share) * constants[1]]
 
     return step
 

@@ -10,6 +10,7 @@ from central_differences import departure
 from steep_pairs import steepest
 
 from ganlab import layers
+from ganlab.layers.cpl import squared_norm_bound
 from ganlab.lipschitz import certificate
 
 # A layer and the shape of an example; odd sides and windows that leave a border.
@@ -25,12 +26,27 @@ CASES = {
     "sll-dense-wide": (layers.SLLDense, {"units": 8}, (5,)),
     "sll-conv": (layers.SLLConv2D, {}, (5, 4, 2)),
     "sll-conv-even": (layers.SLLConv2D, {"filters": 5, "kernel_size": (2, 4)}, (5, 6, 2)),
+    "cpl-dense": (layers.CPLDense, {}, (5,)),
+    "cpl-dense-narrow": (layers.CPLDense, {"units": 3}, (5,)),
+    "cpl-conv": (layers.CPLConv2D, {}, (5, 4, 2)),
+    "cpl-conv-even": (layers.CPLConv2D, {"filters": 3, "kernel_size": (2, 4)}, (5, 6, 2)),
+    "householder": (layers.HouseholderActivation, {}, (2, 3, 4)),
+    "centering": (layers.LayerCentering, {}, (2, 3, 4)),
+    "centering-pixels": (layers.LayerCentering, {"axis": (1, 2), "center": False}, (3, 2, 4)),
     "average": (layers.ScaledAveragePooling2D, {"pool_size": (2, 3)}, (5, 7, 2)),
     "l2-norm": (layers.L2NormPooling2D, {"pool_size": (2, 3)}, (5, 7, 2)),
     "down": (layers.InvertibleDownsampling, {"size": 3}, (6, 3, 2)),
 }
 # The steepest pair is at least this: of a layer whose rescaling is not tight, well below one.
-STEEP = {"aol-dense-one": 1 - 1e-5, "average": 1 - 1e-5, "l2-norm": 0.999, "down": 1 - 1e-9}
+STEEP = {
+    "householder": 1 - 1e-9,
+    "centering": 1 - 1e-5,
+    "centering-pixels": 1 - 1e-5,
+    "aol-dense-one": 1 - 1e-5,
+    "average": 1 - 1e-5,
+    "l2-norm": 0.999,
+    "down": 1 - 1e-9,
+}
 
 
 def built(name, dtype="float64", seed=0):
@@ -84,6 +100,17 @@ def convolved(x, kernel, strides=(1, 1), padding="same"):
     return y
 
 
+def iterated(kernel):
+    """`|(A'A)^64|^(1/64)` at the frequencies of a Fourier transform, the largest, raised by what lies between them."""
+    samples = [6 * (t - 1) for t in kernel.shape[:-2]]
+    matrices = np.fft.fftn(kernel, samples, axes=range(len(samples))).reshape(-1, *kernel.shape[-2:])
+    grams = matrices @ matrices.conj().transpose(0, 2, 1)
+    if kernel.shape[-1] <= kernel.shape[-2]:
+        grams = matrices.conj().transpose(0, 2, 1) @ matrices
+    largest = max(np.linalg.norm(np.linalg.matrix_power(gram, 64)) ** (1 / 64) for gram in grams)
+    return largest / np.cos(np.pi / 12) ** (2 * len(samples))
+
+
 def expected(name, layer, x):
     """The output by the papers' formulas."""
     weights = [v.numpy() for v in layer.weights]
@@ -97,8 +124,15 @@ def expected(name, layer, x):
         narrow = kernel.shape[3] < kernel.shape[2] * np.prod(layer.strides)
         rescaled = kernel / np.sqrt(gram_sums(kernel, layer.strides, narrow))
         return convolved(x, rescaled, layer.strides, layer.padding) + bias
-    if name.startswith("sll"):
-        kernel, bias, q = weights[0], weights[1], np.exp(weights[2])
+    if name.startswith("centering"):
+        return x - x.mean(layer.axis, keepdims=True) + sum(weights)
+    if name == "householder":
+        angles = np.tile(weights[0], x.size // 2 // len(weights[0]))
+        lines = np.stack([np.sin(angles / 2), -np.cos(angles / 2)], 1)
+        pairs = x.reshape(-1, 2)
+        return (pairs - 2 * lines * np.minimum((lines * pairs).sum(1), 0)[:, None]).reshape(x.shape)
+    if name.startswith(("sll", "cpl")):
+        kernel, bias, q = weights[0], weights[1], np.exp(weights[2]) if name.startswith("sll") else weights[1]
         if kernel.ndim == 2:
             matrix, bias = kernel, np.tile(bias, 1)
             sums = (np.abs(kernel.T @ kernel) * q).sum(1) / q
@@ -107,6 +141,7 @@ def expected(name, layer, x):
             matrix = convolved(basis, kernel).reshape(x[0].size, -1)
             repeats = matrix.shape[1] // len(q)
             sums, bias = np.tile(gram_sums(kernel, (1, 1), True, q), repeats), np.tile(bias, repeats)
+        sums = iterated(kernel) if name.startswith("cpl") else sums
         flat = x.reshape(len(x), -1)
         return (flat - 2 * (np.maximum(flat @ matrix + bias, 0) / sums) @ matrix.T).reshape(x.shape)
     height, width = layer.pool_size if hasattr(layer, "pool_size") else (layer.size, layer.size)
@@ -161,6 +196,35 @@ def test_layers_survive_saving(name, tmp_path):
     assert loaded.layers[-1].get_config() == model.layers[-1].get_config()
 
 
+@pytest.mark.parametrize("shape", [(5, 3), (3, 4), (3, 3, 2, 2), (2, 4, 3, 2), (1, 1, 2, 3)])
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
+def test_gram_iteration_bounds_the_norm_from_above(shape, scale):
+    kernel = scale * np.random.default_rng(0).normal(size=shape)
+    fine = np.fft.fftn(kernel, [64] * (len(shape) - 2), axes=range(len(shape) - 2)).reshape(-1, *shape[-2:])
+    norm = np.linalg.norm(fine, 2, axis=(1, 2)).max() ** 2
+    for dtype in ("float32", "float64"):
+        bound = float(squared_norm_bound(tf.constant(kernel, dtype)))
+        # Of rank 3 at most, and 3.5% for each axis with several taps, squared.
+        assert norm * (1 - 1e-6) <= bound <= norm * 3 ** (1 / 64) * np.cos(np.pi / 12) ** (-2 * (len(shape) - 2))
+
+
+def test_a_residual_has_the_mean_of_both_constants():
+    x = keras.Input((4,))
+    branch = keras.layers.Dense(4, use_bias=False)
+    model = keras.Model(x, layers.LipschitzResidual(name="mean")([x, branch(x)]))
+    model.set_weights([3 * np.eye(4), np.array(0.7)])
+    weights = {v.path: v.numpy() for v in model.trainable_variables}
+    share = 1 / (1 + np.exp(-0.7))
+    assert certificate(model)(weights) == pytest.approx(share + 3 * (1 - share), rel=1e-5)
+    points = examples((4,)).astype(np.float32)
+    np.testing.assert_allclose(model(points), (share + 3 * (1 - share)) * points, rtol=1e-5)
+    copy = keras.models.clone_model(model)
+    copy.set_weights(model.get_weights())
+    np.testing.assert_array_equal(copy(points), model(points))
+    with pytest.raises(ValueError, match=r"call it on the shortcut and the branch, which have one shape"):
+        layers.LipschitzResidual()([x, keras.layers.Dense(3)(x)])
+
+
 def test_half_precision_computes_the_rescaling_in_float32():
     for name in ("aol-same", "sll-conv", "l2-norm"):
         model, shape = built(name, "mixed_bfloat16")
@@ -187,6 +251,12 @@ def test_unknown_sizes_are_refused():
             layer(keras.Input((4,)))
     with pytest.raises(ValueError, match=r"size=2\) got the shape \(None, 5, 4, 1\); height and width must be mult"):
         layers.InvertibleDownsampling()(keras.Input((5, 4, 1)))
+    with pytest.raises(
+        ValueError, match=r"HouseholderActivation got the shape \(None, 3\); its last axis must have an"
+    ):
+        layers.HouseholderActivation()(keras.Input((3,)))
+    with pytest.raises(ValueError, match=r"LayerCentering\(axis=0\) would mix the examples of a batch"):
+        layers.LayerCentering(0)(keras.Input((3,)))
     with pytest.raises(ValueError, match=r"AOLDense\(units=0\): it must be at least 1"):
         layers.AOLDense(0)
     with pytest.raises(ValueError, match=r"padding='causal'\): it must be 'same' or 'valid'"):
