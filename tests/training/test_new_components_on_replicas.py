@@ -2,6 +2,7 @@
 
 import functools
 
+import numpy as np
 import pytest
 import tensorflow as tf
 from small import assert_same, small, trained
@@ -18,6 +19,21 @@ def made(kind, name, **arguments):
 
 
 WAYS = {"2": (2, {}), "4": (4, {}), "XLA": (0, {"jit": "on"}), "microbatches": (2, {"microbatches": 3})}
+
+# Constraints on kernels, one after the other. polar_projection is last, so that it leaves the kernels orthonormal.
+KERNELS = ("aol", "bidirectional_spectral_norm", "product_normalization", "stable_rank", "polar_projection")
+
+
+@pytest.mark.slow
+def test_constraints_on_kernels_train_the_same_on_replicas_and_leave_kernels_orthonormal():
+    parts = {"constraints": [made("constraints", name) for name in KERNELS]}
+    one = trained(0, count=4, **parts)
+    assert_same(one, trained(2, count=4, **parts))
+    kernels = [v for name, v in one.values.items() if name.startswith("critic/weights/") and name.endswith("kernel")]
+    assert len(kernels) == 3
+    for kernel in kernels:
+        np.testing.assert_allclose(np.linalg.svd(kernel, compute_uv=False), 1, atol=1e-3)
+
 
 # Those that compare the examples of the global batch, which microbatches do not know.
 OF_THE_BATCH = ("cramer", "c_transform", "d2d_ce", "feature_matching", "mmd", "relativistic_average", "top_k")

@@ -7,8 +7,10 @@ from ganlab_builtin.constraints.alp import ALP
 from ganlab_builtin.constraints.aol import AOL
 from ganlab_builtin.constraints.augmentation_consistency import AugmentationConsistency
 from ganlab_builtin.constraints.banach_penalty import BanachPenalty
+from ganlab_builtin.constraints.bidirectional_spectral_norm import BidirectionalSpectralNorm
 from ganlab_builtin.constraints.bjorck import Bjorck
 from ganlab_builtin.constraints.bound_penalty import BoundPenalty
+from ganlab_builtin.constraints.cayley import Cayley
 from ganlab_builtin.constraints.consistency import Consistency
 from ganlab_builtin.constraints.dragan import DRAGAN
 from ganlab_builtin.constraints.finite_difference_penalty import FiniteDifferencePenalty
@@ -17,6 +19,8 @@ from ganlab_builtin.constraints.gradient_normalization import GradientNormalizat
 from ganlab_builtin.constraints.gradient_penalty import GradientPenalty
 from ganlab_builtin.constraints.gram_norm import GramNorm
 from ganlab_builtin.constraints.gran import GraN
+from ganlab_builtin.constraints.householder import Householder
+from ganlab_builtin.constraints.infinity_norm import InfinityNorm
 from ganlab_builtin.constraints.l2_regularization import L2Regularization
 from ganlab_builtin.constraints.latent_consistency import LatentConsistency
 from ganlab_builtin.constraints.latent_step import LatentStep
@@ -29,6 +33,8 @@ from ganlab_builtin.constraints.orthogonal_convolution import OrthogonalConvolut
 from ganlab_builtin.constraints.orthogonal_regularization import OrthogonalRegularization
 from ganlab_builtin.constraints.parseval import Parseval
 from ganlab_builtin.constraints.path_length import PathLength
+from ganlab_builtin.constraints.polar_projection import PolarProjection
+from ganlab_builtin.constraints.product_normalization import ProductNormalization
 from ganlab_builtin.constraints.r1 import R1
 from ganlab_builtin.constraints.r2 import R2
 from ganlab_builtin.constraints.score_drift import ScoreDrift
@@ -36,6 +42,8 @@ from ganlab_builtin.constraints.sobolev import Sobolev
 from ganlab_builtin.constraints.spectral_norm import SpectralNorm
 from ganlab_builtin.constraints.spectral_projection import SpectralProjection
 from ganlab_builtin.constraints.spectral_regularization import SpectralRegularization
+from ganlab_builtin.constraints.spectral_soft_cap import SpectralSoftCap
+from ganlab_builtin.constraints.stable_rank import StableRank
 from ganlab_builtin.constraints.weight_clipping import WeightClipping
 from ganlab_builtin.constraints.weight_normalization import WeightNormalization
 from ganlab_builtin.constraints.wgan_div import WGANDiv
@@ -62,12 +70,20 @@ def ganlab_constraints() -> dict[str, type[ganlab.Constraint]]:
         "gradient_normalization": GradientNormalization,
         "gran": GraN,
         "spectral_norm": SpectralNorm,
+        "bidirectional_spectral_norm": BidirectionalSpectralNorm,
+        "stable_rank": StableRank,
         "gram_norm": GramNorm,
         "weight_normalization": WeightNormalization,
+        "product_normalization": ProductNormalization,
         "bjorck": Bjorck,
+        "cayley": Cayley,
+        "householder": Householder,
         "aol": AOL,
         "spectral_projection": SpectralProjection,
+        "spectral_soft_cap": SpectralSoftCap,
         "parseval": Parseval,
+        "infinity_norm": InfinityNorm,
+        "polar_projection": PolarProjection,
         "layer_norm_clipping": LayerNormClipping,
         "spectral_regularization": SpectralRegularization,
         "orthogonal_regularization": OrthogonalRegularization,

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import ganlab
-from ganlab import lipschitz
 from ganlab.bounds import Ge
-from ganlab.functional import as_matrix
 from ganlab.lazy import tensorflow as tf
-
-if TYPE_CHECKING:
-    import keras
+from ganlab_builtin.constraints.orthonormal_kernels import OrthonormalKernels
 
 
-class Bjorck(ganlab.Constraint):
+class Bjorck(OrthonormalKernels):
     """Replaces every kernel by the orthonormal matrix nearest to it, so that no layer stretches or shrinks.
 
     Anil, Lucas and Grosse, "Sorting out Lipschitz function approximation" (2019), section 4, by the iteration of Björck
@@ -42,31 +35,8 @@ class Bjorck(ganlab.Constraint):
         """
         self.iterations, self.order = iterations, order
 
-    def prepare(self, critic: keras.Model) -> None:
-        """Counts the patches that the inputs of each kernel lie in.
-
-        Raises:
-            IncompatibleError: The linear map of a kernel is unknown.
-        """
-        self._overlaps = {name: operator.overlap for name, operator in lipschitz.operators(critic).items()}
-        self._bound = lipschitz.certificate(critic)
-
-    def reparameterize(self, weights: Mapping[str, tf.Tensor], state: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """Every kernel orthonormal."""
-        orthonormal = dict(weights)
-        for name, overlap in self._overlaps.items():
-            matrix = self._orthonormal(as_matrix(weights[name])) / math.sqrt(overlap)
-            orthonormal[name] = tf.reshape(matrix, weights[name].shape)
-        return orthonormal
-
-    def lipschitz_bound(self, weights: Mapping[str, tf.Tensor]) -> float | None:
-        """The certificate of the critic with orthonormal kernels."""
-        return self._bound(weights)
-
-    def _orthonormal(self, matrix: tf.Tensor) -> tf.Tensor:
-        wide = matrix.shape[0] < matrix.shape[1]
-        if wide:
-            matrix = tf.transpose(matrix)
+    def orthonormal(self, matrix: tf.Tensor) -> tf.Tensor:
+        """The orthonormal matrix nearest to this one."""
         # Over the largest entry first, because fourth powers of small weights vanish in float32.
         matrix = matrix / tf.maximum(tf.reduce_max(tf.abs(matrix)), 1e-12)
         gram = tf.matmul(matrix, matrix, transpose_a=True)
@@ -78,4 +48,4 @@ class Bjorck(ganlab.Constraint):
             for term in range(self.order, 0, -1):
                 series = identity + (2 * term - 1) / (2 * term) * tf.matmul(rest, series)
             matrix = tf.matmul(matrix, series)
-        return tf.transpose(matrix) if wide else matrix
+        return matrix

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -38,6 +38,8 @@ class GramNorm(ganlab.Constraint):
     bounds the convolution, too. That is cheaper, and up to that root too large.
     """
 
+    _name: ClassVar[str] = "gram_norm"
+
     def __init__(
         self,
         *,
@@ -59,7 +61,7 @@ class GramNorm(ganlab.Constraint):
         """
         if operator not in ("convolution", "matrix"):
             raise ganlab.ConfigError(
-                f"constraints.gram_norm.operator = {operator!r} must be 'convolution' or 'matrix'."
+                f"constraints.{self._name}.operator = {operator!r} must be 'convolution' or 'matrix'."
             )
         self.operator, self.iterations, self.density = operator, iterations, density
 
