@@ -74,7 +74,7 @@ class AOLDense(_AlmostOrthogonal):
         Args:
             units: The length of the output.
             use_bias: Whether to add a bias.
-            kernel_initializer: How the kernel starts, before it is rescaled; None for an orthogonal matrix.
+            kernel_initializer: How the kernel starts, before it is rescaled; None for nearly an orthogonal matrix.
             bias_initializer: How the bias starts.
             **kwargs: Keras' own, for example `name`.
         """
@@ -129,8 +129,8 @@ class AOLConv2D(_AlmostOrthogonal):
             strides: Steps in height and width, or one number for both.
             padding: "same" or "valid", as in `keras.layers.Conv2D`.
             use_bias: Whether to add a bias to each channel.
-            kernel_initializer: How the kernel starts, before it is rescaled; None for an orthogonal matrix between
-                channels at the middle tap.
+            kernel_initializer: How the kernel starts, before it is rescaled; None for nearly an orthogonal
+                matrix between channels at the middle tap.
             bias_initializer: How the bias starts.
             **kwargs: Keras' own, for example `name`.
         """
