@@ -141,7 +141,7 @@ class Convolution(Operator):
 
     @property
     def overlap(self) -> int:
-        """The product over axes of taps over stride, rounded up: dilation does not matter unless it shares factors."""
+        """The product over axes of taps over stride, rounded up, unless dilation and stride share factors."""
         steps = (s // math.gcd(s, d) for s, d in zip(self.strides, self.dilation, strict=True))
         return math.prod(-(-t // step) for t, step in zip(self.taps, steps, strict=True))
 
