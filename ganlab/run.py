@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from ganlab.composition import Experiment
     from ganlab.interfaces import Evaluator
+    from ganlab.training.certifying import Certified
     from ganlab.training.loading import Step
 
 
@@ -45,6 +46,26 @@ class Run(RunDirectory):
         from ganlab.training import evaluate
 
         return evaluate(self, evaluators, checkpoint=checkpoint)
+
+    def certify(
+        self, *, checkpoint: Step = None, seconds: float = 60.0, rungs: Sequence[str] | None = None
+    ) -> Certified:
+        """Bounds the Lipschitz constant of a checkpoint's critic, on one device and without its strategy.
+
+        Args:
+            checkpoint: The step of a checkpoint, "best" by `experiment.keep_best`, or None for the newest.
+            seconds: How long each slow certificate, and the attack, may take; what they have by then is sound.
+            rungs: Which certificates to compute, of those that `ganlab.lipschitz.ladder` lists; None for all.
+
+        Returns:
+            The bounds: `lower`, `upper`, and `rungs`.
+
+        Raises:
+            RunError: The checkpoint is missing, or does not fit the recorded experiment.
+        """
+        from ganlab.training.certifying import RUNGS, certify
+
+        return certify(self, checkpoint=checkpoint, seconds=seconds, rungs=RUNGS if rungs is None else rungs)
 
 
 def train(

@@ -4,6 +4,7 @@ COMMAND_NAMES = (
     "run",
     "sweep",
     "evaluate",
+    "certify",
     "sample",
     "export",
     "runs",

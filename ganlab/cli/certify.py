@@ -1,0 +1,102 @@
+"""`ganlab certify`: bounds how steep the critic of an existing run is."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ganlab.cli.messages import say
+from ganlab.cli.options import OF_THE_RUN, checkpoint_option, plugin_options
+from ganlab.cli.quiet_start import start_tensorflow
+from ganlab.cli.tables import cell, table_console
+from ganlab.plugins.import_guard import printing_to_stderr
+from ganlab.runs.experiment_source import use_plugins
+from ganlab.support.terminal import line
+
+if TYPE_CHECKING:
+    from ganlab.training.certifying import Certified
+    from ganlab.training.loading import Step
+
+_RUNGS = ("products", "averaged", "semidefinite", "box", "exact")
+
+
+@click.command("certify")
+@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.option(
+    "--rung",
+    "rungs",
+    type=click.Choice(_RUNGS),
+    multiple=True,
+    help="A certificate to compute; may be given several times. By default all.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0.1),
+    default=60.0,
+    show_default=True,
+    help="How long each slow rung, and the attack, may take; what they have by then is sound.",
+)
+@checkpoint_option
+@click.option("--json", "as_json", is_flag=True, help="Print the bounds as JSON.")
+@plugin_options(OF_THE_RUN)
+def certify(
+    run: Path,
+    rungs: tuple[str, ...],
+    seconds: float,
+    checkpoint: Step,
+    as_json: bool,
+    no_plugin: tuple[str, ...],
+    plugin_file: Path | None,
+) -> None:
+    """Bounds the Lipschitz constant of a run's critic, from above and from below.
+
+    From above by certificates, each rung tighter and slower than the one before: products of the layers' norms,
+    products across activations, a semidefinite bound, the same within the box of the data and the samples, and for
+    small critics with rectifiers the constant itself. From below by an attack that looks for steep places. Writes
+    nothing.
+
+    \b
+    ganlab certify runs/quickstart/20260801-120000-s0-1f2e
+    ganlab certify RUN --rung semidefinite --seconds 300 --json
+    """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
+    from ganlab.run import Run
+
+    looked_at = Run(run)
+    use_plugins(no_plugin, plugin_file)
+    looked_at.recipe()  # reports a mistake in it before TensorFlow starts
+    with printing_to_stderr() if as_json else contextlib.nullcontext():  # components may print text that is not JSON
+        start_tensorflow()
+        found = looked_at.certify(checkpoint=checkpoint, seconds=seconds, rungs=rungs or _RUNGS)
+    if as_json:
+        say(json.dumps({"run": str(run), **_as_dict(found)}, indent=2))
+        return
+    say(f"{line(run)}, step {found.step}: the critic's Lipschitz constant\n")
+    _print_table(found)
+
+
+def _as_dict(found: Certified) -> dict[str, object]:
+    rungs = [{"rung": r.name, "bound": r.bound, "seconds": r.seconds, "note": r.note} for r in found.rungs]
+    return {"step": found.step, "lower": found.lower, "upper": found.upper, "seconds": found.seconds, "rungs": rungs}
+
+
+def _print_table(found: Certified) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("rung")
+    for heading in ("bound", "over attacked", "seconds"):
+        table.add_column(heading, justify="right")
+    table.add_column("note")
+    table.add_row(
+        "attacked", f"{found.lower:.5g}", "", f"{found.seconds:.1f}", "at least; a pair of points is as steep"
+    )
+    for rung in found.rungs:
+        bound = "" if rung.bound is None else f"{rung.bound:.5g}"
+        over = "" if rung.bound is None or not found.lower else f"{rung.bound / found.lower:.3g}"
+        row = (rung.name, bound, over, f"{rung.seconds:.1f}", rung.note)
+        table.add_row(*map(cell, map(line, row)))
+    table_console().print(table)

@@ -1,0 +1,99 @@
+"""How steep a run's critic is: certificates from above, an attack from below."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import tensorflow as tf
+
+from ganlab import composition
+from ganlab.interfaces import Constraint
+from ganlab.lipschitz import Rung, attacked_constant, ladder
+from ganlab.lipschitz.rungs import RUNGS
+from ganlab.runs import RunDirectory
+from ganlab.training.checkpoints import restore
+from ganlab.training.graph.sampling import Scorer, real_examples
+from ganlab.training.graph.state import TrainingState
+from ganlab.training.loading import Step, find_checkpoint, load_trained
+
+# Starts of the attack: half examples, half samples.
+_STARTS, _STEPS = 1000, 100
+
+
+@dataclass(frozen=True)
+class Certified:
+    """Bounds of a critic's Lipschitz constant in the Euclidean norm.
+
+    Attributes:
+        step: Generator updates done.
+        lower: The steepest slope that was found: the constant is at least this.
+        seconds: How long that search took.
+        rungs: The certificates, from the cheapest to the tightest.
+    """
+
+    step: int
+    lower: float
+    seconds: float
+    rungs: list[Rung]
+
+    @property
+    def upper(self) -> float | None:
+        """The least bound that holds everywhere; None if no rung suits the critic."""
+        return min((r.bound for r in self.rungs if r.bound is not None and r.name != "box"), default=None)
+
+
+def certify(
+    run: RunDirectory,
+    *,
+    checkpoint: Step = None,
+    seconds: float = 60.0,
+    rungs: Sequence[str] = RUNGS,
+) -> Certified:
+    """Bounds the Lipschitz constant of a checkpoint's critic, on one device.
+
+    Args:
+        run: A run with a checkpoint, finished or not.
+        checkpoint: The step of a checkpoint, "best" by `experiment.keep_best`, or None for the newest.
+        seconds: How long each slow rung, and the attack, may take.
+        rungs: Which certificates to compute; see `ganlab.lipschitz.ladder`.
+
+    Returns:
+        The bounds. The box of the rung `box` is that of a thousand examples and samples.
+
+    Raises:
+        RunError: There is no such checkpoint, or it does not fit the recorded experiment.
+    """
+    found = find_checkpoint(run, checkpoint)
+    arguments = {name: value for name, value in run.recipe().arguments.items() if name != "strategy"}
+    parts = {name: composition.make(value) for name, value in arguments.items()}
+    experiment = composition.experiment(**parts, strategy=tf.distribute.get_strategy())
+    state = TrainingState(experiment)
+    restore(found, state.variables())
+    state.step = found.step
+    scorer = Scorer(state)
+    effective = scorer.effective()
+    examples, samples = real_examples(experiment, _STARTS // 2), _samples(run, found.step)
+    starts = np.concatenate([examples, samples])
+    began = time.monotonic()
+    conditional = state.critic.conditional
+    labels = tf.zeros([len(starts)], tf.int64) if conditional else None
+    lower = attacked_constant(scorer.critic(effective, labels), starts, steps=_STEPS, seconds=seconds)
+    taken = time.monotonic() - began
+    wrapping = [
+        name
+        for name, constraint in zip(state.stack.names, state.stack.constraints, strict=True)
+        if type(constraint).transform is not Constraint.transform
+    ]
+    if wrapping:
+        note = f"Constraint {wrapping[0]} changes the critic's function, which these bounds do not know."
+        return Certified(found.step, lower, taken, [Rung(name, None, 0.0, note) for name in rungs])
+    box = starts.min(axis=0), starts.max(axis=0)
+    climbed = ladder(state.critic.model, effective, seconds=seconds, box=box, rungs=tuple(rungs))
+    return Certified(found.step, lower, taken, climbed)
+
+
+def _samples(run: RunDirectory, step: int) -> np.ndarray:
+    return load_trained(run, checkpoint=step).sample(_STARTS // 2, seed=0)

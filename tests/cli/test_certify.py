@@ -1,0 +1,79 @@
+"""`ganlab certify`: bounds of a run's critic from above and from below."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+import ganlab
+from ganlab.cli import cli
+from ganlab.plugins import manager as plugins
+
+EXPERIMENT = """
+include 'base/toy.gin'
+experiment.dataset = @datasets.gaussian_ring()
+experiment.steps = 2
+experiment.critic_steps = 1
+experiment.batch_size = 16
+architectures.mlp.width = 6
+architectures.mlp.depth = 2
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory, cpus):
+    """A run of two steps."""
+    return trained(tmp_path_factory.mktemp("certify"), EXPERIMENT)
+
+
+def trained(folder, text):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(plugins, "_current", None)
+        (folder / "e.gin").write_text(text)
+        result = CliRunner().invoke(cli, ["run", "--gin", "e.gin", "--name", "a"])
+    assert result.exit_code == 0, result.output
+    return folder / "runs" / "e" / "a"
+
+
+def certified(run, *options):
+    result = CliRunner().invoke(cli, ["certify", str(run), "--seconds", "5", *options])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_every_rung_is_above_the_attack_and_tighter_than_the_one_before(run):
+    found = json.loads(certified(run, "--json"))
+    rungs = {rung["rung"]: rung["bound"] for rung in found["rungs"]}
+    assert list(rungs) == ["products", "averaged", "semidefinite", "box", "exact"]
+    assert 0 < 0.9 * rungs["exact"] <= found["lower"] <= rungs["exact"] * 1.0001
+    assert rungs["exact"] < rungs["semidefinite"] <= rungs["averaged"] < rungs["products"]
+    assert rungs["box"] <= rungs["semidefinite"] * 1.001
+    assert found["upper"] == rungs["exact"]
+
+
+def test_the_table_has_a_row_for_each(run):
+    lines = certified(run, "--rung", "products", "--rung", "exact").splitlines()
+    assert lines[0].endswith("step 2: the critic's Lipschitz constant")
+    assert [line.split()[0] for line in lines[2:]] == ["rung", "attacked", "products", "exact"]
+
+
+def test_from_python(run):
+    found = ganlab.Run(run).certify(rungs=["averaged"], seconds=5)
+    assert [rung.name for rung in found.rungs] == ["averaged"]
+    assert found.upper == found.rungs[0].bound >= found.lower
+
+
+@pytest.mark.slow
+def test_a_critic_whose_function_a_constraint_changes_is_attacked_alone(tmp_path, cpus):
+    run = trained(tmp_path, EXPERIMENT + "experiment.constraints = [@constraints.gradient_normalization()]\n")
+    found = json.loads(certified(run, "--json"))
+    assert found["upper"] is None
+    assert found["lower"] > 0
+    assert found["rungs"][0]["note"].startswith("Constraint gradient_normalization changes the critic's function")
+
+
+def test_an_unknown_rung_is_one_line(run):
+    result = CliRunner().invoke(cli, ["certify", str(run), "--rung", "magic"])
+    assert result.exit_code == 2
+    assert "'magic' is not one of 'products'" in result.output

@@ -1,0 +1,252 @@
+"""Certificates as a ladder: each rung is above every slope, and the tight ones are what others compute."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy.optimize import minimize
+
+from ganlab.functional import input_gradient, named_weights
+from ganlab.layers import Dropout, FullSort, GroupSort
+from ganlab.lipschitz import attacked_constant, ladder
+from ganlab.lipschitz.averaged import averaged_bound, product_bound
+from ganlab.lipschitz.boxes import within
+from ganlab.lipschitz.chains import _LEAST, chain_of
+from ganlab.lipschitz.constants import ACTIVATIONS
+from ganlab.lipschitz.patterns import exact_constant
+from ganlab.lipschitz.semidefinite import _first, _value, semidefinite_bound
+
+
+def critic(widths, activation="relu", *, inputs=2, seed=0):
+    """A critic of dense layers; the activation is a name or makes a layer."""
+    keras.utils.set_random_seed(seed)
+    x = y = keras.Input((inputs,))
+    for width in widths:
+        y = keras.layers.Dense(width, kernel_initializer="he_normal", bias_initializer="random_normal")(y)
+        y = keras.layers.Activation(activation)(y) if isinstance(activation, str) else activation()(y)
+    return keras.Model(x, keras.layers.Dense(1)(y))
+
+
+def convolutional():
+    keras.utils.set_random_seed(1)
+    x = keras.Input((5, 5, 2))
+    y = keras.layers.Conv2D(4, 3, strides=2, padding="same", activation="relu")(x)
+    y = keras.layers.AveragePooling2D(2)(keras.layers.LeakyReLU(0.1)(keras.layers.Conv2D(3, 2)(y)))
+    return keras.Model(x, keras.layers.Dense(1)(keras.layers.Flatten()(y)))
+
+
+CRITICS = {
+    "relu": lambda: critic([6, 5]),
+    "leaky": lambda: critic([6, 5], lambda: keras.layers.LeakyReLU(0.3)),
+    "tanh": lambda: critic([7, 5, 4], "tanh", inputs=3),
+    "silu": lambda: critic([6, 5], "silu"),
+    "sorted": lambda: critic([6, 4], GroupSort),
+    "sorted in threes": lambda: critic([6, 6], lambda: GroupSort(3)),
+    "sorted in full": lambda: critic([5, 4], FullSort),
+    "dropout": lambda: critic([6, 5], lambda: Dropout(0.25)),
+    "convolutional": convolutional,
+    "linear": lambda: critic([], inputs=4),
+}
+
+
+def weights_of(model):
+    return {name: np.asarray(variable) for name, variable in named_weights(model).items()}
+
+
+def chained(model):
+    return chain_of(model, weights_of(model))
+
+
+def slopes(model, x):
+    x = tf.constant(x, tf.float32)
+    gradient, _ = input_gradient(lambda x: tf.reshape(model(x), [-1]), x)
+    return np.linalg.norm(np.asarray(gradient).reshape(len(x), -1), axis=1)
+
+
+def points(model, count=2000, spread=2.0, seed=0):
+    random = np.random.default_rng(seed)
+    return spread * random.standard_normal((count, *model.input_shape[1:]))
+
+
+@pytest.mark.parametrize("name", CRITICS)
+def test_every_rung_is_above_every_slope_and_below_the_rung_before(name):
+    model = CRITICS[name]()
+    chain = chained(model)
+    steepest = slopes(model, points(model)).max()
+    product, averaged, semidefinite = product_bound(chain), averaged_bound(chain), semidefinite_bound(chain, seconds=5)
+    assert steepest <= semidefinite * (1 + 1e-5)
+    assert semidefinite <= averaged * (1 + 2e-3)  # those that sort start a thousandth above
+    assert averaged <= product * (1 + 1e-9)
+    rungs = {rung.name: rung for rung in ladder(model, weights_of(model), seconds=5)}
+    assert rungs["products"].bound == pytest.approx(product, rel=0.35 if name == "convolutional" else 1e-5)
+    assert rungs["averaged"].bound == pytest.approx(averaged)
+    assert rungs["semidefinite"].bound <= averaged
+    assert (rungs["box"].bound, rungs["box"].note) == (None, "No box is given.")
+
+
+def test_the_matrices_of_a_chain_are_those_of_the_layers():
+    model = convolutional()
+    chain = chained(model)
+    x = points(model, 20)
+    y = x.reshape(20, -1)
+    for stage in chain.stages:
+        y = stage.apply(y @ stage.matrix.T + stage.bias)
+    found = np.asarray(model(x.astype(np.float32)))[:, 0]
+    np.testing.assert_allclose(y @ chain.last + chain.bias, found, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", [name for name in ACTIVATIONS if name != "softmax"])
+def test_the_least_slopes_of_activations(name):
+    x = tf.constant(np.concatenate([np.linspace(-40, 40, 160001), [0.0]]), tf.float32)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.reduce_sum(getattr(keras.activations, name)(x))
+    least = float(tf.reduce_min(tape.gradient(y, x)))
+    claimed = {"leaky_relu": 0.2}.get(name, _LEAST.get(name, 0.0))
+    assert claimed <= least + 1e-6
+    assert claimed == pytest.approx(least, abs=0.002)
+
+
+@pytest.mark.parametrize("name", ["tanh", "leaky", "sorted in threes"])
+def test_the_gradient_of_the_semidefinite_bound(name):
+    chain = chained(CRITICS[name]())
+    logs = _first(chain.stages) + np.linspace(0.5, 1.0, len(_first(chain.stages)))
+    logs[-len(chain.stages[-1].bias) :] += 1.0  # the larger matrices of earlier weights need larger ones behind
+    value, gradient = _value(chain, logs)
+    assert np.isfinite(value)
+    differences = [(_value(chain, logs + d)[0] - _value(chain, logs - d)[0]) / 2e-6 for d in 1e-6 * np.eye(len(logs))]
+    np.testing.assert_allclose(gradient, differences, atol=1e-7)
+
+
+def lipsdp(matrices, last, logs):
+    """The least bound with these multipliers, from the matrix inequality as the paper (theorem 2) writes it."""
+    sizes = [matrices[0].shape[1], *(len(m) for m in matrices)]
+    start = np.cumsum([0, *sizes])
+    multipliers = np.split(np.exp(logs), np.cumsum(sizes[1:])[:-1])
+    table = np.zeros((start[-1], start[-1]))
+    for i, (matrix, t) in enumerate(zip(matrices, multipliers, strict=True)):
+        before, after = slice(start[i], start[i + 1]), slice(start[i + 1], start[i + 2])
+        # Slopes in [0, 1]: -2 v' T v + 2 v' T W x is never negative.
+        table[after, before] += t[:, None] * matrix
+        table[before, after] += (t[:, None] * matrix).T
+        table[after, after] -= 2 * np.diag(t)
+    table[start[-2] :, start[-2] :] += np.outer(last, last)
+    rest = table[sizes[0] :, sizes[0] :]
+    if np.linalg.eigvalsh(rest)[-1] >= 0:
+        return np.inf
+    corner = table[: sizes[0], sizes[0] :]
+    return np.sqrt(max(np.linalg.eigvalsh(corner @ np.linalg.solve(-rest, corner.T))[-1], 0.0))
+
+
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
+def test_the_semidefinite_bound_is_that_of_lipsdp(seed):
+    chain = chained(critic([3, 3], seed=seed))
+    matrices = [stage.matrix for stage in chain.stages]
+    found = semidefinite_bound(chain, seconds=20, tolerance=1e-9)
+    starts = np.random.default_rng(seed).normal(size=(6, 6)) * 0.5 + np.log(np.linalg.norm(chain.last) ** 2 + 1)
+    options = {"maxiter": 8000, "maxfev": 8000, "xatol": 1e-9, "fatol": 1e-12, "adaptive": True}
+    others = [
+        minimize(lambda logs: lipsdp(matrices, chain.last, logs), start, method="Nelder-Mead", options=options).fun
+        for start in starts + np.linspace(0, 3, 6)[:, None]
+    ]
+    assert found == pytest.approx(min(others), rel=3e-4)
+
+
+def pieces(chain, x):
+    """The slopes of a chain of rectifiers at points of the line, from its signs there."""
+    gradient, y = np.ones((len(x), 1)), x[:, None]
+    for stage in chain.stages:
+        before = y @ stage.matrix.T + stage.bias
+        sign = np.where(before > 0, 1.0, stage.kink)
+        gradient, y = sign * (gradient @ stage.matrix.T), sign * before
+    return np.abs(gradient @ chain.last)
+
+
+def kinks(chain):
+    """Every point of the line at which a rectifier of two stages changes its sign, from crossings of straight lines."""
+    first, second = chain.stages
+    ends = np.sort(-first.bias / first.matrix[:, 0])
+    middles = np.concatenate([[ends[0] - 1], (ends[1:] + ends[:-1]) / 2, [ends[-1] + 1]])
+    found = list(ends)
+    for middle in middles:
+        sign = np.where(first.matrix[:, 0] * middle + first.bias > 0, 1.0, first.kink)
+        slope = second.matrix @ (sign * first.matrix[:, 0])
+        offset = second.matrix @ (sign * first.bias) + second.bias
+        found += list(-offset / slope)
+    return np.sort(found)
+
+
+@pytest.mark.parametrize(
+    ("width", "seed"), [(5, 0), *(pytest.param(16, seed, marks=pytest.mark.slow) for seed in range(3))]
+)
+def test_the_exact_rung_is_the_steepest_of_all_pieces(width, seed):
+    chain = chained(critic([width, width], inputs=1, seed=seed))
+    ends = kinks(chain)
+    middles = np.concatenate([[ends[0] - 1], (ends[1:] + ends[:-1]) / 2, [ends[-1] + 1]])
+    found = exact_constant(chain)
+    assert found.lower == found.upper == pytest.approx(pieces(chain, middles).max(), rel=1e-9)
+
+
+def test_the_exact_rung_in_the_plane():
+    model = critic([6, 5], lambda: keras.layers.LeakyReLU(0.3))
+    found = exact_constant(chained(model))
+    # Its kinks are near the origin, where its biases put them.
+    sampled = max(slopes(model, points(model, 50_000, spread=spread)).max() for spread in (0.05, 0.2, 4.0))
+    assert found.lower == found.upper == pytest.approx(sampled, rel=1e-5)
+
+
+def test_a_search_that_is_not_finished_is_sound():
+    chain = chained(critic([16, 16]))
+    found = exact_constant(chain, seconds=0.0)
+    assert found.lower == 0
+    assert found.upper == pytest.approx(averaged_bound(chain))
+
+
+def test_a_box_narrows_the_bound_and_holds_in_it():
+    model = critic([16, 16], seed=3)
+    chain = chained(model)
+    low, high = np.array([1.0, -0.5]), np.array([1.5, 0.0])
+    local = semidefinite_bound(within(chain, low, high), seconds=5)
+    inside = np.random.default_rng(0).uniform(low, high, size=(5000, 2))
+    assert slopes(model, inside).max() <= local * (1 + 1e-5)
+    assert local < 0.9 * semidefinite_bound(chain, seconds=5)
+    (rung,) = ladder(model, weights_of(model), box=(low, high), rungs=("box",), seconds=5)
+    assert rung.bound == pytest.approx(local, rel=1e-3)
+    exact = exact_constant(chain, box=(low, high))
+    assert slopes(model, inside).max() == pytest.approx(exact.upper, rel=1e-5)
+
+
+def test_an_attack_finds_the_steepest_piece():
+    model = critic([8, 8], seed=2)
+    found = attacked_constant(lambda x: tf.reshape(model(x), [-1]), points(model, 500, spread=1.0), steps=50)
+    exact = exact_constant(chained(model))
+    assert 0.95 * exact.lower <= found <= exact.upper * (1 + 1e-4)
+
+
+@pytest.mark.slow
+def test_no_certificate_falls_below_an_attack_on_random_critics():
+    random = np.random.default_rng(0)
+    for seed in range(40):
+        name = list(CRITICS)[seed % (len(CRITICS) - 1)]
+        model = CRITICS[name]()
+        for variable in model.trainable_variables:
+            variable.assign(random.normal(size=variable.shape) * random.uniform(0.2, 2))
+        found = attacked_constant(lambda x, model=model: tf.reshape(model(x), [-1]), points(model, 1000), steps=60)
+        for rung in ladder(model, weights_of(model), seconds=1, rungs=("products", "averaged", "semidefinite")):
+            assert found <= rung.bound * (1 + 1e-4), (name, rung)
+
+
+def test_critics_that_are_no_chain_say_so():
+    x = keras.Input((2,))
+    y = keras.layers.Dense(4, name="first")(x)
+    model = keras.Model(x, keras.layers.Dense(1)(keras.layers.Add(name="sum")([y, keras.layers.ReLU()(y)])))
+    found = {rung.name: rung for rung in ladder(model, weights_of(model))}
+    assert found["products"].bound > 0
+    assert "layer 'sum' (Add) joins branches" in found["semidefinite"].note
+    assert found["semidefinite"].bound is None
+
+
+def test_large_critics_are_not_searched():
+    model = critic([40, 40])
+    (rung,) = ladder(model, weights_of(model), rungs=("exact",))
+    assert (rung.bound, rung.note) == (None, "It has 80 units, too many to search all signs of; at most 64.")
