@@ -20,8 +20,9 @@ def made(kind, name, **arguments):
 
 WAYS = {"2": (2, {}), "4": (4, {}), "XLA": (0, {"jit": "on"}), "microbatches": (2, {"microbatches": 3})}
 
-# Constraints on kernels, one after the other. polar_projection is last, so that it leaves the kernels orthonormal.
-KERNELS = ("aol", "bidirectional_norm", "product_normalization", "stable_rank", "polar_projection")
+# Constraints on kernels, one after the other. polar_projection is last, so that it leaves the kernels orthonormal:
+# there the rescaling of aol has kinks, where rounding decides on the gradient, so it is not among them.
+KERNELS = ("bidirectional_norm", "product_normalization", "stable_rank", "polar_projection")
 
 
 @pytest.mark.slow
