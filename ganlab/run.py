@@ -58,7 +58,7 @@ class Run(RunDirectory):
             rungs: Which certificates to compute, of those that `ganlab.lipschitz.ladder` lists; None for all.
 
         Returns:
-            The bounds: `lower`, `upper`, and `rungs`.
+            `lower`, `upper`, and all certificates as `rungs`.
 
         Raises:
             RunError: The checkpoint is missing, or does not fit the recorded experiment.

@@ -49,7 +49,7 @@ def noise(training: bool | None) -> NoiseSource | None:
         training: The argument of that name that Keras passes to `call`.
 
     Returns:
-        The source: its row i belongs to the example in row i, on any number of replicas. None outside training, where
+        The source, whose row i belongs to the example in row i, on any number of replicas. None outside training, where
         there is no noise.
     """
     return getattr(_local, "source", None) if training else None
