@@ -93,7 +93,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("by_numpy", "arguments"), CASES, ids=lambda each: getattr(each, "__name__", None) or str(each))
+@pytest.mark.parametrize(("by_numpy", "arguments"), CASES, ids=lambda each: getattr(each, "__name__", str(each)))
 def test_value_and_gradient_by_the_weights(by_numpy, arguments):
     made, replica = constraint(by_numpy.__name__, **arguments), Drawn()
     variables = [tf.Variable(value, dtype=tf.float32) for value in WEIGHTS]
