@@ -88,15 +88,19 @@ def _print_table(found: Certified) -> None:
 
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("rung")
-    for heading in ("bound", "over attacked", "seconds"):
-        table.add_column(heading, justify="right")
+    table.add_column("bound", justify="right")
+    table.add_column("over attacked", justify="right")
+    table.add_column("seconds", justify="right")
     table.add_column("note")
-    table.add_row(
-        "attacked", f"{found.lower:.5g}", "", f"{found.seconds:.1f}", "at least; a pair of points is as steep"
-    )
+    for row in _rows(found):
+        table.add_row(*map(cell, map(line, row)))
+    table_console().print(table)
+
+
+def _rows(found: Certified) -> list[tuple[str, str, str, str, str]]:
+    rows = [("attacked", f"{found.lower:.5g}", "", f"{found.seconds:.1f}", "from below")]
     for rung in found.rungs:
         bound = "" if rung.bound is None else f"{rung.bound:.5g}"
         over = "" if rung.bound is None or not found.lower else f"{rung.bound / found.lower:.3g}"
-        row = (rung.name, bound, over, f"{rung.seconds:.1f}", rung.note)
-        table.add_row(*map(cell, map(line, row)))
-    table_console().print(table)
+        rows.append((rung.name, bound, over, f"{rung.seconds:.1f}", rung.note))
+    return rows

@@ -17,13 +17,14 @@ from ganlab.lipschitz.chains import Chain, chain_of
 from ganlab.lipschitz.constants import Unknown
 from ganlab.lipschitz.patterns import exact_constant
 from ganlab.lipschitz.semidefinite import semidefinite_bound
+from ganlab.lipschitz.splitting import split_bound
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
 RUNGS = ("products", "averaged", "semidefinite", "box", "exact")
-# Where a search over all pieces has a chance to end.
-_SMALL = 64
+# Where a search over all pieces has a chance to end, and where a box can be split along all its sides.
+_SMALL, _FEW = 64, 6
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,8 @@ def ladder(
     - `products`: norms of layers multiplied along branches (`ganlab.lipschitz.certificate`); suits most critics.
     - `averaged`: products across activations as far as these are averages (Combettes and Pesquet, 2020).
     - `semidefinite`: LipSDP (Fazlyab et al., 2019), one multiplier for each unit.
-    - `box`: the same with the slopes that activations have within a box of inputs; holds between points of the box.
+    - `box`: for points of a box: the same with the slopes that activations have there, or, of rectifiers and up to six
+      inputs, from ever smaller parts of the box.
     - `exact`: the steepest of all linear pieces of a critic with rectifiers, by branch and bound.
 
     All but the first suit critics without branches, of dense layers, or of convolutions small enough to be written out
@@ -91,7 +93,10 @@ def ladder(
         if box is None:
             return None, "No box is given."
         low, high = (np.asarray(end, np.float64).ravel() for end in box)
-        return semidefinite(within(of, low, high)), "between points of the box"
+        narrow, note = within(of, low, high), "between points of the box"
+        if of.inputs > _FEW or any(stage.kink is None for stage in of.stages):
+            return semidefinite(narrow), note
+        return min(averaged_bound(narrow), split_bound(of, low, high, seconds=seconds)[1]), note
 
     def exact(of: Chain) -> tuple[float | None, str]:
         units = sum(len(stage.bias) for stage in of.stages)

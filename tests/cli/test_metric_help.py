@@ -141,7 +141,7 @@ def test_config_explain_prints_metric_help():
         ("critic/los", "Did you mean 'critic/loss'?"),
         ("constraints/gradient_penalty/slop", "Did you mean 'constraints/gradient_penalty/slope'?"),
         ("constraints/gradient_penlty/slope", "Did you mean 'constraints/gradient_penalty/slope'?"),
-        ("slope", "Metrics that end in this name: constraints/banach_penalty/slope, constraints/dragan/slope,"),
+        ("slope", "Metrics that end in this name: constraints/alp/slope, constraints/banach_penalty/slope,"),
         ("of/nothing/known", "Metrics are named as in metrics.jsonl"),
     ],
 )

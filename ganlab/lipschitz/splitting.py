@@ -1,0 +1,142 @@
+"""The Lipschitz constant within a box of few dimensions, by splitting the box."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from ganlab.lipschitz.chains import Chain
+from ganlab.lipschitz.constants import Unknown
+
+# Boxes at once, and the numbers that each stage may hold for them.
+_MOST, _NUMBERS = 4096, 2**22
+# Rectifiers with both signs in a box whose changes of the gradient are taken in pairs.
+_PAIRS = 16
+
+
+def split_bound(
+    chain: Chain, low: np.ndarray, high: np.ndarray, *, seconds: float = 60.0, tolerance: float = 0.01
+) -> tuple[float, float]:
+    """Bounds of a chain's Lipschitz constant within a box, by bounds in ever smaller boxes.
+
+    In a small box most rectifiers keep their sign, and the critic is nearly an affine function: what the others can add
+    is bounded. Boxes whose bound is above the steepest slope seen are halved. The number of boxes grows with the power
+    of the number of inputs: for critics of points, not of images.
+
+    Args:
+        chain: A chain of rectifiers.
+        low: The least value of each input, `(inputs,)`.
+        high: The largest.
+        seconds: When to stop; the bounds are sound then, too.
+        tolerance: It stops too where the bounds are this close, relative to the lower one.
+
+    Returns:
+        The steepest slope at a point of the box, and an upper bound.
+
+    Raises:
+        Unknown: An activation is no rectifier.
+    """
+    if any(stage.kink is None for stage in chain.stages):
+        raise Unknown("only rectifiers, with one kink at zero, keep one slope in a small box")
+    end, best = time.monotonic() + seconds, 0.0
+    norms = [(np.linalg.norm(stage.matrix, axis=1), float(np.linalg.norm(stage.matrix, 2))) for stage in chain.stages]
+    widest = max([chain.inputs, *(len(stage.bias) for stage in chain.stages)])
+    count = max(1, min(_MOST, _NUMBERS // (widest * chain.inputs)))
+    low, high = np.asarray(low, np.float64), np.asarray(high, np.float64)
+    # Upper bounds, middles and half widths of the boxes left.
+    uppers, middles, halves = np.array([np.inf]), (low + high)[None] / 2, (high - low)[None] / 2
+    while time.monotonic() < end:
+        order = np.argsort(-uppers)
+        uppers, middles, halves = uppers[order], middles[order], halves[order]
+        open_boxes = int(np.searchsorted(-uppers, -best * (1 + tolerance)))
+        if open_boxes == 0:
+            break
+        uppers, middles, halves = uppers[:open_boxes], middles[:open_boxes], halves[:open_boxes]
+        taken = slice(0, (count + 1) // 2)
+        middle, half = _halved(middles[taken], halves[taken])
+        slopes, bounds = _bounds(chain, norms, middle, half)
+        bounds = np.minimum(bounds, np.repeat(uppers[taken], 2))
+        best = max(best, float(slopes.max()))
+        uppers = np.concatenate([uppers[taken.stop :], bounds])
+        middles = np.concatenate([middles[taken.stop :], middle])
+        halves = np.concatenate([halves[taken.stop :], half])
+    # What was put aside is at most this far above the steepest slope.
+    return best, max(best * (1 + tolerance), float(uppers.max(initial=0.0)))
+
+
+def _halved(middles: np.ndarray, halves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both halves of each box, across its longest side."""
+    rows, longest = np.arange(len(halves)), halves.argmax(axis=1)
+    half = halves.copy()
+    half[rows, longest] /= 2
+    shift = np.zeros_like(half)
+    shift[rows, longest] = half[rows, longest]
+    middle = np.stack([middles - shift, middles + shift], axis=1).reshape(-1, half.shape[1])
+    return middle, np.repeat(half, 2, axis=0)
+
+
+def _bounds(
+    chain: Chain, norms: list[tuple[np.ndarray, float]], middle: np.ndarray, half: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The slope in the middle of each box, and a bound of the slopes in it, each `(boxes,)`.
+
+    Where a rectifier may have both signs, its slope is the mean of the two and a rest E. A gradient is that of the
+    means and, for each stage, the means' gradient from behind times E times the true derivative of the stage's input,
+    which is the means' one and an error in turn.
+    """
+    boxes, inputs = middle.shape
+    # The output of a stage is `y + slopes . place` and an error; `slopes`, `(boxes, inputs, units)`, are the means'.
+    y, slopes = middle, np.broadcast_to(np.eye(inputs), (boxes, inputs, inputs))
+    error, wrong = np.zeros(boxes), np.zeros(boxes)  # their lengths: of the output, and of its derivative
+    at, passed, kept = middle, [], []
+    for stage, (rows, norm) in zip(chain.stages, norms, strict=True):
+        below = float(stage.kink or 0.0)
+        steepest = max(1.0, abs(below))
+        u, slopes = y @ stage.matrix.T + stage.bias, slopes @ stage.matrix.T
+        wrong = wrong * norm
+        spread = (np.abs(slopes) * half[:, :, None]).sum(axis=1) + rows * error[:, None]
+        spread += 1e-12 * (np.abs(u) + spread)
+        least, most = u - spread, u + spread
+        both = (least < 0) & (most > 0)
+        mean = np.where(both, (1 + below) / 2, np.where(u > 0, 1.0, below))
+        radius = np.where(both, abs(1 - below) / 2, 0.0)
+        # |f(u) - mean u| is between zero, at the kink, and this at the ends.
+        gap = radius * np.maximum(most, -least) / 2
+        lengths = np.linalg.norm(slopes, axis=1)
+        kept.append((mean, radius, slopes, wrong))
+        y = mean * u + np.where(both, np.sign(1 - below) * gap, 0.0)
+        error = error * steepest + np.linalg.norm(gap, axis=1)
+        wrong = wrong * steepest + np.linalg.norm(radius * lengths, axis=1)
+        slopes = mean[:, None] * slopes
+        exact = at @ stage.matrix.T + stage.bias
+        passed.append(np.where(exact > 0, 1.0, below))
+        at = passed[-1] * exact
+    slope = gradient = np.broadcast_to(chain.last, (boxes, len(chain.last)))
+    rest, parts = np.zeros(boxes), []
+    for stage, (mean, radius, derivative, off), signs in zip(chain.stages[::-1], kept[::-1], passed[::-1], strict=True):
+        loose = gradient * radius
+        rest += np.linalg.norm(loose, axis=1) * off
+        parts.append(loose[:, None] * derivative)
+        gradient, slope = (gradient * mean) @ stage.matrix, (slope * signs) @ stage.matrix
+    bounds = _longest(gradient, np.concatenate(parts, axis=2)) if parts else np.linalg.norm(gradient, axis=1)
+    return np.linalg.norm(slope, axis=1), (bounds + rest) * (1 + 1e-9)
+
+
+def _longest(gradient: np.ndarray, parts: np.ndarray) -> np.ndarray:
+    """A bound of the length of `gradient + sum of +- parts`, whatever the signs; exact for two parts.
+
+    Args:
+        gradient: `(boxes, inputs)`.
+        parts: `(boxes, inputs, parts)`.
+    """
+    along = np.abs(np.einsum("bi,bip->bp", gradient, parts)).sum(axis=1)
+    lengths = np.linalg.norm(parts, axis=1)
+    few = min(_PAIRS, lengths.shape[1])
+    chosen = np.argpartition(-lengths, few - 1, axis=1)[:, :few]
+    longest = np.take_along_axis(parts, chosen[:, None], axis=2)
+    among = np.abs(np.einsum("bip,biq->bpq", longest, longest)).sum(axis=(1, 2))
+    of_few = np.take_along_axis(lengths, chosen, axis=1).sum(axis=1)
+    others = np.maximum(lengths.sum(axis=1) - of_few, 0.0)
+    squares = np.square(gradient).sum(axis=1) + 2 * along + among + 2 * of_few * others + others**2
+    return np.sqrt(squares)
