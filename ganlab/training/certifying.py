@@ -52,7 +52,7 @@ def certify(
     seconds: float = 60.0,
     rungs: Sequence[str] = RUNGS,
 ) -> Certified:
-    """Bounds the Lipschitz constant of a checkpoint's critic, on one device.
+    """Bounds the Lipschitz constant of a checkpoint's critic, on one device and in float32.
 
     Args:
         run: A run with a checkpoint, finished or not.
@@ -69,6 +69,9 @@ def certify(
     found = find_checkpoint(run, checkpoint)
     arguments = {name: value for name, value in run.recipe().arguments.items() if name != "strategy"}
     parts = {name: composition.make(value) for name, value in arguments.items()}
+    # Bounds are of the map in float32: rounding to bfloat16 is not Lipschitz at all.
+    parts["precision"] = "float32"
+    tf.config.experimental.enable_tensor_float_32_execution(False)
     experiment = composition.experiment(**parts, strategy=tf.distribute.get_strategy())
     state = TrainingState(experiment)
     restore(found, state.variables())

@@ -73,6 +73,13 @@ def test_a_critic_whose_function_a_constraint_changes_is_attacked_alone(tmp_path
     assert found["rungs"][0]["note"].startswith("Constraint gradient_normalization changes the critic's function")
 
 
+@pytest.mark.slow
+def test_a_critic_of_mixed_precision_is_bounded_as_in_float32(tmp_path, cpus):
+    run = trained(tmp_path, EXPERIMENT + "experiment.precision = 'mixed_bfloat16'\n")
+    found = json.loads(certified(run, "--json"))
+    assert 0.9 * found["upper"] <= found["lower"] <= found["upper"] * 1.0001
+
+
 def test_an_unknown_rung_is_one_line(run):
     result = CliRunner().invoke(cli, ["certify", str(run), "--rung", "magic"])
     assert result.exit_code == 2
