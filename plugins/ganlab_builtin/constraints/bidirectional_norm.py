@@ -73,7 +73,8 @@ class BidirectionalNorm(ganlab.Constraint):
             for name, matrix in _matrices(weights).items()
         }
         for name in _kernels(weights):
-            mean = (sigmas[f"{name}/outputs"] + sigmas[f"{name}/inputs"]) / 2
+            one = sigmas[f"{name}/outputs"]
+            mean = (one + sigmas.get(f"{name}/inputs", one)) / 2
             normalized[name] = weights[name] * (self.scale / tf.maximum(mean, 1e-12))
         return normalized
 
@@ -87,10 +88,15 @@ def _kernels(weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
 
 
 def _matrices(weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-    """Both matrices of every kernel, `(everything else, outputs)` and `(everything else, inputs)`."""
+    """The matrices of every kernel, `(everything else, outputs)` and `(everything else, inputs)`.
+
+    A dense kernel has one alone: the other is its transpose, of the same norm.
+    """
     found = {}
     for name, kernel in _kernels(weights).items():
         *taps, inputs, outputs = range(len(kernel.shape))
         found[f"{name}/outputs"] = tf.reshape(kernel, [-1, kernel.shape[-1]])
+        if not taps:
+            continue
         found[f"{name}/inputs"] = tf.reshape(tf.transpose(kernel, [*taps, outputs, inputs]), [-1, kernel.shape[-2]])
     return found
