@@ -62,6 +62,7 @@ class Run(RunDirectory):
 
         Raises:
             RunError: The checkpoint is missing, or does not fit the recorded experiment.
+            ConfigError: A certificate is unknown.
         """
         from ganlab.training.certifying import RUNGS, certify
 

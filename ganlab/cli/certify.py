@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ganlab.training.certifying import Certified
     from ganlab.training.loading import Step
 
+# Those of ganlab.lipschitz.rungs, whose import would take numpy for every `ganlab --help`.
 _RUNGS = ("products", "averaged", "semidefinite", "box", "exact")
 
 

@@ -13,7 +13,7 @@ from ganlab.layers.starting import MiddleTap
 
 
 class _AlmostOrthogonal(keras.layers.Layer):
-    """What both layers share: a kernel, a bias, and the rescaled kernel."""
+    """A kernel, a bias, and the rescaled kernel, for the dense layer and the convolution."""
 
     lipschitz_constant = 1.0  # of the map with the rescaled kernel; a bias adds nothing
 

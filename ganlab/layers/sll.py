@@ -16,7 +16,7 @@ TINY = 1e-12  # so that a hidden unit without weights is zero and not zero over 
 
 
 class _SLL(keras.layers.Layer):
-    """What both layers share: a kernel W', a bias, log q, and T."""
+    """A kernel, a bias, log q, and T, for the dense layer and the convolution."""
 
     lipschitz_constant = 1.0  # theorem 3, for any activation with slopes between zero and one
 

@@ -1,4 +1,4 @@
-"""What the activations of a chain can do within a box of inputs."""
+"""The slopes that the activations of a chain have within a box of inputs."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ def within(chain: Chain, low: np.ndarray, high: np.ndarray) -> Chain:
     low, high = np.asarray(low, np.float64), np.asarray(high, np.float64)
     for stage in chain.stages:
         if known:
-            middle, half = stage.matrix @ ((low + high) / 2) + stage.bias, np.abs(stage.matrix) @ ((high - low) / 2)
-            half = half + 1e-12 * (np.abs(middle) + half)
+            size = np.abs(stage.matrix)
+            middle, half = stage.matrix @ ((low + high) / 2) + stage.bias, size @ ((high - low) / 2)
+            # Above the rounding of these sums.
+            half = half + 1e-12 * (size @ np.maximum(np.abs(low), np.abs(high)) + np.abs(stage.bias))
             low, high = middle - half, middle + half
             if stage.kink is not None:
                 one = np.where(low > 0, 1.0, np.where(high < 0, stage.kink, np.nan))

@@ -101,14 +101,14 @@ def chain_of(critic: keras.Model, weights: Weights) -> Chain:
     size = math.prod(tuple(critic.inputs[0].shape[1:]))
     matrix: np.ndarray | None = None  # the identity
     bias, stages = np.zeros(size), list[Stage]()
-    for layer, shape in _in_line(critic):
+    for layer, shape, reached in _in_line(critic):
         try:
-            linear = _linear(layer, shape, value)
+            linear = _linear(layer, shape, math.prod(reached), value)
             if linear is not None and linear[0] is not None:
                 bias = linear[0] @ bias + linear[1]
                 matrix = linear[0] if matrix is None else linear[0] @ matrix
             activation = layer if linear is None else getattr(layer, "activation", keras.activations.linear)
-            made = _activation(activation, math.prod(tuple(layer.output.shape[1:])), layer.output.shape[-1])
+            made = _activation(activation, math.prod(reached), reached[-1])
         except Unknown as reason:
             raise Unknown(f"layer {layer.name!r} ({type(layer).__name__}): {reason}") from None
         if made is not None:
@@ -119,8 +119,8 @@ def chain_of(critic: keras.Model, weights: Weights) -> Chain:
     return Chain(tuple(stages), matrix[0], float(bias[0]))
 
 
-def _in_line(model: Any) -> Iterator[tuple[Any, tuple[int, ...]]]:
-    """The layers from input to output with the shapes of their inputs, nested models taken apart."""
+def _in_line(model: Any) -> Iterator[tuple[Any, tuple[int, ...], tuple[int, ...]]]:
+    """The layers from input to output with the shapes of their inputs and outputs, nested models taken apart."""
     line, tensor = [], model.outputs[0]
     while True:
         operation, number, _ = tensor._keras_history
@@ -129,19 +129,19 @@ def _in_line(model: Any) -> Iterator[tuple[Any, tuple[int, ...]]]:
             break
         if len(node.input_tensors) != 1 or len(node.outputs) != 1:
             raise Unknown(f"layer {operation.name!r} ({type(operation).__name__}) joins branches")
-        tensor = node.input_tensors[0]
-        line.append((operation, tuple(tensor.shape[1:])))
-    for layer, shape in reversed(line):
+        after, tensor = tensor, node.input_tensors[0]
+        line.append((operation, tuple(tensor.shape[1:]), tuple(after.shape[1:])))
+    for layer, shape, reached in reversed(line):
         if not isinstance(layer, keras.Layer):
             raise Unknown(f"{layer.name!r} is an operation outside a layer")
         if isinstance(layer, keras.Model):
             yield from _in_line(layer)
         else:
-            yield layer, shape
+            yield layer, shape, reached
 
 
 def _linear(
-    layer: Any, shape: tuple[int, ...], value: Callable[[Any], np.ndarray]
+    layer: Any, shape: tuple[int, ...], units: int, value: Callable[[Any], np.ndarray]
 ) -> tuple[np.ndarray | None, np.ndarray] | None:
     """A linear layer as a matrix, None for the identity, and a bias; None for another layer."""
     layers = keras.layers
@@ -159,7 +159,6 @@ def _linear(
     )
     if type(layer) not in known:
         return None
-    units = math.prod(tuple(layer.output.shape[1:]))
     if units * size > _LARGEST:
         raise Unknown(f"its matrix, {units} by {size}, is too large to write out")
     return _written_out(layer, shape, value, units)
@@ -189,7 +188,7 @@ def _activation(activation: Any, units: int, width: int) -> Stage | None:
 
     layers = keras.layers
     kind = type(activation)
-    if activation is keras.activations.linear or kind in (ours.GaussianNoise, layers.Dropout):
+    if activation is keras.activations.linear or kind is ours.GaussianNoise:
         return None
     if kind in (ours.GroupSort, ours.FullSort):
         group = activation.group_size if kind is ours.GroupSort else width

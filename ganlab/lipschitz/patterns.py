@@ -14,7 +14,8 @@ from ganlab.lipschitz.averaged import averaged_bound
 from ganlab.lipschitz.chains import Chain
 from ganlab.lipschitz.constants import Unknown
 
-# A cell whose largest ball is smaller than this, in units of the weights, counts as empty: its neighbours touch there.
+# A cell into which no ball of this radius fits counts as empty: cells that merely touch have a point or an edge in
+# common. A sliver as thin as that is left out with them.
 _SMALLEST = 1e-9
 
 
@@ -128,7 +129,10 @@ def _children(node: _Node, at: int, unit: int, order: itertools.count[int]) -> S
 
 
 def _has_inside(faces: np.ndarray) -> bool:
-    """Whether a ball fits into the polyhedron: the largest radius, at most one, by a linear program."""
+    """Whether a ball fits into the polyhedron: the largest radius, at most one, by a linear program.
+
+    Where the program is not solved, the cell counts as there, so that the bound stays sound.
+    """
     from scipy.optimize import linprog
 
     inputs = faces.shape[1] - 1
@@ -140,4 +144,5 @@ def _has_inside(faces: np.ndarray) -> bool:
         bounds=[(None, None)] * inputs + [(0, 1)],
         method="highs",
     )
-    return found.status == 0 and found.x[-1] > _SMALLEST
+    infeasible = 2
+    return found.status != infeasible and (found.x is None or found.x[-1] > _SMALLEST)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ganlab.errors import ConfigError, nearest
 from ganlab.lazy import keras
 from ganlab.lipschitz.averaged import averaged_bound
 from ganlab.lipschitz.boxes import within
@@ -73,7 +74,13 @@ def ladder(
 
     Returns:
         The rungs, in this order.
+
+    Raises:
+        ConfigError: A rung is unknown.
     """
+    for name in rungs:
+        if name not in RUNGS:
+            raise ConfigError(f"There is no certificate {name!r}.{nearest(name, RUNGS)} There are: {', '.join(RUNGS)}.")
     chain: Chain | None = None
     reason = ""
     if set(rungs) - {"products"}:

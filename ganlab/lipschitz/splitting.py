@@ -11,8 +11,11 @@ from ganlab.lipschitz.constants import Unknown
 
 # Boxes at once, and the numbers that each stage may hold for them.
 _MOST, _NUMBERS = 4096, 2**22
-# Rectifiers with both signs in a box whose changes of the gradient are taken in pairs.
-_PAIRS = 16
+# Rectifiers with both signs in a box whose changes of the gradient are taken in pairs, and all patterns of whose signs
+# are tried: where two kinks of different layers meet, only that is tight in the smallest boxes.
+_PAIRS, _TRIED = 16, 4
+# Boxes this small, relative to the first one, are not halved: what rounding adds to their bounds stays.
+_SMALLEST = 1e-9
 
 
 def split_bound(
@@ -46,16 +49,17 @@ def split_bound(
     low, high = np.asarray(low, np.float64), np.asarray(high, np.float64)
     # Upper bounds, middles and half widths of the boxes left.
     uppers, middles, halves = np.array([np.inf]), (low + high)[None] / 2, (high - low)[None] / 2
+    smallest = _SMALLEST * float(halves.max())
     while time.monotonic() < end:
         order = np.argsort(-uppers)
         uppers, middles, halves = uppers[order], middles[order], halves[order]
         open_boxes = int(np.searchsorted(-uppers, -best * (1 + tolerance)))
-        if open_boxes == 0:
+        if open_boxes == 0 or halves[0].max() < smallest:
             break
         uppers, middles, halves = uppers[:open_boxes], middles[:open_boxes], halves[:open_boxes]
         taken = slice(0, (count + 1) // 2)
         middle, half = _halved(middles[taken], halves[taken])
-        slopes, bounds = _bounds(chain, norms, middle, half)
+        slopes, bounds = _bounds(chain, norms, middle, half, best * (1 + tolerance))
         bounds = np.minimum(bounds, np.repeat(uppers[taken], 2))
         best = max(best, float(slopes.max()))
         uppers = np.concatenate([uppers[taken.stop :], bounds])
@@ -77,9 +81,9 @@ def _halved(middles: np.ndarray, halves: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _bounds(
-    chain: Chain, norms: list[tuple[np.ndarray, float]], middle: np.ndarray, half: np.ndarray
+    chain: Chain, norms: list[tuple[np.ndarray, float]], middle: np.ndarray, half: np.ndarray, enough: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The slope in the middle of each box, and a bound of the slopes in it, each `(boxes,)`.
+    """The slope in the middle of each box, and a bound of the slopes in it, each `(boxes,)`; tighter above `enough`.
 
     Where a rectifier may have both signs, its slope is the mean of the two and a rest E. A gradient is that of the
     means and, for each stage, the means' gradient from behind times E times the true derivative of the stage's input,
@@ -96,7 +100,8 @@ def _bounds(
         u, slopes = y @ stage.matrix.T + stage.bias, slopes @ stage.matrix.T
         wrong = wrong * norm
         spread = (np.abs(slopes) * half[:, :, None]).sum(axis=1) + rows * error[:, None]
-        spread += 1e-12 * (np.abs(u) + spread)
+        # Above the rounding of these sums.
+        spread += 1e-12 * (rows * np.linalg.norm(y, axis=1)[:, None] + np.abs(stage.bias) + spread)
         least, most = u - spread, u + spread
         both = (least < 0) & (most > 0)
         mean = np.where(both, (1 + below) / 2, np.where(u > 0, 1.0, below))
@@ -120,7 +125,34 @@ def _bounds(
         parts.append(loose[:, None] * derivative)
         gradient, slope = (gradient * mean) @ stage.matrix, (slope * signs) @ stage.matrix
     bounds = _longest(gradient, np.concatenate(parts, axis=2)) if parts else np.linalg.norm(gradient, axis=1)
-    return np.linalg.norm(slope, axis=1), (bounds + rest) * (1 + 1e-9)
+    bounds = (bounds + rest) * (1 + 1e-9)
+    kinks = sum(((radius > 0).sum(axis=1) for _, radius, _, _ in kept), np.zeros(boxes, int))
+    few = np.flatnonzero((kinks <= _TRIED) & (bounds > enough))
+    if len(few):
+        slopes_of = [(mean[few], radius[few]) for mean, radius, _, _ in kept]
+        bounds[few] = np.minimum(bounds[few], _steepest_pattern(chain, slopes_of) * (1 + 1e-9))
+    return np.linalg.norm(slope, axis=1), bounds
+
+
+def _steepest_pattern(chain: Chain, slopes: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """The longest gradient over all patterns of the at most `_TRIED` rectifiers with both signs, `(boxes,)`.
+
+    `slopes` has the mean and the radius of the slopes of each stage, each `(boxes, units)`.
+    """
+    # Which of its box's undecided rectifiers, counted from the first stage, each one is.
+    before, numbers = np.zeros((len(slopes[0][0]), 1), int), []
+    for _, radius in slopes:
+        number = before + np.cumsum(radius > 0, axis=1)
+        numbers.append(number - 1)
+        before = number[:, -1:]
+    longest = np.zeros(len(before))
+    for pattern in range(2 ** int(before.max())):
+        gradient = np.broadcast_to(chain.last, (len(before), len(chain.last)))
+        for stage, (mean, radius), number in zip(chain.stages[::-1], slopes[::-1], numbers[::-1], strict=True):
+            signs = np.where(pattern >> np.maximum(number, 0) & 1, 1.0, -1.0)
+            gradient = (gradient * (mean + signs * radius)) @ stage.matrix
+        longest = np.maximum(longest, np.linalg.norm(gradient, axis=1))
+    return longest
 
 
 def _longest(gradient: np.ndarray, parts: np.ndarray) -> np.ndarray:

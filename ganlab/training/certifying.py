@@ -10,14 +10,14 @@ import numpy as np
 import tensorflow as tf
 
 from ganlab import composition
-from ganlab.interfaces import Constraint
+from ganlab.composition import Experiment
 from ganlab.lipschitz import Rung, attacked_constant, ladder
 from ganlab.lipschitz.rungs import RUNGS
 from ganlab.runs import RunDirectory
 from ganlab.training.checkpoints import restore
-from ganlab.training.graph.sampling import Scorer, real_examples
+from ganlab.training.graph.sampling import Sampler, Scorer, label_frequencies, real_examples
 from ganlab.training.graph.state import TrainingState
-from ganlab.training.loading import Step, find_checkpoint, load_trained
+from ganlab.training.loading import Step, find_checkpoint
 
 # Starts of the attack: half examples, half samples.
 _STARTS, _STEPS = 1000, 100
@@ -78,25 +78,21 @@ def certify(
     state.step = found.step
     scorer = Scorer(state)
     effective = scorer.effective()
-    examples, samples = real_examples(experiment, _STARTS // 2), _samples(run, found.step)
-    starts = np.concatenate([examples, samples])
+    starts = np.concatenate([real_examples(experiment, _STARTS // 2), _samples(experiment, state)])
     began = time.monotonic()
-    conditional = state.critic.conditional
-    labels = tf.zeros([len(starts)], tf.int64) if conditional else None
+    # Certificates hold for every label, and an attack under one of them is a bound from below.
+    labels = tf.zeros([len(starts)], tf.int64) if state.critic.conditional else None
     lower = attacked_constant(scorer.critic(effective, labels), starts, steps=_STEPS, seconds=seconds)
     taken = time.monotonic() - began
-    wrapping = [
-        name
-        for name, constraint in zip(state.stack.names, state.stack.constraints, strict=True)
-        if type(constraint).transform is not Constraint.transform
-    ]
-    if wrapping:
-        note = f"Constraint {wrapping[0]} changes the critic's function, which these bounds do not know."
+    if state.stack.wrapping:
+        note = f"Constraint {state.stack.wrapping[0]} changes the critic's function, which these bounds do not know."
         return Certified(found.step, lower, taken, [Rung(name, None, 0.0, note) for name in rungs])
     box = starts.min(axis=0), starts.max(axis=0)
     climbed = ladder(state.critic.model, effective, seconds=seconds, box=box, rungs=tuple(rungs))
     return Certified(found.step, lower, taken, climbed)
 
 
-def _samples(run: RunDirectory, step: int) -> np.ndarray:
-    return load_trained(run, checkpoint=step).sample(_STARTS // 2, seed=0)
+def _samples(experiment: Experiment, state: TrainingState) -> np.ndarray:
+    frequencies = label_frequencies(experiment.dataset, experiment.seed) if state.generator.conditional else None
+    latent_dim = int(experiment.architecture.latent_dim)
+    return Sampler(state.generator, state.sampling_weights, latent_dim, frequencies)(_STARTS // 2, seed=0)

@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 import ganlab
 from ganlab.cli import cli
+from ganlab.lipschitz.rungs import RUNGS
 from ganlab.plugins import manager as plugins
 
 EXPERIMENT = """
@@ -45,7 +46,7 @@ def certified(run, *options):
 def test_every_rung_is_above_the_attack_and_tighter_than_the_one_before(run):
     found = json.loads(certified(run, "--json"))
     rungs = {rung["rung"]: rung["bound"] for rung in found["rungs"]}
-    assert list(rungs) == ["products", "averaged", "semidefinite", "box", "exact"]
+    assert list(rungs) == list(RUNGS)
     assert 0 < 0.9 * rungs["exact"] <= found["lower"] <= rungs["exact"] * 1.0001
     assert rungs["exact"] < rungs["semidefinite"] <= rungs["averaged"] < rungs["products"]
     assert rungs["box"] <= rungs["semidefinite"] * 1.001
@@ -81,6 +82,8 @@ def test_a_critic_of_mixed_precision_is_bounded_as_in_float32(tmp_path, cpus):
 
 
 def test_an_unknown_rung_is_one_line(run):
+    with pytest.raises(ganlab.ConfigError, match="There is no certificate 'magic'"):
+        ganlab.Run(run).certify(rungs=["magic"], seconds=1)
     result = CliRunner().invoke(cli, ["certify", str(run), "--rung", "magic"])
     assert result.exit_code == 2
     assert "'magic' is not one of 'products'" in result.output

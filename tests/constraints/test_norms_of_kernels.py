@@ -58,7 +58,7 @@ def map_of(model, weights, shape=SHAPE):
 
 
 def settled(found, weights, updates=10):
-    """The effective weights once the state has settled, or after so many projections."""
+    """The effective weights after the projections, or after enough updates of the state to settle it."""
     state = found.initial_state(weights)
     for _ in range(updates):
         weights = found.project(weights)

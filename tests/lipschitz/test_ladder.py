@@ -230,15 +230,19 @@ def test_splitting_a_box_finds_the_constant_in_it(below):
     assert exact <= within_little[1]
 
 
-def test_every_part_of_a_split_box_is_bounded():
+@pytest.mark.parametrize("size", [0.5, 0.02])
+def test_every_part_of_a_split_box_is_bounded(size):
     chain = chained(critic([8, 6, 5], lambda: keras.layers.LeakyReLU(0.1), seed=5))
     random = np.random.default_rng(0)
-    middle, half = random.uniform(-1, 1, size=(30, 2)), random.uniform(0.01, 0.5, size=(30, 2))
+    middle, half = random.uniform(-1, 1, size=(500, 2)), random.uniform(0.01 * size, size, size=(500, 2))
     norms = [(np.linalg.norm(s.matrix, axis=1), np.linalg.norm(s.matrix, 2)) for s in chain.stages]
-    _, bounds = _bounds(chain, norms, middle, half)
+    _, loose = _bounds(chain, norms, middle, half, np.inf)
+    _, bounds = _bounds(chain, norms, middle, half, 0.0)
+    assert (bounds <= loose).all()
+    assert (bounds < 0.99 * loose).any()  # all patterns are tried where few signs are open
     for _ in range(100):
-        x = middle + half * random.uniform(-1, 1, size=(30, 2))
-        slope, _ = _bounds(chain, norms, x, 0 * half)
+        x = middle + half * random.uniform(-1, 1, size=(500, 2))
+        slope, _ = _bounds(chain, norms, x, 0 * half, np.inf)
         assert (slope <= bounds).all()
 
 
@@ -276,3 +280,20 @@ def test_large_critics_are_not_searched():
     model = critic([40, 40])
     (rung,) = ladder(model, weights_of(model), rungs=("exact",))
     assert (rung.bound, rung.note) == (None, "It has 80 units, too many to search all signs of; at most 64.")
+
+
+def test_a_layer_that_is_called_twice_is_two_stages():
+    x = keras.Input((3,))
+    twice = keras.layers.Dense(3, activation="tanh")
+    model = keras.Model(x, keras.layers.Dense(1)(twice(twice(x))))
+    chain = chained(model)
+    assert [stage.matrix.shape for stage in chain.stages] == [(3, 3), (3, 3)]
+    assert slopes(model, points(model)).max() <= semidefinite_bound(chain, seconds=2) * (1 + 1e-5)
+
+
+def test_a_cell_that_the_solver_gives_up_on_counts(monkeypatch):
+    import scipy.optimize
+
+    monkeypatch.setattr(scipy.optimize, "linprog", lambda *_, **__: scipy.optimize.OptimizeResult(status=4, x=None))
+    model = critic([3, 2])
+    assert exact_constant(chained(model), seconds=10).upper * (1 + 1e-6) >= slopes(model, points(model)).max()

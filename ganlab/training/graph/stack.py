@@ -215,9 +215,7 @@ class ConstraintStack:
         If another constraint wraps the critic function, a bound from the weights does not hold for it: no bound.
         """
         bounds: dict[str, float] = {}
-        wrapping = {
-            name for name, constraint in self._named() if type(constraint).transform is not Constraint.transform
-        }
+        wrapping = set(self.wrapping)
         for name, constraint in self._named():
             if wrapping - {name}:
                 continue
@@ -229,6 +227,11 @@ class ConstraintStack:
                 raise ContractError(f"Constraint {name} returned the Lipschitz bound {bound!r}; it must be one number.")
             bounds[name] = float(bound)
         return bounds
+
+    @property
+    def wrapping(self) -> list[str]:
+        """The names of the constraints that wrap the network's function, for which bounds from weights do not hold."""
+        return [name for name, constraint in self._named() if type(constraint).transform is not Constraint.transform]
 
     @property
     def overrides_projection(self) -> bool:

@@ -1,4 +1,4 @@
-"""What reparameterizations by orthonormal kernels share."""
+"""The base class of reparameterizations by orthonormal kernels."""
 
 from __future__ import annotations
 
