@@ -82,8 +82,9 @@ ATTRIBUTES = {
     "constraints.wgan_div": {"penalty_at_slope_one": 2.0},
     # Its gains are trained, so it bounds nothing.
     "constraints.weight_normalization": {"lowers_slopes": False},
-    # It holds scores near zero, whatever the slope.
+    # These hold scores near zero, whatever the slope.
     "constraints.score_drift": {"lowers_slopes": False},
+    "constraints.closed_loop_control": {"lowers_slopes": False},
     # On a smooth critic, as the kit's, its slope includes the critic's curvature, which nothing bounds.
     "constraints.gran": {"lowers_slopes": False},
     # It needs noise, which a linear critic does not have.

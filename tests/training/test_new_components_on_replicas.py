@@ -92,6 +92,7 @@ def case(name):
         "sobolev": {"rho": 0.1},
         "lecam": {},
         "score_drift": {},
+        "closed_loop_control": {},
         "latent_consistency": {},
     }
     generators = {"latent_consistency": {}, "latent_step": {}, "mode_seeking": {}, "path_length": {"every": 2}}

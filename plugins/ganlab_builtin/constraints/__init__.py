@@ -11,6 +11,7 @@ from ganlab_builtin.constraints.bidirectional_norm import BidirectionalNorm
 from ganlab_builtin.constraints.bjorck import Bjorck
 from ganlab_builtin.constraints.bound_penalty import BoundPenalty
 from ganlab_builtin.constraints.cayley import Cayley
+from ganlab_builtin.constraints.closed_loop_control import ClosedLoopControl
 from ganlab_builtin.constraints.consistency import Consistency
 from ganlab_builtin.constraints.dragan import DRAGAN
 from ganlab_builtin.constraints.finite_difference_penalty import FiniteDifferencePenalty
@@ -91,6 +92,7 @@ def ganlab_constraints() -> dict[str, type[ganlab.Constraint]]:
         "bound_penalty": BoundPenalty,
         "l2_regularization": L2Regularization,
         "augmentation_consistency": AugmentationConsistency,
+        "closed_loop_control": ClosedLoopControl,
         "fisher": Fisher,
         "latent_consistency": LatentConsistency,
         "latent_step": LatentStep,
