@@ -232,6 +232,29 @@ def almost_orthogonal(kernel: tf.Tensor, strides: Sequence[int] = (), *, outputs
     return kernel * (factors if outputs else factors[..., None])
 
 
+def cayley(matrices: tf.Tensor) -> tf.Tensor:
+    """Matrices with orthonormal columns by Cayley's transform, in one step.
+
+    Trockman and Kolter, "Orthogonalizing convolutional layers with the Cayley transform" (2021), section 4 and, for
+    matrices that are not square, appendix: with `A = U - U' + V'V`, where U are the first n rows and V the others,
+    `[(I + A)^-1 (I - A); -2 V (I + A)^-1]`. The inverse exists for every matrix. Square results have determinant 1 and
+    no eigenvalue -1, which are the limits of the transform.
+
+    Args:
+        matrices: `(..., rows, columns)` with no more columns than rows, float32 or float64.
+
+    Returns:
+        The matrices with orthonormal columns, of this shape and dtype.
+    """
+    count = matrices.shape[-1]
+    square, rest = matrices[..., :count, :], matrices[..., count:, :]
+    skew = square - tf.linalg.matrix_transpose(square) + tf.matmul(rest, rest, transpose_a=True)
+    identity = tf.eye(count, batch_shape=matrices.shape[:-2], dtype=matrices.dtype)
+    # With (I + A)^-1 = X: (I + A)^-1 (I - A) = 2 X - I, and all of it is one product with X.
+    inverse = tf.linalg.solve(identity + skew, identity)
+    return tf.concat([2.0 * inverse - identity, -2.0 * tf.matmul(rest, inverse)], axis=-2)
+
+
 def _correlation(taps: tf.Tensor, offset: Sequence[int]) -> tf.Tensor:
     """`sum_t K_t K'_(t + offset)` of the taps K_t, matrices `(a, b)`: `(a, a)` from `(a, *taps, b)`."""
     spans = list(zip(offset, taps.shape[1:], strict=False))

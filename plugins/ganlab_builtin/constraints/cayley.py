@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ganlab import functional
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.constraints.orthonormal_kernels import OrthonormalKernels
 
@@ -21,10 +22,4 @@ class Cayley(OrthonormalKernels):
 
     def orthonormal(self, matrix: tf.Tensor) -> tf.Tensor:
         """Cayley's transform of the matrix."""
-        count = matrix.shape[1]
-        square, rest = matrix[:count], matrix[count:]
-        skew = square - tf.transpose(square) + tf.matmul(rest, rest, transpose_a=True)
-        identity = tf.eye(count)
-        # With (I + A)^-1 = X: (I + A)^-1 (I - A) = 2 X - I, and all of it is one product with X.
-        inverse = tf.linalg.solve(identity + skew, identity)
-        return tf.concat([2.0 * inverse - identity, -2.0 * tf.matmul(rest, inverse)], axis=0)
+        return functional.cayley(matrix)
