@@ -6,8 +6,8 @@ Noise that belongs to examples (`Dropout`, `GaussianNoise`, and `noise` for laye
 constants of all of them.
 
 For critics of Lipschitz constant one, whatever the weights, there are `AOLDense`, `AOLConv2D`, `SLLDense`, `SLLConv2D`,
-`CPLDense`, `CPLConv2D`, `HouseholderActivation`, `LayerCentering`, `LipschitzResidual`, `InvertibleDownsampling`,
-`L2NormPooling2D` and `ScaledAveragePooling2D`.
+`CPLDense`, `CPLConv2D`, `SkewConv2D`, `OrthogonalConv2D`, `HouseholderActivation`, `LayerCentering`,
+`LipschitzResidual`, `InvertibleDownsampling`, `L2NormPooling2D` and `ScaledAveragePooling2D`.
 
 For class labels there are `LabelEmbedding`, `ProjectionHead`, `ConditionalBatchNormalization` and
 `ConditionalLayerNormalization`; `SelfAttention` is that of SAGAN, and has no Lipschitz constant.
@@ -22,6 +22,7 @@ from ganlab.layers.labels import LabelEmbedding, ProjectionHead
 from ganlab.layers.mixing import LipschitzResidual
 from ganlab.layers.noisy import Dropout, GaussianNoise, NoiseSource, noise, noise_from, noisy_layers
 from ganlab.layers.normalizations import GroupNormalization, InstanceNormalization, LayerNormalization
+from ganlab.layers.orthogonal import OrthogonalConv2D, SkewConv2D
 from ganlab.layers.pooling import InvertibleDownsampling, L2NormPooling2D, ScaledAveragePooling2D
 from ganlab.layers.reflecting import HouseholderActivation
 from ganlab.layers.resizing import Resizing, UpSampling2D
@@ -49,12 +50,14 @@ __all__ = [
     "LayerNormalization",
     "LipschitzResidual",
     "NoiseSource",
+    "OrthogonalConv2D",
     "ProjectionHead",
     "Resizing",
     "SLLConv2D",
     "SLLDense",
     "ScaledAveragePooling2D",
     "SelfAttention",
+    "SkewConv2D",
     "UpSampling2D",
     "noise",
     "noise_from",

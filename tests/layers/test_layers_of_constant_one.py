@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from central_differences import departure
+from orthogonal_formulas import circular, product_of_projectors, skew_series
 from steep_pairs import steepest
 
 from ganlab import layers
@@ -32,6 +33,12 @@ CASES = {
     "cpl-dense-narrow": (layers.CPLDense, {"units": 3}, (5,)),
     "cpl-conv": (layers.CPLConv2D, {}, (5, 4, 2)),
     "cpl-conv-even": (layers.CPLConv2D, {"filters": 3, "kernel_size": (2, 4)}, (5, 6, 2)),
+    "soc": (layers.SkewConv2D, {"filters": 2}, (5, 4, 2)),
+    "soc-wider": (layers.SkewConv2D, {"filters": 3, "kernel_size": (1, 5), "terms": 4}, (5, 4, 2)),
+    "soc-narrower": (layers.SkewConv2D, {"filters": 2, "terms": 3, "use_bias": False}, (4, 5, 3)),
+    "bcop": (layers.OrthogonalConv2D, {"filters": 3}, (5, 4, 3)),
+    "bcop-wider": (layers.OrthogonalConv2D, {"filters": 5, "kernel_size": (2, 4)}, (5, 4, 2)),
+    "bcop-narrower": (layers.OrthogonalConv2D, {"filters": 2, "padding": "same", "use_bias": False}, (5, 4, 4)),
     "householder": (layers.HouseholderActivation, {}, (2, 3, 4)),
     "centering": (layers.LayerCentering, {}, (2, 3, 4)),
     "centering-pixels": (layers.LayerCentering, {"axis": (1, 2), "center": False}, (3, 2, 4)),
@@ -45,6 +52,10 @@ STEEP = {
     "centering": 1 - 1e-5,
     "centering-pixels": 1 - 1e-5,
     "aol-dense-one": 1 - 1e-5,
+    "soc": (1 - 1 / 720) / (1 + 1 / 720),
+    "soc-wider": (1 - 1 / 24) / (1 + 1 / 24),
+    "bcop": 1 - 1e-5,
+    "bcop-wider": 1 - 1e-5,
     "average": 1 - 1e-5,
     "l2-norm": 0.999,
     "down": 1 - 1e-9,
@@ -126,6 +137,11 @@ def expected(name, layer, x):
         narrow = kernel.shape[3] < kernel.shape[2] * np.prod(layer.strides)
         rescaled = kernel / np.sqrt(gram_sums(kernel, layer.strides, narrow))
         return convolved(x, rescaled, layer.strides, layer.padding) + bias
+    if name.startswith("soc"):
+        return skew_series(x, weights[0], layer.terms)[..., : layer.filters] + sum(weights[1:])
+    if name.startswith("bcop"):
+        kernel = product_of_projectors(weights[0], layer.kernel_size)[:, :, : x.shape[-1], : layer.filters]
+        return (circular if layer.padding == "circular" else convolved)(x, kernel) + sum(weights[1:])
     if name.startswith("centering"):
         return x - x.mean(layer.axis, keepdims=True) + sum(weights)
     if name == "householder":
@@ -228,7 +244,7 @@ def test_a_residual_has_the_mean_of_both_constants():
 
 
 def test_half_precision_computes_the_rescaling_in_float32():
-    for name in ("aol-same", "sll-conv", "l2-norm"):
+    for name in ("aol-same", "sll-conv", "soc", "bcop", "l2-norm"):
         model, shape = built(name, "mixed_bfloat16")
         wide, _ = built(name, "float32")
         x = examples(shape).astype(np.float32)
