@@ -25,6 +25,8 @@ SMALL = {
     "dcgan-none": ("dcgan", {"channels": 4, "kernel_size": 4, "generator_normalization": "none"}, (8, 8, 3)),
     "lip_convnet": ("lip_convnet", {"channels": 4, "latent_dim": 6}, (12, 12, 3)),
     "lip_convnet-sll": ("lip_convnet", {"channels": 4, "latent_dim": 6, "convolution": "sll", "blocks": 2}, (8, 8, 1)),
+    "lip_convnet-soc": ("lip_convnet", {"channels": 4, "latent_dim": 6, "convolution": "soc", "blocks": 2}, (8, 8, 1)),
+    "lip_convnet-bcop": ("lip_convnet", {"channels": 4, "latent_dim": 6, "convolution": "bcop"}, (12, 12, 3)),
     "resnet": ("resnet", {"channels": 4, "latent_dim": 6}, (32, 32, 3)),
     "resnet-layer": (
         "resnet",
@@ -96,7 +98,7 @@ def test_lip_convnet_halves_even_sides(size, base):
     assert critic.get_layer("flat").output.shape[1] == base**2 * 2 * size // base // 2
 
 
-@pytest.mark.parametrize("convolution", ["aol", "sll"])
+@pytest.mark.parametrize("convolution", ["aol", "sll", "soc", "bcop"])
 def test_lip_convnet_has_the_lipschitz_constant_one(convolution):
     critic = make("lip_convnet", channels=4, convolution=convolution).critic((12, 12, 3))
     critic.set_weights([np.random.default_rng(0).normal(size=v.shape) for v in critic.weights])
@@ -333,7 +335,12 @@ def test_unsupported_sample_shapes_are_refused_by_name(name, shape, message):
         ),
         ("dcgan", {"critic_normalization": "batch"}, r"critic_normalization = 'batch' .* couples .* use 'layer'"),
         ("lip_convnet", {"channels": 5}, r"lip_convnet\.channels = 5 must be even, because MaxMin sorts pairs"),
-        ("lip_convnet", {"convolution": "soc"}, r"convolution = 'soc' must be one of 'aol', 'sll', 'plain'"),
+        ("lip_convnet", {"convolution": "cpl"}, r"convolution = 'cpl' must be one of 'aol', 'sll', 'soc', 'bcop'"),
+        (
+            "lip_convnet",
+            {"convolution": "soc", "kernel_size": 4},
+            r"kernel_size = 4 must be odd with convolution",
+        ),
         ("resnet", {"channels": 0}, r"architectures\.resnet\.channels = 0 must be"),
         ("resnet", {"latent_dim": 0}, r"architectures\.resnet\.latent_dim = 0 must be"),
         ("resnet", {"generator_normalization": None}, r"resnet\.generator_normalization = None must be one of"),

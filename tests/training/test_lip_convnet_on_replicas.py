@@ -6,7 +6,7 @@ from small import assert_same, trained
 import ganlab
 
 
-@pytest.mark.parametrize("convolution", ["aol", "sll"])
+@pytest.mark.parametrize("convolution", ["aol", "sll", "soc", "bcop"])
 @pytest.mark.slow
 @pytest.mark.usefixtures("cpus")
 def test_two_replicas_train_the_same(convolution):

@@ -10,7 +10,7 @@ from ganlab.lazy import keras
 from ganlab_builtin.architectures.dcgan import DCGAN
 from ganlab_builtin.architectures.parts import check_choice, square_side, unsupported
 
-_BLOCKS = ("aol", "sll", "plain")
+_BLOCKS = ("aol", "sll", "soc", "bcop", "plain")
 _SMALLEST, _BASE, _WIDEST = 8, 4, 8
 
 
@@ -32,7 +32,7 @@ class LipConvNet(ganlab.Architecture):
         channels: Annotated[int, Ge(2)] = 64,
         kernel_size: Annotated[int, Ge(1)] = 3,
         blocks: Annotated[int, Ge(1)] = 1,
-        convolution: Literal["aol", "sll", "plain"] = "aol",
+        convolution: Literal["aol", "sll", "soc", "bcop", "plain"] = "aol",
         generator_kernel_size: Annotated[int, Ge(2)] = 5,
         generator_normalization: Literal["batch", "layer", "none"] = "batch",
     ) -> None:
@@ -44,8 +44,9 @@ class LipConvNet(ganlab.Architecture):
             kernel_size: Side of the critic's kernels.
             blocks: Convolutions at each side.
             convolution: "aol", almost orthogonal ones with MaxMin after each; "sll", one of those 1x1 for the change of
-                channels, then residual layers (Araujo et al., 2023); "plain", those of Keras with MaxMin, which have no
-                bound of their own: the same shape for a critic under a constraint.
+                channels, then residual layers (Araujo et al., 2023); "soc", skew ones (Singla and Feizi, 2021), and
+                "bcop", orthogonal ones with circular padding (Li et al., 2019), with MaxMin; "plain", those of Keras
+                with MaxMin, which have no bound of their own: the same shape for a critic under a constraint.
             generator_kernel_size: Side of the generator's kernels.
             generator_normalization: The generator's, as in `architectures.dcgan`.
 
@@ -56,6 +57,11 @@ class LipConvNet(ganlab.Architecture):
         if channels % 2:
             raise ganlab.ConfigError(
                 f"architectures.lip_convnet.channels = {channels!r} must be even, because MaxMin sorts pairs of them."
+            )
+        if convolution == "soc" and kernel_size % 2 == 0:
+            raise ganlab.ConfigError(
+                f"architectures.lip_convnet.kernel_size = {kernel_size!r} must be odd with convolution = 'soc', "
+                "because only such a kernel can be skew."
             )
         self.latent_dim, self.channels, self.kernel_size = latent_dim, channels, kernel_size
         self.blocks, self.convolution = blocks, convolution
@@ -96,10 +102,13 @@ class LipConvNet(ganlab.Architecture):
     def _convolved(self, x: Any, width: int, name: str) -> Any:
         if self.convolution == "sll":
             return ganlab.layers.SLLConv2D(width, self.kernel_size, name=f"residual_{name}")(x)
-        if self.convolution == "aol":
-            x = ganlab.layers.AOLConv2D(width, self.kernel_size, name=f"convolution_{name}")(x)
+        named = {"name": f"convolution_{name}"}
+        if self.convolution == "plain":
+            x = keras.layers.Conv2D(width, self.kernel_size, padding="same", **named)(x)
         else:
-            x = keras.layers.Conv2D(width, self.kernel_size, padding="same", name=f"convolution_{name}")(x)
+            layers = ganlab.layers
+            kinds = {"aol": layers.AOLConv2D, "soc": layers.SkewConv2D, "bcop": layers.OrthogonalConv2D}
+            x = kinds[self.convolution](width, self.kernel_size, **named)(x)
         return ganlab.layers.GroupSort(name=f"activation_{name}")(x)
 
 
