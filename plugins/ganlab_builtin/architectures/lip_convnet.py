@@ -44,9 +44,10 @@ class LipConvNet(ganlab.Architecture):
             kernel_size: Side of the critic's kernels.
             blocks: Convolutions at each side.
             convolution: "aol", almost orthogonal ones with MaxMin after each; "sll", one of those 1x1 for the change of
-                channels, then residual layers (Araujo et al., 2023); "soc", skew ones (Singla and Feizi, 2021), and
-                "bcop", orthogonal ones with circular padding (Li et al., 2019), with MaxMin; "plain", those of Keras
-                with MaxMin, which have no bound of their own: the same shape for a critic under a constraint.
+                channels, then residual layers (Araujo et al., 2023); "bcop", orthogonal ones with circular padding and
+                MaxMin (Li et al., 2019); "soc", one of those 1x1 for the change of channels, then skew ones with
+                MaxMin (Singla and Feizi, 2021); "plain", those of Keras with MaxMin, which have no bound of their own:
+                the same shape for a critic under a constraint.
             generator_kernel_size: Side of the generator's kernels.
             generator_normalization: The generator's, as in `architectures.dcgan`.
 
@@ -93,6 +94,9 @@ class LipConvNet(ganlab.Architecture):
             x = ganlab.layers.InvertibleDownsampling(name=f"down_{i}")(x)
             if self.convolution == "sll":
                 x = ganlab.layers.AOLConv2D(width, 1, name=f"channels_{i}")(x)
+            elif self.convolution == "soc":
+                # Skew kernels have as many outputs as inputs: without this, as many as the wider of both.
+                x = ganlab.layers.OrthogonalConv2D(width, 1, name=f"channels_{i}")(x)
             for j in range(1, self.blocks + 1):
                 x = self._convolved(x, width, f"{i}_{j}")
         x = keras.layers.Flatten(name="flat")(x)
