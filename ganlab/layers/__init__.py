@@ -6,15 +6,15 @@ Noise that belongs to examples (`Dropout`, `GaussianNoise`, and `noise` for laye
 constants of all of them.
 
 For critics of Lipschitz constant one, whatever the weights, there are `AOLDense`, `AOLConv2D`, `SLLDense`, `SLLConv2D`,
-`CPLDense`, `CPLConv2D`, `SkewConv2D`, `OrthogonalConv2D`, `HouseholderActivation`, `LayerCentering`,
-`LipschitzResidual`, `InvertibleDownsampling`, `L2NormPooling2D` and `ScaledAveragePooling2D`.
+`CPLDense`, `CPLConv2D`, `SkewConv2D`, `OrthogonalConv2D`, `SandwichDense`, `L2SelfAttention`, `HouseholderActivation`,
+`LayerCentering`, `LipschitzResidual`, `InvertibleDownsampling`, `L2NormPooling2D` and `ScaledAveragePooling2D`.
 
 For class labels there are `LabelEmbedding`, `ProjectionHead`, `ConditionalBatchNormalization` and
 `ConditionalLayerNormalization`; `SelfAttention` is that of SAGAN, and has no Lipschitz constant.
 """
 
 from ganlab.layers.almost_orthogonal import AOLConv2D, AOLDense
-from ganlab.layers.attention import SelfAttention
+from ganlab.layers.attention import L2SelfAttention, SelfAttention
 from ganlab.layers.centering import LayerCentering
 from ganlab.layers.conditional import ConditionalBatchNormalization, ConditionalLayerNormalization
 from ganlab.layers.cpl import CPLConv2D, CPLDense
@@ -26,6 +26,7 @@ from ganlab.layers.orthogonal import OrthogonalConv2D, SkewConv2D
 from ganlab.layers.pooling import InvertibleDownsampling, L2NormPooling2D, ScaledAveragePooling2D
 from ganlab.layers.reflecting import HouseholderActivation
 from ganlab.layers.resizing import Resizing, UpSampling2D
+from ganlab.layers.sandwich import SandwichDense
 from ganlab.layers.sll import SLLConv2D, SLLDense
 from ganlab.layers.sorting import FullSort, GroupSort
 
@@ -45,6 +46,7 @@ __all__ = [
     "InstanceNormalization",
     "InvertibleDownsampling",
     "L2NormPooling2D",
+    "L2SelfAttention",
     "LabelEmbedding",
     "LayerCentering",
     "LayerNormalization",
@@ -55,6 +57,7 @@ __all__ = [
     "Resizing",
     "SLLConv2D",
     "SLLDense",
+    "SandwichDense",
     "ScaledAveragePooling2D",
     "SelfAttention",
     "SkewConv2D",

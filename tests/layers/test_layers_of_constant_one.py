@@ -5,6 +5,7 @@ import itertools
 import keras
 import numpy as np
 import pytest
+import scipy.linalg
 import tensorflow as tf
 from central_differences import departure
 from orthogonal_formulas import circular, product_of_projectors, skew_series
@@ -12,6 +13,7 @@ from steep_pairs import steepest
 
 from ganlab import layers
 from ganlab.functional import gram_row_sums
+from ganlab.layers.attention import places_bound
 from ganlab.layers.cpl import squared_norm_bound
 from ganlab.layers.starting import MiddleTap
 from ganlab.lipschitz import certificate
@@ -39,6 +41,11 @@ CASES = {
     "bcop": (layers.OrthogonalConv2D, {"filters": 3}, (5, 4, 3)),
     "bcop-wider": (layers.OrthogonalConv2D, {"filters": 5, "kernel_size": (2, 4)}, (5, 4, 2)),
     "bcop-narrower": (layers.OrthogonalConv2D, {"filters": 2, "padding": "same", "use_bias": False}, (5, 4, 4)),
+    "sandwich": (layers.SandwichDense, {"units": 5}, (5,)),
+    "sandwich-narrow": (layers.SandwichDense, {"units": 2, "activation": "leaky_relu"}, (5,)),
+    "sandwich-wide": (layers.SandwichDense, {"units": 8, "activation": "tanh"}, (5,)),
+    "l2-attention": (layers.L2SelfAttention, {"heads": 2}, (5, 4)),
+    "l2-attention-map": (layers.L2SelfAttention, {}, (2, 3, 4)),
     "householder": (layers.HouseholderActivation, {}, (2, 3, 4)),
     "centering": (layers.LayerCentering, {}, (2, 3, 4)),
     "centering-pixels": (layers.LayerCentering, {"axis": (1, 2), "center": False}, (3, 2, 4)),
@@ -48,6 +55,7 @@ CASES = {
 }
 # The steepest pair is at least this: of a layer whose rescaling is not tight, well below one.
 STEEP = {
+    **dict.fromkeys(("l2-attention", "l2-attention-map"), 0.25),  # its bound is loose for several places
     "householder": 1 - 1e-9,
     "centering": 1 - 1e-5,
     "centering-pixels": 1 - 1e-5,
@@ -124,6 +132,35 @@ def iterated(kernel):
     return largest / np.cos(np.pi / 12) ** (2 * len(samples))
 
 
+def sandwiched(x, activation, kernel, skew, log_psi, bias):
+    """Wang and Manchester's layer, example by example, A and B from the Cayley transform."""
+    identity, z = np.eye(len(skew)), skew - skew.T + kernel.T @ kernel
+    a = scipy.linalg.solve(identity + z, identity - z).T
+    b = scipy.linalg.solve((identity + z).T, -2 * kernel.T)
+    np.testing.assert_allclose(a @ a.T + b @ b.T, identity, atol=1e-12)
+    psi = np.diag(np.exp(log_psi))
+    hidden = [activation(np.sqrt(2) * np.linalg.inv(psi) @ b @ row + bias).numpy() for row in x]
+    return np.stack([np.sqrt(2) * a.T @ psi @ row for row in hidden])
+
+
+def attended(x, heads, query, value, merge):
+    """Attention of one example, place by place and head by head with explicit A_h, over the bound."""
+    width, places = len(query) // heads, len(x)
+    parts, folded = [], []
+    for h in range(heads):
+        block = slice(h * width, (h + 1) * width)
+        q, v = query[:, block], value[:, block]
+        a = q @ q.T / np.sqrt(width)
+        gathered = np.empty_like(x)
+        for i in range(places):
+            weights = np.exp([-np.sum((q.T @ (x[i] - other)) ** 2) / np.sqrt(width) for other in x])
+            gathered[i] = sum(w * other for w, other in zip(weights / weights.sum(), x, strict=True))
+        parts.append(gathered @ a @ v)
+        folded.append(q.T @ v @ merge[block] / np.sqrt(width))
+    divisor = places_bound(places) * np.sqrt(iterated(query) * iterated(np.concatenate(folded)))
+    return np.concatenate(parts, 1) @ merge / divisor
+
+
 def expected(name, layer, x):
     """The output by the papers' formulas."""
     weights = [v.numpy() for v in layer.weights]
@@ -142,6 +179,10 @@ def expected(name, layer, x):
     if name.startswith("bcop"):
         kernel = product_of_projectors(weights[0], layer.kernel_size)[:, :, : x.shape[-1], : layer.filters]
         return (circular if layer.padding == "circular" else convolved)(x, kernel) + sum(weights[1:])
+    if name.startswith("sandwich"):
+        return sandwiched(x, layer.activation, *weights)
+    if name.startswith("l2-attention"):
+        return np.stack([attended(row.reshape(-1, row.shape[-1]), layer.heads, *weights) for row in x]).reshape(x.shape)
     if name.startswith("centering"):
         return x - x.mean(layer.axis, keepdims=True) + sum(weights)
     if name == "householder":
@@ -195,8 +236,8 @@ def test_no_pair_is_steeper_than_the_constant(name):
 def test_penalty_gradients_agree_with_central_differences(name):
     kind, arguments, shape = CASES[name]
     x, own = keras.Input(shape, dtype="float64"), {"dtype": "float64"}
-    units = keras.layers.Dense if len(shape) == 1 else keras.layers.Conv2D
-    size = {} if len(shape) == 1 else {"kernel_size": 1}
+    units = keras.layers.Conv2D if len(shape) == 3 else keras.layers.Dense
+    size = {"kernel_size": 1} if len(shape) == 3 else {}
     h = kind(**arguments, **own)(units(shape[-1], activation="tanh", **size, **own)(x))
     h = keras.layers.Dense(3, activation="tanh", **own)(keras.layers.Flatten(**own)(h))
     critic = keras.Model(x, keras.layers.Dense(1, **own)(h))
