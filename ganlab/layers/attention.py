@@ -79,10 +79,10 @@ class L2SelfAttention(keras.layers.Layer):
     a block of columns of Q and V and of rows of W for each head.
 
     With `T_h = Q_h'V_h W_h / sqrt(channels / heads)`, the output is the sum of `P_h (X Q_h) T_h`. A change of X changes
-    all `X Q_h` together by at most |Q| times as much, and `P_h (X Q_h)` by at most `places_bound(places)` times as much
-    as `X Q_h`. So the norm of the Jacobian is at most `places_bound(places) |Q| |T|`, by which the output is divided;
-    both norms are bounded from above by Gram iteration, as in `CPLDense`. The size of `value` and `merge` does not
-    matter; that of `query` sets how far the near places are. Takes `(n, places, channels)` or `(n, height, width,
+    all `X Q_h` together by at most `|Q|` times as much, and `P_h (X Q_h)` by at most `places_bound(places)` times as
+    much as `X Q_h`. So the norm of the Jacobian is at most `places_bound(places) |Q| |T|`, by which the output is
+    divided; both norms are bounded from above by Gram iteration, as in `CPLDense`. The size of `value` and `merge` does
+    not matter; that of `query` sets how far the near places are. Takes `(n, places, channels)` or `(n, height, width,
     channels)` and returns the same shape.
     """
 
@@ -155,7 +155,7 @@ class L2SelfAttention(keras.layers.Layer):
         last = tf.reshape(blocks, [channels, channels])
         # Over Frobenius' norm first: fourth powers of products of three weights would overflow.
         last /= tf.sqrt(tf.reduce_sum(tf.square(last)) + TINY**2)
-        bound = tf.sqrt(squared_norm_bound(query) * squared_norm_bound(last))
+        bound = tf.sqrt(squared_norm_bound(query)) * tf.sqrt(squared_norm_bound(last))
         return last / (places_bound(self._places) * MARGIN * bound + TINY)
 
     def compute_output_shape(self, input_shape: Sequence[int | None]) -> Sequence[int | None]:

@@ -89,6 +89,18 @@ def test_no_slope_is_above_one_in_float32_for_small_and_large_weights():
     np.testing.assert_array_equal(layer(np.ones((2, 3, 4), np.float32)), np.zeros((2, 3, 4)))
 
 
+@pytest.mark.parametrize("scale", [0.0, 1e-20, 1e-10])
+def test_gradients_of_penalties_are_finite_where_weights_vanish(scale):
+    layer, x = layer_of((3, 4), 2, (scale,) * 3, "float32"), tf.random.stateless_normal((2, 3, 4), [1, 2])
+    with tf.GradientTape() as tape:
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            total = tf.reduce_sum(tf.sin(layer(x) + 1))
+        penalty = tf.reduce_sum(tf.square(inner.gradient(total, x) - 1))
+    for gradient in tape.gradient(penalty, layer.trainable_variables):
+        assert np.isfinite(gradient).all()
+
+
 def test_a_single_place_reaches_the_constant():
     layer = L2SelfAttention(dtype="float64")
     layer.build((None, 1, 1))
