@@ -147,6 +147,10 @@ class TestAOL:
         if isinstance(layer, keras.layers.Conv2DTranspose):
             before, after = before.T, after.T
             shape = layer.compute_output_shape((1, *shape))[1:]
+        if len(shape) == 1 and len(before) < len(before.T):  # units are scaled
+            sums = np.abs(before @ before.T).sum(axis=1)
+            np.testing.assert_allclose(after, before / np.sqrt(sums)[:, None], rtol=1e-4)
+            return
         sums = np.abs(before.T @ before).sum(axis=1)
         expected = before / np.sqrt(np.where(sums > 0, sums, 1))  # with wide strides nothing sees some inputs
         middle = tuple(slice(side // 2 - 1, side // 2 + 1) for side in shape[:-1]) or slice(None)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import ganlab
 from ganlab import lipschitz
+from ganlab.functional import almost_orthogonal
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.constraints.convolution_blocks import blocks, joined, phases, unfolded
 
@@ -27,6 +29,9 @@ class AOL(ganlab.Constraint):
     With strides the paper's factor still holds. Here the inputs are first told apart by their place modulo the stride,
     which makes the convolution one at stride one with more channels: each tap then has the factor of the inputs that it
     sees, and the layer stretches nearly as far as it may.
+
+    Where a dense layer has fewer units than inputs, units are scaled instead of inputs, by the same theorem for the
+    transpose: it costs less, and shortens less what is no multiple of an orthogonal matrix.
 
     There is no state and no iteration, and the cost depends neither on the batch nor on the size of images. With
     1-Lipschitz activations every critic without branches is 1-Lipschitz, as the logged lipschitz_bound shows.
@@ -55,6 +60,9 @@ class AOL(ganlab.Constraint):
 
 def _scaled(operator: lipschitz.Operator, kernel: tf.Tensor) -> tf.Tensor:
     parts = blocks(operator, kernel)
+    *groups_and_taps, inputs, outputs = parts.shape
+    if math.prod(groups_and_taps) == 1 and outputs < inputs and not isinstance(operator, lipschitz.Convolution):
+        return joined(operator, almost_orthogonal(parts[0], outputs=True)[None])
     sums = _row_sums(unfolded(operator, parts))
     # Inputs that no weight sees stay as they are.
     factors = tf.math.rsqrt(tf.where(sums > 0, sums, 1.0))
