@@ -136,6 +136,9 @@ class CriticView(Protocol):
     def slopes(self, x: np.ndarray, labels: np.ndarray | None = None) -> np.ndarray:
         """The norm of the critic's gradient at each of `(n, *sample_shape)`, with these classes: `(n,)`."""
 
+    def input_gradients(self, x: np.ndarray, labels: np.ndarray | None = None) -> np.ndarray:
+        """The critic's gradient at each of `(n, *sample_shape)`, with these classes: of this shape."""
+
     def activations(self, x: np.ndarray, labels: np.ndarray | None = None) -> Mapping[str, np.ndarray]:
         """The output of each layer for `(n, *sample_shape)`, with these classes, by the layer's name: `(n, ...)`."""
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ganlab.errors import IncompatibleError
-from ganlab.interfaces import Diagnostic
+from ganlab.interfaces import Dataset, Diagnostic
 from ganlab.testing import parts
 from ganlab.testing.conformance import Conformance, check, fail
 from ganlab.training.diagnostics.schedule import DiagnosticSchedule
@@ -31,11 +31,19 @@ class DiagnosticConformance(Conformance):
         """Makes the diagnostic under test, a new one at every call. Authors write this method."""
         raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new diagnostic.")
 
+    def dataset(self) -> Dataset | None:
+        """The dataset of the experiment, for diagnostics that need one of a kind; None for the kit's own."""
+        return None
+
     def _looks(self) -> DiagnosticSchedule:
         shapes: list[tuple[int, ...]] = [self.sample_shape] if self.sample_shape else [(2,), (8, 8, 1)]
+        own = self.dataset()
+        if own is not None:
+            shapes = [tuple(own.sample_shape)]
         for shape in shapes:
+            dataset = parts.dataset(shape) if own is None else own
             experiment = parts.experiment(
-                diagnostics=[self.make()], dataset=parts.dataset(shape), constraints=[parts.SlopePenalty()]
+                diagnostics=[self.make()], dataset=dataset, constraints=[parts.SlopePenalty()]
             )
             looks = DiagnosticSchedule(experiment, TrainingState(experiment))
             try:

@@ -13,6 +13,7 @@ from ganlab.plugins.annotations import UNKNOWN, annotation
 # Arguments that a component requires besides the tested number.
 NEEDED = {
     "architectures.data_plus_noise": {"dataset": None, "critic": None},
+    "architectures.fixed_samples": {"dataset": None, "critic": None},
     "constraints.augmentation_consistency": {"augmentation": None},
     "datasets.arrays": {"path": "data.npy"},
     "datasets.image_folder": {"path": "pictures"},

@@ -54,6 +54,10 @@ ARGUMENTS = {
         "critic": ganlab.component("architectures", "mlp")(width=8),
         "examples": 64,
     },
+    "architectures.fixed_samples": lambda: {
+        "dataset": ganlab.component("datasets", "gaussian_ring")(),
+        "critic": ganlab.component("architectures", "mlp")(width=8),
+    },
     "constraints.augmentation_consistency": lambda: {
         "augmentation": ganlab.component("augmentations", "diff_augment")()
     },
@@ -90,6 +94,8 @@ ATTRIBUTES = {
     # It needs noise, which a linear critic does not have.
     "constraints.consistency": {"penalty_at_slope_one": 0.0},
     "architectures.data_plus_noise": {"fixed_generator": True},
+    "architectures.fixed_samples": {"fixed_generator": True},
+    "diagnostics.transport_gradient": {"dataset": lambda self: ganlab.component("datasets", "min_funnels")()},
 }
 
 

@@ -38,6 +38,7 @@ def test_the_plugin_offers_the_datasets_under_their_names():
         "glyphs",
         "image_folder",
         "keras",
+        "min_funnels",
         "photo_patches",
         "swiss_roll",
         "tfds",

@@ -196,7 +196,8 @@ def test_large_files_are_read_in_parts(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["digits", "gaussian_ring", "gaussian_grid", "swiss_roll", "translated_gaussians", "two_images"]
+    "name",
+    ["digits", "gaussian_ring", "gaussian_grid", "min_funnels", "swiss_roll", "translated_gaussians", "two_images"],
 )
 def test_first_party_sets_have_a_fingerprint(name):
     made = ganlab.component("datasets", name)
@@ -208,6 +209,7 @@ def test_first_party_sets_have_a_fingerprint(name):
         "digits": {"labels": [1, 2]},
         "gaussian_ring": {"radius": 3.0},
         "gaussian_grid": {"std": 0.1},
+        "min_funnels": {"funnels_seed": 1},
         "swiss_roll": {"noise": 0.5},
         "translated_gaussians": {"distance": 1.0},
         "two_images": {"bright": 0.5},

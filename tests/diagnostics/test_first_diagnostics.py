@@ -413,5 +413,5 @@ def test_the_page_lists_every_diagnostic():
         for (kind, name), found in plugins.current().components.items()
         if kind == "diagnostics" and found.plugin.name == "ganlab_diagnostics"
     ]
-    assert len(ours) == 8
+    assert len(ours) == 9
     assert [name for name in ours if f"| `{name}` | " not in page] == []

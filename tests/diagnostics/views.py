@@ -116,6 +116,9 @@ class Given:
         gradient = self.gradient(*([x] if labels is None else [x, labels]))
         return np.linalg.norm(gradient.reshape(len(x), -1), axis=1).astype(np.float32)
 
+    def input_gradients(self, x, labels=None):
+        return self.gradient(*([x] if labels is None else [x, labels])).astype(np.float32)
+
     def activations(self, x):
         assert len(x) == len(self.real) + len(self.fake)
         return self.outputs

@@ -53,6 +53,9 @@ class CriticFunctions:
         self.effective: Callable[[], Tensors] = function(self._scorer.effective)
         self.scores = function(lambda x, labels, effective: self._scorer.critic(effective, labels)(x))
         self.slopes = function(self._slopes)
+        self.input_gradients = function(
+            lambda x, labels, effective: input_gradient(self._scorer.critic(effective, labels), x)[0]
+        )
         self.outputs = function(self._outputs)
         self.gradients = function(self._gradients)
         self.real = function(self._real)
@@ -212,6 +215,10 @@ class View:
     def slopes(self, x: np.ndarray, labels: np.ndarray | None = None) -> np.ndarray:
         """The norm of the critic's gradient at each of `(n, *sample_shape)`: `(n,)`."""
         return self._of_critic(self._functions.slopes, x, labels)
+
+    def input_gradients(self, x: np.ndarray, labels: np.ndarray | None = None) -> np.ndarray:
+        """The critic's gradient at each of `(n, *sample_shape)`, of this shape."""
+        return self._of_critic(self._functions.input_gradients, x, labels)
 
     def activations(self, x: np.ndarray, labels: np.ndarray | None = None) -> Mapping[str, np.ndarray]:
         """The layers' outputs for `(n, *sample_shape)`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ganlab
 from ganlab_builtin.architectures.data_plus_noise import DataPlusNoise
 from ganlab_builtin.architectures.dcgan import DCGAN
+from ganlab_builtin.architectures.fixed_samples import FixedSamples
 from ganlab_builtin.architectures.lip_convnet import LipConvNet
 from ganlab_builtin.architectures.mlp import MLP
 from ganlab_builtin.architectures.resnet import ResNet
@@ -16,6 +17,7 @@ def ganlab_architectures() -> dict[str, type]:
     return {
         "data_plus_noise": DataPlusNoise,
         "dcgan": DCGAN,
+        "fixed_samples": FixedSamples,
         "lip_convnet": LipConvNet,
         "mlp": MLP,
         "resnet": ResNet,

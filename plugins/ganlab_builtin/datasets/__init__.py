@@ -9,6 +9,7 @@ from ganlab_builtin.datasets.glyphs import Glyphs
 from ganlab_builtin.datasets.image_folder import ImageFolder
 from ganlab_builtin.datasets.keras_images import KerasImages
 from ganlab_builtin.datasets.known_distances import TranslatedGaussians, TwoImages
+from ganlab_builtin.datasets.min_funnels import MinFunnels
 from ganlab_builtin.datasets.mixtures import GaussianGrid, GaussianMixture, GaussianRing
 from ganlab_builtin.datasets.photo_patches import PhotoPatches
 from ganlab_builtin.datasets.swiss_roll import SwissRoll
@@ -26,6 +27,7 @@ def ganlab_datasets() -> dict[str, type[ganlab.Dataset]]:
         "glyphs": Glyphs,
         "image_folder": ImageFolder,
         "keras": KerasImages,
+        "min_funnels": MinFunnels,
         "photo_patches": PhotoPatches,
         "swiss_roll": SwissRoll,
         "tfds": TfdsImages,
@@ -43,6 +45,7 @@ __all__ = [
     "Glyphs",
     "ImageFolder",
     "KerasImages",
+    "MinFunnels",
     "PhotoPatches",
     "SwissRoll",
     "TfdsImages",

@@ -8,6 +8,7 @@ from ganlab_builtin.diagnostics.lipschitz_interval import LipschitzInterval
 from ganlab_builtin.diagnostics.singular_values import SingularValues
 from ganlab_builtin.diagnostics.slopes import Slopes
 from ganlab_builtin.diagnostics.surface import Surface
+from ganlab_builtin.diagnostics.transport_gradient import TransportGradient
 from ganlab_builtin.diagnostics.units import Units
 from ganlab_builtin.diagnostics.wasserstein_error import WassersteinError
 from ganlab_builtin.diagnostics.weights import Weights
@@ -24,5 +25,6 @@ def ganlab_diagnostics() -> dict[str, type[ganlab.Diagnostic]]:
         "lipschitz_interval": LipschitzInterval,
         "surface": Surface,
         "units": Units,
+        "transport_gradient": TransportGradient,
         "wasserstein_error": WassersteinError,
     }

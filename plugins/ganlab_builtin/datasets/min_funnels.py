@@ -1,0 +1,186 @@
+"""Pairs of distributions whose Wasserstein-1 distance, transport map and optimal critic are known, in any dimension."""
+
+from __future__ import annotations
+
+import functools
+import math
+import zipfile
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+
+import ganlab
+from ganlab import fingerprints, functional
+from ganlab.bounds import Ge, Gt, Lt
+from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.datasets.checks import refusal, whence
+
+# Points whose rays are measured for the distance, and how many at once.
+_MEASURED, _PIECE = 2**16, 2**11
+_BIAS_DEVIATION = 0.1  # the paper's, of the funnels' heights
+_HEADER = 2**12  # bytes of an array in a file, beside its numbers
+
+
+class MinFunnels(ganlab.Dataset):
+    """Points of a cube moved towards the centres of funnels; the counterpart is the uniform distribution on the cube.
+
+    Korotin, Kolesov and Burnaev, "Kantorovich strikes back! Wasserstein GANs are not optimal transport?" (2022),
+    section 4. `u(x) = min_n (|x - a_n| + b_n)` is 1-Lipschitz with slope one along every ray from a funnel's centre. A
+    point x of the cube lies on the ray from the centre of its funnel, at the fraction t of the way to where the ray
+    leaves the funnel or the cube; it moves to the fraction `t^degree`. As all mass moves along rays of u, `-u` is an
+    optimal critic of the moved points against the points of the cube, and the distance is the mean length of the moves.
+
+    Centres are uniform in the cube and heights b normal with deviation 0.1, as in the paper, whose own centres `path`
+    can read. Funnels hidden below others, whose centre lies in another's funnel, have no points.
+    """
+
+    def __init__(
+        self,
+        *,
+        dims: Annotated[int, Ge(1), Lt(2**16)] = 2,
+        funnels: Annotated[int, Ge(1), Lt(2**16)] = 4,
+        degree: Annotated[float, Ge(1)] = 8.0,
+        half_side: Annotated[float, Gt(0)] = 2.5,
+        moved: bool = True,
+        funnels_seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
+        path: str | None = None,
+    ) -> None:
+        """Places the funnels.
+
+        Args:
+            dims: The dimension of the space.
+            funnels: How many funnels.
+            degree: How far points move; 1 moves none. The paper's 8.
+            half_side: Half the side of the cube around zero.
+            moved: False for the counterpart as a dataset of its own, for the other side of the pair.
+            funnels_seed: Decides the funnels where no file does; the experiment's seed decides the points.
+            path: A `.npz` file with arrays `centers_<dims>_<funnels>`, `(funnels, dims)`, and `bias_<dims>_<funnels>`,
+                `(funnels,)`; a relative path is from the working directory.
+
+        Raises:
+            ConfigError: A value is out of its range; or the file cannot be read, lacks the arrays, or has centres
+                outside the cube or numbers that are not finite.
+        """
+        random = np.random.default_rng(funnels_seed)
+        centers = random.uniform(-half_side, half_side, size=(funnels, dims))
+        heights = _BIAS_DEVIATION * random.standard_normal(funnels)
+        if path is not None:
+            centers, heights = _read(path, dims, funnels, half_side)
+        self.centers, self.heights = centers.astype(np.float32), heights.astype(np.float32)
+        self.degree, self.half_side, self.moved = degree, half_side, moved
+        self.sample_shape = (dims,)
+
+    @functools.cached_property
+    def wasserstein(self) -> float:
+        """The distance between the moved points and the cube's: the integral over each ray is exact.
+
+        Points of a ray are at fractions t with density `dims t^(dims - 1)`, so the mean move is
+        `dims / (dims + 1) - dims / (dims + degree)` of the ray's length. The mean length is that of 65,536 points.
+        """
+        if not self.moved:
+            return 0.0
+        dims = self.sample_shape[0]
+        lengths = [
+            np.asarray(self._rays(self.counterpart(tf.range(start, start + _PIECE, dtype=tf.int64), 0))[2])
+            for start in range(0, _MEASURED, _PIECE)
+        ]
+        share = dims / (dims + 1) - dims / (dims + self.degree)
+        return share * float(np.mean(lengths, dtype=np.float64))
+
+    def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
+        """The samples with these numbers, `(n, dims)` float32: those of the counterpart, moved."""
+        points = self.counterpart(numbers, seed)
+        if not self.moved:
+            return points
+        centers, directions, lengths, distances = self._rays(points)
+        fractions = tf.pow(tf.minimum(tf.math.divide_no_nan(distances, lengths), 1.0), self.degree)
+        return centers + (fractions * lengths)[:, None] * directions
+
+    def counterpart(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
+        """The uniform points with these numbers, `(n, dims)` float32, from which those of `examples` are moved."""
+        uniform = functional.example_uniform(numbers, self.sample_shape[0], seed)
+        return self.half_side * (2.0 * uniform - 1.0)
+
+    def potential(self, x: tf.Tensor) -> tf.Tensor:
+        """The optimal critic `-u` at `(n, dims)`: `(n,)`."""
+        return -tf.reduce_min(self._heights_at(x), axis=1)
+
+    def potential_gradient(self, x: tf.Tensor) -> tf.Tensor:
+        """The optimal critic's gradient at `(n, dims)`: towards the centre of the point's funnel, of length one."""
+        offset = tf.gather(self.centers, tf.argmin(self._heights_at(x), axis=1)) - x
+        return tf.math.divide_no_nan(offset, tf.norm(offset, axis=1, keepdims=True))
+
+    def fingerprint(self) -> dict[str, Any]:
+        """A hash of the funnels, and how points move."""
+        return {
+            "centers": fingerprints.of_array(self.centers),
+            "heights": fingerprints.of_array(self.heights),
+            "degree": self.degree,
+            "half_side": self.half_side,
+            "moved": self.moved,
+        }
+
+    def _heights_at(self, x: tf.Tensor) -> tf.Tensor:
+        """`|x - a_n| + b_n`, `(n, funnels)`."""
+        # In float64, because |x|^2 - 2 <x, a> + |a|^2 rounds away the distance to a near centre.
+        x, centers = tf.cast(x, tf.float64), tf.constant(self.centers, tf.float64)
+        squares = tf.reduce_sum(x * x, axis=1, keepdims=True) + tf.reduce_sum(centers * centers, axis=1)
+        squares -= 2.0 * tf.matmul(x, centers, transpose_b=True)
+        return tf.cast(tf.sqrt(tf.maximum(squares, 0.0)), tf.float32) + self.heights
+
+    def _rays(self, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Of each point's ray: the centre, the direction, the length, and how far from the centre the point is."""
+        chosen = tf.argmin(self._heights_at(x), axis=1)
+        centers = tf.gather(self.centers, chosen)
+        distances = tf.norm(x - centers, axis=1)
+        directions = tf.math.divide_no_nan(x - centers, distances[:, None])
+        # The cube: the first side that is met.
+        walls = tf.where(directions < 0, -self.half_side, self.half_side) - centers
+        cube = tf.reduce_min(tf.where(directions == 0, np.inf, tf.math.divide_no_nan(walls, directions)), axis=1)
+        # Funnel m: |a + l v - a_m| + b_m = l + b, squared and solved for l.
+        rise = tf.gather(self.heights, chosen)[:, None] - self.heights
+        apart = tf.norm(self.centers[:, None] - self.centers[None], axis=2)
+        between = tf.gather(tf.square(apart), chosen)
+        along = tf.reduce_sum(centers * directions, axis=1, keepdims=True) - tf.matmul(
+            directions, self.centers, transpose_b=True
+        )
+        speed = rise - along
+        meets = (speed > 0) & (tf.range(len(self.centers), dtype=tf.int64) != chosen[:, None])
+        crossing = tf.math.divide_no_nan(between - tf.square(rise), 2.0 * speed)
+        funnel = tf.reduce_min(tf.where(meets, crossing, np.inf), axis=1)
+        # A point of the ray is on it, whatever rounding says.
+        return centers, directions, tf.maximum(tf.minimum(cube, funnel), distances), distances
+
+
+def _read(path: str, dims: int, funnels: int, half_side: float) -> tuple[np.ndarray, np.ndarray]:
+    """The centres and heights of a file."""
+    file = Path(path).expanduser()
+    if not file.is_file():
+        raise refusal("min_funnels", "path", path, f"is not there: no file {str(file.absolute())!r}.{whence(path)}")
+    shapes = {f"centers_{dims}_{funnels}": (funnels, dims), f"bias_{dims}_{funnels}": (funnels,)}
+    try:
+        with zipfile.ZipFile(file) as archive:
+            sizes = {entry.filename.removesuffix(".npy"): entry.file_size for entry in archive.infolist()}
+        with np.load(file, allow_pickle=False) as arrays:
+            found = [_array(arrays, name, shape, sizes, path) for name, shape in shapes.items()]
+    except ganlab.GanlabError:
+        raise
+    except Exception as error:  # a torn file leads to errors of zipfile, zlib, tokenize, or of memory, among others
+        raise refusal("min_funnels", "path", path, f"cannot be read as a .npz file: {error}.") from error
+    if np.abs(found[0]).max() > half_side:
+        raise refusal("min_funnels", "path", path, f"has centres outside the cube of half side {half_side!r}.")
+    return found[0], found[1]
+
+
+def _array(arrays: Any, name: str, shape: tuple[int, ...], sizes: dict[str, int], path: str) -> np.ndarray:
+    if name not in sizes:
+        raise refusal("min_funnels", "path", path, f"has no array {name!r}, which dims and funnels ask for.")
+    rule = f"must have finite floating-point numbers of shape {shape} in {name!r}"
+    # Known before anything is unpacked.
+    if sizes[name] > 8 * math.prod(shape) + _HEADER:
+        raise refusal("min_funnels", "path", path, f"{rule}; it has {sizes[name]:,} bytes there.")
+    array = np.asarray(arrays[name])
+    if array.shape != shape or array.dtype.kind != "f" or not np.isfinite(array).all():
+        raise refusal("min_funnels", "path", path, f"{rule}; they are {array.dtype} of shape {array.shape}.")
+    return array
