@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ganlab.interfaces.optional_parameters import takes_optional
+
 if TYPE_CHECKING:
     import keras
 
@@ -27,6 +29,7 @@ class Architecture:
     latent_dim: int
     conditional: bool = False
 
+    @takes_optional
     def generator(self, sample_shape: tuple[int, ...]) -> keras.Model:
         """A model `(n, latent_dim) -> (n, *sample_shape)`; images in [-1, 1].
 
@@ -34,6 +37,7 @@ class Architecture:
         """
         raise NotImplementedError
 
+    @takes_optional
     def critic(self, sample_shape: tuple[int, ...]) -> keras.Model:
         """A model `(n, *sample_shape) -> (n, 1)` or `(n,)`, unbounded scores: no activation at the end.
 

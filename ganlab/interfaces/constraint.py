@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
+from ganlab.interfaces.optional_parameters import takes_optional
+
 if TYPE_CHECKING:
     import keras
     import tensorflow as tf
@@ -125,6 +127,7 @@ class Constraint:
         """Values kept between updates, for example the vectors of a power iteration. The core owns the variables."""
         return {}
 
+    @takes_optional
     def advance(self, weights: Tensors, state: Tensors, batch: Batch, replica: Replica) -> Tensors:
         """The next state: called once per update of the network, before it, outside its gradient.
 
@@ -143,6 +146,7 @@ class Constraint:
         """
         return weights
 
+    @takes_optional
     def transform(self, critic: Critic) -> Critic:
         """Wraps the network's function: the critic's, `(n, *sample_shape) -> (n,)`, as gradient normalization does.
 
@@ -151,6 +155,7 @@ class Constraint:
         """
         return critic
 
+    @takes_optional
     def penalty(self, critic: Critic, batch: Batch, state: Tensors, replica: Replica) -> tf.Tensor | None:
         """A value per example to add to the critic's loss, `(local_batch,)` float32, or None.
 
@@ -160,6 +165,7 @@ class Constraint:
         """
         return None
 
+    @takes_optional
     def generator_penalty(
         self, generator: Generator, critic: Critic, batch: Batch, state: Tensors, replica: Replica
     ) -> tf.Tensor | None:
@@ -170,6 +176,7 @@ class Constraint:
         """
         return None
 
+    @takes_optional
     def weight_penalty(self, weights: Tensors) -> tf.Tensor | None:
         """A scalar to add to the network's loss, from the effective (reparameterized) weights, or None.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ganlab.interfaces.optional_parameters import takes_optional
+
 if TYPE_CHECKING:
     import tensorflow as tf
 
@@ -37,6 +39,7 @@ class Dataset:
         """
         raise NotImplementedError
 
+    @takes_optional
     def labels(self, numbers: tf.Tensor) -> tf.Tensor:
         """The classes of the examples with these numbers: a pure function, for sets with `classes`.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+from ganlab.interfaces.optional_parameters import takes_optional
+
 if TYPE_CHECKING:
     import tensorflow as tf
 
@@ -37,10 +39,12 @@ class Loss:
     labels: bool = False
     outputs: tuple[str, ...] = ()
 
+    @takes_optional
     def critic(self, real_scores: tf.Tensor, fake_scores: tf.Tensor) -> tf.Tensor:
         """The loss that the critic minimizes: `(local_batch,)` from scores of that shape, float32."""
         raise NotImplementedError
 
+    @takes_optional
     def generator(self, fake_scores: tf.Tensor) -> tf.Tensor:
         """The loss that the generator minimizes: `(local_batch,)` from scores of that shape, float32.
 
@@ -48,6 +52,7 @@ class Loss:
         """
         raise NotImplementedError
 
+    @takes_optional
     def witness(self, batch: Batch) -> Callable[[Tensors], tf.Tensor] | None:
         """The function that the loss tells real from fake by, if that is not the critic's score.
 
@@ -69,6 +74,7 @@ class Loss:
         """Values kept between updates, for example moving averages of scores. The core owns the variables."""
         return {}
 
+    @takes_optional
     def advance(self, state: Tensors, real_scores: tf.Tensor, fake_scores: tf.Tensor) -> Tensors:
         """The next state: called after each critic update with the scores of its batch, outside its gradient.
 

@@ -140,13 +140,13 @@ class LabelledNetworks(Architecture):
     def __init__(self, outputs: Sequence[str]) -> None:
         self._outputs = [name for name in outputs if name not in ("score", "logits")]
 
-    def generator(self, sample_shape: tuple[int, ...], classes: int) -> keras.Model:  # type: ignore[override]
+    def generator(self, sample_shape: tuple[int, ...], classes: int) -> keras.Model:
         """Two layers on the latent vector and the label."""
         z, y = keras.Input((self.latent_dim,)), keras.Input((classes,))
         x = keras.layers.Dense(8, activation="tanh")(keras.layers.Concatenate()([z, y]))
         return keras.Model([z, y], keras.layers.Dense(sample_shape[0])(x))
 
-    def critic(self, sample_shape: tuple[int, ...], classes: int) -> keras.Model:  # type: ignore[override]
+    def critic(self, sample_shape: tuple[int, ...], classes: int) -> keras.Model:
         """Two layers, and one more for each output."""
         x, y = keras.Input(sample_shape), keras.Input((classes,))
         h = keras.layers.Dense(8, activation="tanh", kernel_initializer=_kernel())(x)

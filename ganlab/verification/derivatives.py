@@ -256,22 +256,18 @@ class _RecordingLoss(Loss):
         self.pairs, self.labels, self.outputs = loss.pairs, loss.labels, loss.outputs
         self.terms: list[tf.Tensor] = []
 
-    def critic(  # type: ignore[override]
-        self, real_scores: tf.Tensor, fake_scores: tf.Tensor, batch: Any, replica: Any, state: Any
-    ) -> tf.Tensor:
+    def critic(self, real_scores: tf.Tensor, fake_scores: tf.Tensor, batch: Any, replica: Any, state: Any) -> tf.Tensor:
         """The critic's loss, whose terms are recorded."""
         given = {"batch": batch, "replica": replica, "state": state}
         value = tf.convert_to_tensor(optional.call(self._loss.critic, real_scores, fake_scores, **given))
         self.terms = [tf.reduce_mean(tf.abs(x)) for x in (real_scores, fake_scores, value)]
         return value
 
-    def witness(self, batch: Any, replica: Any) -> Any:  # type: ignore[override]
+    def witness(self, batch: Any, replica: Any) -> Any:
         """The loss's own."""
         return optional.call(self._loss.witness, batch, replica=replica)
 
-    def generator(  # type: ignore[override]
-        self, fake_scores: tf.Tensor, *pairs: tf.Tensor, batch: Any, replica: Any, state: Any
-    ) -> tf.Tensor:
+    def generator(self, fake_scores: tf.Tensor, *pairs: tf.Tensor, batch: Any, replica: Any, state: Any) -> tf.Tensor:
         """The generator's loss, whose terms are recorded."""
         given = {"batch": batch, "replica": replica, "state": state}
         value = tf.convert_to_tensor(optional.call(self._loss.generator, fake_scores, *pairs, **given))

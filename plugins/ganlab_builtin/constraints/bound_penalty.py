@@ -84,9 +84,7 @@ class BoundPenalty(ganlab.Constraint):
         replica.log("product", tf.reduce_prod(tf.stack([norm for norm, _ in found.values()])))
         return {name: vector for name, (_, vector) in found.items()}
 
-    def weight_penalty(  # type: ignore[override]
-        self, weights: Mapping[str, tf.Tensor], state: Mapping[str, tf.Tensor]
-    ) -> tf.Tensor:
+    def weight_penalty(self, weights: Mapping[str, tf.Tensor], state: Mapping[str, tf.Tensor]) -> tf.Tensor:
         """The penalty, a scalar."""
         product = tf.ones([])
         for name, operator in self._operators.items():

@@ -44,7 +44,7 @@ class LatentConsistency(ganlab.Constraint):
         """
         self.weight, self.generator_weight, self.noise = weight, generator_weight, noise
 
-    def penalty(  # type: ignore[override]
+    def penalty(
         self,
         critic: ganlab.Critic,
         batch: ganlab.Batch,

@@ -28,7 +28,7 @@ class LatentStep(ganlab.Constraint):
         """
         self.alpha, self.beta = alpha, beta
 
-    def transform(self, generator: ganlab.Generator, critic: ganlab.Critic) -> ganlab.Generator:  # type: ignore[override]
+    def transform(self, generator: ganlab.Generator, critic: ganlab.Critic) -> ganlab.Generator:
         """The generator of moved latent vectors."""
 
         def moved(latent: tf.Tensor) -> tf.Tensor:

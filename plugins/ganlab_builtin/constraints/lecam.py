@@ -46,7 +46,7 @@ class LeCam(ganlab.Constraint):
         """The two averages."""
         return {"real": tf.zeros([]), "fake": tf.zeros([])}
 
-    def advance(  # type: ignore[override]
+    def advance(
         self,
         weights: Mapping[str, tf.Tensor],
         state: Mapping[str, tf.Tensor],

@@ -46,7 +46,7 @@ class MeanConstraint(ganlab.Constraint):
         """The multiplier, and Omega of the coming update."""
         return {"multiplier": tf.constant(float(self.multiplier)), "mean": tf.constant(1.0)}
 
-    def advance(  # type: ignore[override]
+    def advance(
         self,
         weights: Mapping[str, tf.Tensor],
         state: Mapping[str, tf.Tensor],

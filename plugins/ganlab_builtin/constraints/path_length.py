@@ -47,7 +47,7 @@ class PathLength(ganlab.Constraint):
         """The average length."""
         return {"average": tf.zeros([])}
 
-    def advance(  # type: ignore[override]
+    def advance(
         self,
         weights: Mapping[str, tf.Tensor],
         state: Mapping[str, tf.Tensor],

@@ -21,7 +21,7 @@ class AroundAGame(ganlab.Loss):
         self.pairs, self.labels = pairs or game.pairs, labels or game.labels
         self.outputs = tuple(dict.fromkeys((*outputs, *game.outputs)))
 
-    def witness(self, batch: ganlab.Batch, replica: ganlab.Replica) -> Callable[..., tf.Tensor] | None:  # type: ignore[override]
+    def witness(self, batch: ganlab.Batch, replica: ganlab.Replica) -> Callable[..., tf.Tensor] | None:
         """The game's."""
         return call(self.game.witness, batch, replica=replica)
 
@@ -29,7 +29,7 @@ class AroundAGame(ganlab.Loss):
         """The game's."""
         return self.game.initial_state()
 
-    def advance(  # type: ignore[override]
+    def advance(
         self,
         state: Mapping[str, tf.Tensor],
         real_scores: tf.Tensor,
@@ -40,7 +40,7 @@ class AroundAGame(ganlab.Loss):
         """The game's."""
         return call(self.game.advance, state, real_scores, fake_scores, batch=batch, replica=replica)
 
-    def critic(  # type: ignore[override]
+    def critic(
         self,
         real_scores: tf.Tensor,
         fake_scores: tf.Tensor,
@@ -51,7 +51,7 @@ class AroundAGame(ganlab.Loss):
         """The game's loss of the critic, `(n,)`."""
         return call(self.game.critic, real_scores, fake_scores, batch=batch, replica=replica, state=state)
 
-    def generator(  # type: ignore[override]
+    def generator(
         self,
         fake_scores: tf.Tensor,
         real_scores: tf.Tensor | None = None,

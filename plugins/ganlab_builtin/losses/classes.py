@@ -48,7 +48,7 @@ class AuxiliaryClassifier(ganlab.Loss):
                 "losses.hinge, losses.non_saturating, losses.least_squares or losses.wasserstein."
             )
 
-    def critic(  # type: ignore[override]
+    def critic(
         self, real_scores: tf.Tensor, fake_scores: tf.Tensor, batch: ganlab.Batch, replica: ganlab.Replica
     ) -> tf.Tensor:
         """The game's loss, plus `weight` times the cross-entropy, `(n,)`."""
@@ -60,7 +60,7 @@ class AuxiliaryClassifier(ganlab.Loss):
             classified += cross_entropy(batch.fake_outputs[LOGITS], batch)
         return self.game.critic(real_scores, fake_scores) + self.weight * classified
 
-    def generator(self, fake_scores: tf.Tensor, batch: ganlab.Batch) -> tf.Tensor:  # type: ignore[override]
+    def generator(self, fake_scores: tf.Tensor, batch: ganlab.Batch) -> tf.Tensor:
         """Likewise, `(n,)`."""
         classified = cross_entropy(batch.fake_outputs[LOGITS], batch)
         return self.game.generator(fake_scores) + self.weight * classified
@@ -81,15 +81,13 @@ class MultiHinge(ganlab.Loss):
     labels = True
     outputs = (LOGITS,)
 
-    def critic(  # type: ignore[override]
-        self, real_scores: tf.Tensor, fake_scores: tf.Tensor, batch: ganlab.Batch
-    ) -> tf.Tensor:
+    def critic(self, real_scores: tf.Tensor, fake_scores: tf.Tensor, batch: ganlab.Batch) -> tf.Tensor:
         """`max(0, 1 - D_y + D_not_y)` of real examples plus the same of samples in their class, `(n,)`."""
         made = tf.fill(tf.shape(fake_scores), tf.cast(batch.real_outputs[LOGITS].shape[1], tf.int64))
         real = _margin(batch.real_outputs[LOGITS], real_scores, tf.cast(batch.labels, tf.int64))
         return real + _margin(batch.fake_outputs[LOGITS], fake_scores, made)
 
-    def generator(self, fake_scores: tf.Tensor, batch: ganlab.Batch) -> tf.Tensor:  # type: ignore[override]
+    def generator(self, fake_scores: tf.Tensor, batch: ganlab.Batch) -> tf.Tensor:
         """`max(0, 1 - D_y + D_not_y)` of samples, `(n,)`."""
         return _margin(batch.fake_outputs[LOGITS], fake_scores, tf.cast(batch.labels, tf.int64))
 

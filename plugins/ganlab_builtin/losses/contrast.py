@@ -55,7 +55,7 @@ class D2DCrossEntropy(AroundAGame):
         self.weight, self.temperature = weight, temperature
         self.positive_margin, self.negative_margin = positive_margin, negative_margin
 
-    def critic(  # type: ignore[override]
+    def critic(
         self,
         real_scores: tf.Tensor,
         fake_scores: tf.Tensor,
@@ -67,7 +67,7 @@ class D2DCrossEntropy(AroundAGame):
         game = super().critic(real_scores, fake_scores, batch, replica, state)
         return game + self.weight * self._entropy(batch.real_outputs, batch.labels, replica)
 
-    def generator(  # type: ignore[override]
+    def generator(
         self,
         fake_scores: tf.Tensor,
         real_scores: tf.Tensor | None = None,

@@ -35,9 +35,7 @@ class Cramer(ganlab.Loss):
     pairs = True
     outputs = (EMBEDDING,)
 
-    def witness(  # type: ignore[override]
-        self, batch: ganlab.Batch, replica: ganlab.Replica
-    ) -> Callable[[Mapping[str, tf.Tensor]], tf.Tensor]:
+    def witness(self, batch: ganlab.Batch, replica: ganlab.Replica) -> Callable[[Mapping[str, tf.Tensor]], tf.Tensor]:
         """`f`, with the samples of the global batch as X_g."""
         samples = replica.gather(rows(batch.fake_outputs[EMBEDDING]))
 
@@ -47,7 +45,7 @@ class Cramer(ganlab.Loss):
 
         return surrogate
 
-    def critic(  # type: ignore[override]
+    def critic(
         self, real_scores: tf.Tensor, fake_scores: tf.Tensor, batch: ganlab.Batch, replica: ganlab.Replica
     ) -> tf.Tensor:
         """`f(fake) - f(real)`, `(n,)`."""
@@ -57,7 +55,7 @@ class Cramer(ganlab.Loss):
         of_fake = mean_over_others(distances(fake, samples), replica) - example_norm(fake)
         return of_fake - of_real
 
-    def generator(  # type: ignore[override]
+    def generator(
         self, fake_scores: tf.Tensor, real_scores: tf.Tensor, batch: ganlab.Batch, replica: ganlab.Replica
     ) -> tf.Tensor:
         """Each pair's share of the energy distance, `(n,)`."""
@@ -105,9 +103,7 @@ class MMD(ganlab.Loss):
                 f"losses.mmd.scales = {scales!r} must be one or more positive numbers, or None for the paper's."
             )
 
-    def witness(  # type: ignore[override]
-        self, batch: ganlab.Batch, replica: ganlab.Replica
-    ) -> Callable[[Mapping[str, tf.Tensor]], tf.Tensor]:
+    def witness(self, batch: ganlab.Batch, replica: ganlab.Replica) -> Callable[[Mapping[str, tf.Tensor]], tf.Tensor]:
         """`E k(x, X_r) - E k(x, X_g)` over the global batch."""
         real, fake = (replica.gather(x) for x in _embeddings(batch))
 
@@ -117,13 +113,13 @@ class MMD(ganlab.Loss):
 
         return difference
 
-    def critic(  # type: ignore[override]
+    def critic(
         self, real_scores: tf.Tensor, fake_scores: tf.Tensor, batch: ganlab.Batch, replica: ganlab.Replica
     ) -> tf.Tensor:
         """Minus each pair's share of MMD^2, `(n,)`."""
         return -_contrast(*_embeddings(batch), replica, self._kernel)
 
-    def generator(  # type: ignore[override]
+    def generator(
         self, fake_scores: tf.Tensor, real_scores: tf.Tensor, batch: ganlab.Batch, replica: ganlab.Replica
     ) -> tf.Tensor:
         """Each pair's share of MMD^2, `(n,)`."""

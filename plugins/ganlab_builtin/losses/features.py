@@ -35,7 +35,7 @@ class FeatureMatching(AroundAGame):
         super().__init__(game or NonSaturating(), pairs=True, outputs=(output,))
         self.output = output
 
-    def generator(  # type: ignore[override]
+    def generator(
         self,
         fake_scores: tf.Tensor,
         real_scores: tf.Tensor | None = None,

@@ -31,7 +31,7 @@ class Relativistic(ganlab.Loss):
         """`softplus(fake - real)`, `(n,)`, in nats."""
         return tf.nn.softplus(fake_scores - real_scores)
 
-    def generator(self, fake_scores: tf.Tensor, real_scores: tf.Tensor) -> tf.Tensor:  # type: ignore[override]
+    def generator(self, fake_scores: tf.Tensor, real_scores: tf.Tensor) -> tf.Tensor:
         """`softplus(real - fake)`, `(n,)`, in nats."""
         return tf.nn.softplus(real_scores - fake_scores)
 
@@ -50,16 +50,12 @@ class RelativisticAverage(ganlab.Loss):
 
     pairs = True
 
-    def critic(  # type: ignore[override]
-        self, real_scores: tf.Tensor, fake_scores: tf.Tensor, replica: ganlab.Replica
-    ) -> tf.Tensor:
+    def critic(self, real_scores: tf.Tensor, fake_scores: tf.Tensor, replica: ganlab.Replica) -> tf.Tensor:
         """`softplus(mean(fake) - real) + softplus(fake - mean(real))`, `(n,)`, in nats."""
         real, fake = _mean(real_scores, replica), _mean(fake_scores, replica)
         return tf.nn.softplus(fake - real_scores) + tf.nn.softplus(fake_scores - real)
 
-    def generator(  # type: ignore[override]
-        self, fake_scores: tf.Tensor, real_scores: tf.Tensor, replica: ganlab.Replica
-    ) -> tf.Tensor:
+    def generator(self, fake_scores: tf.Tensor, real_scores: tf.Tensor, replica: ganlab.Replica) -> tf.Tensor:
         """`softplus(mean(real) - fake) + softplus(real - mean(fake))`, `(n,)`, in nats."""
         return self.critic(fake_scores, real_scores, replica)
 

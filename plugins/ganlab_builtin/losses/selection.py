@@ -38,7 +38,7 @@ class TopK(AroundAGame):
         super().__init__(game or NonSaturating())
         self.fraction = fraction
 
-    def generator(  # type: ignore[override]
+    def generator(
         self,
         fake_scores: tf.Tensor,
         real_scores: tf.Tensor | None = None,

@@ -39,13 +39,13 @@ class CTransform(ganlab.Loss):
         """
         self.power, self.epsilon = power, epsilon
 
-    def critic(  # type: ignore[override]
+    def critic(
         self, real_scores: tf.Tensor, fake_scores: tf.Tensor, batch: ganlab.Batch, replica: ganlab.Replica
     ) -> tf.Tensor:
         """`-(phi(real) + phi^c(fake))`, `(n,)`."""
         return -(real_scores + self._transformed(real_scores, batch, replica))
 
-    def generator(  # type: ignore[override]
+    def generator(
         self, fake_scores: tf.Tensor, real_scores: tf.Tensor, batch: ganlab.Batch, replica: ganlab.Replica
     ) -> tf.Tensor:
         """`phi^c(fake)`, `(n,)`."""
