@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-import math
 import numbers
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from ganlab.bounds import Ge, Lt, rule, violation
 from ganlab.errors import ConfigError, ContractError, IncompatibleError
 from ganlab.interfaces import (
     Architecture,
@@ -20,6 +20,7 @@ from ganlab.interfaces import (
     Loss,
     Schedule,
 )
+from ganlab.plugins.annotations import annotation
 from ganlab.plugins.blame import plugin_code
 from ganlab.plugins.manager import component
 from ganlab.plugins.recipes import Recipe, described, recipe_of, selector_of
@@ -120,6 +121,10 @@ class Experiment:
         return unique_names(getattr(self, part))
 
 
+Count = Annotated[int, Ge(1), Lt(2**31)]
+CountOrZero = Annotated[int, Ge(0), Lt(2**31)]
+
+
 def experiment(
     *,
     dataset: Dataset,
@@ -131,23 +136,23 @@ def experiment(
     constraints: Sequence[Constraint] = (),
     generator_constraints: Sequence[Constraint] = (),
     augmentations: Sequence[Augmentation] = (),
-    batch_size: int = 64,
-    generator_batch_size: int | None = None,
-    microbatches: int = 1,
-    critic_steps: int = 5,
-    steps: int = 10_000,
-    seed: int = 0,
-    ema_decay: float = 0.0,
-    ema_half_life: float = 0.0,
-    ema_start: int = 0,
+    batch_size: Count = 64,
+    generator_batch_size: Count | None = None,
+    microbatches: Count = 1,
+    critic_steps: Count = 5,
+    steps: Count = 10_000,
+    seed: CountOrZero = 0,
+    ema_decay: Annotated[float, Ge(0), Lt(1)] = 0.0,
+    ema_half_life: Annotated[float, Ge(0)] = 0.0,
+    ema_start: CountOrZero = 0,
     precision: Literal["float32", "mixed_bfloat16"] = "float32",
     jit: Literal["auto", "on", "off"] = "auto",
     evaluators: Sequence[Evaluator] = (),
     diagnostics: Sequence[Diagnostic] = (),
-    evaluate_every: int = 1_000,
-    checkpoint_every: int = 1_000,
+    evaluate_every: CountOrZero = 1_000,
+    checkpoint_every: CountOrZero = 1_000,
     keep_best: str = "",
-    log_every: int = 10,
+    log_every: Count = 10,
     start_from: str = "",
 ) -> Experiment:
     """Composes and validates an experiment.
@@ -288,38 +293,16 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     Raises:
         ConfigError: A value is out of its range.
     """
-    whole = {
-        "batch_size": 1,
-        "critic_steps": 1,
-        "steps": 1,
-        "log_every": 1,
-        "microbatches": 1,
-        "seed": 0,
-        "ema_start": 0,
-        "evaluate_every": 0,
-        "checkpoint_every": 0,
-    }
-    for name, least in whole.items():
-        value = settings.get(name, least)
-        if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**31:
-            raise ConfigError(
-                f"experiment.{name} = {value!r} must be a whole number of at least {least} (and below 2**31)."
-            )
-    generated = settings.get("generator_batch_size")
-    if generated is not None and (not isinstance(generated, int) or isinstance(generated, bool) or generated < 1):
-        raise ConfigError(
-            f"experiment.generator_batch_size = {generated!r} must be a whole number of at least 1, or None."
-        )
+    for name, value in settings.items():
+        bounds = rule(hint := annotation(experiment, name))
+        if bounds and (violation(value, hint) or not isinstance(value, (int, float, type(None)))):
+            raise ConfigError(f"experiment.{name} = {value!r} must be {bounds}.")
     decay, half_life = settings.get("ema_decay", 0.0), settings.get("ema_half_life", 0.0)
-    if not isinstance(half_life, (int, float)) or not math.isfinite(half_life) or half_life < 0:
-        raise ConfigError(f"experiment.ema_half_life = {half_life!r} must be finite and at least 0 (no average).")
     if decay and half_life:
         raise ConfigError(
             f"experiment.ema_decay = {decay!r} and experiment.ema_half_life = {half_life!r} say the same in two ways. "
             "Set one of them."
         )
-    if not isinstance(decay, (int, float)) or not math.isfinite(decay) or not 0 <= decay < 1:
-        raise ConfigError(f"experiment.ema_decay = {decay!r} must be at least 0 (no average) and below 1.")
     for name in ("keep_best", "start_from"):
         if not isinstance(settings.get(name, ""), str):
             raise ConfigError(f"experiment.{name} = {settings[name]!r} must be a text; '' for none.")

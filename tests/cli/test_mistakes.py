@@ -160,11 +160,9 @@ TYPES = {
 }
 
 RANGES = {
-    "experiment.steps = 0": ("exp.gin:7: experiment.steps = 0 must be a whole number of at least 1 (and below 2**31)."),
-    "experiment.seed = -1": ("exp.gin:7: experiment.seed = -1 must be a whole number of at least 0 (and below 2**31)."),
-    "experiment.ema_decay = 1e999": (
-        "exp.gin:7: experiment.ema_decay = inf must be at least 0 (no average) and below 1."
-    ),
+    "experiment.steps = 0": ("exp.gin:7: experiment.steps = 0 must be a whole number of at least 1 and below 2**31."),
+    "experiment.seed = -1": ("exp.gin:7: experiment.seed = -1 must be a whole number of at least 0 and below 2**31."),
+    "experiment.ema_decay = 1e999": ("exp.gin:7: experiment.ema_decay = inf must be at least 0 and below 1."),
 }
 
 MISSING = {
@@ -234,7 +232,7 @@ PARAMS = {
     "experiment.seed=1\nexperiment.steps=2": "must be one NAME=VALUE.",
     "experiment.stepz=3": "experiment has no parameter 'stepz'. Did you mean 'steps'?",
     "experiment.steps=ten": "experiment.steps = ten must be int, not str.",
-    "experiment.steps=0": "experiment.steps = 0 must be a whole number of at least 1 (and below 2**31).",
+    "experiment.steps=0": "experiment.steps = 0 must be a whole number of at least 1 and below 2**31.",
     "experiment.loss=hinge": "experiment.loss = hinge must be a component. Write @losses.hinge().",
     "experiment.loss=losses.hinge()": "experiment.loss = losses.hinge() must be a component. Write @losses.hinge().",
     "n=3": "the macro n = 3 is never used. Write %n where it is wanted, or remove it.",
