@@ -70,7 +70,9 @@ def _row(
         start = {**initial, **moved(initial, trained, seed)}
         later, notes = train(start), []
         critic, after = derivatives.critic(start)
-        truths = [critic, derivatives.generator({**later, **after})]
+        # The generator's update sees the critic's side as the step left it, and its own side as the step found it.
+        own = {name: start[name] for name in start if name.startswith(("generator/", "generator_constraints/"))}
+        truths = [critic, derivatives.generator({**later, **own, **after})]
         other = next((row for truth in truths if (row := applied(truth)) is not None), None)
         if other is not None:
             continue

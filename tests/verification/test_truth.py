@@ -124,6 +124,28 @@ def test_a_right_critic_passes():
     assert set(found.data["worst"]) == {"critic", "generator"}
 
 
+class Approaching(ganlab.Constraint):
+    """A generator's penalty by a state that every update moves, and a projection of its weights."""
+
+    def initial_state(self, weights):
+        return {"average": tf.zeros([])}
+
+    def advance(self, weights, state, batch, replica, generator):
+        return {"average": 0.5 * state["average"] + 0.5 * replica.mean(tf.reduce_mean(generator(batch.latent)))}
+
+    def generator_penalty(self, generator, critic, batch, state, replica):
+        return tf.reduce_sum(tf.square(generator(batch.latent) - 1.0 - state["average"]), axis=1)
+
+    def project(self, weights):
+        return {name: 0.9 * weight for name, weight in weights.items()}
+
+
+def test_the_generator_is_compared_as_its_update_found_it():
+    # Its constraints' states advance once, and its weights are projected afterwards.
+    found = row(dense(normalized(lambda v: tf.sqrt(v + 1e-3))), generator_constraints=[Approaching()])
+    assert found.status == "passed", found.detail
+
+
 CRITICS = {
     "a norm that is stopped": (
         dense(normalized(lambda v: tf.stop_gradient(tf.sqrt(v + 1e-3)))),
