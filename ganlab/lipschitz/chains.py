@@ -144,6 +144,8 @@ def _linear(
     layer: Any, shape: tuple[int, ...], units: int, value: Callable[[Any], np.ndarray]
 ) -> tuple[np.ndarray | None, np.ndarray] | None:
     """A linear layer as a matrix, None for the identity, and a bias; None for another layer."""
+    from ganlab import layers as ours  # here, because it imports Keras
+
     layers = keras.layers
     if type(layer) is layers.Dense and len(shape) == 1:
         kernel = value(layer.kernel)
@@ -156,6 +158,8 @@ def _linear(
         *(layers.Dense, layers.Conv1D, layers.Conv2D, layers.DepthwiseConv2D, layers.Permute, layers.Rescaling),
         *(layers.AveragePooling1D, layers.AveragePooling2D, layers.GlobalAveragePooling1D),
         *(layers.GlobalAveragePooling2D, layers.ZeroPadding2D, layers.Cropping2D),
+        *(ours.AOLDense, ours.AOLConv2D, ours.SkewConv2D, ours.OrthogonalConv2D),
+        *(ours.LayerCentering, ours.InvertibleDownsampling, ours.ScaledAveragePooling2D),
     )
     if type(layer) not in known:
         return None

@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 from scipy.optimize import minimize
 
+from ganlab import layers as ours
 from ganlab.functional import input_gradient, named_weights
 from ganlab.layers import Dropout, FullSort, GroupSort
 from ganlab.lipschitz import attacked_constant, ladder
@@ -276,6 +277,29 @@ def test_a_layer_that_is_called_twice_is_two_stages():
     chain = chained(model)
     assert [stage.matrix.shape for stage in chain.stages] == [(3, 3), (3, 3)]
     assert slopes(model, points(model)).max() <= semidefinite_bound(chain, seconds=2) * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("kind", ["points", "images"])
+def test_layers_of_constant_one_are_part_of_a_chain(kind):
+    if kind == "points":
+        x = keras.Input((3,))
+        y = ours.LayerCentering()(keras.layers.ReLU()(ours.AOLDense(6)(x)))
+    else:
+        x = keras.Input((4, 4, 2))
+        y = ours.InvertibleDownsampling()(keras.layers.ReLU()(ours.SkewConv2D(4)(x)))
+        y = ours.ScaledAveragePooling2D()(keras.layers.ReLU()(ours.OrthogonalConv2D(3)(ours.AOLConv2D(4, 1)(y))))
+    model = keras.Model(x, keras.layers.Dense(1)(keras.layers.Flatten()(y)))
+    random = np.random.default_rng(0)
+    for variable in model.trainable_variables:
+        variable.assign(random.normal(size=variable.shape))
+    chain = chained(model)
+    given = points(model, 300)
+    found = given.reshape(300, -1)
+    for stage in chain.stages:
+        found = stage.apply(found @ stage.matrix.T + stage.bias)
+    np.testing.assert_allclose(found @ chain.last + chain.bias, np.ravel(model(given)), rtol=1e-4, atol=1e-4)
+    rungs = {r.name: r.bound for r in ladder(model, weights_of(model), seconds=2, rungs=("products", "semidefinite"))}
+    assert slopes(model, given).max() <= rungs["semidefinite"] * (1 + 1e-5) <= rungs["products"] * (1 + 1e-4)
 
 
 def test_a_cell_that_the_solver_gives_up_on_counts(monkeypatch):
