@@ -88,7 +88,7 @@ def test_config_explain(ganlab):
     for name in ("@datasets.table()", "datasets.table"):
         assert "  datasets.table.path: str (required)\n" in ganlab("config", "explain", name).stdout
     experiment = ganlab("config", "explain", "experiment").stdout
-    assert "  experiment.batch_size: int = 64\n" in experiment
+    assert "  experiment.batch_size: int = 64  (a whole number of at least 1 and below 2**31)\n" in experiment
     assert "    critic_steps: Critic updates for each generator update.\n" in experiment
 
 

@@ -69,7 +69,7 @@ def settled(found, weights, updates=10):
 @pytest.mark.parametrize("layer", ["same", "valid"])
 @pytest.mark.parametrize(
     "name",
-    ["product_normalization", "stable_rank", "bidirectional_norm", "spectral_soft_cap", "infinity_norm"],
+    ["product_normalization", "stable_rank", "bidirectional_spectral_norm", "spectral_soft_cap", "infinity_norm"],
 )
 def test_certificates_are_never_below_the_norm(name, layer):
     found, model, weights = chain(name, LAYERS[layer]())
@@ -148,9 +148,9 @@ class TestStableRank:
         assert np.isfinite(tape.gradient(y, weights[key])).all()
 
 
-class TestBidirectionalNorm:
+class TestBidirectionalSpectralNorm:
     def test_it_divides_by_the_mean_of_both_norms(self):
-        found, _, weights = chain("bidirectional_norm", LAYERS["same"](), scale=1.6)
+        found, _, weights = chain("bidirectional_spectral_norm", LAYERS["same"](), scale=1.6)
         kernel = only(weights)
         outputs = svd(kernel.reshape(-1, 4))[1][0]
         inputs = svd(kernel.transpose(0, 1, 3, 2).reshape(-1, 3))[1][0]
@@ -159,7 +159,7 @@ class TestBidirectionalNorm:
 
     def test_it_is_spectral_normalization_for_dense_layers(self):
         matrix = np.random.default_rng(4).normal(size=(6, 4))
-        found, weights = dense("bidirectional_norm", matrix)
+        found, weights = dense("bidirectional_spectral_norm", matrix)
         np.testing.assert_allclose(only(settled(found, weights)), matrix / svd(matrix)[1][0], rtol=1e-4)
 
 
@@ -243,7 +243,7 @@ class TestInfinityNorm:
         ("gram_norm", {"operator": "both"}, "must be 'convolution' or 'matrix'"),
         ("gram_norm", {"density": 1}, "must be a whole number of at least 2"),
         ("stable_rank", {"rank": 1.5}, "must be above 0 and at most 1"),
-        ("bidirectional_norm", {"scale": 0.0}, "must be above 0"),
+        ("bidirectional_spectral_norm", {"scale": 0.0}, "must be above 0"),
         ("spectral_soft_cap", {"step": 0.5}, "must be above 0 and at most 0.2"),
         ("infinity_norm", {"limit": -1.0}, "must be above 0"),
         ("polar_projection", {"iterations": 0}, "must be a whole number of at least 1"),

@@ -22,7 +22,7 @@ WAYS = {"2": (2, {}), "4": (4, {}), "XLA": (0, {"jit": "on"}), "microbatches": (
 
 # Constraints on kernels, one after the other. polar_projection is last, so that it leaves the kernels orthonormal:
 # there the rescaling of aol has kinks, where rounding decides on the gradient, so it is not among them.
-KERNELS = ("bidirectional_norm", "product_normalization", "stable_rank", "polar_projection")
+KERNELS = ("bidirectional_spectral_norm", "product_normalization", "stable_rank", "polar_projection")
 
 
 @pytest.mark.slow

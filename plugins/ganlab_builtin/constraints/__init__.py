@@ -7,7 +7,7 @@ from ganlab_builtin.constraints.alp import ALP
 from ganlab_builtin.constraints.aol import AOL
 from ganlab_builtin.constraints.augmentation_consistency import AugmentationConsistency
 from ganlab_builtin.constraints.banach_penalty import BanachPenalty
-from ganlab_builtin.constraints.bidirectional_norm import BidirectionalNorm
+from ganlab_builtin.constraints.bidirectional_spectral_norm import BidirectionalSpectralNorm
 from ganlab_builtin.constraints.bjorck import Bjorck
 from ganlab_builtin.constraints.bound_penalty import BoundPenalty
 from ganlab_builtin.constraints.cayley import Cayley
@@ -71,7 +71,7 @@ def ganlab_constraints() -> dict[str, type[ganlab.Constraint]]:
         "gradient_normalization": GradientNormalization,
         "gran": GraN,
         "spectral_norm": SpectralNorm,
-        "bidirectional_norm": BidirectionalNorm,
+        "bidirectional_spectral_norm": BidirectionalSpectralNorm,
         "stable_rank": StableRank,
         "gram_norm": GramNorm,
         "weight_normalization": WeightNormalization,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _WARM_UP = 100
 
 
-class BidirectionalNorm(ganlab.Constraint):
+class BidirectionalSpectralNorm(ganlab.Constraint):
     """Divides every kernel by the mean of the largest singular values of two matrices that it can be reshaped to.
 
     Lin, Sekar and Fanti, "Why spectral normalization stabilizes GANs: analysis and improvements" (2021), section 5:
