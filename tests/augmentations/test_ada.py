@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from ganlab_builtin.augmentations.changes import CHANGES
+from scipy.ndimage import map_coordinates
+from scipy.spatial.transform import Rotation
 
 import ganlab
 from ganlab.errors import ConfigError, IncompatibleError
@@ -30,6 +33,16 @@ class Known:
 
     def log(self, name, values, reduce="mean"):
         self.logged[name] = float(values)
+
+
+class Constant:
+    """A replica that draws one number."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def uniform(self, shape):
+        return tf.fill(shape, self.value)
 
 
 def made(**arguments):
@@ -64,31 +77,59 @@ def test_rotate_turns_by_right_angles():
     np.testing.assert_array_equal(found, expected)
 
 
+def moved(images, on, sources):
+    """The images that are on, at the places `sources(k, down, across)` of image k, by scipy in float64."""
+    down, across = np.meshgrid(*(np.arange(side) - (side - 1) / 2 for side in images.shape[1:3]), indexing="ij")
+    expected = images.astype(np.float64)
+    for k in np.flatnonzero(on):
+        places = np.array(sources(k, down, across)) + np.reshape(images.shape[1:3], (2, 1, 1)) / 2 - 0.5
+        channels = np.moveaxis(expected[k], 2, 0)
+        expected[k] = np.stack([map_coordinates(c, places, order=1, mode="mirror") for c in channels], axis=2)
+    return expected
+
+
+OBLONG = np.repeat(np.repeat(IMAGES, 3, axis=1), 2, axis=2)
+
+
 def test_translate_moves_by_whole_pixels():
-    found, on, draw = applied("translate", images=np.repeat(np.repeat(IMAGES, 3, axis=1), 2, axis=2))
-    images = np.repeat(np.repeat(IMAGES, 3, axis=1), 2, axis=2)
-    for image, o, (u, v), other in zip(images, on, draw, found, strict=True):
-        down, across = (round(float((2 * t - 1) * side / 8)) * o for t, side in ((u, 24), (v, 16)))
-        expected = np.zeros_like(image)
-        for i in range(24):
-            for j in range(16):
-                if 0 <= i - down < 24 and 0 <= j - across < 16:
-                    expected[i, j] = image[i - down, j - across]
-        np.testing.assert_array_equal(other, expected)
+    found, on, draw = applied("translate", images=OBLONG)
+    by = np.round((2 * draw.astype(np.float64) - 1) * np.array([24, 16]) / 8)
+    expected = moved(OBLONG, on, lambda k, down, across: (down - by[k, 0], across - by[k, 1]))
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert (np.abs(by[on]).max(axis=0) == [3, 2]).all()
 
 
-def test_scale_is_a_linear_interpolation_about_the_middle():
-    found, on, normal = applied("scale")
-    for image, o, n, other in zip(IMAGES.astype(np.float64), on, normal, found, strict=True):
-        sources = (np.arange(8) - 3.5) / (2.0 ** (0.2 * n) if o else 1.0) + 3.5
-        padded = np.zeros((10, 10, 3))  # interpolates to zero outside, as np.interp does between these places
-        padded[1:-1, 1:-1] = image
-        across = [[np.interp(sources, np.arange(-1, 9), row[:, c], 0, 0) for c in range(3)] for row in padded]
-        rows = np.moveaxis(np.array(across), 1, 2)
-        expected = [
-            [[np.interp(s, np.arange(-1, 9), rows[:, j, c], 0, 0) for c in range(3)] for j in range(8)] for s in sources
-        ]
-        np.testing.assert_allclose(other, expected, rtol=1e-4, atol=1e-5)
+def test_shift_moves_by_fractions_of_pixels():
+    found, on, draw = applied("shift", images=OBLONG)
+    expected = moved(OBLONG, on, lambda k, down, across: (down - 3 * draw[k, 0], across - 2 * draw[k, 1]))
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+def test_scale_and_stretch_are_linear_interpolations_about_the_middle():
+    found, on, normal = applied("scale", images=OBLONG)
+    factor = 2.0 ** (0.2 * normal)
+    expected = moved(OBLONG, on, lambda k, down, across: (down / factor[k], across / factor[k]))
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+    found, on, normal = applied("stretch", images=OBLONG)
+    expected = moved(OBLONG, on, lambda k, down, across: (down * factor[k], across / factor[k]))
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+def test_turn_is_a_rotation_about_the_middle():
+    found, on, draw = applied("turn", images=OBLONG)
+    angle = np.pi * (2 * draw - 1)
+
+    def sources(k, down, across):
+        return (
+            np.cos(angle[k]) * down + np.sin(angle[k]) * across,
+            np.cos(angle[k]) * across - np.sin(angle[k]) * down,
+        )
+
+    np.testing.assert_allclose(found, moved(OBLONG, on, sources), atol=1e-4)
+    # A quarter of a turn is that of `rotate`.
+    np.testing.assert_allclose(moved(IMAGES, [True] + [False] * 11, lambda k, d, a: (a, -d))[0], np.rot90(IMAGES[0]))
+    quarter = CHANGES["turn"](tf.constant(IMAGES), tf.fill([12], True), Constant(0.75)).numpy()
+    np.testing.assert_allclose(quarter, np.rot90(IMAGES, axes=(1, 2)), atol=1e-5)
 
 
 def test_colours_follow_their_formulas():
@@ -100,6 +141,23 @@ def test_colours_follow_their_formulas():
     grey = IMAGES.mean(axis=3, keepdims=True)
     expected = grey + (IMAGES - grey) * (2 ** (normal * on))[:, None, None, None]
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    found, on, coin = applied("invert")
+    np.testing.assert_allclose(found, IMAGES - 2 * grey * (on & (coin < 0.5))[:, None, None, None], atol=1e-6)
+
+
+def test_hue_turns_colours_about_the_greys():
+    found, on, draw = applied("hue")
+    for image, o, d, other in zip(IMAGES, on, draw, found, strict=True):
+        turned = Rotation.from_rotvec(o * np.pi * (2 * d - 1) * np.ones(3) / 3**0.5)
+        np.testing.assert_allclose(other.reshape(-1, 3), turned.apply(image.reshape(-1, 3)), atol=1e-5)
+    np.testing.assert_array_equal(applied("hue", images=IMAGES[..., :1])[0], IMAGES[..., :1])
+
+
+def test_a_change_that_is_named_twice_is_made_at_least_once_with_the_probability():
+    images = np.zeros((6000, 2, 2, 1), np.float32)
+    found = made(changes="brightness,brightness").apply(tf.constant(images), state(0.3), Known()).numpy()
+    share = (found[:, 0, 0, 0] != 0).mean()
+    assert abs(share - 0.3) < 4 * np.sqrt(0.3 * 0.7 / 6000)
 
 
 def test_probability_is_that_of_each_change():
@@ -155,7 +213,7 @@ def test_gradient_reaches_the_images():
 
 
 def test_wrong_changes_and_points_are_refused():
-    with pytest.raises(ConfigError, match=r"changes = 'hue' must name some of flip, rotate"):
-        made(changes="hue")
+    with pytest.raises(ConfigError, match=r"changes = 'blur' must name some of flip, rotate"):
+        made(changes="blur")
     with pytest.raises(IncompatibleError, match="changes images"):
         made().apply(tf.zeros([4, 2]), state(0.5), Known())

@@ -11,6 +11,7 @@ from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.augmentations.changes import CHANGES, chosen
 
 _INNER = "augmentation/"
+PAPER = "flip,rotate,translate,scale,turn,stretch,turn,shift,brightness,contrast,invert,hue,saturation"
 
 
 class ADA(ganlab.Augmentation):
@@ -22,11 +23,14 @@ class ADA(ganlab.Augmentation):
     500,000 images; the paper does so once in four updates. Signs mean something where a loss gives scores a zero:
     losses.non_saturating, hinge, least_squares.
 
-    Each of the chosen changes is made with probability p, independently, as in the paper's table: "flip" from left to
-    right, in half of these cases; "rotate" by a multiple of 90 degrees (180, where images are not square); "translate"
-    by whole pixels, up to an eighth of the side; "scale" by `2^(0.2 n)`; "brightness" by `0.2 n`; "contrast" by
-    `2^(0.5 n)`; "saturation" by `2^n`, of three channels; n is standard normal. Of the paper's set, rotations by any
-    angle, stretching, fractions of a pixel, and rotations of hue are missing, and the outside is 0 instead of mirrored.
+    The default is the paper's set "bgc", in its order. Each change is made with probability p, independently: "flip"
+    from left to right, in half of these cases; "rotate" by a multiple of 90 degrees (180, where images are not square);
+    "translate" by whole pixels, up to an eighth of the side; "scale" by `2^(0.2 n)`; "turn" by any angle; "stretch" by
+    `2^(0.2 n)` across and its inverse down; "shift" by an eighth of the side times n; "brightness" by `0.2 n`;
+    "contrast" by `2^(0.5 n)`; "invert" the mean of the channels, in half of these cases; "hue" by any angle and
+    "saturation" by `2^n`, of three channels; n is standard normal. What is named k times is made each time with
+    probability `1 - (1 - p)^(1/k)`, so that p is that of at least once. The outside is mirrored. The paper composes all
+    that move pixels and interpolates once, with a wavelet; here each interpolates linearly, which blurs more.
 
     Logs p as `probability`, and r_t as `sign`.
     """
@@ -42,7 +46,7 @@ class ADA(ganlab.Augmentation):
         target: Annotated[float, Ge(-1), Le(1)] = 0.6,
         images: Annotated[float, Gt(0)] = 500_000.0,
         start: Annotated[float, Ge(0), Le(1)] = 0.0,
-        changes: str = "flip,rotate,translate,scale,brightness,contrast",
+        changes: str = PAPER,
         augmentation: ganlab.Augmentation | None = None,
     ) -> None:
         """Chooses the pace and the changes.
@@ -51,8 +55,8 @@ class ADA(ganlab.Augmentation):
             target: The mean sign of real scores above which p grows.
             images: How many real images the critic sees while p moves from 0 to 1.
             start: The first p.
-            changes: Which, in order, separated by commas: of "flip", "rotate", "translate", "scale", "brightness",
-                "contrast" and "saturation".
+            changes: Which of those above, in order, separated by commas. Without "flip", "rotate" and "turn" what has
+                an upright, as digits have, keeps it.
             augmentation: Another augmentation in the place of these, made to each example with probability p.
 
         Raises:
@@ -83,7 +87,8 @@ class ADA(ganlab.Augmentation):
                 "out, or set augmentations.ada.augmentation."
             )
         for name in self.changes:
-            x = CHANGES[name](x, replica.uniform([x.shape[0]]) < probability, replica)
+            each = 1.0 - tf.pow(1.0 - probability, 1.0 / self.changes.count(name))
+            x = CHANGES[name](x, replica.uniform([x.shape[0]]) < each, replica)
         return x
 
     def advance(
