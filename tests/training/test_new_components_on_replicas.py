@@ -85,7 +85,13 @@ def case(name):
     if name == "losses of examples":
         return {"loss": All(OF_EXAMPLES, ("logits",)), "architecture": networks(labels="classifier")}
     if name == "augmentations":
-        augmentations = several("augmentations", {"diff_augment": {}, "ada": {"start": 0.5, "images": 200.0}})
+        augmentations = several(
+            "augmentations",
+            {
+                "diff_augment": {},
+                "ada": {"start": 0.5, "images": 200.0, "changes": "rotate,turn,scale,contrast,saturation"},
+            },
+        )
         return {"dataset": made("datasets", "digits"), "architecture": networks(), "augmentations": augmentations}
     critics = {
         "fisher": {"rho": 0.1},
