@@ -41,6 +41,7 @@ class LauncherConformance(Conformance):
             while (status := job.poll()) is None and time.monotonic() < until:
                 if stop and log.is_file() and "begun" in log.read_text():
                     self._stop(job)
+                    stop = False  # a second signal would meet a Python that ends, and no longer catches it
                 time.sleep(0.05)
             if status is None:
                 job.stop()
