@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ganlab.composition import Experiment
     from ganlab.interfaces import Evaluator
     from ganlab.training.certifying import Certified
+    from ganlab.training.distance import CertifiedDistance
     from ganlab.training.loading import Step
 
 
@@ -67,6 +68,39 @@ class Run(RunDirectory):
         from ganlab.training.certifying import RUNGS, certify
 
         return certify(self, checkpoint=checkpoint, seconds=seconds, rungs=RUNGS if rungs is None else rungs)
+
+    def certify_distance(
+        self,
+        *,
+        checkpoint: Step = None,
+        samples: int = 16_384,
+        confidence: float = 0.95,
+        box: tuple[float, float] | None = None,
+        seconds: float = 60.0,
+    ) -> CertifiedDistance:
+        """An interval that holds the Wasserstein-1 distance between the data and a checkpoint's generator.
+
+        Args:
+            checkpoint: The step of a checkpoint, "best" by `experiment.keep_best`, or None for the newest.
+            samples: How many held-out samples of each kind.
+            confidence: The probability that the interval holds the distance.
+            box: The least and the largest value that any number of an example or a sample takes; None for [-1, 1] for
+                images, and for vectors a box that is wider than that of samples.
+            seconds: How long each slow certificate of the critic may take.
+
+        Returns:
+            The interval, what its ends rest on, and what it assumes.
+
+        Raises:
+            RunError: The checkpoint is missing, or does not fit the recorded experiment; or a sample lies outside the
+                box.
+            ConfigError: A value is out of its range.
+        """
+        from ganlab.training.distance import certify_distance
+
+        return certify_distance(
+            self, checkpoint=checkpoint, samples=samples, confidence=confidence, box=box, seconds=seconds
+        )
 
 
 def train(

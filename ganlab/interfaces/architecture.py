@@ -8,6 +8,7 @@ from ganlab.interfaces.optional_parameters import takes_optional
 
 if TYPE_CHECKING:
     import keras
+    import tensorflow as tf
 
 
 class Architecture:
@@ -45,3 +46,20 @@ class Architecture:
         `logits` `(n, classes)` and `embedding` `(n, d)`. Constraints see the score.
         """
         raise NotImplementedError
+
+    def coupled(self, numbers: tf.Tensor, seed: int) -> tf.Tensor | None:
+        """Samples that belong to the dataset's examples with these numbers, for a generator that is not trained.
+
+        Optional. `ganlab certify --distance` bounds the distance from above by the mean cost of pairs. Where samples
+        share the randomness of examples, pairs lie near each other.
+
+        Args:
+            numbers: int64, `(n,)`, the numbers of examples.
+            seed: The experiment's seed.
+
+        Returns:
+            `(n, *sample_shape)` float32: a pure function of number and seed whose values, over numbers, are distributed
+            as the generator's samples. None if there is no such relation.
+        """
+        del numbers, seed
+        return None

@@ -113,6 +113,32 @@ class ArchitectureConformance(TrainedConformance):
             fail(f"The generator's images reach {np.abs(samples).max():.3g}; they must lie in [-1, 1]: end in tanh.")
 
     @check()
+    def test_coupled_samples_are_distributed_as_the_generators(self) -> None:
+        """Where `coupled` gives samples, these are a pure function of number and seed, with the generator's moments."""
+        count = 4096
+        numbers = tf.range(2**40, 2**40 + count, dtype=tf.int64)
+        coupled = getattr(self.make(), "coupled", None)
+        given = None if coupled is None else coupled(numbers, 0)
+        if given is None:
+            pytest.skip("It has no coupled samples.")
+        found = np.asarray(given)
+        if found.shape != (count, *self._shape) or found.dtype != np.float32:
+            fail(f"coupled returns {found.dtype} of shape {found.shape}; it must be float32, {(count, *self._shape)}.")
+        if not np.array_equal(np.asarray(self.make().coupled(numbers[7:9], 0)), found[7:9]):
+            fail("coupled gives other samples for the same numbers and seed; it must be a pure function of them.")
+        drawn = self._output(self._networks[0], self._latent(count), training=False).numpy()
+        for power in (1, 2):
+            one, other = (np.power(x.reshape(count, -1).astype(np.float64), power) for x in (found, drawn))
+            error = np.sqrt((one.var(axis=0) + other.var(axis=0)) / count)
+            apart = np.abs(one.mean(axis=0) - other.mean(axis=0))
+            # Six standard errors: with thousands of values a chance deviation is still one in a hundred thousand.
+            if (apart > 6.0 * error + 1e-6).any():
+                fail(
+                    f"Coupled samples are not distributed as the generator's: the mean of power {power} differs by "
+                    f"{apart.max():.3g}, where chance explains {error[apart.argmax()]:.3g}."
+                )
+
+    @check()
     def test_rows_are_independent(self) -> None:
         """In training, row i of the critic's scores depends on example i alone."""
         critic = self._networks[1]

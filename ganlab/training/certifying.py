@@ -66,6 +66,25 @@ def certify(
     Raises:
         RunError: There is no such checkpoint, or it does not fit the recorded experiment.
     """
+    experiment, state = restored(run, checkpoint)
+    scorer = Scorer(state)
+    effective = scorer.effective()
+    starts = np.concatenate([real_examples(experiment, _STARTS // 2), sampler(experiment, state)(_STARTS // 2, seed=0)])
+    began = time.monotonic()
+    # Certificates hold for every label, and an attack under one of them is a bound from below.
+    labels = tf.zeros([len(starts)], tf.int64) if state.critic.conditional else None
+    lower = attacked_constant(scorer.critic(effective, labels), starts, steps=_STEPS, seconds=seconds)
+    taken = time.monotonic() - began
+    if state.stack.wrapping:
+        note = f"Constraint {state.stack.wrapping[0]} changes the critic's function, which these bounds do not know."
+        return Certified(state.step, lower, taken, [Rung(name, None, 0.0, note) for name in rungs])
+    box = starts.min(axis=0), starts.max(axis=0)
+    climbed = ladder(state.critic.model, effective, seconds=seconds, box=box, rungs=tuple(rungs))
+    return Certified(state.step, lower, taken, climbed)
+
+
+def restored(run: RunDirectory, checkpoint: Step = None) -> tuple[Experiment, TrainingState]:
+    """The experiment of a run and the state at a checkpoint, for looking at the critic: one device, float32."""
     found = find_checkpoint(run, checkpoint)
     arguments = {name: value for name, value in run.recipe().arguments.items() if name != "strategy"}
     parts = {name: composition.make(value) for name, value in arguments.items()}
@@ -76,23 +95,11 @@ def certify(
     state = TrainingState(experiment)
     restore(found, state.variables())
     state.step = found.step
-    scorer = Scorer(state)
-    effective = scorer.effective()
-    starts = np.concatenate([real_examples(experiment, _STARTS // 2), _samples(experiment, state)])
-    began = time.monotonic()
-    # Certificates hold for every label, and an attack under one of them is a bound from below.
-    labels = tf.zeros([len(starts)], tf.int64) if state.critic.conditional else None
-    lower = attacked_constant(scorer.critic(effective, labels), starts, steps=_STEPS, seconds=seconds)
-    taken = time.monotonic() - began
-    if state.stack.wrapping:
-        note = f"Constraint {state.stack.wrapping[0]} changes the critic's function, which these bounds do not know."
-        return Certified(found.step, lower, taken, [Rung(name, None, 0.0, note) for name in rungs])
-    box = starts.min(axis=0), starts.max(axis=0)
-    climbed = ladder(state.critic.model, effective, seconds=seconds, box=box, rungs=tuple(rungs))
-    return Certified(found.step, lower, taken, climbed)
+    return experiment, state
 
 
-def _samples(experiment: Experiment, state: TrainingState) -> np.ndarray:
+def sampler(experiment: Experiment, state: TrainingState) -> Sampler:
+    """Draws from the generator with the weights that samples are drawn with."""
     frequencies = label_frequencies(experiment.dataset, experiment.seed) if state.generator.conditional else None
     latent_dim = int(experiment.architecture.latent_dim)
-    return Sampler(state.generator, state.sampling_weights, latent_dim, frequencies)(_STARTS // 2, seed=0)
+    return Sampler(state.generator, state.sampling_weights, latent_dim, frequencies)

@@ -46,3 +46,16 @@ def test_extreme_latent_numbers_have_an_example():
 def test_another_shape_is_refused():
     with pytest.raises(ganlab.IncompatibleError, match=r"fixed_samples returns examples of shape \(2,\)"):
         made(ganlab.component("datasets", "gaussian_ring")()).generator((3,))
+
+
+def test_coupled_samples_share_the_draws_of_the_examples():
+    make = ganlab.component("datasets", "min_funnels")
+    real, numbers = make(dims=3), tf.range(2**41, 2**41 + 4096, dtype=tf.int64)
+    pairs = real.examples(numbers, 0) - made(make(dims=3, moved=False)).coupled(numbers, 0)
+    # The pairs are those of the optimal plan.
+    assert float(tf.reduce_mean(tf.norm(pairs, axis=1))) == pytest.approx(real.wasserstein, rel=0.03)
+
+
+def test_a_finite_dataset_has_no_coupled_samples(tmp_path):
+    np.save(tmp_path / "rows.npy", np.arange(10.0).reshape(10, 1))
+    assert made(ganlab.component("datasets", "arrays")(path=str(tmp_path / "rows.npy"))).coupled([3], 0) is None

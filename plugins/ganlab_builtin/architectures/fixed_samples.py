@@ -65,3 +65,7 @@ class FixedSamples(ganlab.Architecture):
     def critic(self, sample_shape: tuple[int, ...]) -> keras.Model:
         """The other architecture's critic."""
         return self._critic.critic(sample_shape)
+
+    def coupled(self, numbers: tensorflow.Tensor, seed: int) -> tensorflow.Tensor | None:
+        """Examples of the same numbers and seed, so that datasets made from the same draws are paired draw by draw."""
+        return self.dataset.examples(numbers, seed) if self.dataset.size is None else None

@@ -1,0 +1,117 @@
+"""`ganlab certify --distance`: an interval for the distance between a run's data and its generator."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import ganlab
+from ganlab.cli import cli
+from ganlab.plugins import manager as plugins
+
+PAIR = """
+include 'paper/min_funnels.gin'
+dims = 2
+experiment.steps = 3
+experiment.batch_size = 32
+experiment.constraints = [@constraints.polar_projection()]
+architectures.mlp.activation = 'max_min'
+architectures.mlp.width = 16
+experiment.evaluate_every = 0
+"""
+DIGITS = """
+include 'base/toy.gin'
+experiment.dataset = @datasets.digits()
+architectures.mlp.width = 16
+experiment.steps = 2
+experiment.critic_steps = 1
+experiment.batch_size = 16
+"""
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory, cpus):
+    """A critic after three updates, between two distributions whose distance is known."""
+    return trained(tmp_path_factory.mktemp("pair"), PAIR)
+
+
+def trained(folder, text):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(plugins, "_current", None)
+        (folder / "e.gin").write_text(text)
+        result = CliRunner().invoke(cli, ["run", "--gin", "e.gin", "--name", "a"])
+    assert result.exit_code == 0, result.output
+    return folder / "runs" / "e" / "a"
+
+
+def certified(run, *options):
+    options = ("--distance", "--samples", "2048", "--seconds", "1", *options)
+    result = CliRunner().invoke(cli, ["certify", str(run), *options])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_the_interval_holds_the_distance_that_the_dataset_knows(pair):
+    found = json.loads(certified(pair, "--json"))
+    truth = ganlab.component("datasets", "min_funnels")(dims=2).wasserstein
+    assert 0.7 * truth < found["lower"] < truth < found["upper"] < 1.25 * truth
+    assert found["critic_constant"] == pytest.approx(1.0, abs=1e-3)
+    assert (found["step"], found["confidence"], found["upper_by"]) == (3, 0.95, "pairs")
+
+
+def test_what_is_shown_names_the_ends_and_the_assumptions(pair):
+    lines = certified(pair).splitlines()
+    assert lines[0].endswith("step 3: the Wasserstein-1 distance between data and generator")
+    assert lines[2].endswith("at 0.95 confidence")
+    assert lines[4].startswith("From below: Kantorovich's potentials of a sample, extended by cones at")
+    assert lines[5].startswith("From above: the mean cost of examples and samples as drawn; ")
+    assert lines[6] == "Assumed:"
+    assert [line[:2] for line in lines[7:]] == ["- "] * 4
+
+
+def test_more_confidence_is_wider(pair):
+    usual, sure = (json.loads(certified(pair, "--json", *o)) for o in ((), ("--confidence", "0.999")))
+    assert sure["lower"] < usual["lower"]
+    assert sure["upper"] > usual["upper"]
+
+
+def test_a_finite_dataset_is_the_distribution_itself(tmp_path, cpus):
+    run = trained(tmp_path, DIGITS)
+    found = json.loads(certified(run, "--json", "--samples", "512"))
+    assert found["upper_by"] == "matching"
+    assert any("the dataset's 1,797 examples, each as likely" in sentence for sentence in found["assumptions"])
+    # A sample goes at least to its nearest digit, and a plan that does not look goes to any.
+    generator = ganlab.Run(run).generator()
+    samples = np.asarray(generator(np.random.default_rng(0).normal(size=(200, generator.input_shape[1]))))
+    digits = np.asarray(ganlab.component("datasets", "digits")().examples(np.arange(1797), 0)).reshape(1797, -1)
+    apart = np.linalg.norm(samples.reshape(200, 1, -1) - digits[None], axis=2)
+    assert apart.min(axis=1).mean() < found["upper"] < apart.mean() * 1.05
+
+
+def test_samples_outside_the_box_are_refused(pair):
+    result = CliRunner().invoke(cli, ["certify", str(pair), "--distance", "--box", "-1", "1"])
+    assert result.exit_code == 2
+    assert "lie outside the box that the interval assumes" in result.output
+    assert "--box LOW HIGH" in result.output
+
+
+def test_mistakes(pair):
+    for options, message in (
+        (("--rung", "products"), "leave out --rung"),
+        (("--box", "1", "-1"), "box = (1.0, -1.0) must be two finite numbers, the lower one first"),
+        (("--samples", "3"), "3 is not in the range x>=16"),
+    ):
+        result = CliRunner().invoke(cli, ["certify", str(pair), "--distance", *options])
+        assert result.exit_code == 2, result.output
+        assert message in " ".join(result.output.split())
+    with pytest.raises(ganlab.ConfigError, match="samples = 3 must be at least 16"):
+        ganlab.Run(pair).certify_distance(samples=3)
+
+
+def test_a_critic_without_a_certificate_does_not_matter(tmp_path, cpus):
+    text = PAIR.replace("polar_projection", "gradient_normalization")
+    found = json.loads(certified(trained(tmp_path, text), "--json"))
+    assert found["critic_constant"] is None
+    assert found["lower_by"].startswith("cones at")
