@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterator
 from importlib import resources
 from xml.etree import ElementTree as ET
@@ -11,7 +9,7 @@ from xml.etree import ElementTree as ET
 from ganlab.comparing import report_figures, report_tables
 from ganlab.comparing.comparison import Comparison
 from ganlab.comparing.curves import curves
-from ganlab.comparing.html import Child, breakable, document, element
+from ganlab.comparing.html import Child, breakable, element, page
 from ganlab.comparing.provenances import origins
 from ganlab.comparing.verdicts import RULE
 
@@ -37,28 +35,9 @@ def report(comparison: Comparison) -> str:
     style += report_figures.switching_rules(len(comparison.configurations))
     sections = list(_sections(comparison))
     title = _title(comparison)
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=_policy(style)),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("title", title),
-        element("style", style),
-    )
     links = [element("li", element("a", heading, href=f"#{name}")) for name, heading, _ in sections]
-    body = element(
-        "body",
-        element("header", element("h1", title), element("nav", element("ul", *links), aria_label="Sections")),
-        element("main", *(section for _, _, section in sections)),
-    )
-    return document(element("html", head, body, lang="en"))
-
-
-def _policy(style: str) -> str:
-    """The policy that allows pictures in the file and this one style sheet, and nothing else."""
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    return f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    header = element("header", element("h1", title), element("nav", element("ul", *links), aria_label="Sections"))
+    return page(title, style, header, element("main", *(section for _, _, section in sections)))
 
 
 def _sections(comparison: Comparison) -> Iterator[tuple[str, str, ET.Element]]:

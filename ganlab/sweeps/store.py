@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import secrets
@@ -14,6 +13,7 @@ from typing import Any
 
 from ganlab.errors import RunError
 from ganlab.support.atomic import write_text
+from ganlab.support.locking import locked_folder
 from ganlab.support.paths import read_inside
 from ganlab.support.strict_json import parse_json
 from ganlab.support.terminal import line
@@ -161,24 +161,11 @@ class Sweep:
         Raises:
             RunError: Another process holds it.
         """
-        descriptor = os.open(self.path, os.O_RDONLY)
-        try:
-            if not _flock(descriptor):
+        with locked_folder(self.path) as ours:
+            if not ours:
                 raise RunError(f"Another process is working on the sweep {self.path}. Wait for it, or stop it first.")
             self._read()
             yield
-        finally:
-            os.close(descriptor)
-
-
-def _flock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system without it: better unguarded than not at all
-        return True
-    return True
 
 
 def _text(info: Mapping[str, Any]) -> str:

@@ -1,0 +1,36 @@
+"""Locks a folder for as long as a process lives."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def locked_folder(path: Path) -> Iterator[bool]:
+    """Context manager: locks a folder until the end of the block, or of the process, however it dies.
+
+    Args:
+        path: The folder.
+
+    Yields:
+        False if another process holds it. True on a file system without locks: better unguarded than not at all.
+    """
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        yield _flock(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _flock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
