@@ -65,6 +65,7 @@ if TYPE_CHECKING:
         testing,
         transport,
     )
+    from ganlab.benchmarking import benchmark
     from ganlab.comparing import compare
     from ganlab.composition import Experiment, experiment
     from ganlab.run import Run, train
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
 
 # Names that are loaded when they are first used, with their modules; every other lazy name is a module of ganlab's.
 _LAZY = {
+    "benchmark": "ganlab.benchmarking",
     "compare": "ganlab.comparing",
     "Experiment": "ganlab.composition",
     "experiment": "ganlab.composition",
@@ -133,6 +135,7 @@ __all__ = [
     "Search",
     "TrainingFailedError",
     "__version__",
+    "benchmark",
     "bounds",
     "compare",
     "comparing",

@@ -3,6 +3,7 @@
 COMMAND_NAMES = (
     "run",
     "sweep",
+    "benchmark",
     "evaluate",
     "certify",
     "sample",

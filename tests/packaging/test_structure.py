@@ -18,6 +18,7 @@ WITHOUT_TENSORFLOW = (
     "runs",
     "comparing",
     "sweeps",
+    "benchmarking",
     "cli",
     "run",
     "telemetry",

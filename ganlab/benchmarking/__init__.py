@@ -1,0 +1,28 @@
+"""Benchmarks: every constraint on a suite of tasks, with equal time, tuned on other data than it is reported on."""
+
+from ganlab.benchmarking.benchmarking import (
+    Benchmarked,
+    benchmark,
+    created,
+    free_path,
+    planned_benchmark,
+    reopened,
+    run_benchmark,
+)
+from ganlab.benchmarking.plan import Plan
+from ganlab.benchmarking.store import Folder
+from ganlab.benchmarking.suite import Suite, read_suite
+
+__all__ = [
+    "Benchmarked",
+    "Folder",
+    "Plan",
+    "Suite",
+    "benchmark",
+    "created",
+    "free_path",
+    "planned_benchmark",
+    "read_suite",
+    "reopened",
+    "run_benchmark",
+]

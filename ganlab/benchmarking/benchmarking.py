@@ -1,0 +1,240 @@
+"""`ganlab.benchmark`: plans a benchmark, creates its folder, runs it; and the steps of it, for the command line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ganlab.benchmarking import plan as plans
+from ganlab.benchmarking.against import held_against, read_reference, reference_files
+from ganlab.benchmarking.contestants import contestants
+from ganlab.benchmarking.plan import Plan, planned
+from ganlab.benchmarking.report import report
+from ganlab.benchmarking.results import results
+from ganlab.benchmarking.running import Runner, cores
+from ganlab.benchmarking.store import PAGE, RESULTS, Folder, as_text
+from ganlab.benchmarking.suite import find_suite, read_suite
+from ganlab.errors import ConfigError, RunError
+from ganlab.plugins.manager import LOCAL_MODULE, current
+from ganlab.runs.experiment_source import plugin_file_in, use_plugins
+from ganlab.runs.fields import check_name, check_place
+from ganlab.support.atomic import write_text
+from ganlab.support.paths import as_name
+from ganlab.support.terminal import line
+from ganlab.sweeps import Trial
+from ganlab.sweeps.engine import Screen
+from ganlab.version import __version__
+
+
+@dataclass(frozen=True)
+class Benchmarked:
+    """A benchmark that has ended.
+
+    Attributes:
+        path: Its folder, with `results.json` and `report.html`.
+        results: The content of `results.json`.
+    """
+
+    path: Path
+    results: Mapping[str, Any]
+
+
+def benchmark(
+    suite: str | os.PathLike[str] = "full",
+    *,
+    constraints: Sequence[str] = (),
+    jobs: int | None = None,
+    timeout: float | None = None,
+    against: Sequence[str | os.PathLike[str]] = (),
+    runs: str | os.PathLike[str] = "runs",
+    name: str | None = None,
+    no_plugin: Sequence[str] = (),
+    plugin_file: str | os.PathLike[str] | None = None,
+) -> Benchmarked:
+    """Trains constraints on a suite of tasks, with the same time for each, and compares them.
+
+    `ganlab benchmark` on the command line, which can also resume a benchmark. Ctrl-C saves the trials and raises.
+
+    Args:
+        suite: The name of a shipped suite, `quick` or `full`, or the path of one.
+        constraints: Names of constraints; none for every installed one.
+        jobs: Number of trials that run at a time; by default this machine's cores.
+        timeout: Time limit per trial in seconds.
+        against: Files of results to show beside these; none for the shipped ones, `["none"]` for no others at all.
+        runs: Folder in which the benchmark's folder is created.
+        name: Name of the benchmark's folder; by default the suite's name and the time.
+        no_plugin: Names of plugins to leave out.
+        plugin_file: A plugin in one file; by default the `ganlab_plugins.py` of the working directory.
+
+    Returns:
+        The folder and the results.
+
+    Raises:
+        GanlabError: There is a mistake in the suite or the arguments, or the folder cannot be created; nothing is left
+            then. A trial that fails does not raise: the results report it.
+    """
+    if jobs is not None and jobs < 1:
+        raise ConfigError(f"jobs = {jobs!r} must be at least 1.")
+    if timeout is not None and not timeout > 0:
+        raise ConfigError(f"timeout = {timeout!r} must be above 0.")
+    plan, asked = planned_benchmark(
+        os.fspath(suite),
+        constraints,
+        jobs=jobs,
+        timeout=timeout,
+        against=[os.fspath(file) for file in against],
+        no_plugin=no_plugin,
+        plugin_file=Path(plugin_file) if plugin_file is not None else None,
+    )
+    folder = created(asked, free_path(Path(runs), name, plan))
+    found, _ = run_benchmark(plan, folder, screen=_NoScreen())
+    return Benchmarked(folder.path, found)
+
+
+def planned_benchmark(
+    suite: str,
+    constraints: Sequence[str] = (),
+    *,
+    jobs: int | None = None,
+    timeout: float | None = None,
+    against: Sequence[str] = (),
+    no_plugin: Sequence[str] = (),
+    plugin_file: Path | None = None,
+) -> tuple[Plan, dict[str, Any]]:
+    """Plans a benchmark; everything that can be wrong with it raises here.
+
+    Returns:
+        The plan, and the request as benchmark.json keeps it.
+
+    Raises:
+        GanlabError: There is a mistake.
+    """
+    use_plugins(no_plugin, plugin_file or plugin_file_in(Path()))
+    local = next((row.distribution for row in current().rows if row.name == LOCAL_MODULE), None)
+    path = find_suite(suite).resolve()
+    plan = planned(read_suite(path), contestants(current(), constraints))
+    at_once = jobs or cores()
+    asked: dict[str, Any] = {
+        "suite": str(path),
+        "fingerprint": plans.fingerprint(plan.suite),
+        "constraints": [each.name for each in plan.contestants],
+        "jobs": at_once,
+        "threads": max(1, cores() // at_once),
+        "timeout": timeout,
+        "against": [str(file.resolve()) for file in reference_files(against, plan.suite.name)],
+        "no_plugin": list(no_plugin),
+        "plugin_file": local,
+    }
+    mine = {"suite": {"hash": asked["fingerprint"]}, "budget": plans.budget(plan.suite), "versions": {}}
+    for file in asked["against"]:
+        held_against(mine, read_reference(Path(file)), Path(file))
+    return plan, asked
+
+
+def free_path(runs: Path, name: str | None, plan: Plan) -> Path:
+    """The path of a new benchmark, after checking that it can be created.
+
+    Raises:
+        RunError: Something exists there, or the name cannot name a folder.
+    """
+    if name is None:
+        name = as_name(f"benchmark-{plan.suite.name}-{datetime.now(UTC).strftime('%Y%m%d-%H%M%S')}")
+    else:
+        check_name("benchmark name", name)
+    path = runs.resolve() / name
+    Folder.check_free(path)
+    check_place(path)
+    return path
+
+
+def created(asked: Mapping[str, Any], path: Path) -> Folder:
+    """Creates the folder of a benchmark, whole or not at all.
+
+    Raises:
+        RunError: It cannot be created.
+    """
+    return Folder.create(
+        path, {"ganlab": __version__, "created": datetime.now(UTC).isoformat(timespec="seconds"), "asked": dict(asked)}
+    )
+
+
+def reopened(path: Path) -> tuple[Plan, Folder]:
+    """A benchmark that was begun.
+
+    Raises:
+        GanlabError: There is none, or its suite or its experiments have changed since.
+    """
+    folder = Folder(path.resolve())
+    asked = folder.asked
+    missing = [key for key in ("suite", "fingerprint", "constraints", "threads", "no_plugin") if key not in asked]
+    if missing:
+        raise RunError(
+            f"{line(path)}: benchmark.json lacks {', '.join(missing)}. Restore it, or start a new benchmark."
+        )
+    plugin_file = asked.get("plugin_file")
+    use_plugins(asked["no_plugin"], Path(plugin_file) if plugin_file else None)
+    suite = read_suite(find_suite(asked["suite"]))
+    if plans.fingerprint(suite) != asked["fingerprint"]:
+        raise ConfigError(
+            f"{line(suite.path)}: the suite or one of its experiments has changed since the benchmark began, and its "
+            "trials would no longer be comparable. Restore the files, or start a new benchmark."
+        )
+    return planned(suite, contestants(current(), asked["constraints"])), folder
+
+
+def run_benchmark(
+    plan: Plan,
+    folder: Folder,
+    *,
+    screen: Screen,
+    jobs: int | None = None,
+    retry_failed: bool = False,
+    stopped: Callable[[], bool] = lambda: False,
+    say: Callable[[str], None] = lambda text: None,
+) -> tuple[dict[str, Any], bool]:
+    """Runs what is left of a benchmark, and writes its results after each constraint.
+
+    Args:
+        plan: The plan.
+        folder: Its folder.
+        screen: Displays the trials.
+        jobs: Trials at a time; None for as many as were asked for.
+        retry_failed: Whether to retry what failed.
+        stopped: Whether to stop.
+        say: Reports what begins.
+
+    Returns:
+        The results, and whether the benchmark came to its end.
+    """
+    with folder.locked():
+        references = [(Path(file), read_reference(Path(file))) for file in folder.asked["against"]]
+        runner = Runner(
+            plan,
+            folder,
+            jobs=jobs or int(folder.asked["jobs"]),
+            screen=screen,
+            retry_failed=retry_failed,
+            stopped=stopped,
+            say=say,
+        )
+        ended = runner.run(lambda: _write(plan, folder, references))
+        return _write(plan, folder, references), ended
+
+
+def _write(plan: Plan, folder: Folder, references: Sequence[tuple[Path, Mapping[str, Any]]]) -> dict[str, Any]:
+    found = results(plan, folder)
+    found["references"] = [held_against(found, reference, path) for path, reference in references]
+    write_text(folder.path / RESULTS, as_text(found))
+    write_text(folder.path / PAGE, report(found))
+    return found
+
+
+class _NoScreen:
+    """Displays nothing."""
+
+    def show(self, trials: Sequence[Trial]) -> None:
+        """Takes all trials."""

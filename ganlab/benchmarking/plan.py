@@ -1,0 +1,245 @@
+"""The plan of a benchmark: the experiments of each constraint in each task, checked before the first trial starts."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ganlab.benchmarking.contestants import Contestant
+from ganlab.benchmarking.suite import PLACEHOLDER, Suite, Task
+from ganlab.config import load_variant, render, takes_fractions
+from ganlab.config.files import shown
+from ganlab.errors import ConfigError, GanlabError
+from ganlab.sweeps import Configuration
+
+# Parts of a suite that describe it and change no number.
+_WORDS = ("title", "about", "label", "path", "text", "name")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A benchmark before anything of it is written.
+
+    Attributes:
+        suite: The suite.
+        contestants: The constraints that take part.
+        refused: The reason, by constraint, why its experiments cannot be made.
+    """
+
+    suite: Suite
+    contestants: Sequence[Contestant]
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+
+def planned(suite: Suite, contestants: Sequence[Contestant]) -> Plan:
+    """Reads and checks every experiment of a benchmark.
+
+    Args:
+        suite: The suite.
+        contestants: The constraints that take part.
+
+    Returns:
+        The plan. A constraint whose experiments are invalid is refused in it.
+
+    Raises:
+        GanlabError: The suite's experiments are invalid without any constraint, or those of every constraint are.
+    """
+    for task in (suite.cost, *suite.training):
+        _check_without(task)
+    refused: dict[str, str] = {}
+    first: GanlabError | None = None
+    for contestant in contestants:
+        try:
+            for task in suite.training:
+                every = [*tuning(task, contestant, 1), *reports(task, contestant, 1, {})]
+                configurations(task, every)
+            plain_and_constrained(suite.cost, contestant)
+        except GanlabError as error:
+            refused[contestant.name], first = str(error), first or error
+    if first is not None and len(refused) == len(contestants):
+        raise first
+    return Plan(suite, contestants, refused)
+
+
+def tuning(task: Task, contestant: Contestant, ratio: float) -> list[tuple[str, dict[str, str]]]:
+    """The trials that choose a task's settings.
+
+    Args:
+        task: The task.
+        contestant: The constraint.
+        ratio: What an update costs, relative to no constraint.
+
+    Returns:
+        Names and settings; none if nothing is tuned.
+    """
+    if task.tune is None:
+        return []
+    steps = steps_of(task.tune.steps, ratio)
+    return [
+        (f"setting-{number + 1}", _settings(contestant, steps, task.settings, task.tune.settings, choice))
+        for number, choice in enumerate(choices(task, contestant))
+    ]
+
+
+def choices(task: Task, contestant: Contestant) -> list[dict[str, str]]:
+    """Every combination of the settings that are tuned, in the order of the suite.
+
+    Factors apply to the default of a parameter that the constraint has, if that is a number and may be a fraction;
+    the axes of other parameters are left out.
+    """
+    if task.tune is None:
+        return [{}]
+    axes = {_filled(name, contestant): list(values) for name, values in task.tune.grid.items()}
+    for name, factors in task.tune.scale.items():
+        setting = _filled(name, contestant)
+        default = _default(setting, contestant)
+        if default and takes_fractions(setting) is not False:
+            axes[setting] = [f"{default * factor:.6g}" for factor in factors]
+    return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+
+
+def reports(
+    task: Task, contestant: Contestant, ratio: float, choice: Mapping[str, str]
+) -> list[tuple[str, dict[str, str]]]:
+    """The trials that are reported: names and settings.
+
+    Args:
+        task: The task.
+        contestant: The constraint.
+        ratio: What an update costs, relative to no constraint.
+        choice: The settings that were chosen.
+    """
+    steps = steps_of(task.steps, ratio)
+    return [
+        (folder_of(number, report.name), _settings(contestant, steps, task.settings, report.settings, choice))
+        for number, report in enumerate(task.reports)
+    ]
+
+
+def folder_of(number: int, name: str) -> str:
+    """The name of the folder of a report."""
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40]
+    return f"{number + 1}-{slug}" if slug else str(number + 1)
+
+
+def steps_of(steps: int, ratio: float) -> int:
+    """The updates that a constraint gets for the time of `steps` updates without one."""
+    return max(1, round(steps / max(1.0, ratio)))
+
+
+def rounded(ratio: float) -> float:
+    """A measured cost as it decides budgets: to one decimal, and at least 1."""
+    return max(1.0, round(ratio, 1))
+
+
+def configurations(task: Task, every: Iterable[tuple[str, Mapping[str, str]]]) -> list[Configuration]:
+    """The experiments of trials.
+
+    Raises:
+        GanlabError: One is invalid, or a setting has no effect.
+    """
+    made = []
+    for name, settings in every:
+        variant = load_variant([_experiment(task)], [], settings)
+        for setting in settings:
+            if setting in variant.unused:
+                raise ConfigError(f"tasks.{task.name}: {variant.unused[setting]}")
+        made.append(Configuration(name, dict(settings), render(variant.recipe)))
+    return made
+
+
+def plain_and_constrained(task: Task, contestant: Contestant) -> tuple[str, str]:
+    """The two experiments whose costs are compared, as experiment files have them.
+
+    Raises:
+        GanlabError: One is invalid.
+    """
+    constrained = {**task.settings, "experiment.constraints": _constraints(contestant)}
+    return _text(task, task.settings), _text(task, constrained)
+
+
+def fingerprint(suite: Suite) -> str:
+    """A hash of all that decides the suite's numbers: its tasks and their experiments, without words and layout.
+
+    Raises:
+        GanlabError: An experiment is invalid.
+    """
+    content = {
+        task.name: {**_without_words(asdict(task)), "experiment": _text(task, {}) if task.experiment else ""}
+        for task in suite.tasks.values()
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def budget(suite: Suite) -> dict[str, dict[str, Any]]:
+    """The size of each training task: updates, seeds, reports."""
+    return {
+        task.name: {
+            "steps": task.steps,
+            "seeds": list(task.seeds),
+            "reports": [report.name for report in task.reports],
+            "tuning_steps": task.tune.steps if task.tune else None,
+            "tuning_seeds": list(task.tune.seeds) if task.tune else None,
+        }
+        for task in suite.training
+    }
+
+
+def trials_of(suite: Suite, contestant: Contestant) -> int:
+    """The number of trials that a constraint trains."""
+    return sum(
+        len(task.reports) * len(task.seeds)
+        + (len(choices(task, contestant)) * len(task.tune.seeds) if task.tune else 0)
+        for task in suite.training
+    )
+
+
+def _check_without(task: Task) -> None:
+    """Checks that a task's file is an experiment, whatever the constraints."""
+    _text(task, {name: value for name, value in task.settings.items() if PLACEHOLDER not in name + value})
+
+
+def _text(task: Task, settings: Mapping[str, str]) -> str:
+    return render(load_variant([_experiment(task)], [], settings).recipe)
+
+
+def _experiment(task: Task) -> Path:
+    assert task.experiment is not None
+    return task.experiment
+
+
+def _settings(contestant: Contestant, steps: int, *tables: Mapping[str, str]) -> dict[str, str]:
+    merged = {name: value for table in tables for name, value in table.items()}
+    filled = {_filled(name, contestant): _filled(value, contestant) for name, value in merged.items()}
+    return {**filled, "experiment.constraints": _constraints(contestant), "experiment.steps": str(steps)}
+
+
+def _constraints(contestant: Contestant) -> str:
+    return f"[@constraints.{contestant.name}()]"
+
+
+def _filled(text: str, contestant: Contestant) -> str:
+    return text.replace(PLACEHOLDER, contestant.name)
+
+
+def _default(setting: str, contestant: Contestant) -> float | None:
+    """The default of a setting of the constraint's own; None for any other setting."""
+    component, _, parameter = setting.rpartition(".")
+    return contestant.defaults.get(parameter) if component == f"constraints.{contestant.name}" else None
+
+
+def _without_words(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_words(item) for key, item in value.items() if key not in _WORDS}
+    return [_without_words(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def where(task: Task) -> str:
+    """A task's experiment file, for messages."""
+    return shown(_experiment(task))

@@ -1,0 +1,238 @@
+"""The results of a benchmark, as results.json has them: collected from the sweeps' runs, finished or not."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from ganlab.benchmarking import plan as plans
+from ganlab.benchmarking.contestants import Contestant
+from ganlab.benchmarking.plan import Plan
+from ganlab.benchmarking.running import cores, mean_of
+from ganlab.benchmarking.statistics import mean_of as estimate
+from ganlab.benchmarking.store import Folder
+from ganlab.benchmarking.suite import CERTIFICATE, COST, SENSITIVITY, TRAINING, Figure, Task
+from ganlab.benchmarking.trained import value_of
+from ganlab.runs.provenance import versions
+from ganlab.sweeps import Sweep, Trial, take_up
+from ganlab.sweeps.trial import COMPLETED, DIVERGED, ENDED
+from ganlab.version import __version__
+
+FORMAT = 1
+_PACKAGES = ("tensorflow", "keras", "numpy")
+# Statuses of a constraint in a task.
+DONE, PARTIAL, FAILED, REFUSED, PENDING, NONE = "completed", "partial", "failed", "refused", "pending", "none"
+
+
+def column(figure: str, report: str | None = None) -> str:
+    """The key of a figure in results: its name, with the report's where each report has its own."""
+    return figure if report is None else f"{figure} @ {report}"
+
+
+def columns(task: Task) -> list[tuple[str, Figure, str | None]]:
+    """The figures that a task has in results: key, figure, and the report or None for all of them."""
+    if not task.split:
+        return [(column(name), figure, None) for name, figure in task.figures.items()]
+    return [
+        (column(name, report.name), figure, report.name)
+        for name, figure in task.figures.items()
+        for report in task.reports
+        if not figure.only or report.name in figure.only
+    ]
+
+
+def results(plan: Plan, folder: Folder) -> dict[str, Any]:
+    """Everything that is known of a benchmark so far."""
+    suite = plan.suite
+    found = {each.name: _constraint(plan, folder, each) for each in plan.contestants}
+    return {
+        "format": FORMAT,
+        "suite": {
+            "name": suite.name,
+            "title": suite.title,
+            "about": suite.about,
+            "hash": folder.asked["fingerprint"],
+        },
+        "budget": plans.budget(suite),
+        "versions": {"ganlab": __version__, "python": platform.python_version(), **versions(_PACKAGES)},
+        "machine": {"platform": platform.platform(), "cores": cores(), "threads": folder.asked["threads"]},
+        "created": folder.info["created"],
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "complete": all(
+            task["status"] != PENDING for constraint in found.values() for task in constraint["tasks"].values()
+        ),
+        "tasks": {name: _task(task) for name, task in suite.tasks.items()},
+        "constraints": found,
+    }
+
+
+def _task(task: Task) -> dict[str, Any]:
+    return {
+        "kind": task.kind,
+        "title": task.title,
+        "about": task.about,
+        "columns": {
+            key: {
+                "label": figure.label if report is None else f"{figure.label}, {report}",
+                "about": figure.about,
+                "better": figure.better,
+            }
+            for key, figure, report in columns(task)
+        },
+    }
+
+
+def _constraint(plan: Plan, folder: Folder, contestant: Contestant) -> dict[str, Any]:
+    known = folder.known(contestant.name)
+    cost = known.get("cost")
+    reason, kind = plan.refused.get(contestant.name, ""), REFUSED
+    if cost and "error" in cost:
+        reason, kind = cost["error"], cost.get("kind", FAILED)
+    ratio = plans.rounded(cost["ratio"]) if cost and "ratio" in cost else None
+    found: dict[str, Any] = {
+        "origin": contestant.origin,
+        "ratio": ratio,
+        "steps": {task.name: plans.steps_of(task.steps, ratio) for task in plan.suite.training} if ratio else {},
+        "settings": _settings(plan, contestant, known),
+        "tasks": {},
+    }
+    for name, task in plan.suite.tasks.items():
+        if reason:
+            found["tasks"][name] = _outcome(kind, reason)
+        elif task.kind == COST:
+            found["tasks"][name] = _cost(task, cost)
+        elif task.kind == TRAINING:
+            found["tasks"][name] = _trained(folder, contestant, task, known)
+        elif task.kind == SENSITIVITY:
+            found["tasks"][name] = _sensitivity(folder, contestant, task, plan.suite.tasks[task.of])
+        elif task.kind == CERTIFICATE:
+            found["tasks"][name] = _certificate(folder, contestant, task, known)
+    return found
+
+
+def _outcome(status: str, reason: str = "", figures: Mapping[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    return {"status": status, "reason": reason, "figures": dict(figures or {}), **more}
+
+
+def _settings(plan: Plan, contestant: Contestant, known: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    found = {}
+    for task in plan.suite.training:
+        chosen = known.get("chosen", {}).get(task.name)
+        if task.tune is not None and chosen is not None:
+            found[task.name] = plans.choices(task, contestant)[chosen]
+    return found
+
+
+def _cost(task: Task, cost: Mapping[str, Any] | None) -> dict[str, Any]:
+    if cost is None:
+        return _outcome(PENDING)
+    (key,) = task.figures
+    figure = {"mean": cost["ratio"], "low": cost["low"], "high": cost["high"], "n": len(cost["ratios"])}
+    return _outcome(DONE, figures={key: {**figure, "interval": "quartiles"}})
+
+
+def _trials(folder: Folder, contestant: Contestant, task: Task, *, tuning: bool = False) -> list[Trial] | None:
+    path = folder.sweep(contestant.name, task.name, tuning=tuning)
+    return take_up(Sweep(path)) if path.exists() else None
+
+
+def _trained(folder: Folder, contestant: Contestant, task: Task, known: Mapping[str, Any]) -> dict[str, Any]:
+    trials = _trials(folder, contestant, task)
+    if trials is None:
+        of = task.tuned_by or task.name
+        if known.get("chosen", {}).get(of, 0) is None:
+            return _outcome(FAILED, f"no setting of {of} could be trained")
+        return _outcome(PENDING)
+    names = {plans.folder_of(number, report.name): report.name for number, report in enumerate(task.reports)}
+    values: list[dict[str, Any]] = [
+        {
+            "report": names.get(trial.configuration, trial.configuration),
+            "seed": trial.seed,
+            "status": trial.status,
+            "error": trial.error,
+            "figures": {key: value_of(trial, figure) for key, figure in task.figures.items()},
+        }
+        for trial in trials
+    ]
+    figures = {}
+    for key, figure, report in columns(task):
+        numbers = [
+            value["figures"][figure.name]
+            for value in values
+            if report is None or value["report"] == report
+            if value["figures"][figure.name] is not None
+        ]
+        if (made := estimate(numbers)) is not None:
+            figures[key] = {**asdict(made), "interval": "student" if made.n > 1 else None}
+    return _outcome(*_status(trials), figures, trials=values)
+
+
+def _status(trials: Sequence[Trial]) -> tuple[str, str]:
+    """The status of a constraint in a task, with the reason of the first trial that was not completed."""
+    if any(trial.status not in ENDED for trial in trials):
+        return PENDING, ""
+    bad = [trial for trial in trials if trial.status != COMPLETED]
+    if not bad:
+        return DONE, ""
+    kinds = {trial.status for trial in bad}
+    what = "diverged" if kinds == {DIVERGED} else "were not completed"
+    reason = f"{len(bad)} of {len(trials)} trials {what}: {bad[0].error or bad[0].status}"
+    return (PARTIAL if len(bad) < len(trials) else FAILED), reason
+
+
+def _sensitivity(folder: Folder, contestant: Contestant, task: Task, of: Task) -> dict[str, Any]:
+    trials = _trials(folder, contestant, of, tuning=True)
+    if trials is None or any(trial.status not in ENDED for trial in trials):
+        return _outcome(PENDING)
+    assert of.tune is not None
+    figure = of.figures[of.tune.figure]
+    means = [mean_of(trials, name, figure) for name in dict.fromkeys(trial.configuration for trial in trials)]
+    count = reaching(means, figure.better, task.within)
+    if count is None:
+        return _outcome(FAILED, f"no setting of {of.name} could be trained")
+    (key,) = task.figures
+    made = {"mean": count / len(means), "low": None, "high": None, "n": len(means), "interval": None}
+    return _outcome(DONE, figures={key: made})
+
+
+def reaching(means: Iterable[float | None], better: str, within: float) -> int | None:
+    """How many settings come to a part of the best one's figure; None if no setting was trained.
+
+    Args:
+        means: The figure of each setting; None where it was not trained.
+        better: `higher` or `lower`.
+        within: The part: with `lower`, a figure may be as much as the best one over it. Of a best figure that is
+            negative where higher is better, only the best one itself reaches it.
+    """
+    trained = [value for value in means if value is not None]
+    if not trained:
+        return None
+    if better == "higher":
+        best = max(trained)
+        return sum(value >= (within * best if best > 0 else best) for value in trained)
+    best = min(trained)
+    return sum(value <= (best / within if best > 0 else best) for value in trained)
+
+
+def _certificate(folder: Folder, contestant: Contestant, task: Task, known: Mapping[str, Any]) -> dict[str, Any]:
+    found = known.get("certificates", {}).get(task.name)
+    if found is None:
+        path = folder.sweep(contestant.name, task.of)
+        if path.exists() and all(trial.status in ENDED for trial in take_up(Sweep(path))):
+            trained = any(trial.status == COMPLETED for trial in take_up(Sweep(path)))
+            return _outcome(PENDING) if trained else _outcome(FAILED, f"no trial of {task.of} was completed")
+        if known.get("chosen", {}).get(task.of, 0) is None:
+            return _outcome(FAILED, f"no setting of {task.of} could be trained")
+        return _outcome(PENDING)
+    ratios = [one["upper"] / one["lower"] for one in found.values() if one.get("upper") and one.get("lower")]
+    notes = [one["note"] for one in found.values() if one.get("note")]
+    made = estimate(ratios)
+    if made is None:
+        return _outcome(NONE, notes[0] if notes else "no certificate suits these critics")
+    (key,) = task.figures
+    status = DONE if len(ratios) == len(found) else PARTIAL
+    reason = "" if status == DONE else f"{len(found) - len(ratios)} of {len(found)} critics have none"
+    return _outcome(status, reason, {key: {**asdict(made), "interval": "student" if made.n > 1 else None}})

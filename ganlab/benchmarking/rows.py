@@ -1,0 +1,96 @@
+"""The rows of a benchmark's tables: a constraint's figures and ranks in each task, measured here or a reference's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ganlab.benchmarking.results import DONE
+from ganlab.benchmarking.statistics import ranks
+
+_DIGITS = 4
+
+
+@dataclass(frozen=True)
+class Row:
+    """A constraint.
+
+    Attributes:
+        name: Its name.
+        reference: The file that it is from; empty if it was measured here.
+        content: Its part of the results.
+    """
+
+    name: str
+    reference: str
+    content: Mapping[str, Any]
+
+    def task(self, name: str) -> Mapping[str, Any]:
+        """Its results in a task."""
+        found: Mapping[str, Any] = self.content["tasks"].get(name) or _NOTHING
+        return found
+
+
+_NOTHING: Mapping[str, Any] = {"status": "none", "reason": "not in these results", "figures": {}}
+
+
+def rows_of(results: Mapping[str, Any]) -> list[Row]:
+    """All constraints, those measured here first."""
+    found = [Row(name, "", content) for name, content in results["constraints"].items()]
+    for reference in results.get("references", ()):
+        found += [Row(name, reference["file"], content) for name, content in reference["constraints"].items()]
+    return found
+
+
+def ranks_in(
+    rows: Sequence[Row], task: str, columns: Mapping[str, Any]
+) -> tuple[list[dict[str, float]], list[int | None]]:
+    """The ranks of a task.
+
+    Args:
+        rows: The constraints.
+        task: The task's name.
+        columns: Its columns, as results have them.
+
+    Returns:
+        For each row its ranks by column, and its rank in the task: the order of the mean of its ranks by column, among
+        the rows that have a figure in every column that any row has.
+    """
+    by_column: dict[str, dict[str, float]] = {}
+    for key, column in columns.items():
+        values = {}
+        for number, row in enumerate(rows):
+            outcome = row.task(task)
+            figure = outcome["figures"].get(key)
+            values[str(number)] = None if figure is None else (outcome["status"] == DONE, float(figure["mean"]))
+        by_column[key] = ranks(values, column["better"])
+    each = [{key: by_column[key][str(n)] for key in columns if str(n) in by_column[key]} for n in range(len(rows))]
+    used = [key for key in columns if by_column[key]]
+    means = {
+        n: math.fsum(row[key] for key in used) / len(used)
+        for n, row in enumerate(each)
+        if used and set(used) <= set(row)
+    }
+    return each, [
+        1 + sum(other < means[n] for other in means.values()) if n in means else None for n in range(len(rows))
+    ]
+
+
+def figure_text(figure: Mapping[str, Any] | None) -> str:
+    """A figure with half its interval's width: `0.7186 ± 0.0123`; with quartiles, `1.62 (1.60 to 1.65)`."""
+    if figure is None:
+        return "-"
+    mean = f"{figure['mean']:.{_DIGITS}g}"
+    low, high = figure.get("low"), figure.get("high")
+    if low is None or high is None:
+        return mean
+    if figure.get("interval") == "quartiles":
+        return f"{mean} ({low:.3g} to {high:.3g})"
+    return f"{mean} ± {(high - low) / 2:.2g}"
+
+
+def ordered(rows: Sequence[Row], places: Sequence[int | None]) -> list[int]:
+    """The numbers of the rows, the best first, those without a rank last."""
+    return sorted(range(len(rows)), key=lambda n: (places[n] is None, places[n] or 0, rows[n].name))

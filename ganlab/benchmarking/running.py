@@ -1,0 +1,224 @@
+"""Runs a benchmark, constraint by constraint: cost, tuning, reports, certificates; repeats nothing that is known."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ganlab.benchmarking import plan as plans
+from ganlab.benchmarking.child import middle
+from ganlab.benchmarking.contestants import Contestant
+from ganlab.benchmarking.measuring import StoppedError, measured
+from ganlab.benchmarking.plan import Plan
+from ganlab.benchmarking.store import Folder
+from ganlab.benchmarking.suite import CERTIFICATE, Figure, Task
+from ganlab.benchmarking.trained import value_of
+from ganlab.sweeps import Request, Sweep, Trial, launcher_of, run_trials, search_of, take_up
+from ganlab.sweeps.engine import Screen
+from ganlab.sweeps.request import Proposed
+from ganlab.sweeps.trial import COMPLETED, ENDED
+from ganlab.version import __version__
+
+# The longest that a measurement of cost may take, and a certificate beyond its own limit.
+_LIMIT = 900.0
+
+
+class Runner:
+    """Runs what is left of a benchmark in this process."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        folder: Folder,
+        *,
+        jobs: int,
+        screen: Screen,
+        retry_failed: bool = False,
+        stopped: Callable[[], bool] = lambda: False,
+        say: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        """Takes a benchmark that this process has locked.
+
+        Args:
+            plan: The plan.
+            folder: Its folder.
+            jobs: Trials at a time.
+            screen: Displays the trials of each sweep.
+            retry_failed: Whether to retry trials that failed or diverged, and measurements that failed.
+            stopped: Whether to stop; everything is saved then.
+            say: Reports what begins.
+        """
+        self._plan, self._folder, self._jobs, self._screen = plan, folder, jobs, screen
+        self._retry, self._stopped, self._say = retry_failed, stopped, say
+        self._threads = int(folder.asked["threads"])
+
+    def run(self, done: Callable[[], object] = lambda: None) -> bool:
+        """Runs everything that is left.
+
+        Args:
+            done: Called after each constraint.
+
+        Returns:
+            Whether the benchmark came to its end; False if it was stopped.
+        """
+        try:
+            for contestant in self._plan.contestants:
+                if contestant.name not in self._plan.refused:
+                    self._constraint(contestant)
+                done()
+        except StoppedError:
+            return False
+        return True
+
+    def _constraint(self, contestant: Contestant) -> None:
+        ratio = self._cost(contestant)
+        if ratio is None:
+            return
+        known = self._folder.known(contestant.name)
+        for task in self._plan.suite.training:
+            if task.tune is None:
+                continue
+            every = plans.tuning(task, contestant, ratio)
+            trials = self._sweep(contestant, task, every, task.tune.seeds, tuning=True)
+            chosen = chosen_of(trials, [name for name, _ in every], task.figures[task.tune.figure])
+            if known.setdefault("chosen", {}).get(task.name) != chosen:
+                known["chosen"][task.name] = chosen
+                self._folder.save()
+        for task in self._plan.suite.training:
+            chosen = known.get("chosen", {}).get(task.tuned_by or task.name, 0)
+            if chosen is None:  # no setting could be trained
+                continue
+            of = self._plan.suite.tasks[task.tuned_by or task.name]
+            choice = plans.choices(of, contestant)[chosen]
+            self._sweep(contestant, task, plans.reports(task, contestant, ratio, choice), task.seeds)
+        for task in self._plan.suite.tasks.values():
+            if task.kind == CERTIFICATE:
+                self._certificates(contestant, task)
+
+    def _cost(self, contestant: Contestant) -> float | None:
+        """The cost that decides the constraint's budgets; None if it cannot be trained."""
+        known = self._folder.known(contestant.name)
+        cost = known.get("cost")
+        if cost is None or (self._retry and "error" in cost):
+            task = self._plan.suite.cost
+            self._say(f"{contestant.name}: measuring the cost of an update")
+            plain, constrained = plans.plain_and_constrained(task, contestant)
+            request = {"what": "cost", "plain": plain, "constrained": constrained, **self._plugins()}
+            answer = self._measured({**request, "rounds": task.rounds, "seconds": task.seconds}, _LIMIT)
+            ratios = answer.get("ratios")
+            cost = {**middle(ratios), "ratios": ratios} if ratios else answer
+            known["cost"] = cost
+            self._folder.save()
+        return plans.rounded(float(cost["ratio"])) if "ratio" in cost else None
+
+    def _sweep(
+        self,
+        contestant: Contestant,
+        task: Task,
+        every: Sequence[tuple[str, Mapping[str, str]]],
+        seeds: Sequence[int],
+        *,
+        tuning: bool = False,
+    ) -> list[Trial]:
+        path = self._folder.sweep(contestant.name, task.name, tuning=tuning)
+        if not path.exists():
+            self._create(path, task, every, seeds)
+        sweep = Sweep(path)
+        sweep.request = replace(sweep.request, jobs=self._jobs)
+        trials = take_up(sweep, retry_failed=self._retry)
+        if all(trial.status in ENDED for trial in trials):
+            return trials
+        self._say(f"{contestant.name}: {task.name}, {'choosing settings' if tuning else 'reporting'}")
+        with sweep.locked():
+            trials = run_trials(
+                sweep,
+                launcher_of(sweep.request),
+                search_of(sweep.request),
+                screen=self._screen,
+                retry_failed=self._retry,
+                stopped=self._stopped,
+            )
+        if self._stopped():
+            raise StoppedError
+        return trials
+
+    def _create(
+        self, path: Path, task: Task, every: Sequence[tuple[str, Mapping[str, str]]], seeds: Sequence[int]
+    ) -> None:
+        made = plans.configurations(task, every)
+        asked = self._folder.asked
+        figure = next(iter(task.figures.values()))
+        request = Request(
+            gin=[str(task.experiment)],
+            seeds=list(seeds),
+            jobs=self._jobs,
+            timeout=asked["timeout"],
+            objective=figure.metric,
+            direction="maximize" if figure.better == "higher" else "minimize",
+            no_plugin=asked["no_plugin"],
+            plugin_file=asked["plugin_file"],
+        )
+        info = {
+            "ganlab": __version__,
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "folder": str(Path.cwd()),
+            "threads": self._threads,
+            "asked": request.as_json(),
+            "proposals": [Proposed(one.settings, one.name).as_json() for one in made],
+            "trials": {},
+        }
+        Sweep.create(path, info, made)
+
+    def _certificates(self, contestant: Contestant, task: Task) -> None:
+        known = self._folder.known(contestant.name).setdefault("certificates", {})
+        path = self._folder.sweep(contestant.name, task.of)
+        if not path.exists():
+            return
+        trials = [trial for trial in take_up(Sweep(path)) if trial.status == COMPLETED]
+        found = known.get(task.name, {})
+        left = {trial.name: str(trial.run) for trial in trials if trial.name not in found}
+        if not left:
+            return
+        self._say(f"{contestant.name}: {task.name}, {len(left)} critics")
+        request = {"what": "certificates", "runs": left, "rungs": list(task.rungs), "seconds": task.seconds}
+        limit = _LIMIT + len(left) * task.seconds * (2 + len(task.rungs))
+        answer = self._measured({**request, **self._plugins()}, limit)
+        made = answer.get("certificates") or {name: {"note": answer["error"]} for name in left}
+        known[task.name] = {**found, **made}
+        self._folder.save()
+
+    def _measured(self, request: Mapping[str, Any], limit: float) -> dict[str, Any]:
+        return measured(request, threads=self._threads, limit=limit, stopped=self._stopped)
+
+    def _plugins(self) -> dict[str, Any]:
+        return {name: self._folder.asked[name] for name in ("no_plugin", "plugin_file")}
+
+
+def chosen_of(trials: Sequence[Trial], names: Sequence[str], figure: Figure) -> int | None:
+    """The setting with the best mean figure, the first of equal ones; None if none has been trained.
+
+    A setting counts only if the trials of all its seeds were completed.
+    """
+    best, chosen = -math.inf, None
+    for number, name in enumerate(names):
+        value = mean_of(trials, name, figure)
+        if value is not None and (score := value if figure.better == "higher" else -value) > best:
+            best, chosen = score, number
+    return chosen
+
+
+def mean_of(trials: Sequence[Trial], name: str, figure: Figure) -> float | None:
+    """A setting's mean figure over its seeds; None if a trial of it was not completed."""
+    values = [value_of(trial, figure) for trial in trials if trial.configuration == name]
+    finite = [value for value in values if value is not None]
+    return math.fsum(finite) / len(finite) if finite and len(finite) == len(values) else None
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

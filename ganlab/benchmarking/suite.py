@@ -1,0 +1,380 @@
+"""A suite: the tasks of a benchmark, read from a TOML file and checked whole before anything starts."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ganlab.benchmarking.toml_table import Table
+from ganlab.config import find_gin_file
+from ganlab.config.files import shipped_folder
+from ganlab.errors import ConfigError, nearest
+from ganlab.support.terminal import line
+
+TRAINING, COST, SENSITIVITY, CERTIFICATE = "training", "cost", "sensitivity", "certificate"
+KINDS = (TRAINING, COST, SENSITIVITY, CERTIFICATE)
+# Stands for the constraint's name in the settings of a suite.
+PLACEHOLDER = "{constraint}"
+_FOLDER = "benchmark"
+_LARGEST = 1 << 20
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of a task.
+
+    Attributes:
+        name: Its name in results.
+        better: `higher` or `lower`.
+        label: Its name in tables.
+        about: Its definition, in a sentence.
+        metric: Its name in metrics.jsonl; empty for a derived task.
+        absolute: Whether its sign is dropped.
+        only: The reports that have it; none for all.
+    """
+
+    name: str
+    better: str
+    label: str
+    about: str
+    metric: str = ""
+    absolute: bool = False
+    only: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Report:
+    """One of the problems that a task reports on.
+
+    Attributes:
+        name: Its name.
+        settings: Its settings.
+    """
+
+    name: str
+    settings: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Tune:
+    """How the settings of a task are chosen.
+
+    Attributes:
+        figure: The figure that decides.
+        seeds: The seeds of its trials.
+        steps: Updates of the unconstrained critic.
+        settings: The settings of its problem, which is not one of those reported.
+        grid: Values of settings.
+        scale: Factors of the defaults of settings; those that a constraint lacks are left out.
+    """
+
+    figure: str
+    seeds: Sequence[int]
+    steps: int
+    settings: Mapping[str, str]
+    grid: Mapping[str, Sequence[str]]
+    scale: Mapping[str, Sequence[float]]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task of a suite.
+
+    Attributes:
+        name: Its name in results.
+        kind: One of `KINDS`.
+        title: Its heading.
+        about: What it measures, in a sentence.
+        figures: Its figures, the first of which leads.
+        experiment: The experiment file; None for a derived task.
+        settings: Settings of all its trials.
+        steps: Generator updates of a trial, if an update cost as much as without a constraint.
+        seeds: The seeds of its reports.
+        split: Whether each report has figures of its own; otherwise they are pooled.
+        tune: How its settings are chosen, or None.
+        tuned_by: The task whose chosen settings it uses; empty for its own or none.
+        reports: The problems.
+        of: The task that a derived one looks at.
+        within: The part of the best figure that counts as good, for `sensitivity`.
+        seconds: The time for one certificate, or for one turn of a cost measurement.
+        rungs: The certificates.
+        rounds: Rounds of a cost measurement.
+    """
+
+    name: str
+    kind: str
+    title: str
+    about: str
+    figures: Mapping[str, Figure]
+    experiment: Path | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    steps: int = 0
+    seeds: Sequence[int] = ()
+    split: bool = False
+    tune: Tune | None = None
+    tuned_by: str = ""
+    reports: Sequence[Report] = ()
+    of: str = ""
+    within: float = 0.9
+    seconds: float = 1.0
+    rungs: Sequence[str] = ()
+    rounds: int = 1
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A declared set of tasks.
+
+    Attributes:
+        name: The file's name, without its ending.
+        path: The file.
+        text: Its content.
+        title: Its title.
+        about: What it is for.
+        tasks: The tasks by name, in order.
+    """
+
+    name: str
+    path: Path
+    text: str
+    title: str
+    about: str
+    tasks: Mapping[str, Task]
+
+    @property
+    def cost(self) -> Task:
+        """The task that measures the cost."""
+        return next(task for task in self.tasks.values() if task.kind == COST)
+
+    @property
+    def training(self) -> list[Task]:
+        """The tasks that train."""
+        return [task for task in self.tasks.values() if task.kind == TRAINING]
+
+
+def shipped_suites() -> dict[str, Path]:
+    """The suites that come with ganlab, by name."""
+    folder = shipped_folder()
+    return {path.stem: path for path in sorted((folder / _FOLDER).glob("*.toml"))} if folder else {}
+
+
+def find_suite(name: str | Path) -> Path:
+    """The file of a suite.
+
+    Args:
+        name: A path, or the name of a shipped suite.
+
+    Raises:
+        ConfigError: There is no such suite.
+    """
+    shipped = shipped_suites()
+    if str(name) in shipped:
+        return shipped[str(name)]
+    path = Path(name)
+    if path.is_file():
+        return path
+    raise ConfigError(
+        f"Suite {line(name)!r} not found: it must be a file, or one of {', '.join(shipped)}."
+        f"{nearest(str(name), shipped)}"
+    )
+
+
+def read_suite(path: Path) -> Suite:
+    """Reads a suite and checks all of it, except for the experiments themselves.
+
+    Raises:
+        ConfigError: Something in it is wrong.
+    """
+    try:
+        data = path.read_bytes()
+        text = data[:_LARGEST].decode() if len(data) <= _LARGEST else ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"Suite {line(path)} cannot be read: {line(error)}. Give a TOML file.") from None
+    if len(data) > _LARGEST:
+        raise ConfigError(f"Suite {line(path)} is larger than 1 MiB: a suite is a short TOML file. Give another.")
+    return parse_suite(text, path)
+
+
+def parse_suite(text: str, path: Path) -> Suite:
+    """A suite from its text.
+
+    Args:
+        text: The content of the file.
+        path: The file: experiment files are looked up beside it.
+
+    Raises:
+        ConfigError: Something in it is wrong.
+    """
+    try:
+        content = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigError(f"{line(path)} is not TOML: {line(error)}. Correct that line.") from None
+    top = Table(content, line(path), "")
+    title, about = top.text("title", path.stem), top.text("about", "")
+    tasks = {name: _task(name, table, path) for name, table in top.tables("tasks").items()}
+    top.done()
+    suite = Suite(path.stem, path, text, title, about, tasks)
+    _check(suite)
+    return suite
+
+
+def _task(name: str, table: Table, path: Path) -> Task:
+    table.check_name(name)
+    kind = table.choice("kind", KINDS, TRAINING)
+    title, about = table.text("title", name), table.text("about", "")
+    common: dict[str, Any] = {"name": name, "kind": kind, "title": title, "about": about}
+    trains = kind == TRAINING
+    figures = {key: _figure(key, figure, trains) for key, figure in table.tables("figures").items()}
+    if trains:
+        seeds, steps = table.seeds("seeds"), table.whole("steps")
+        found = Task(
+            **common,
+            figures=figures,
+            experiment=_experiment(table, path),
+            settings=table.settings("settings"),
+            steps=steps,
+            seeds=seeds,
+            split=table.flag("split", False),
+            tuned_by=table.text("tuned_by", ""),
+            tune=_tune(tune, steps) if (tune := table.optional("tune")) is not None else None,
+            reports=[_report(each) for each in table.list_of_tables("report")],
+        )
+    elif kind == COST:
+        settings = table.settings("settings")
+        found = Task(
+            **common,
+            figures=figures,
+            experiment=_experiment(table, path),
+            settings=settings,
+            rounds=table.whole("rounds", 7),
+            seconds=table.number("seconds", 0.4),
+        )
+    elif kind == SENSITIVITY:
+        found = Task(**common, figures=figures, of=table.text("of"), within=table.number("within", 0.9, most=1.0))
+    else:
+        found = Task(
+            **common,
+            figures=figures,
+            of=table.text("of"),
+            seconds=table.number("seconds", 5.0),
+            rungs=table.texts("rungs"),
+        )
+    if not trains and len(figures) != 1:
+        table.fail("figures", list(figures), f"must have exactly one figure, because a task of kind {kind!r} has one")
+    table.done()
+    return found
+
+
+def _experiment(table: Table, path: Path) -> Path:
+    name = table.text("experiment")
+    beside = path.parent / name
+    if beside.is_file():
+        return beside
+    try:
+        return find_gin_file(name)
+    except ConfigError as error:
+        table.fail("experiment", name, f"must be an experiment file beside the suite or a shipped one. {error}")
+
+
+def _figure(name: str, table: Table, trains: bool) -> Figure:
+    table.check_name(name)
+    found = Figure(
+        name,
+        table.choice("better", ("higher", "lower")),
+        table.text("label", name),
+        table.text("about", ""),
+        table.text("metric") if trains else "",
+        table.flag("absolute", False) if trains else False,
+        table.texts("only", ()) if trains else (),
+    )
+    table.done()
+    return found
+
+
+def _tune(table: Table, steps: int) -> Tune:
+    found = Tune(
+        figure=table.text("figure"),
+        seeds=table.seeds("seeds"),
+        steps=table.whole("steps", steps),
+        settings=table.settings("settings"),
+        grid=table.grid("grid"),
+        scale=table.factors("scale"),
+    )
+    table.done()
+    return found
+
+
+def _report(table: Table) -> Report:
+    found = Report(table.text("name"), table.settings("settings"))
+    table.done()
+    return found
+
+
+def _check(suite: Suite) -> None:
+    """Checks what concerns several tasks."""
+    where = line(suite.path)
+    costs = [task for task in suite.tasks.values() if task.kind == COST]
+    if len(costs) != 1:
+        raise ConfigError(
+            f"{where}: {len(costs)} tasks of kind 'cost'; there must be exactly one, because all budgets follow from "
+            "it. Add or remove one."
+        )
+    if not suite.training:
+        raise ConfigError(f"{where}: no task trains anything. Add a task of kind 'training'.")
+    for task in suite.tasks.values():
+        at = f"{where}: tasks.{line(task.name)}"
+        if task.kind == TRAINING:
+            _check_training(suite, task, at)
+        elif task.kind != COST:
+            _check_derived(suite, task, at)
+
+
+def _check_training(suite: Suite, task: Task, at: str) -> None:
+    if not task.figures:
+        raise ConfigError(f"{at} has no figures. Add at least one: [tasks.{line(task.name)}.figures.NAME].")
+    if not task.reports:
+        raise ConfigError(f"{at} reports on nothing. Add at least one [[tasks.{line(task.name)}.report]].")
+    names = [report.name for report in task.reports]
+    if len(set(names)) < len(names):
+        raise ConfigError(f"{at}.report: two have the name {line(max(names, key=names.count))!r}. Rename one.")
+    for figure in task.figures.values():
+        for name in figure.only:
+            if name not in names:
+                raise ConfigError(
+                    f"{at}.figures.{figure.name}.only: {line(name)!r} must be the name of a report of this task."
+                    f"{nearest(name, names)}"
+                )
+    if task.tune is not None and task.tuned_by:
+        raise ConfigError(f"{at} has both 'tune' and 'tuned_by'; there can be one of them. Remove the other.")
+    if task.tuned_by and (task.tuned_by not in suite.tasks or suite.tasks[task.tuned_by].tune is None):
+        tuned = [other.name for other in suite.training if other.tune is not None]
+        raise ConfigError(
+            f"{at}.tuned_by = {line(task.tuned_by)!r} must be the name of a task that has 'tune'."
+            f"{nearest(task.tuned_by, tuned)}"
+        )
+    if task.tune is None:
+        return
+    if task.tune.figure not in task.figures:
+        raise ConfigError(
+            f"{at}.tune.figure = {line(task.tune.figure)!r} must be the name of a figure of this task."
+            f"{nearest(task.tune.figure, task.figures)}"
+        )
+    for report in task.reports:
+        if {**task.settings, **report.settings} == {**task.settings, **task.tune.settings}:
+            raise ConfigError(
+                f"{at}.tune.settings are those of the report {line(report.name)!r}: settings must be chosen on other "
+                "data than those reported. Change, for example, a seed of the data."
+            )
+
+
+def _check_derived(suite: Suite, task: Task, at: str) -> None:
+    of = suite.tasks.get(task.of)
+    if of is None or of.kind != TRAINING or (task.kind == SENSITIVITY and of.tune is None):
+        rule = "that has 'tune'" if task.kind == SENSITIVITY else "that trains"
+        raise ConfigError(
+            f"{at}.of = {line(task.of)!r} must be the name of a task {rule}."
+            f"{nearest(task.of, [other.name for other in suite.training])}"
+        )

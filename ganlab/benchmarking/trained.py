@@ -1,0 +1,20 @@
+"""The figures of a trial, as its run has them."""
+
+from __future__ import annotations
+
+import math
+
+from ganlab.benchmarking.suite import Figure
+from ganlab.sweeps import Trial
+from ganlab.sweeps.metric_follower import last_value
+from ganlab.sweeps.trial import COMPLETED
+
+
+def value_of(trial: Trial, figure: Figure) -> float | None:
+    """The last value of a figure; None if the trial was not completed or the value is not finite."""
+    if trial.status != COMPLETED:
+        return None
+    value = last_value(trial.run, figure.metric)
+    if value is None or not math.isfinite(value):
+        return None
+    return abs(value) if figure.absolute else value

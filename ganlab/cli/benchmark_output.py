@@ -1,0 +1,129 @@
+"""Output of `ganlab benchmark`: the plan before it, and the tables after it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ganlab.cli.messages import say
+from ganlab.cli.tables import cell, table_console
+from ganlab.support.formatting import in_time
+from ganlab.support.terminal import line
+
+if TYPE_CHECKING:
+    from ganlab.benchmarking import Folder, Plan
+
+# Processor time of one trial beside its training: starting, tracing, measuring and saving, on the machine of
+# docs/benchmark.md; and of a constraint's two measurements.
+_TRIAL_SECONDS, _UPDATE_SECONDS, _MEASURING_SECONDS = 6.5, 0.0014, 40.0
+
+
+def print_plan(plan: Plan, asked: Mapping[str, Any], *, as_json: bool) -> None:
+    """Prints what a benchmark would train."""
+    from ganlab.benchmarking import plan as plans
+
+    counts = {
+        each.name: plans.trials_of(plan.suite, each) for each in plan.contestants if each.name not in plan.refused
+    }
+    trials = sum(counts.values())
+    seconds = sum(_seconds(plan, each) for each in plan.contestants if each.name in counts) / asked["jobs"]
+    if as_json:
+        data = {
+            "suite": {"name": plan.suite.name, "path": str(plan.suite.path), "hash": asked["fingerprint"]},
+            "jobs": asked["jobs"],
+            "threads": asked["threads"],
+            "against": asked["against"],
+            "trials": counts,
+            "refused": dict(plan.refused),
+            "estimated_seconds": round(seconds),
+        }
+        say(json.dumps(data, indent=2))
+        return
+    for task in plan.suite.tasks.values():
+        say(f"{line(task.name)} ({task.kind}): {line(task.title)}")
+    say("")
+    for each in plan.contestants:
+        if each.name in counts:
+            say(f"{line(each.name)}: {counts[each.name]} trials ({line(each.origin)})")
+        else:
+            say(f"{line(each.name)}: refused: {line(plan.refused[each.name])}")
+    say(
+        f"\n{len(counts)} constraints, {trials} trials, {asked['jobs']} at a time, threads: {asked['threads']} each. "
+        f"About {in_time(seconds, units=1)}, if they are as fast as small networks on one core are; a guess."
+    )
+
+
+def _seconds(plan: Plan, contestant: Any) -> float:
+    from ganlab.benchmarking import plan as plans
+
+    trained = sum(
+        task.steps * len(task.seeds) * len(task.reports)
+        + (task.tune.steps * len(task.tune.seeds) * len(plans.choices(task, contestant)) if task.tune else 0)
+        for task in plan.suite.training
+    )
+    return _MEASURING_SECONDS + plans.trials_of(plan.suite, contestant) * _TRIAL_SECONDS + trained * _UPDATE_SECONDS
+
+
+def print_results(results: Mapping[str, Any], folder: Folder, *, ended: bool, as_json: bool) -> None:
+    """Prints the results, and where the files are."""
+    from ganlab.benchmarking.store import PAGE, RESULTS
+    from ganlab.config.files import shown
+
+    again = f"ganlab benchmark --resume {shlex.quote(shown(folder.path))}"
+    if as_json:
+        say(json.dumps(results, indent=2, allow_nan=False))
+    else:
+        _print_tables(results)
+    for reference in results["references"]:
+        for warning in reference["warnings"]:
+            say(f"Warning: {line(warning)}", err=True)
+    if not as_json:
+        say(f"Results: {shown(folder.path / RESULTS)}\nPage: {shown(folder.path / PAGE)}")
+    if not ended:
+        say(f"Resume it: {again}", err=True)
+    elif any(
+        task["status"] in ("failed", "partial")
+        for each in results["constraints"].values()
+        for task in each["tasks"].values()
+    ):
+        say(f"Retry what failed: {again} --retry-failed", err=True)
+
+
+def _print_tables(results: Mapping[str, Any]) -> None:
+    """A table for each task, the best constraint first, and the reasons why figures are missing."""
+    from rich.table import Table
+
+    from ganlab.benchmarking.rows import figure_text, ordered, ranks_in, rows_of
+
+    console = table_console(120)
+    rows = rows_of(results)
+    for name, task in results["tasks"].items():
+        _, places = ranks_in(rows, name, task["columns"])
+        made = Table(
+            box=None, header_style="bold", pad_edge=False, title=cell(line(task["title"])), title_justify="left"
+        )
+        made.add_column("constraint", overflow="fold")
+        made.add_column("rank", justify="right", no_wrap=True)
+        for column in task["columns"].values():
+            made.add_column(cell(line(column["label"])), justify="right", overflow="fold")
+        for n in ordered(rows, places):
+            outcome = rows[n].task(name)
+            if not outcome["figures"]:
+                continue
+            label = f"{rows[n].name} (reference)" if rows[n].reference else rows[n].name
+            texts = [figure_text(outcome["figures"].get(key)) for key in task["columns"]]
+            made.add_row(*(cell(line(text)) for text in (label, places[n] or "-", *texts)))
+        if made.row_count:
+            console.print(made)
+            console.print()
+    for row in rows:
+        said: dict[tuple[str, str], list[str]] = {}
+        for name in results["tasks"]:
+            outcome = row.task(name)
+            if outcome["reason"]:
+                said.setdefault((outcome["status"], outcome["reason"]), []).append(name)
+        for (status, reason), names in said.items():
+            which = "all tasks" if len(names) == len(results["tasks"]) else ", ".join(names)
+            say(f"{line(row.name)} ({line(which)}): {status}. {line(reason)}")

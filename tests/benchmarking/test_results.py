@@ -1,0 +1,77 @@
+"""Statistics of a benchmark, held against scipy and numbers worked out by hand."""
+
+import numpy as np
+import pytest
+import scipy.stats
+from small_suites import outcome
+
+from ganlab.benchmarking.child import middle
+from ganlab.benchmarking.results import reaching
+from ganlab.benchmarking.rows import Row, figure_text, ordered, ranks_in
+from ganlab.benchmarking.statistics import mean_of, ranks
+
+
+@pytest.mark.parametrize("n", [2, 3, 6, 40])
+def test_intervals_are_those_of_scipy(n):
+    values = np.random.default_rng(n).normal(3.0, 2.0, n)
+    found = mean_of(values.tolist())
+    low, high = scipy.stats.t.interval(0.95, n - 1, loc=values.mean(), scale=scipy.stats.sem(values))
+    np.testing.assert_allclose([found.mean, found.low, found.high], [values.mean(), low, high], rtol=1e-12)
+    assert found.n == n
+
+
+def test_one_trial_has_no_interval_and_none_no_mean():
+    assert (mean_of([2.0]).low, mean_of([2.0]).high, mean_of([2.0]).mean) == (None, None, 2.0)
+    assert mean_of([]) is None
+
+
+def test_equal_figures_share_their_ranks_and_incomplete_ones_come_last():
+    values = {"a": (True, 1.0), "b": (True, 3.0), "c": (True, 3.0), "d": None, "e": (False, 9.0)}
+    assert ranks(values, "higher") == {"b": 1.5, "c": 1.5, "a": 3.0, "e": 4.0}
+    assert ranks(values, "lower") == {"a": 1.0, "b": 2.5, "c": 2.5, "e": 4.0}
+
+
+def test_ranks_agree_with_scipy():
+    numbers = np.random.default_rng(0).integers(0, 9, 30)
+    found = ranks({str(i): (True, float(x)) for i, x in enumerate(numbers)}, "lower")
+    assert [found[str(i)] for i in range(30)] == scipy.stats.rankdata(numbers).tolist()
+
+
+@pytest.mark.parametrize(
+    ("means", "better", "count"),
+    [
+        ([0.8, 0.73, 0.71, None], "higher", 2),  # 0.9 x 0.8 = 0.72
+        ([10.0, 11.1, 11.2], "lower", 2),  # 10 / 0.9 = 11.11
+        ([-1.0, -1.01], "higher", 1),
+        ([None, None], "higher", None),
+    ],
+)
+def test_the_fraction_of_settings_that_come_near_the_best(means, better, count):
+    assert reaching(means, better, 0.9) == count
+
+
+def test_the_cost_is_the_median_with_quartiles():
+    ratios = [1.5, 1.4, 1.7, 1.6, 9.0]
+    low, median, high = np.percentile(ratios, [25, 50, 75])
+    assert middle(ratios) == {"ratio": median, "low": low, "high": high}
+    assert middle([2.0]) == {"ratio": 2.0, "low": 2.0, "high": 2.0}
+
+
+def test_a_tasks_rank_orders_the_means_of_the_columns_ranks():
+    def row(name, cosine, error):
+        figures = {**outcome(cosine)["figures"], **outcome(error, key="error")["figures"]}
+        return Row(name, "", {"tasks": {"w1": {"status": "completed", "reason": "", "figures": figures}}})
+
+    rows = [row("a", 0.9, 0.3), row("b", 0.8, 0.1), row("c", 0.7, 0.2), row("d", None, 0.05)]
+    columns = {"cosine": {"better": "higher"}, "error": {"better": "lower"}}
+    each, places = ranks_in(rows, "w1", columns)
+    # a: 1 and 4, b: 2 and 2, c: 3 and 3; d has no cosine, hence no rank of its own, but is first by its error.
+    assert each == [{"cosine": 1, "error": 4}, {"cosine": 2, "error": 2}, {"cosine": 3, "error": 3}, {"error": 1}]
+    assert places == [2, 1, 3, None]
+    assert [rows[n].name for n in ordered(rows, places)] == ["b", "a", "c", "d"]
+
+
+def test_figures_as_text():
+    assert figure_text({"mean": 0.71864, "low": 0.7, "high": 0.74, "interval": "student"}) == "0.7186 ± 0.02"
+    assert figure_text({"mean": 1.62, "low": 1.6, "high": 1.65, "interval": "quartiles"}) == "1.62 (1.6 to 1.65)"
+    assert (figure_text({"mean": 8.0, "low": None, "high": None}), figure_text(None)) == ("8", "-")
