@@ -47,4 +47,6 @@ def _function(found: CertifiedDistance) -> str:
         return "0, since no function tells data and samples apart"
     if name == "direction":
         return "the projection on the difference of the means"
-    return f"Kantorovich's potentials of a sample, extended by {name}"
+    if name in ("cones at examples", "cones at samples"):
+        return f"Kantorovich's potentials of a sample, extended by {name}"
+    return f"the upper envelope of {name}, fitted to a sample"

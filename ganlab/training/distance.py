@@ -67,7 +67,7 @@ def certify_distance(
     Args:
         run: A run with a checkpoint, finished or not.
         checkpoint: The step of a checkpoint, "best" by `experiment.keep_best`, or None for the newest.
-        samples: How many held-out samples of each kind; half as many more are used for choices.
+        samples: How many held-out samples of each kind; as many more are used for choices.
         confidence: The probability that the interval holds the distance.
         box: The least and the largest value that any number of an example or a sample takes. By default [-1, 1] for
             images, and for vectors the box of the samples, a quarter of its sides wider on each.
@@ -84,7 +84,7 @@ def certify_distance(
         raise ConfigError(f"box = {box!r} must be two finite numbers, the lower one first.")
     experiment, state = restored(run, checkpoint)
     draw = sampler(experiment, state)
-    choosing = _drawn(experiment, draw, samples // 2, _CHOOSING, _CHOOSING_SEED)
+    choosing = _drawn(experiment, draw, samples, _CHOOSING, _CHOOSING_SEED)
     held_out = _drawn(experiment, draw, samples, _HELD_OUT, _HELD_OUT_SEED)
     shape = tuple(experiment.dataset.sample_shape)
     ends, said = _box(choosing, shape, box)

@@ -16,8 +16,6 @@ from ganlab.transport.points import rows
 
 # Points that are matched with one another: the cost grows as their square.
 _MATCHED = 2048
-# Points that functions are fitted to: optimal transport between them takes seconds.
-_FITTED = 2048
 
 
 @dataclass(frozen=True)
@@ -59,8 +57,8 @@ class W1Interval:
         lower: The lower end, at least 0.
         upper: The upper end.
         confidence: The probability of the interval's ends both being true.
-        lower_by: The function behind the lower end: a name of `functions`, "direction", "cones at examples", "cones at
-            samples", or "nothing" if no function tells the samples apart.
+        lower_by: The function behind the lower end: a name of `functions`, "direction", "64 cones", "256 cones", "cones
+            at examples", "cones at samples", or "nothing" if no function tells the samples apart.
         lower_radius: How much the lower end has given away to chance.
         upper_by: The coupling behind the upper end: "pairs", row by row as drawn, or "matching", best within batches.
         upper_radius: How much the upper end has added for chance.
@@ -115,7 +113,7 @@ def w1_interval(
     level = (1.0 - confidence) / 2.0
     candidates = dict(functions or {})
     halves = _halves(choosing)
-    for name, function in fitted(_spread(halves[0].real), _spread(halves[0].fake)).items():
+    for name, function in fitted(halves[0].real, halves[0].fake).items():
         candidates[name] = Lipschitz(function, 1.0)
     lower_by, lower, lower_radius = _lower(candidates, halves[1], held_out, level)
     upper_by, upper, upper_radius = _upper(halves[1], held_out, diameter, level)
@@ -198,11 +196,6 @@ def _matching(samples: Samples, batches: int | None = None) -> float:
         real = samples.real if samples.complete else samples.real[start : start + size]
         costs.append(exact_w1(real, samples.fake[start : start + size]))
     return float(np.mean(costs))
-
-
-def _spread(x: np.ndarray) -> np.ndarray:
-    """At most as many rows as functions are fitted to, from all parts: complete sets may be in order."""
-    return x[np.linspace(0, len(x) - 1, min(_FITTED, len(x))).astype(int)]
 
 
 def _costs(samples: Samples) -> np.ndarray:

@@ -47,7 +47,7 @@ def trained(folder, text):
 
 
 def certified(run, *options):
-    options = ("--distance", "--samples", "2048", "--seconds", "1", *options)
+    options = ("--distance", "--samples", "1024", "--seconds", "1", *options)
     result = CliRunner().invoke(cli, ["certify", str(run), *options])
     assert result.exit_code == 0, result.output
     return result.stdout
@@ -65,7 +65,7 @@ def test_what_is_shown_names_the_ends_and_the_assumptions(pair):
     lines = certified(pair).splitlines()
     assert lines[0].endswith("step 3: the Wasserstein-1 distance between data and generator")
     assert lines[2].endswith("at 0.95 confidence")
-    assert lines[4].startswith("From below: Kantorovich's potentials of a sample, extended by cones at")
+    assert lines[4].startswith("From below: the upper envelope of ")
     assert lines[5].startswith("From above: the mean cost of examples and samples as drawn; ")
     assert lines[6] == "Assumed:"
     assert [line[:2] for line in lines[7:]] == ["- "] * 4
@@ -114,4 +114,4 @@ def test_a_critic_without_a_certificate_does_not_matter(tmp_path, cpus):
     text = PAIR.replace("polar_projection", "gradient_normalization")
     found = json.loads(certified(trained(tmp_path, text), "--json"))
     assert found["critic_constant"] is None
-    assert found["lower_by"].startswith("cones at")
+    assert "cones" in found["lower_by"]

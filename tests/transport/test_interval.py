@@ -66,7 +66,7 @@ def test_more_samples_make_it_narrow(case, width):
 def test_the_ends_rest_on_what_suits_the_samples():
     random = np.random.default_rng(0)
     found = {
-        case: w1_interval(draw(random, 1024), draw(random, 2048), diameter=diameter, functions=functions)
+        case: w1_interval(draw(random, 128), draw(random, 2048), diameter=diameter, functions=functions)
         for case, (draw, _, diameter, functions) in CASES.items()
     }
     assert (found["rays"].lower_by, found["rays"].upper_by) == ("norm", "pairs")
@@ -74,9 +74,21 @@ def test_the_ends_rest_on_what_suits_the_samples():
     assert (found["line"].upper_by, found["atoms"].upper_by) == ("matching", "matching")
 
 
+def test_learned_cones_find_a_potential_in_sixteen_dimensions():
+    def inward(random, n):
+        y = random.uniform(-1.0, 1.0, size=(n, 16))
+        return Samples(y * random.uniform(size=(n, 1)) ** 4, y)
+
+    # Along rays to the centre, so that -|x| is an optimal critic: E |y| (1 - 1/5).
+    truth, random = 0.8 * 4 * RAYS, np.random.default_rng(0)
+    found = w1_interval(inward(random, 1024), inward(random, 16384), diameter=8.0)
+    assert found.lower_by.endswith(" cones")
+    assert 0.93 * truth < found.lower < truth
+
+
 def test_a_larger_claim_of_the_constant_lowers_the_lower_end():
     random = np.random.default_rng(0)
-    choosing, held_out = rays(random, 1024), rays(random, 2048)
+    choosing, held_out = rays(random, 128), rays(random, 2048)
     steep = {"norm": Lipschitz(NORM["norm"].function, 6.0)}
     one, other = (w1_interval(choosing, held_out, diameter=12.0, functions=f) for f in (NORM, steep))
     assert one.lower > 1.3 * other.lower
