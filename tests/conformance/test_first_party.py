@@ -58,6 +58,7 @@ ARGUMENTS = {
         "dataset": ganlab.component("datasets", "gaussian_ring")(),
         "critic": ganlab.component("architectures", "mlp")(width=8),
     },
+    "datasets.moved_examples": lambda: {"dataset": ganlab.component("datasets", "gaussian_ring")()},
     # Two that move pixels and two of colours: each more makes the graphs larger, not other.
     "augmentations.ada": lambda: {"changes": "flip,turn,shift,invert,hue"},
     "constraints.augmentation_consistency": lambda: {

@@ -39,6 +39,7 @@ def test_the_plugin_offers_the_datasets_under_their_names():
         "image_folder",
         "keras",
         "min_funnels",
+        "moved_examples",
         "photo_patches",
         "swiss_roll",
         "tfds",

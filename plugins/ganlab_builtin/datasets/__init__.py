@@ -11,6 +11,7 @@ from ganlab_builtin.datasets.keras_images import KerasImages
 from ganlab_builtin.datasets.known_distances import TranslatedGaussians, TwoImages
 from ganlab_builtin.datasets.min_funnels import MinFunnels
 from ganlab_builtin.datasets.mixtures import GaussianGrid, GaussianMixture, GaussianRing
+from ganlab_builtin.datasets.moved_examples import MovedExamples
 from ganlab_builtin.datasets.photo_patches import PhotoPatches
 from ganlab_builtin.datasets.swiss_roll import SwissRoll
 from ganlab_builtin.datasets.tfds_images import TfdsImages
@@ -28,6 +29,7 @@ def ganlab_datasets() -> dict[str, type[ganlab.Dataset]]:
         "image_folder": ImageFolder,
         "keras": KerasImages,
         "min_funnels": MinFunnels,
+        "moved_examples": MovedExamples,
         "photo_patches": PhotoPatches,
         "swiss_roll": SwissRoll,
         "tfds": TfdsImages,
@@ -46,6 +48,7 @@ __all__ = [
     "ImageFolder",
     "KerasImages",
     "MinFunnels",
+    "MovedExamples",
     "PhotoPatches",
     "SwissRoll",
     "TfdsImages",

@@ -15,6 +15,7 @@ from ganlab import fingerprints, functional
 from ganlab.bounds import Ge, Gt, Lt
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.datasets.checks import refusal, whence
+from ganlab_builtin.datasets.funnels import Funnels
 
 # Points whose rays are measured for the distance, and how many at once.
 _MEASURED, _PIECE = 2**16, 2**11
@@ -67,7 +68,8 @@ class MinFunnels(ganlab.Dataset):
         heights = _BIAS_DEVIATION * random.standard_normal(funnels)
         if path is not None:
             centers, heights = _read(path, dims, funnels, half_side)
-        self.centers, self.heights = centers.astype(np.float32), heights.astype(np.float32)
+        self._funnels = Funnels(centers, heights)
+        self.centers, self.heights = self._funnels.centers, self._funnels.heights
         self.degree, self.half_side, self.moved = degree, half_side, moved
         self.sample_shape = (dims,)
 
@@ -104,12 +106,11 @@ class MinFunnels(ganlab.Dataset):
 
     def potential(self, x: tf.Tensor) -> tf.Tensor:
         """The optimal critic `-u` at `(n, dims)`: `(n,)`."""
-        return -tf.reduce_min(self._heights_at(x), axis=1)
+        return self._funnels.potential(x)
 
     def potential_gradient(self, x: tf.Tensor) -> tf.Tensor:
         """The optimal critic's gradient at `(n, dims)`: towards the centre of the point's funnel, of length one."""
-        offset = tf.gather(self.centers, tf.argmin(self._heights_at(x), axis=1)) - x
-        return tf.math.divide_no_nan(offset, tf.norm(offset, axis=1, keepdims=True))
+        return self._funnels.gradient(x)
 
     def fingerprint(self) -> dict[str, Any]:
         """A hash of the funnels, and how points move."""
@@ -121,17 +122,9 @@ class MinFunnels(ganlab.Dataset):
             "moved": self.moved,
         }
 
-    def _heights_at(self, x: tf.Tensor) -> tf.Tensor:
-        """`|x - a_n| + b_n`, `(n, funnels)`."""
-        # In float64, because |x|^2 - 2 <x, a> + |a|^2 rounds away the distance to a near centre.
-        x, centers = tf.cast(x, tf.float64), tf.constant(self.centers, tf.float64)
-        squares = tf.reduce_sum(x * x, axis=1, keepdims=True) + tf.reduce_sum(centers * centers, axis=1)
-        squares -= 2.0 * tf.matmul(x, centers, transpose_b=True)
-        return tf.cast(tf.sqrt(tf.maximum(squares, 0.0)), tf.float32) + self.heights
-
     def _rays(self, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
         """Of each point's ray: the centre, the direction, the length, and how far from the centre the point is."""
-        chosen = tf.argmin(self._heights_at(x), axis=1)
+        chosen = self._funnels.chosen(x)
         centers = tf.gather(self.centers, chosen)
         distances = tf.norm(x - centers, axis=1)
         directions = tf.math.divide_no_nan(x - centers, distances[:, None])
