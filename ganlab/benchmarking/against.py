@@ -9,6 +9,7 @@ from typing import Any
 
 from ganlab.benchmarking.results import DONE, FAILED, FORMAT, NONE, PARTIAL, PENDING, REFUSED
 from ganlab.benchmarking.suite import shipped_suites
+from ganlab.config.files import shown
 from ganlab.errors import ConfigError
 from ganlab.support.strict_json import parse_json
 from ganlab.support.terminal import line
@@ -50,12 +51,13 @@ def read_reference(path: Path) -> dict[str, Any]:
             raise ValueError("it is larger than 64 MiB")
         found = parse_json(data)
     except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(
-            f"--against {line(path)} cannot be read: {line(error)}. Give the results.json of a benchmark."
+            f"--against {shown(path)} cannot be read: {line(reason)}. Give the results.json of a benchmark."
         ) from None
     for problem in _problems(found):
         raise ConfigError(
-            f"--against {line(path)}: {problem}. Give the results.json of a benchmark, as 'ganlab benchmark' wrote it."
+            f"--against {shown(path)}: {problem}. Give the results.json of a benchmark, as 'ganlab benchmark' wrote it."
         )
     checked: dict[str, Any] = found
     return checked
@@ -77,9 +79,9 @@ def held_against(results: Mapping[str, Any], reference: Mapping[str, Any], path:
         ("budget", results["budget"], reference["budget"]),
     ):
         if mine != theirs:
-            shown = f" ({line(theirs)} instead of {line(mine)})" if isinstance(theirs, str) else ""
+            which = f" ({line(theirs)} instead of {line(mine)})" if isinstance(theirs, str) else ""
             raise ConfigError(
-                f"--against {line(path)} was made with another {what}{shown}, so that its numbers cannot be compared "
+                f"--against {shown(path)} was made with another {what}{which}, so that its numbers cannot be compared "
                 f"with these. Use the same {what}, or leave the file out: --against none."
             )
     mine, theirs = results["versions"], reference["versions"]

@@ -76,14 +76,15 @@ def tuning(task: Task, contestant: Contestant, ratio: float) -> list[tuple[str, 
         ratio: What an update costs, relative to no constraint.
 
     Returns:
-        Names and settings; none if nothing is tuned.
+        Names and settings; none if nothing is tuned, or there is only one setting.
     """
-    if task.tune is None:
+    found = choices(task, contestant)
+    if task.tune is None or len(found) < 2:
         return []
     steps = steps_of(task.tune.steps, ratio)
     return [
         (f"setting-{number + 1}", _settings(contestant, steps, task.settings, task.tune.settings, choice))
-        for number, choice in enumerate(choices(task, contestant))
+        for number, choice in enumerate(found)
     ]
 
 
@@ -195,7 +196,7 @@ def trials_of(suite: Suite, contestant: Contestant) -> int:
     """The number of trials that a constraint trains."""
     return sum(
         len(task.reports) * len(task.seeds)
-        + (len(choices(task, contestant)) * len(task.tune.seeds) if task.tune else 0)
+        + (len(tuning(task, contestant, 1)) * len(task.tune.seeds) if task.tune else 0)
         for task in suite.training
     )
 

@@ -121,7 +121,7 @@ def _settings(plan: Plan, contestant: Contestant, known: Mapping[str, Any]) -> d
     found = {}
     for task in plan.suite.training:
         chosen = known.get("chosen", {}).get(task.name)
-        if task.tune is not None and chosen is not None:
+        if chosen is not None:
             found[task.name] = plans.choices(task, contestant)[chosen]
     return found
 
@@ -184,6 +184,8 @@ def _status(trials: Sequence[Trial]) -> tuple[str, str]:
 
 
 def _sensitivity(folder: Folder, contestant: Contestant, task: Task, of: Task) -> dict[str, Any]:
+    if not plans.tuning(of, contestant, 1):
+        return _outcome(NONE, f"it has only one setting in {of.name}")
     trials = _trials(folder, contestant, of, tuning=True)
     if trials is None or any(trial.status not in ENDED for trial in trials):
         return _outcome(PENDING)

@@ -84,6 +84,8 @@ class Runner:
             if task.tune is None:
                 continue
             every = plans.tuning(task, contestant, ratio)
+            if not every:
+                continue
             trials = self._sweep(contestant, task, every, task.tune.seeds, tuning=True)
             chosen = chosen_of(trials, [name for name, _ in every], task.figures[task.tune.figure])
             if known.setdefault("chosen", {}).get(task.name) != chosen:

@@ -60,7 +60,7 @@ def _seconds(plan: Plan, contestant: Any) -> float:
 
     trained = sum(
         task.steps * len(task.seeds) * len(task.reports)
-        + (task.tune.steps * len(task.tune.seeds) * len(plans.choices(task, contestant)) if task.tune else 0)
+        + (task.tune.steps * len(task.tune.seeds) * len(plans.tuning(task, contestant, 1)) if task.tune else 0)
         for task in plan.suite.training
     )
     return _MEASURING_SECONDS + plans.trials_of(plan.suite, contestant) * _TRIAL_SECONDS + trained * _UPDATE_SECONDS
