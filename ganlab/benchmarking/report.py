@@ -16,6 +16,13 @@ from ganlab.comparing.svg import interval
 
 # Where the bars of intervals begin and end, in units of their drawing.
 _BAR = (3.0, 117.0)
+# What a figure is, by the kind of its task.
+_ABOUT = {"cost": "The median over rounds with its quartiles", "sensitivity": "The fraction of the settings tried"}
+_RANKS = (
+    "1 is best: the order of the mean of a constraint's ranks in the task's columns. A constraint with a trial that "
+    "was not completed comes after all others. There is no overall score; rows with more ranks come first, then those "
+    "whose ranks sum to less."
+)
 # More columns than these are wider than a printed page: the table prints as cards.
 _MOST_ON_PAPER = 4
 _STYLE = """
@@ -26,6 +33,23 @@ _STYLE = """
 dl.columns dt { font-weight: 600; margin-top: 0.4rem; }
 dl.columns dd { margin: 0; max-width: 46rem; }
 .first { font-weight: 700; }
+/* Ranks stay a table on a phone too, which scrolls in its own box beside the names. */
+@media screen and (max-width: 46rem) {
+  .compact table { display: table; font-size: 0.85rem; }
+  .compact tbody { display: table-row-group; }
+  .compact thead { display: table-header-group; }
+  .compact tbody tr { display: table-row; background: none; }
+  .compact thead tr { display: table-row; }
+  .compact th, .compact td, .compact td:not([colspan]) {
+    display: table-cell; padding: 0.3rem 0.6rem 0.3rem 0; white-space: nowrap; border-bottom: 1px solid var(--rule);
+  }
+  .compact td:not([colspan])::before { content: none; }
+  .compact thead th { white-space: normal; }
+  .compact caption { display: table-caption; max-width: calc(100vw - 2rem); position: sticky; left: 0; }
+  .compact tbody th, .compact thead th:first-child {
+    position: sticky; left: 0; background: var(--page); min-width: 8rem; white-space: normal;
+  }
+}
 """
 
 
@@ -50,7 +74,8 @@ def _section(name: str, heading: str, *inside: Child) -> ET.Element:
 
 def _sections(results: Mapping[str, Any], rows: Sequence[Row]) -> Iterator[tuple[str, str, list[Child]]]:
     """The name, heading and content of each section, in order."""
-    yield "overview", "Overview", [*_notes(results), _overview(results, rows)]
+    about = element("p", _RANKS, class_="note")
+    yield "overview", "Overview", [*_notes(results), about, _overview(results, rows)]
     for name, task in results["tasks"].items():
         yield f"task-{name}", task["title"], _task(name, task, rows)
     yield "settings", "Settings that were chosen", [_settings(results, rows)]
@@ -81,12 +106,9 @@ def _overview(results: Mapping[str, Any], rows: Sequence[Row]) -> ET.Element:
     body: list[tuple[Child, list[list[Child]]]] = [
         (_name(rows[n]), [[_place(places[name][n], rows[n].task(name))] for name in tasks]) for n in order
     ]
-    caption = (
-        "Ranks by task, 1 is best: the order of the mean of a constraint's ranks in the columns. A constraint with "
-        "a trial that was not completed comes after all others. There is no overall score; rows with more ranks come "
-        "first, then those whose ranks sum to less."
-    )
-    return table(caption, columns, body, wide=len(tasks) > _MOST_ON_PAPER)
+    made = table("Ranks by task.", columns, body, wide=len(tasks) > _MOST_ON_PAPER)
+    made.set("class", "table compact")
+    return made
 
 
 def _place(place: int | None, outcome: Mapping[str, Any]) -> ET.Element:
@@ -113,14 +135,16 @@ def _task(name: str, task: Mapping[str, Any], rows: Sequence[Row]) -> list[Child
         if not outcome["figures"]:
             continue
         cells: list[list[Child]] = [[_place(places[n], outcome)]]
-        cells += [_figure(outcome["figures"].get(key), scales[key], each[n].get(key)) for key in task["columns"]]
+        for key in task["columns"]:
+            rank = each[n].get(key) if len(task["columns"]) > 1 else None
+            cells.append(_figure(outcome["figures"].get(key), scales[key], rank))
         body.append((_name(rows[n]), cells))
     made: list[Child] = [element("p", task["about"]), element("dl", *listed, class_="columns")]
     if not body:
         return [*made, element("p", "No constraint has a figure here.", class_="none")]
     caption = (
-        "The mean over trials with Student's 95% interval (of the cost the median with quartiles), the rank in the "
-        "column, and both as a dot and a bar on a scale that the column shares."
+        f"{_ABOUT.get(task['kind'], 'The mean over trials with its 95% interval by Student')}, as numbers and as a dot "
+        "and a bar on a scale that the column shares. n: how many there are."
     )
     return [*made, table(caption, columns, body, wide=len(columns) > _MOST_ON_PAPER)]
 
