@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -91,7 +92,7 @@ def benchmark(
         plugin_file=Path(plugin_file) if plugin_file is not None else None,
     )
     folder = created(asked, free_path(Path(runs), name, plan))
-    found, _ = run_benchmark(plan, folder, screen=_NoScreen())
+    found, _ = run_benchmark(plan, folder, screens=_NoScreen)
     return Benchmarked(folder.path, found)
 
 
@@ -190,7 +191,7 @@ def run_benchmark(
     plan: Plan,
     folder: Folder,
     *,
-    screen: Screen,
+    screens: Callable[[], AbstractContextManager[Screen]],
     jobs: int | None = None,
     retry_failed: bool = False,
     stopped: Callable[[], bool] = lambda: False,
@@ -201,7 +202,7 @@ def run_benchmark(
     Args:
         plan: The plan.
         folder: Its folder.
-        screen: Displays the trials.
+        screens: Makes a display for the trials of each sweep.
         jobs: Trials at a time; None for as many as were asked for.
         retry_failed: Whether to retry what failed.
         stopped: Whether to stop.
@@ -216,7 +217,7 @@ def run_benchmark(
             plan,
             folder,
             jobs=jobs or int(folder.asked["jobs"]),
-            screen=screen,
+            screens=screens,
             retry_failed=retry_failed,
             stopped=stopped,
             say=say,
@@ -233,8 +234,11 @@ def _write(plan: Plan, folder: Folder, references: Sequence[tuple[Path, Mapping[
     return found
 
 
-class _NoScreen:
+class _NoScreen(AbstractContextManager["_NoScreen"]):
     """Displays nothing."""
+
+    def __exit__(self, *exception: object) -> None:
+        """Ends."""
 
     def show(self, trials: Sequence[Trial]) -> None:
         """Takes all trials."""

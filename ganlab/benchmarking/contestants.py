@@ -37,7 +37,8 @@ def contestants(plugins: Plugins, names: Sequence[str] = ()) -> list[Contestant]
         PluginError: A name is unknown, or there are no constraints.
     """
     if names:
-        return [_contestant(plugins.component(_KIND, name)) for name in dict.fromkeys(names)]
+        named = [_contestant(plugins.component(_KIND, name)) for name in names]
+        return list({each.name: each for each in named}.values())
     found = [
         component
         for (kind, name), component in sorted(plugins.components.items(), key=lambda item: item[0])

@@ -22,7 +22,7 @@ from ganlab.sweeps.trial import COMPLETED, DIVERGED, ENDED
 from ganlab.version import __version__
 
 FORMAT = 1
-_PACKAGES = ("tensorflow", "keras", "numpy")
+_PACKAGES = ("tensorflow", "tensorflow-cpu", "tensorflow-tpu", "keras", "numpy")
 # Statuses of a constraint in a task.
 DONE, PARTIAL, FAILED, REFUSED, PENDING, NONE = "completed", "partial", "failed", "refused", "pending", "none"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +22,7 @@ from ganlab.benchmarking.trained import value_of
 from ganlab.sweeps import Request, Sweep, Trial, launcher_of, run_trials, search_of, take_up
 from ganlab.sweeps.engine import Screen
 from ganlab.sweeps.request import Proposed
-from ganlab.sweeps.trial import COMPLETED, ENDED
+from ganlab.sweeps.trial import COMPLETED, ENDED, FAILED
 from ganlab.version import __version__
 
 # The longest that a measurement of cost may take, and a certificate beyond its own limit.
@@ -37,7 +38,7 @@ class Runner:
         folder: Folder,
         *,
         jobs: int,
-        screen: Screen,
+        screens: Callable[[], AbstractContextManager[Screen]],
         retry_failed: bool = False,
         stopped: Callable[[], bool] = lambda: False,
         say: Callable[[str], None] = lambda text: None,
@@ -48,12 +49,12 @@ class Runner:
             plan: The plan.
             folder: Its folder.
             jobs: Trials at a time.
-            screen: Displays the trials of each sweep.
+            screens: Makes a display for the trials of each sweep.
             retry_failed: Whether to retry trials that failed or diverged, and measurements that failed.
             stopped: Whether to stop; everything is saved then.
             say: Reports what begins.
         """
-        self._plan, self._folder, self._jobs, self._screen = plan, folder, jobs, screen
+        self._plan, self._folder, self._jobs, self._screens = plan, folder, jobs, screens
         self._retry, self._stopped, self._say = retry_failed, stopped, say
         self._threads = int(folder.asked["threads"])
 
@@ -80,33 +81,42 @@ class Runner:
         if ratio is None:
             return
         known = self._folder.known(contestant.name)
+        open_ones = {task.name for task in self._plan.suite.training if not self._choose(contestant, task, ratio)}
         for task in self._plan.suite.training:
-            if task.tune is None:
-                continue
-            every = plans.tuning(task, contestant, ratio)
-            if not every:
-                continue
-            trials = self._sweep(contestant, task, every, task.tune.seeds, tuning=True)
-            chosen = chosen_of(trials, [name for name, _ in every], task.figures[task.tune.figure])
-            if known.setdefault("chosen", {}).get(task.name) != chosen:
-                known["chosen"][task.name] = chosen
-                self._folder.save()
-        for task in self._plan.suite.training:
-            chosen = known.get("chosen", {}).get(task.tuned_by or task.name, 0)
-            if chosen is None:  # no setting could be trained
-                continue
             of = self._plan.suite.tasks[task.tuned_by or task.name]
+            chosen = known.get("chosen", {}).get(of.name, 0)
+            if chosen is None or of.name in open_ones:  # no setting could be trained, or some are still to be
+                continue
             choice = plans.choices(of, contestant)[chosen]
             self._sweep(contestant, task, plans.reports(task, contestant, ratio, choice), task.seeds)
         for task in self._plan.suite.tasks.values():
             if task.kind == CERTIFICATE:
                 self._certificates(contestant, task)
 
+    def _choose(self, contestant: Contestant, task: Task, ratio: float) -> bool:
+        """Chooses the settings of a task; returns False if a trial for it was interrupted and has to be resumed.
+
+        Once a report has begun with them, settings stay, whatever a retried trial comes to.
+        """
+        every = plans.tuning(task, contestant, ratio)
+        if task.tune is None or not every:
+            return True
+        trials = self._sweep(contestant, task, every, task.tune.seeds, tuning=True)
+        if any(trial.status not in ENDED for trial in trials):
+            return False
+        known = self._folder.known(contestant.name).setdefault("chosen", {})
+        users = [other.name for other in self._plan.suite.training if (other.tuned_by or other.name) == task.name]
+        begun = any(self._folder.sweep(contestant.name, user).exists() for user in users)
+        if task.name not in known or not begun:
+            known[task.name] = chosen_of(trials, [name for name, _ in every], task.figures[task.tune.figure])
+            self._folder.save()
+        return True
+
     def _cost(self, contestant: Contestant) -> float | None:
         """The cost that decides the constraint's budgets; None if it cannot be trained."""
         known = self._folder.known(contestant.name)
         cost = known.get("cost")
-        if cost is None or (self._retry and "error" in cost):
+        if cost is None or (self._retry and cost.get("kind") == FAILED):
             task = self._plan.suite.cost
             self._say(f"{contestant.name}: measuring the cost of an update")
             plain, constrained = plans.plain_and_constrained(task, contestant)
@@ -136,12 +146,12 @@ class Runner:
         if all(trial.status in ENDED for trial in trials):
             return trials
         self._say(f"{contestant.name}: {task.name}, {'choosing settings' if tuning else 'reporting'}")
-        with sweep.locked():
+        with sweep.locked(), self._screens() as screen:
             trials = run_trials(
                 sweep,
                 launcher_of(sweep.request),
                 search_of(sweep.request),
-                screen=self._screen,
+                screen=screen,
                 retry_failed=self._retry,
                 stopped=self._stopped,
             )

@@ -118,11 +118,11 @@ def _run(ctx: click.Context, plan: Any, folder: Any, *, jobs: int | None, retry_
     say(f"{shown(folder.path)}: {len(plan.contestants)} constraints, suite {line(plan.suite.name)}.", err=True)
     collector = Collector(_stopping)
     received = collector.received
-    with handling(collector.receive), LiveTable() as screen:
+    with handling(collector.receive):
         results, ended = run_benchmark(
             plan,
             folder,
-            screen=screen,
+            screens=LiveTable,
             jobs=jobs,
             retry_failed=retry_failed,
             stopped=lambda: bool(received),

@@ -22,7 +22,7 @@ def pretended(monkeypatch):
 
     Returns what was done, and what to do: a signal to raise in the n-th sweep.
     """
-    done = {"measured": [], "trained": [], "raise": {}}
+    done = {"measured": [], "trained": [], "raise": {}, "lose": set()}
 
     def measured(request, *, threads, limit, stopped):
         done["measured"].append(request["what"])
@@ -40,6 +40,8 @@ def pretended(monkeypatch):
             return take_up(sweep)
         settings = {one.name: one.settings for one in sweep.configurations()}
         for trial in take_up(sweep, retry_failed=retry_failed):
+            if trial.name in done["lose"] or trial.run.exists():
+                continue
             mine = settings[trial.configuration]
             rate = float(mine["optimizers.adam.learning_rate"])
             loss = -1000 * rate * float(mine.get(f"constraints.{GP}.weight", 2.0)) - trial.seed
@@ -127,6 +129,17 @@ def test_a_stopped_benchmark_resumes_where_it_was(here, pretended, number, code)
     assert read(here)["complete"]
     invoke("--resume", "runs/b")
     assert len(pretended["trained"]) == 5  # nothing was left
+
+
+def test_nothing_is_chosen_while_a_setting_is_still_to_be_tried(here, pretended):
+    pretended["lose"] = {"setting-3/s7"}  # the best one, whose process was killed
+    done = begin(names=[GP])
+    assert done.exit_code == 1
+    assert read(here)["constraints"][GP]["tasks"]["w1"]["status"] == "pending"
+    assert pretended["trained"] == [f"{GP}/w1-tune"]
+    pretended["lose"].clear()
+    assert invoke("--resume", "runs/b").exit_code == 0
+    assert read(here)["constraints"][GP]["settings"]["w1"]["optimizers.adam.learning_rate"] == "0.0001"
 
 
 def test_results_stand_beside_a_reference(here, pretended):
