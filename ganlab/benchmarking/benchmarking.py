@@ -37,11 +37,11 @@ class Benchmarked:
 
     Attributes:
         path: Its folder, with `results.json` and `report.html`.
-        results: The content of `results.json`.
+        content: The content of `results.json`.
     """
 
     path: Path
-    results: Mapping[str, Any]
+    content: Mapping[str, Any]
 
 
 def benchmark(

@@ -201,6 +201,6 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(here, pretended):
 def test_from_python(here, pretended):
     found = ganlab.benchmark("tiny.toml", constraints=[GP], jobs=2, name="b")
     assert found.path == here / "runs" / "b"
-    assert found.results["constraints"][GP]["tasks"]["w1"]["status"] == "completed"
+    assert found.content["constraints"][GP]["tasks"]["w1"]["status"] == "completed"
     with pytest.raises(ganlab.ConfigError, match="jobs = 0 must be at least 1"):
         ganlab.benchmark("tiny.toml", jobs=0)

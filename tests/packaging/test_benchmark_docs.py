@@ -1,0 +1,33 @@
+"""docs/benchmark.md: every option, every key of a suite and every task of the shipped ones is on it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ganlab.benchmarking.suite import KINDS, find_suite, read_suite
+from ganlab.cli.benchmark import benchmark
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "benchmark.md").read_text(encoding="utf-8")
+
+
+def test_every_option_is_mentioned():
+    options = {option for parameter in benchmark.params for option in parameter.opts} - {"-h", "--help"}
+    assert sorted(option for option in options if f"`{option}" not in PAGE and f" {option}" not in PAGE) == []
+
+
+def test_every_key_and_kind_is_mentioned():
+    source = (ROOT / "ganlab" / "benchmarking" / "suite.py").read_text(encoding="utf-8")
+    keys = set(
+        re.findall(r"""table\.(?:text|texts|choice|flag|whole|number|seeds|settings|grid|factors)\("(\w+)\"""", source)
+    )
+    keys |= set(re.findall(r"""table\.(?:optional|tables|list_of_tables)\("(\w+)\"""", source))
+    assert {"experiment", "scale", "report", "figures", "tune"} <= keys
+    assert sorted(key for key in keys | set(KINDS) if f"`{key}`" not in PAGE) == []
+
+
+@pytest.mark.parametrize("name", ["quick", "full"])
+def test_every_task_of_a_shipped_suite_is_described(name):
+    for task in read_suite(find_suite(name)).tasks:
+        assert f"| `{task}` |" in PAGE
