@@ -71,10 +71,8 @@ def _trial(dims: int, seed: int, steps: int) -> tuple[bool, float]:
             cli(["run", "--gin", str(file), "--runs", folder, "--name", "a"], standalone_mode=False)
         interval = ganlab.Run(Path(folder) / "pair" / "a").certify_distance(seconds=1).interval
     truth = ganlab.component("datasets", "min_funnels")(dims=dims, funnels=_FUNNELS, funnels_seed=seed).wasserstein
-    print(
-        f"{dims} dims, seed {seed}: {interval.lower:.4f} <= {truth:.4f} <= {interval.upper:.4f}; {interval.lower_by}",
-        flush=True,
-    )
+    ends = f"{interval.lower:.4f} to {interval.upper:.4f} by {interval.lower_by}"
+    print(f"{dims} dimensions, seed {seed}: {ends}; W1 is {truth:.4f}", flush=True)
     return interval.lower <= truth <= interval.upper, (interval.upper - interval.lower) / truth
 
 
