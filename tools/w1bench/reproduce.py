@@ -36,15 +36,22 @@ _COSINE = (
     "schedules.cosine.start=1e-3",
     "schedules.cosine.end=0.0",
 )
-_SORTED = ("optimizers.adam.beta_1=0.9", "optimizers.adam.beta_2=0.999")
+
+
+def _sorted(activation: str) -> Solver:
+    betas = "optimizers.adam.beta_1=0.9", "optimizers.adam.beta_2=0.999"
+    sorts = f"architectures.linear_critic.activation={activation!r}"
+    return Solver("polar_projection", "sort-out", 25_000, (*betas, sorts))
+
+
 SOLVERS = {
     "gp": Solver("gradient_penalty", "wgan-gp", 60_000),
     "gp-cosine": Solver("gradient_penalty", "wgan-gp", 60_000, _COSINE),
     "lp": Solver("lipschitz_penalty", "wgan-lp", 60_000, ("constraints.lipschitz_penalty.weight=10.0",)),
     "sn": Solver("spectral_norm", "sn-gan", 10_000, ("constraints.spectral_norm.power_iterations=5",)),
     "sn-held": Solver("held_spectral_norm", "sn-gan", 10_000),
-    "max-min": Solver("polar_projection", "sort-out", 25_000, (*_SORTED, "architectures.mlp.activation='max_min'")),
-    "full-sort": Solver("polar_projection", "sort-out", 25_000, (*_SORTED, "architectures.mlp.activation='full_sort'")),
+    "max-min": _sorted("max_min"),
+    "full-sort": _sorted("full_sort"),
 }
 
 
@@ -142,7 +149,7 @@ def _print_table(options: argparse.Namespace) -> None:
                     )
                     print(row + f"| {reached[2]:+.1%} | {error:+.1%} |")
                     pairs.append((reached[1], cosine))
-        if len(pairs) > 2:
+        if len({pair[1] for pair in pairs}) > 2:
             print(f"\n`{name}`: Spearman {spearmanr(*zip(*pairs, strict=True)).statistic:.3f} over {len(pairs)} rows\n")
 
 
