@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Processor time of one trial beside its training: starting, tracing, measuring and saving, on the machine of
 # docs/benchmark.md; and of a constraint's two measurements.
-_TRIAL_SECONDS, _UPDATE_SECONDS, _MEASURING_SECONDS = 6.5, 0.0014, 40.0
+_TRIAL_SECONDS, _UPDATE_SECONDS, _MEASURING_SECONDS = 9.0, 0.0014, 40.0
 
 
 def print_plan(plan: Plan, asked: Mapping[str, Any], *, as_json: bool) -> None:
