@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from ganlab.cli.messages import say
 from ganlab.cli.tables import cell, table_console
-from ganlab.support.formatting import in_time
+from ganlab.support.formatting import counted, in_time
 from ganlab.support.terminal import line
 
 if TYPE_CHECKING:
     from ganlab.benchmarking import Folder, Plan
 
-# Processor time of one trial beside its training: starting, tracing, measuring and saving, on the machine of
-# docs/benchmark.md; and of a constraint's two measurements.
+# Processor time of a trial beside its updates, of an update, and of a constraint's measurements: together they give the
+# 424 s for each constraint that docs/benchmark.md reports.
 _TRIAL_SECONDS, _UPDATE_SECONDS, _MEASURING_SECONDS = 9.0, 0.0014, 40.0
 
 
@@ -50,7 +50,8 @@ def print_plan(plan: Plan, asked: Mapping[str, Any], *, as_json: bool) -> None:
         else:
             say(f"{line(each.name)}: refused: {line(plan.refused[each.name])}")
     say(
-        f"\n{len(counts)} constraints, {trials} trials, {asked['jobs']} at a time, threads: {asked['threads']} each. "
+        f"\n{counted(len(counts), 'constraint')}, {counted(trials, 'trial')}, {asked['jobs']} at a time, "
+        f"threads: {asked['threads']} each. "
         f"About {in_time(seconds, units=1)}, if they are as fast as small networks on one core are; a guess."
     )
 
