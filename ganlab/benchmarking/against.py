@@ -10,7 +10,8 @@ from typing import Any
 from ganlab.benchmarking.results import DONE, FAILED, FORMAT, NONE, PARTIAL, PENDING, REFUSED
 from ganlab.benchmarking.suite import shipped_suites
 from ganlab.config.files import shown
-from ganlab.errors import ConfigError
+from ganlab.errors import ConfigError, RunError
+from ganlab.support.paths import open_inside
 from ganlab.support.strict_json import parse_json
 from ganlab.support.terminal import line
 
@@ -46,11 +47,13 @@ def read_reference(path: Path) -> dict[str, Any]:
         ConfigError: They are not results of a benchmark.
     """
     try:
-        data = path.read_bytes()
+        real = path.resolve()
+        with open_inside(real.parent, real.name) as file:
+            data = file.read(_LARGEST + 1)
         if len(data) > _LARGEST:
             raise ValueError("it is larger than 64 MiB")
         found = parse_json(data)
-    except (OSError, ValueError) as error:
+    except (RunError, OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(
             f"--against {shown(path)} cannot be read: {line(reason)}. Give the results.json of a benchmark."

@@ -11,7 +11,8 @@ from typing import Any
 from ganlab.benchmarking.toml_table import Table
 from ganlab.config import find_gin_file
 from ganlab.config.files import shipped_folder
-from ganlab.errors import ConfigError, nearest
+from ganlab.errors import ConfigError, RunError, nearest
+from ganlab.support.paths import open_inside
 from ganlab.support.terminal import line
 
 TRAINING, COST, SENSITIVITY, CERTIFICATE = "training", "cost", "sensitivity", "certificate"
@@ -189,9 +190,11 @@ def read_suite(path: Path) -> Suite:
         ConfigError: Something in it is wrong.
     """
     try:
-        data = path.read_bytes()
+        real = path.resolve()
+        with open_inside(real.parent, real.name) as file:
+            data = file.read(_LARGEST + 1)
         text = data[:_LARGEST].decode() if len(data) <= _LARGEST else ""
-    except (OSError, UnicodeDecodeError) as error:
+    except (RunError, OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"Suite {line(path)} cannot be read: {line(error)}. Give a TOML file.") from None
     if len(data) > _LARGEST:
         raise ConfigError(f"Suite {line(path)} is larger than 1 MiB: a suite is a short TOML file. Give another.")

@@ -22,7 +22,7 @@ Completer = Callable[[click.Context, str], Iterable[CompletionItem | str]]
 _FOLDERS, _DEPTH = 2000, 4
 # Try at most this many runs, if the latest cannot be read.
 _TRIED = 5
-_RUN, _SWEEP = "run.json", "sweep.json"
+_RUN, _SWEEP, _BENCHMARK = "run.json", "sweep.json", "benchmark.json"
 
 
 def gin_files(ctx: click.Context, incomplete: str) -> Iterator[str]:
@@ -119,6 +119,13 @@ def explained(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem | 
     yield from metric_names(Names(_installed()))
 
 
+def suites(ctx: click.Context, incomplete: str) -> Iterator[str]:
+    """Names of the suites of tasks that ganlab ships."""
+    from ganlab.benchmarking.suite import shipped_suites
+
+    yield from sorted(shipped_suites())
+
+
 def plugins(ctx: click.Context, incomplete: str) -> Iterator[str]:
     """Names of the installed plugins, without importing them."""
     yield from sorted(point.name for point in importlib.metadata.entry_points(group=GROUP))
@@ -131,6 +138,8 @@ _COMPLETERS: dict[str, Completer] = {
     "--grid": settings,
     "--range": settings,
     "--no-plugin": plugins,
+    "--suite": suites,
+    "--constraint": functools.partial(components, kind="constraints"),
     "--evaluator": functools.partial(components, kind="evaluators"),
     "--launcher": functools.partial(components, kind="launchers"),
     "--search": functools.partial(components, kind="searches"),
@@ -138,6 +147,7 @@ _COMPLETERS: dict[str, Completer] = {
     "--metric": metrics,
     "--objective": metrics,
     "--by": run_settings,
+    "benchmark FOLDER": functools.partial(folders, marker=_BENCHMARK),
     "explain NAME": explained,
     "check NAME": components,
     "RUN": folders,

@@ -18,6 +18,7 @@ NEEDED = {
     "datasets.arrays": {"path": "data.npy"},
     "datasets.image_folder": {"path": "pictures"},
     "datasets.keras": {"name": "mnist"},
+    "datasets.moved_examples": {"dataset": None},
     "datasets.tfds": {"name": "mnist"},
     "evaluators.classifier_score": {"features": None},
     "evaluators.label_accuracy": {"features": None},

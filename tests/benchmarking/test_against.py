@@ -1,6 +1,7 @@
 """Reference results: which may stand beside a benchmark, and which files are refused."""
 
 import json
+import os
 
 import pytest
 from small_suites import results
@@ -71,3 +72,6 @@ def test_none_excludes_every_reference(tmp_path):
         reference_files(["none", "a.json"], "quick")
     with pytest.raises(ConfigError, match="cannot be read"):
         read_reference(tmp_path / "gone.json")
+    os.mkfifo(tmp_path / "pipe.json")
+    with pytest.raises(ConfigError, match="is a pipe"):
+        read_reference(tmp_path / "pipe.json")

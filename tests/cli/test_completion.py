@@ -74,6 +74,8 @@ def offered():
         (["sweep", "--grid", "constraints.weight_clipping."], ["constraints.weight_clipping.limit="]),
         (["run", "--no-plugin", "ganlab_la"], ["ganlab_launchers"]),
         (["evaluate", "--evaluator", "mode"], ["mode_coverage"]),
+        (["benchmark", "--suite", "q"], ["quick"]),
+        (["benchmark", "--constraint", "weight_c"], ["weight_clipping"]),
         (["sweep", "--launcher", "sub"], ["submitit"]),
         (["sweep", "--search", ""], ["grid", "optuna", "random"]),
         (["config", "explain", "losses.hi"], ["losses.hinge"]),
@@ -109,6 +111,7 @@ def test_every_parameter_that_names_a_run_or_an_experiment_completes(here, offer
     wanted = [(c.name, p.name) for c, p in parameters if p.name in ("run", "runs", "resume", "gin_files", "params")]
     wanted.remove(("run", "runs"))  # the folder in which runs are created
     wanted.remove(("sweep", "runs"))
+    wanted.remove(("benchmark", "runs"))
     completed = [(c.name, p.name) for c, p in parameters if completing.completer(c, p)]
     assert len(wanted) > 12
     assert [pair for pair in wanted if pair not in completed] == []

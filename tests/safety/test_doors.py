@@ -29,7 +29,7 @@ ALLOWED = {
     "cli/messages.py": {"click.echo", "click.confirm"},
     # Files and folders are opened only to lock or sync them.
     "runs/lock.py": {"os.open", "read_text"},  # /proc/PID/stat
-    "sweeps/store.py": {"os.open"},
+    "support/locking.py": {"os.open"},
     "support/durable.py": {"os.open"},
     # A folder made by ganlab, with links under safe names.
     "tensorboard/logfolder.py": {"symlink_to"},
@@ -52,6 +52,7 @@ ALLOWED = {
     # Templates and styles that ganlab ships.
     "scaffold/packages.py": {"read_text"},
     "comparing/report.py": {"read_text"},
+    "benchmarking/report.py": {"read_text"},
     # Output of ganlab's own processes.
     "verification/process.py": {"json.load", "read_text"},
     "verification/tpu/checking.py": {"read_text"},
@@ -61,7 +62,8 @@ ALLOWED = {
     "training/session.py": {"open"},
     "runs/directory.py": {"read_text"},
     "runs/info.py": {"read_text"},
-    # The standard streams, a script for the shell, and ganlab's own sentences.
+    # JSON for ganlab itself, the standard streams, a script for the shell, and ganlab's own sentences.
+    "benchmarking/child.py": {"sys.stdout.write"},
     "cli/process.py": {"open", "os.open", "print"},
     "cli/completion.py": {"click.echo"},
     "plugins/import_guard.py": {"print"},
