@@ -33,6 +33,14 @@ SMALL = {
         {"channels": 2, "latent_dim": 6, "generator_normalization": "layer", "critic_normalization": "layer"},
         (64, 64, 3),
     ),
+    "resnet-variant": (
+        "resnet",
+        {
+            **{"generator_channels": 2, "critic_channels": 3, "latent_dim": 6, "upsampling": "bilinear"},
+            **{"pooling": "sum", "initializer": "xavier", "critic_hidden": "input", "rectified_shortcuts": True},
+        },
+        (48, 48, 3),
+    ),
 }
 small = pytest.mark.parametrize("case", SMALL)
 
@@ -80,14 +88,16 @@ def test_dcgan_doubles_its_channels_up_to_eight_times():
     assert [layer.filters for layer in critic.layers if isinstance(layer, keras.layers.Conv2D)] == [2, 4, 8, 16, 16]
 
 
-@pytest.mark.parametrize(("size", "base"), [(32, 8), (64, 4), (128, 4)])
-def test_resnet_makes_the_papers_sizes(size, base):
+@pytest.mark.parametrize(
+    ("size", "base", "end"), [(32, 4, 8), (40, 5, 2), (48, 6, 3), (56, 7, 3), (64, 4, 2), (112, 7, 3), (128, 4, 4)]
+)
+def test_resnet_makes_the_papers_sizes(size, base, end):
     resnet = make("resnet", channels=1, latent_dim=3)
     generator, critic = resnet.generator((size, size, 3)), resnet.critic((size, size, 3))
     assert generator.output_shape == critic.input_shape == (None, size, size, 3)
     assert critic.output_shape == (None, 1)
-    assert generator.get_layer("base").output.shape[1] == 4
-    assert critic.get_layer("last_activation").output.shape[1] == base
+    assert generator.get_layer("base").output.shape[1] == base
+    assert critic.get_layer("last_activation").output.shape[1] == end
 
 
 @pytest.mark.parametrize(("size", "base"), [(8, 4), (12, 3), (20, 5), (28, 7), (32, 4), (36, 9)])
@@ -299,7 +309,9 @@ def test_batch_normalization_takes_its_moments_over_all_replicas(case, cpus):
         ("dcgan", (28, 20, 1), r"architectures\.dcgan cannot make samples of shape \(28, 20, 1\): .*square images"),
         ("dcgan", (7, 7, 1), r"\(7, 7, 1\): it makes square images .* of side 8 or more.*architectures\.mlp"),
         ("dcgan", (2,), r"architectures\.dcgan cannot make samples of shape \(2,\)"),
-        ("resnet", (28, 28, 1), r"architectures\.resnet cannot .* \(28, 28, 1\): .* of side 32, 64 or 128"),
+        ("resnet", (28, 28, 1), r"architectures\.resnet cannot .* \(28, 28, 1\): .* of side 32, 40, 48, 56, or one"),
+        ("resnet", (36, 36, 1), r"architectures\.resnet cannot .* \(36, 36, 1\): .* of side 32, 40, 48, 56, or one"),
+        ("resnet", (100, 100, 1), r"architectures\.resnet cannot .* \(100, 100, 1\)"),
         ("resnet", (32, 32), r"architectures\.resnet cannot .* \(32, 32\)"),
         ("lip_convnet", (28, 20, 1), r"lip_convnet cannot make samples of shape \(28, 20, 1\): .*square images"),
         ("lip_convnet", (9, 9, 1), r"\(9, 9, 1\): it makes square images .* of even side, 8 or more"),
@@ -344,6 +356,12 @@ def test_unsupported_sample_shapes_are_refused_by_name(name, shape, message):
         ("resnet", {"channels": 0}, r"architectures\.resnet\.channels = 0 must be"),
         ("resnet", {"latent_dim": 0}, r"architectures\.resnet\.latent_dim = 0 must be"),
         ("resnet", {"generator_normalization": None}, r"resnet\.generator_normalization = None must be one of"),
+        ("resnet", {"critic_channels": 0}, r"architectures\.resnet\.critic_channels = 0 must be"),
+        ("resnet", {"upsampling": "cubic"}, r"resnet\.upsampling = 'cubic' must be one of 'nearest', 'bilinear'"),
+        ("resnet", {"pooling": "max"}, r"resnet\.pooling = 'max' must be one of 'mean', 'sum'"),
+        ("resnet", {"initializer": "zeros"}, r"resnet\.initializer = 'zeros' must be one of 'he', 'xavier'"),
+        ("resnet", {"biases": "none"}, r"resnet\.biases = 'none' must be one of 'needed', 'all'"),
+        ("resnet", {"critic_hidden": "half"}, r"resnet\.critic_hidden = 'half' must be one of 'output', 'input'"),
         ("resnet", {"critic_normalization": "batch"}, r"resnet\.critic_normalization = 'batch' must be one of 'none'"),
     ],
 )

@@ -59,17 +59,18 @@ def normalize_by_label(x: Any, label: Any, kind: str, name: str) -> Any:
     return layer([x, label])
 
 
-def scored(features: Any, label: Any, kind: str) -> Any:
+def scored(features: Any, label: Any, kind: str, start: Any = "glorot_uniform") -> Any:
     """The critic's end: the score, `(n, 1)` float32, or a dict of it and `logits`, `(n, classes)`, or `proxy`.
 
     Args:
         features: The last features, `(n, d)`; a proxy has their shape.
         label: The labels' input, `(n, classes)`.
         kind: One of `LABELS`, or "proxy".
+        start: The initializer of a score that is a layer of its own.
     """
     if kind == "projection":
         return ganlab.layers.ProjectionHead(dtype="float32", name="projection")([features, label])
-    score = to_score(features)
+    score = to_score(features, start)
     if kind == "classifier":
         return {"score": score, "logits": keras.layers.Dense(label.shape[-1], dtype="float32", name="logits")(features)}
     if kind == "proxy":

@@ -10,6 +10,7 @@ from ganlab.lazy import keras
 
 GENERATOR_NORMALIZATIONS = ("batch", "layer", "none")
 CRITIC_NORMALIZATIONS = ("none", "layer")
+INITIALIZERS = ("he", "xavier", "normal", "orthogonal")
 
 
 def normalize(x: Any, kind: str, name: str, *, critic: bool = False) -> Any:
@@ -32,9 +33,26 @@ def to_pixels(x: Any) -> Any:
     return keras.layers.Activation("tanh", dtype="float32", name="pixels")(x)
 
 
-def to_score(x: Any) -> Any:
+def to_score(x: Any, start: Any = "glorot_uniform") -> Any:
     """The critic's end: one unbounded score an example, `(n, 1)`, float32 whatever the precision."""
-    return keras.layers.Dense(1, dtype="float32", name="score")(x)
+    return keras.layers.Dense(1, kernel_initializer=start, dtype="float32", name="score")(x)
+
+
+def kernel_start(kind: str, *, rectified: bool = False) -> Any:
+    """An initializer for a kernel.
+
+    Args:
+        kind: "he" is the uniform distribution of He et al. (2015) before rectifiers and of Glorot and Bengio (2010)
+            elsewhere; "xavier" the latter everywhere, with twice the variance (a gain of sqrt(2)) before rectifiers;
+            "normal" the normal distribution of deviation 0.02 of Radford et al. (2016); "orthogonal" that of Saxe et
+            al. (2014) for the kernel as the matrix (everything else, outputs).
+        rectified: Whether a rectifier is near, as in the two 3x3 convolutions of a residual block.
+    """
+    if kind == "he":
+        return "he_uniform" if rectified else "glorot_uniform"
+    if kind == "xavier":
+        return keras.initializers.VarianceScaling(2.0 if rectified else 1.0, mode="fan_avg", distribution="uniform")
+    return keras.initializers.RandomNormal(stddev=0.02) if kind == "normal" else keras.initializers.Orthogonal()
 
 
 def drop(x: Any, rate: float, name: str) -> Any:
