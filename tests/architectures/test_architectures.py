@@ -27,6 +27,7 @@ SMALL = {
     "lip_convnet-sll": ("lip_convnet", {"channels": 4, "latent_dim": 6, "convolution": "sll", "blocks": 2}, (8, 8, 1)),
     "lip_convnet-soc": ("lip_convnet", {"channels": 4, "latent_dim": 6, "convolution": "soc", "blocks": 2}, (8, 8, 1)),
     "lip_convnet-bcop": ("lip_convnet", {"channels": 4, "latent_dim": 6, "convolution": "bcop"}, (12, 12, 3)),
+    "sndcgan": ("sndcgan", {"channels": 4, "latent_dim": 6, "initializer": "xavier"}, (16, 16, 3)),
     "resnet": ("resnet", {"channels": 4, "latent_dim": 6}, (32, 32, 3)),
     "resnet-layer": (
         "resnet",
@@ -98,6 +99,42 @@ def test_resnet_makes_the_papers_sizes(size, base, end):
     assert critic.output_shape == (None, 1)
     assert generator.get_layer("base").output.shape[1] == base
     assert critic.get_layer("last_activation").output.shape[1] == end
+
+
+def test_sndcgan_halves_three_times_and_ends_at_the_papers_sides():
+    for size, base in ((32, 4), (48, 6), (128, 16)):
+        sndcgan = make("sndcgan", channels=1, latent_dim=3)
+        generator, critic = sndcgan.generator((size, size, 3)), sndcgan.critic((size, size, 3))
+        assert generator.get_layer("base").output.shape[1:] == (base, base, 8)
+        assert sides(generator) == [2 * base, 4 * base, size, size]
+        assert sides(critic) == [size, size // 2, size // 2, size // 4, size // 4, base, base]
+
+
+@pytest.mark.parametrize(
+    ("doubling", "widths"),
+    [("strided", [64, 128, 128, 256, 256, 512, 512]), ("plain", [64, 64, 128, 128, 256, 256, 512])],
+)
+def test_sndcgan_has_the_parameters_of_its_published_widths(doubling, widths):
+    sndcgan = make("sndcgan", doubling=doubling, biases="all")
+    critic = sndcgan.critic((32, 32, 3))
+    convolutions = [layer for layer in critic.layers if isinstance(layer, keras.layers.Conv2D)]
+    assert [(layer.filters, layer.kernel_size[0], layer.strides[0]) for layer in convolutions] == [
+        (width, *shape) for width, shape in zip(widths, [(3, 1), (4, 2)] * 3 + [(3, 1)], strict=True)
+    ]
+    kernels = sum(k * k * a * b + b for k, a, b in zip([3, 4] * 3 + [3], [3, *widths], widths, strict=False))
+    assert critic.count_params() == kernels + 16 * 512 + 1
+    assert {layer.negative_slope for layer in critic.layers if isinstance(layer, keras.layers.LeakyReLU)} == {0.1}
+    up = [(512, 256), (256, 128), (128, 64)]
+    normalized = 4 * (512 + 256 + 128 + 64)  # scale, offset and two moments for each channel
+    project, last = 129 * 16 * 512, 9 * 64 * 3 + 3
+    generator = sndcgan.generator((32, 32, 3))
+    assert generator.count_params() == project + sum(16 * a * b + b for a, b in up) + last + normalized
+
+
+def test_sndcgan_starts_with_the_deviation_of_dcgan():
+    keras.utils.set_random_seed(1)
+    critic = make("sndcgan").critic((32, 32, 3))
+    assert np.std(critic.get_layer("convolution_4").kernel) == pytest.approx(0.02, rel=0.01)
 
 
 @pytest.mark.parametrize(("size", "base"), [(8, 4), (12, 3), (20, 5), (28, 7), (32, 4), (36, 9)])
@@ -313,6 +350,8 @@ def test_batch_normalization_takes_its_moments_over_all_replicas(case, cpus):
         ("resnet", (36, 36, 1), r"architectures\.resnet cannot .* \(36, 36, 1\): .* of side 32, 40, 48, 56, or one"),
         ("resnet", (100, 100, 1), r"architectures\.resnet cannot .* \(100, 100, 1\)"),
         ("resnet", (32, 32), r"architectures\.resnet cannot .* \(32, 32\)"),
+        ("sndcgan", (36, 36, 1), r"sndcgan cannot make samples of shape \(36, 36, 1\): .* that is a multiple of 8"),
+        ("sndcgan", (8, 8, 1), r"sndcgan cannot make samples of shape \(8, 8, 1\)"),
         ("lip_convnet", (28, 20, 1), r"lip_convnet cannot make samples of shape \(28, 20, 1\): .*square images"),
         ("lip_convnet", (9, 9, 1), r"\(9, 9, 1\): it makes square images .* of even side, 8 or more"),
         ("mlp", (), r"architectures\.mlp cannot make samples of shape \(\): it needs at least one axis"),
@@ -353,6 +392,10 @@ def test_unsupported_sample_shapes_are_refused_by_name(name, shape, message):
             {"convolution": "soc", "kernel_size": 4},
             r"kernel_size = 4 must be odd with convolution",
         ),
+        ("sndcgan", {"channels": 0}, r"architectures\.sndcgan\.channels = 0 must be"),
+        ("sndcgan", {"doubling": "all"}, r"sndcgan\.doubling = 'all' must be one of 'strided', 'plain'"),
+        ("sndcgan", {"initializer": "he"}, r"sndcgan\.initializer = 'he' must be one of 'normal', 'xavier'"),
+        ("sndcgan", {"biases": "some"}, r"sndcgan\.biases = 'some' must be one of 'needed', 'all'"),
         ("resnet", {"channels": 0}, r"architectures\.resnet\.channels = 0 must be"),
         ("resnet", {"latent_dim": 0}, r"architectures\.resnet\.latent_dim = 0 must be"),
         ("resnet", {"generator_normalization": None}, r"resnet\.generator_normalization = None must be one of"),

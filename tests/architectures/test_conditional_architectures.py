@@ -18,6 +18,7 @@ SMALL = {
             ("mlp", {"width": 8, "depth": 2}, (2,)),
             ("dcgan", {"channels": 4, "latent_dim": 6}, IMAGE),
             ("resnet", {"channels": 3, "latent_dim": 6}, (32, 32, 1)),
+            ("sndcgan", {"channels": 4, "latent_dim": 6}, (16, 16, 1)),
         )
     },
     "resnet-layer": (

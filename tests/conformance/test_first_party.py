@@ -49,6 +49,7 @@ ARGUMENTS = {
     "architectures.lip_convnet": lambda: {"channels": 4},
     "architectures.mlp": lambda: {"width": 8},
     "architectures.resnet": lambda: {"channels": 4},
+    "architectures.sndcgan": lambda: {"channels": 4, "initializer": "xavier"},
     "architectures.data_plus_noise": lambda: {
         "dataset": ganlab.component("datasets", "gaussian_ring")(),
         "critic": ganlab.component("architectures", "mlp")(width=8),

@@ -9,6 +9,7 @@ from ganlab_builtin.architectures.fixed_samples import FixedSamples
 from ganlab_builtin.architectures.lip_convnet import LipConvNet
 from ganlab_builtin.architectures.mlp import MLP
 from ganlab_builtin.architectures.resnet import ResNet
+from ganlab_builtin.architectures.sndcgan import SNDCGAN
 
 
 @ganlab.hookimpl
@@ -21,4 +22,5 @@ def ganlab_architectures() -> dict[str, type]:
         "lip_convnet": LipConvNet,
         "mlp": MLP,
         "resnet": ResNet,
+        "sndcgan": SNDCGAN,
     }
