@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from ganlab.composition import Experiment, experiment
     from ganlab.run import Run, train
     from ganlab.sweeps import sweep
+    from ganlab.telemetry import Record
     from ganlab.verification import verify
 
 # Names that are loaded when they are first used, with their modules; every other lazy name is a module of ganlab's.
@@ -78,6 +79,7 @@ _LAZY = {
     "compare": "ganlab.comparing",
     "Experiment": "ganlab.composition",
     "experiment": "ganlab.composition",
+    "Record": "ganlab.telemetry",
     "Run": "ganlab.run",
     "sweep": "ganlab.sweeps",
     "train": "ganlab.run",
@@ -128,6 +130,7 @@ __all__ = [
     "PluginError",
     "Proposal",
     "Range",
+    "Record",
     "Replica",
     "Run",
     "RunError",

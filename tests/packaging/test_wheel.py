@@ -62,7 +62,9 @@ def test_wheel_contains_the_plugin_templates(wheel, tmp_path):
 def test_every_first_party_package_is_an_entry_point(wheel):
     points = configparser.ConfigParser()
     points.read(next(wheel.glob("*.dist-info")) / "entry_points.txt")
-    assert dict(points["ganlab"]) == {f"ganlab_{kind}": f"ganlab_builtin.{kind}" for kind in KINDS}
+    trackers = {f"ganlab_{name}": f"ganlab_builtin.trackers:{name}" for name in ("mlflow", "wandb", "notify")}
+    trackers |= {"ganlab_trackers": "ganlab_builtin.trackers:unknown"}
+    assert dict(points["ganlab"]) == {f"ganlab_{kind}": f"ganlab_builtin.{kind}" for kind in KINDS} | trackers
     assert dict(points["console_scripts"]) == {"ganlab": "ganlab.cli:main"}
 
 
