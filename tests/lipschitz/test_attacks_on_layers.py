@@ -11,7 +11,7 @@ from ganlab.lipschitz import attacked_constant, certificate, ladder
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cpus")]
 
-# Critics of each layer and starts of each attack. 10 and 10,000 passed for the layers up to HouseholderActivation.
+# Critics of each layer and starts of each attack. 10 and 10,000 passed for every layer, 200 critics in all.
 COUNT, STARTS = 1, 1000
 
 POINTS, IMAGES = (3,), (4, 4, 2)
