@@ -38,12 +38,13 @@ class WandbTracker:
                 f"GANLAB_TRACKERS=wandb needs wandb ({error}). Install it: pip install 'ganlab[wandb]'"
             ) from None
         where = run.path.absolute()
+        mode: Any = os.environ.get("WANDB_MODE") or "offline"
         self._run = wandb.init(
             project=os.environ.get("WANDB_PROJECT") or where.parent.name or "ganlab",
             name=run.path.name,
             id=_id(run),
             resume="allow",
-            mode=os.environ.get("WANDB_MODE") or "offline",  # type: ignore[arg-type]
+            mode=mode,
             config={key: _plain(value) for key, value in (run.info.get("settings") or {}).items()},
             # Neither code nor what the process prints is anybody's but the user's.
             settings=wandb.Settings(
