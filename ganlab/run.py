@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ganlab.training.certifying import Certified
     from ganlab.training.distance import CertifiedDistance
     from ganlab.training.loading import Step
+    from ganlab.training.time_travel import Found, Replayed
 
 
 class Run(RunDirectory):
@@ -101,6 +102,65 @@ class Run(RunDirectory):
         return certify_distance(
             self, checkpoint=checkpoint, samples=samples, confidence=confidence, box=box, seconds=seconds
         )
+
+    def replay(self, step: int, diagnostics: Sequence[str] = ()) -> Replayed:
+        """Trains again up to a step, from the nearest checkpoint before, and writes nothing.
+
+        Args:
+            step: Generator updates done, from 1 to those that the run has done.
+            diagnostics: Names of diagnostics to look besides, such as `slopes`, with the settings of the run's file.
+
+        Returns:
+            The step's row, the one that was logged, and the tags that differ.
+
+        Raises:
+            RunError: The step cannot be trained again.
+            ConfigError: A diagnostic is unknown.
+        """
+        from ganlab.training.time_travel import replay
+
+        return replay(self, step=step, diagnostics=diagnostics)
+
+    def fork(
+        self, run_dir: str | os.PathLike[str], *, at: int, params: Sequence[str] = (), console: bool = False
+    ) -> Run:
+        """Trains a twin from one of the run's steps on, with the same examples and noise and other settings.
+
+        Args:
+            run_dir: The twin's directory, which must not exist.
+            at: The step, from 1.
+            params: Settings of the twin, as `--param` takes them; none for the same again.
+            console: Whether to show progress on the terminal.
+
+        Returns:
+            The twin, trained; its `info["forked_from"]` has this run's path and the step.
+
+        Raises:
+            RunError: The step cannot be trained again, or the directory exists.
+            ConfigError: A setting is wrong, or leaves nothing to train.
+            TrainingFailedError: As of `ganlab.train`.
+        """
+        from ganlab.training.time_travel import fork
+
+        return cast(Run, fork(self, run_dir, at=at, params=params, console=console, as_run=Run))
+
+    def bisect(self, condition: str) -> Found | None:
+        """Finds the first step at which a condition on a metric holds, by training the steps around it again.
+
+        Args:
+            condition: For example `constraints/gradient_penalty/slope > 5`, or `critic/loss nonfinite`.
+
+        Returns:
+            The step, and the metrics there and before; None if the condition holds in no logged row.
+
+        Raises:
+            ConfigError: It is not a condition.
+            RunError: The run has no such metric, or the steps cannot be trained again.
+        """
+        from ganlab.runs.conditions import parse_condition
+        from ganlab.training.time_travel import bisect
+
+        return bisect(self, parse_condition(condition))
 
 
 def train(

@@ -30,6 +30,11 @@ def say(text: object = "", *, err: bool = False, nl: bool = True) -> None:
     click.echo(lines(text), err=err, nl=nl)
 
 
+def warn(text: str) -> None:
+    """Prints a warning on standard error."""
+    say(f"Warning: {one_line(text)}", err=True)
+
+
 def confirm(question: str) -> bool:
     """Asks for yes or no at the terminal."""
     return click.confirm(line(question))

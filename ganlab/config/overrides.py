@@ -39,10 +39,24 @@ def evaluators(names: Sequence[str], origin: str) -> Override:
         names: Each in full, in short, or a reference as in an experiment file: `kid`, `@small/evaluators.kid()`.
         origin: The name of the override in messages.
     """
-    return Override(f"experiment.evaluators=[{', '.join(map(_reference, names))}]", origin)
+    return _list("evaluators", names, origin)
 
 
-def _reference(text: str) -> str:
+def diagnostics(names: Sequence[str], origin: str) -> Override:
+    """The override that replaces a run's diagnostics.
+
+    Args:
+        names: Each in full, in short, or a reference as in an experiment file: `slopes`, `@near/diagnostics.slopes()`.
+        origin: The name of the override in messages.
+    """
+    return _list("diagnostics", names, origin)
+
+
+def _list(kind: str, names: Sequence[str], origin: str) -> Override:
+    return Override(f"experiment.{kind}=[{', '.join(_reference(kind, name) for name in names)}]", origin)
+
+
+def _reference(kind: str, text: str) -> str:
     if re.fullmatch(r"[\w/.]+", text):
-        return f"@{text if '.' in text else f'evaluators.{text}'}()"
+        return f"@{text if '.' in text else f'{kind}.{text}'}()"
     return text

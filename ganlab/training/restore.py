@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
 from ganlab.composition import Experiment
@@ -46,6 +47,8 @@ def go_back(
     if checkpoint is not None:
         if not allow_changes:
             checkpoint.check_fits(trainer.metrics, experiment.replicas)
-        restore(checkpoint, trainer.state.variables())
+        # The experiment's learning rate counts, which may be what has changed, and not the one that was saved.
+        with trainer.state.own_rates() if allow_changes else contextlib.nullcontext():
+            restore(checkpoint, trainer.state.variables())
         trainer.state.step = checkpoint.step
     return checkpoint

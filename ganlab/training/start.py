@@ -82,7 +82,7 @@ def train(
         if not chief:
             # The other workers do the same in a folder of their own, which is removed with the run.
             scratch = tempfile.TemporaryDirectory(prefix="ganlab-worker-")
-            run = as_run(_create(experiment, trainer, origins, Path(scratch.name) / "run").path, keeps=scratch)
+            run = as_run(create(experiment, trainer, origins, Path(scratch.name) / "run").path, keeps=scratch)
         elif before is not None:
             run = before
             with written(run):
@@ -92,7 +92,7 @@ def train(
                 resumed = [*info.get("resumed", []), {**again, "changes": differing}]
                 run.update(resumed=resumed, replicas=experiment.replicas, strategy=type(experiment.strategy).__name__)
         else:
-            run = as_run(_create(experiment, trainer, origins, run_dir, started).path)
+            run = as_run(create(experiment, trainer, origins, run_dir, started).path)
             with written(run):
                 held.enter_context(locked(run))
         received = held.enter_context(signals())
@@ -136,9 +136,27 @@ def _earlier_warnings(checkpoint: Checkpoint | None) -> dict[str, int] | None:
     return {} if checkpoint is None else checkpoint.warned
 
 
-def _create(
-    experiment: Experiment, trainer: Trainer, origins: Origins, folder: Path, started: dict[str, Any] | None = None
+def create(
+    experiment: Experiment,
+    trainer: Trainer,
+    origins: Origins,
+    folder: Path,
+    started: dict[str, Any] | None = None,
+    **more: Any,
 ) -> RunDirectory:
+    """Creates the directory of a run.
+
+    Args:
+        experiment: The experiment to train.
+        trainer: Its trainer, after tracing.
+        origins: Where its code and its data come from.
+        folder: The directory, which does not exist.
+        started: What is recorded of the run whose weights it begins with.
+        **more: Further fields of run.json.
+
+    Raises:
+        RunError: It exists, or cannot be created.
+    """
     recipe = experiment.recipe
     info = {
         "status": "running",
@@ -157,6 +175,7 @@ def _create(
         "evaluation": {},
         "wall_seconds": 0.0,
         "provenance": {**_provenance(), **origins.found},
+        **more,
     }
     return create_run(folder, config=config.render(recipe), operative=config.render(recipe, defaults=True), info=info)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import keras
@@ -147,6 +147,16 @@ class TrainingState:
         for role, optimizer in (("critic", self.critic_optimizer), ("generator", self.generator_optimizer)):
             named |= {f"{role}/optimizer/{i:04d}": v.value for i, v in enumerate(optimizer.variables)}
         return named
+
+    @contextlib.contextmanager
+    def own_rates(self) -> Iterator[None]:
+        """Context manager: learning rates that are variables keep their values, whatever is restored inside."""
+        optimizers = (self.critic_optimizer, self.generator_optimizer)
+        variables = [each._learning_rate for each in optimizers if isinstance(each._learning_rate, keras.Variable)]
+        values = [keras.ops.convert_to_numpy(variable) for variable in variables]
+        yield
+        for variable, value in zip(variables, values, strict=True):
+            variable.assign(value)
 
     def values(self) -> Values:
         """The values of all variables that an update computes with, on this replica."""

@@ -1,0 +1,96 @@
+"""`ganlab bisect`: the first step of a run at which a condition holds."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ganlab.cli.messages import say, warn
+from ganlab.cli.options import OF_THE_RUN, plugin_options
+from ganlab.cli.quiet_start import start_tensorflow
+from ganlab.cli.tables import cell, table_console
+from ganlab.plugins.import_guard import printing_to_stderr
+from ganlab.runs.experiment_source import use_plugins
+from ganlab.support.terminal import line
+
+if TYPE_CHECKING:
+    from ganlab.training.time_travel import Found
+
+_SHOWN = 12
+
+
+@click.command("bisect")
+@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("condition", metavar="CONDITION")
+@click.option("--json", "as_json", is_flag=True, help="Print the step and the metrics around it as JSON.")
+@plugin_options(OF_THE_RUN)
+@click.pass_context
+def bisect(
+    ctx: click.Context,
+    run: Path,
+    condition: str,
+    as_json: bool,
+    no_plugin: tuple[str, ...],
+    plugin_file: Path | None,
+) -> None:
+    """Finds the first step of a run at which a condition on a metric holds.
+
+    CONDITION is a metric, a comparison and a number, or a metric and the word nonfinite. The logged rows are searched
+    first; then the steps since the last row at which it did not hold are trained again, one by one. Prints the step
+    and what changed there most. The exit status is 1 if the condition holds in no row. Writes nothing.
+
+    \b
+    ganlab bisect RUN 'constraints/gradient_penalty/slope > 5'
+    ganlab bisect RUN 'critic/loss nonfinite'
+    """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
+    from ganlab.run import Run
+    from ganlab.runs.conditions import parse_condition
+
+    asked = parse_condition(condition)
+    looked_at = Run(run)
+    use_plugins(no_plugin, plugin_file)
+    looked_at.recipe()  # reports a mistake in it before TensorFlow starts
+    with printing_to_stderr() if as_json else contextlib.nullcontext():
+        start_tensorflow()
+        from ganlab.training.time_travel import bisect as search
+
+        found = search(looked_at, asked, warn)
+    if as_json:
+        say(json.dumps({"run": str(run), "condition": str(asked), **_as_dict(found)}, indent=2))
+    elif found is None:
+        say(f"{line(run)}: {line(asked)} holds in no logged row.")
+    else:
+        _show(str(run), str(asked), found)
+    if found is None:
+        ctx.exit(1)
+
+
+def _as_dict(found: Found | None) -> dict[str, object]:
+    from ganlab.telemetry.jsonl import to_json
+
+    if found is None:
+        return {"step": None}
+    both = {"before": to_json(found.before), "now": to_json(found.now)}
+    return {"step": found.step, "exact": found.exact, "after": found.after, **both}
+
+
+def _show(run: str, asked: str, found: Found) -> None:
+    from rich.table import Table
+
+    say(f"{line(run)}: {line(asked)} first holds at step {found.step}.")
+    if not found.exact:
+        say(f"It is measured in some rows alone: it did not hold in the last one before, at step {found.after}.")
+    if not found.changes:
+        return
+    say("\nThe largest changes there:\n")
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("metric")
+    table.add_column("before", justify="right")
+    table.add_column("at the step", justify="right")
+    for tag, before, now in found.changes[:_SHOWN]:
+        table.add_row(*(cell(line(text)) for text in (tag, f"{before:.6g}", f"{now:.6g}")))
+    table_console().print(table)

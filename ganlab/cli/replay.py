@@ -1,0 +1,120 @@
+"""`ganlab replay`: trains a step of a run again."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ganlab.cli.messages import say, warn
+from ganlab.cli.options import OF_THE_RUN, plugin_options
+from ganlab.cli.quiet_start import start_tensorflow
+from ganlab.cli.tables import cell, table_console
+from ganlab.plugins.import_guard import printing_to_stderr
+from ganlab.runs.experiment_source import use_plugins
+from ganlab.support.terminal import line
+
+if TYPE_CHECKING:
+    from ganlab.training.time_travel import Replayed
+
+
+@click.command("replay")
+@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("--step", type=click.IntRange(1), required=True, help="The step: generator updates done.")
+@click.option(
+    "--diagnostics",
+    metavar="NAME",
+    multiple=True,
+    help="A diagnostic to look at that step besides, such as slopes. May be given several times.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the row as JSON.")
+@plugin_options(OF_THE_RUN)
+@click.pass_context
+def replay(
+    ctx: click.Context,
+    run: Path,
+    step: int,
+    diagnostics: tuple[str, ...],
+    as_json: bool,
+    no_plugin: tuple[str, ...],
+    plugin_file: Path | None,
+) -> None:
+    """Trains a step of a run again, from its nearest checkpoint before.
+
+    Prints the step's row beside the one that was logged. They are equal bit for bit on the machine and with the
+    versions that the run was trained with; if they are not, the exit status is 1. If no row was logged there, it
+    prints the metrics of that iteration alone. Writes nothing.
+
+    \b
+    ganlab replay RUN --step 4711
+    ganlab replay RUN --step 4711 --diagnostics slopes
+    """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
+    from ganlab.run import Run
+
+    looked_at = Run(run)
+    use_plugins(no_plugin, plugin_file)
+    looked_at.recipe()  # reports a mistake in it before TensorFlow starts
+    with printing_to_stderr() if as_json else contextlib.nullcontext():
+        start_tensorflow()
+        from ganlab.training.time_travel import replay as again
+
+        found = again(looked_at, step=step, diagnostics=diagnostics, say=warn)
+    if as_json:
+        say(json.dumps(_as_dict(run, found), indent=2))
+    else:
+        _show(run, found)
+    if found.differing:
+        ctx.exit(1)
+
+
+def _as_dict(run: Path, found: Replayed) -> dict[str, object]:
+    from ganlab.telemetry.jsonl import to_json
+
+    rows = {"row": found.row, "logged": found.logged, "diagnostics": found.found}
+    return {
+        "run": str(run),
+        "step": found.step,
+        "start": found.start,
+        **{
+            name: {r.tag: to_json({"reduced": r.reduced, "replicas": r.replicas}) for r in records}
+            for name, records in rows.items()
+        },
+        "differing": found.differing,
+    }
+
+
+def _show(run: Path, found: Replayed) -> None:
+    from rich.table import Table
+
+    begun = f"the checkpoint of step {found.start}" if found.start else "the beginning"
+    say(f"{line(run)}, step {found.step}, trained again from {begun}\n")
+    logged = {record.tag: record for record in found.logged}
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("metric")
+    table.add_column("now", justify="right")
+    if logged:
+        table.add_column("logged", justify="right")
+        table.add_column("")
+    for record in [*found.row, *found.found]:
+        then = logged.get(record.tag)
+        more = [] if not logged else [f"{then.reduced:.9g}" if then else "", _verdict(record.tag, found, bool(then))]
+        table.add_row(*(cell(line(text)) for text in (record.tag, f"{record.reduced:.9g}", *more)))
+    missing = logged.keys() - {record.tag for record in found.row}
+    for tag in sorted(missing):
+        table.add_row(*(cell(line(text)) for text in (tag, "", f"{logged[tag].reduced:.9g}", "not found again")))
+    table_console().print(table)
+    if not logged:
+        say("\nNo row was logged at this step: these are the metrics of its iteration alone.")
+    elif found.differing:
+        say(f"\n{len(found.differing)} of {len(logged)} metrics differ from the logged row.")
+    else:
+        say(f"\nAll {len(logged)} metrics and their replicas' values equal the logged row bit for bit.")
+
+
+def _verdict(tag: str, found: Replayed, logged: bool) -> str:
+    if not logged:
+        return ""
+    return "differs" if tag in found.differing else "equal"

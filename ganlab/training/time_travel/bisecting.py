@@ -1,0 +1,109 @@
+"""Finds the first step of a run at which a condition on a metric holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ganlab.errors import RunError, nearest
+from ganlab.runs import RunDirectory
+from ganlab.runs.conditions import Condition
+from ganlab.support.terminal import line
+from ganlab.telemetry import Record
+from ganlab.training.time_travel.rewound import Rewound
+
+# Measured when an evaluation or a diagnostic looks, not in every iteration.
+_NOW_AND_THEN = ("evaluation/", "diagnostics/")
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where a condition begins to hold.
+
+    Attributes:
+        step: The first step, generator updates done.
+        exact: Whether every iteration before it was looked at, since the last row at which the condition did not hold;
+            false for figures of evaluations and diagnostics, which only some rows have.
+        after: The last row at which it did not hold; 0 if there was none.
+        before: The metrics of the iteration before, by tag; empty at the first step.
+        now: Those of the iteration.
+    """
+
+    step: int
+    exact: bool
+    after: int
+    before: dict[str, float]
+    now: dict[str, float]
+
+    @property
+    def changes(self) -> list[tuple[str, float, float]]:
+        """The metrics with their values before and now, the largest relative change first."""
+        both = [(tag, self.before[tag], value) for tag, value in self.now.items() if tag in self.before]
+        return sorted(both, key=lambda entry: -_change(entry[1], entry[2]))
+
+
+def bisect(run: RunDirectory, condition: Condition, say: Callable[[str], None] = lambda text: None) -> Found | None:
+    """Looks for the first logged row at which a condition holds, and trains the steps before it again.
+
+    Rows average over `experiment.log_every` iterations, so a row may miss what single iterations reach: a condition
+    that holds in no row is not found.
+
+    Args:
+        run: The run, finished or not.
+        condition: The condition, on a metric's reduced value.
+        say: Called with sentences about what may differ from the first time.
+
+    Returns:
+        Where it begins to hold, or None if it holds in no row.
+
+    Raises:
+        RunError: The run has no such metric, or the steps cannot be trained again.
+    """
+    rows: dict[int, float] = {}
+    tags: set[str] = set()
+    before: dict[str, float] = {}
+    latest: dict[str, float] = {}
+    hit, after, at = None, 0, -1
+    for record in run.iter_metrics():
+        if record.step != at:
+            if hit is not None:
+                break
+            before, latest, at = {**before, **latest}, {}, record.step
+        tags.add(record.tag)
+        latest[record.tag] = record.reduced
+        if record.tag == condition.metric:
+            rows[record.step] = record.reduced
+            if condition.holds(record.reduced):
+                hit = record.step
+            else:
+                after = record.step
+    if not rows:
+        raise RunError(
+            f"{line(run.path)} has no metric {line(condition.metric)!r}.{nearest(condition.metric, tags)} "
+            "metrics.jsonl has the names."
+        )
+    if hit is None:
+        return None
+    if condition.metric.startswith(_NOW_AND_THEN) or condition.metric.endswith("/lipschitz_bound"):
+        return Found(hit, False, after, before, latest)
+    rewound = Rewound(run, after, hit, say)
+    earlier: dict[str, float] = {}
+    for row in rewound.iterations(hit):
+        values = _values(row)
+        step = row[0].step
+        if step > after and condition.metric in values and condition.holds(values[condition.metric]):
+            return Found(step, True, after, earlier, values)
+        earlier |= values
+    # The mean over the row's iterations holds, and none of them does alone, for example `!=`.
+    return Found(hit, False, after, before, latest)
+
+
+def _values(row: list[Record]) -> dict[str, float]:
+    return {record.tag: record.reduced for record in row}
+
+
+def _change(before: float, now: float) -> float:
+    if not (math.isfinite(before) and math.isfinite(now)):
+        return 0.0 if before == now or (math.isnan(before) and math.isnan(now)) else math.inf
+    return abs(now - before) / max(abs(before), abs(now), 1e-12)

@@ -1,0 +1,169 @@
+"""Trains a twin of a run from one of its steps, with the same batches and noise and other settings."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from ganlab.composition import compose
+from ganlab.config import flatten
+from ganlab.errors import ConfigError, RunError
+from ganlab.runs import RunDirectory
+from ganlab.runs.directory import METRICS
+from ganlab.support.terminal import line
+from ganlab.telemetry import JsonLinesWriter
+from ganlab.telemetry.jsonl import read_metrics
+from ganlab.training import start
+from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
+from ganlab.training.graph.state import TrainingState
+from ganlab.training.graph.trainer import Trainer
+from ganlab.training.recorded_origins import Origins
+from ganlab.training.time_travel.rewound import Rewound
+
+_LISTED = 4
+
+
+def fork(
+    run: RunDirectory,
+    run_dir: str | os.PathLike[str],
+    *,
+    at: int,
+    params: Sequence[str] = (),
+    console: bool = False,
+    say: Callable[[str], None] = lambda text: None,
+    as_run: Callable[..., RunDirectory] = RunDirectory,
+) -> RunDirectory:
+    """Trains a twin of a run from one of its steps on.
+
+    The twin's state at that step is the run's, bit for bit; examples and noise depend on the seed and the step alone,
+    so they are the same as long as seed, batch size and replicas are. What the twin has and the run has not, for
+    example the state of another constraint, begins anew. Its metrics.jsonl begins with the run's rows.
+
+    Args:
+        run: The run, finished or not.
+        run_dir: The twin's directory, which must not exist.
+        at: The step, from 1.
+        params: Settings of the twin, as `--param` takes them; none for the same again.
+        console: Whether to show progress on the terminal.
+        say: Called with sentences about what begins anew or may differ.
+        as_run: Makes a run from a directory.
+
+    Returns:
+        The twin, trained; run.json has `forked_from`, with the run's path and the step.
+
+    Raises:
+        RunError: The step cannot be trained again, or the directory exists.
+        ConfigError: A setting is wrong, or leaves nothing to train.
+        TrainingFailedError: As of `ganlab.train`.
+    """
+    if at < 1:
+        raise RunError(f"at = {at}: a fork begins after step 1 or later; before that it is a new run.")
+    experiment = compose(run.recipe(params))
+    if experiment.steps <= at:
+        raise ConfigError(
+            f"experiment.steps = {experiment.steps}: a fork at step {at} has nothing to train. Raise the steps: "
+            "--param experiment.steps=N."
+        )
+    target = Path(run_dir)
+    if os.path.lexists(target):
+        raise RunError(f"{line(target)} already exists; a fork needs a directory of its own. Choose another name.")
+    rewound = Rewound(run, at, at, say)
+    for _ in rewound.rows(at):
+        pass
+    if rewound.step != at:
+        raise RunError(f"{line(run.path)} diverged at step {rewound.step}, before step {at}.")
+    trainer = Trainer(experiment)
+    trainer.trace()
+    with tempfile.TemporaryDirectory(prefix="ganlab-fork-") as folder:
+        saved = _save(Checkpoints(Path(folder)), rewound.trainer, at, rewound.pending)
+        _take(trainer.state, rewound.trainer.state, saved, say)
+    trainer.state.step = at
+    origins = Origins(experiment)
+    origins.of_trainer(trainer)
+    began = {"run": str(run.path.absolute()), "step": at, "settings": _changed(run, flatten(experiment.recipe))}
+    made = start.create(experiment, trainer, origins, target, forked_from=began, status="interrupted", step=at)
+    _copy_rows(run.path / METRICS, made.path / METRICS, at)
+    pending = (
+        rewound.pending if _same_rows(rewound.trainer, trainer) else np.zeros((0, experiment.replicas, 0), np.float32)
+    )
+    _save(Checkpoints(made.path / "checkpoints"), trainer, at, pending)
+    return start.train(experiment, made.path, resume=True, console=console, as_run=as_run)
+
+
+def _save(checkpoints: Checkpoints, trainer: Trainer, step: int, pending: np.ndarray) -> Checkpoint:
+    tags, replicas = trainer.metrics, trainer.experiment.replicas
+    return checkpoints.save(step, trainer.state.variables(), pending, metrics=tags, replicas=replicas)
+
+
+def _take(state: TrainingState, before: TrainingState, saved: Checkpoint, say: Callable[[str], None]) -> None:
+    """Gives a state every variable that the earlier one has under its name, with its type and shape."""
+    there, here = before.variables(), state.variables()
+    slots = dict(_slots(before, state))
+    fits: dict[str, tf.Variable] = {}
+    for name, variable in here.items():
+        source = slots.get(name, name)
+        other = there.get(source) if source else None
+        if other is not None and (other.dtype, other.shape) == (variable.dtype, variable.shape):
+            fits[source] = variable
+    with state.own_rates():
+        restore(saved, fits, partial=True)
+    taken = {id(variable) for variable in fits.values()}
+    anew = [name for name, variable in here.items() if id(variable) not in taken]
+    if anew:
+        shown = ", ".join(anew[:_LISTED]) + (f" and {len(anew) - _LISTED} more" if len(anew) > _LISTED else "")
+        say(f"{len(anew)} of {len(here)} variables begin anew, because the run has none like them: {shown}.")
+
+
+def _slots(before: TrainingState, state: TrainingState) -> Iterator[tuple[str, str]]:
+    """For each of an optimizer's variables, the name of the same one in the earlier state; empty if it has none.
+
+    They are numbered, and a learning rate that follows a schedule is not among them, so numbers may be shifted.
+    """
+    for role in ("critic", "generator"):
+        now, then = (_roles(getattr(each, f"{role}_optimizer"), role) for each in (state, before))
+        for kind, name in now.items():
+            yield name, then.get(kind, "") if len(now) - len(then) in (-1, 0, 1) else ""
+
+
+def _roles(optimizer: keras.optimizers.Optimizer, role: str) -> dict[str, str]:
+    rate = getattr(optimizer, "_learning_rate", None)
+    kinds: dict[str, str] = {}
+    for i, variable in enumerate(optimizer.variables):
+        kind = "rate" if variable is rate else f"{len(kinds) - ('rate' in kinds)}"
+        kinds[kind] = f"{role}/optimizer/{i:04d}"
+    return kinds
+
+
+def _changed(run: RunDirectory, now: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings in which the twin differs, with its values."""
+    then = flatten(run.recipe())
+    return {name: now.get(name) for name in sorted(now.keys() | then.keys()) if now.get(name) != then.get(name)}
+
+
+def _same_rows(before: Trainer, now: Trainer) -> bool:
+    same = [metric.tag for metric in before.metrics] == [metric.tag for metric in now.metrics]
+    return same and before.experiment.replicas == now.experiment.replicas
+
+
+def _copy_rows(source: Path, target: Path, until: int) -> None:
+    """Copies the rows up to a step."""
+    writer = JsonLinesWriter(target)
+    try:
+        row: list[Any] = []
+        for record in read_metrics(source):
+            if record.step > until:
+                break
+            if row and record.step != row[0].step:
+                writer.scalars(row)
+                row = []
+            row.append(record)
+        writer.scalars(row)
+    finally:
+        writer.close()

@@ -1,0 +1,154 @@
+"""A run's training at an earlier step, from which it trains again without writing anything into the run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ganlab.composition import compose
+from ganlab.errors import RunError
+from ganlab.runs import RunDirectory
+from ganlab.runs.changes import changes_of
+from ganlab.runs.origins import CODE, DATA, code_changes, data_changes, recorded
+from ganlab.runs.sources import of_parts
+from ganlab.support.terminal import line
+from ganlab.telemetry import Record
+from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
+from ganlab.training.graph.guards import check_finite
+from ganlab.training.graph.tf_errors import of_several
+from ganlab.training.graph.trainer import Trainer
+from ganlab.training.pending_rows import Rows
+from ganlab.training.recorded_origins import Origins
+from ganlab.training.starting_weights import start_from
+
+# The host is asked for news between chunks of about this length.
+_CHUNK_SECONDS = 1.0
+
+Say = Callable[[str], None]
+
+
+class Rewound:
+    """A run's trainer, rewound to the newest checkpoint that is early enough, or to the start.
+
+    Attributes:
+        experiment: The run's experiment.
+        trainer: Its trainer; `trainer.state` is the training at the present step.
+        start: The step of the checkpoint that training begins from here; 0 for new weights.
+        broken: Whether a metric was not finite, so that the run ends at the present step.
+    """
+
+    def __init__(self, run: RunDirectory, step: int, until: int, say: Say = lambda text: None) -> None:
+        """Rewinds.
+
+        Args:
+            run: The run, finished or not.
+            step: The latest step to begin from.
+            until: The step that it will be trained to.
+            say: Called with sentences about what may differ from the first time.
+
+        Raises:
+            RunError: The run's settings changed after that step, or it has not come so far, or has several workers.
+        """
+        run.check()
+        info = run.info
+        done = int(info.get("step") or 0)
+        if not 0 <= step <= until <= done:
+            raise RunError(f"{line(run.path)} has {done} steps; step {until} is not one of them.")
+        changed = max((change.step for change in changes_of(info)), default=0)
+        if step < changed:
+            raise RunError(
+                f"{line(run.path)} was resumed with changes at step {changed}, and what it was trained with before is "
+                f"no longer recorded: steps before {changed} cannot be trained again."
+            )
+        recipe = run.recipe()
+        self.experiment = experiment = compose(recipe)
+        if of_several(experiment.strategy):
+            raise RunError(
+                f"{line(run.path)} was trained by several workers, which would all have to take part: resume it "
+                "instead, or train it with one worker."
+            )
+        if experiment.replicas != int(info.get("replicas") or experiment.replicas):
+            raise RunError(
+                f"{line(run.path)} was trained on {info.get('replicas')} replicas, and here its strategy has "
+                f"{experiment.replicas}: sums in another order give other digits."
+            )
+        for kind, lines in (
+            ("code", code_changes(recorded(info, CODE), of_parts(recipe))),
+            ("data", data_changes(recorded(info, DATA), Origins(experiment).found["data"])),
+        ):
+            for change in lines:
+                say(f"The {kind} has changed since the run, so its numbers may differ: {change}")
+        self.trainer = Trainer(experiment)
+        self.trainer.trace()
+        self._rows = self._rows_of(experiment.log_every)
+        self.broken = False
+        checkpoint = self._nearest(run, step, changed, say)
+        if checkpoint is None:
+            start_from(experiment, self.trainer.state, say, say)
+            self.start = 0
+        else:
+            checkpoint.check_fits(self.trainer.metrics, experiment.replicas)
+            restore(checkpoint, self.trainer.state.variables())
+            self.trainer.state.step = self.start = checkpoint.step
+            self._rows.resume(checkpoint.pending())
+
+    @property
+    def step(self) -> int:
+        """The present step: generator updates done."""
+        return self.trainer.state.step
+
+    @property
+    def pending(self) -> np.ndarray:
+        """The iterations since the last row, as checkpoints keep them."""
+        return self._rows.pending
+
+    def rows(self, until: int) -> Iterator[list[Record]]:
+        """Trains to a step and yields the rows that the run logged on the way, without figures of evaluations."""
+        for step, values in self.chunks(until):
+            bad = check_finite(values)
+            if bad is None:
+                yield from self._rows.add(step, values)
+            else:
+                yield from self._rows.breaking(step, values[: bad + 1])
+        if self.step == self.experiment.steps and (rest := self._rows.rest(self.step)):
+            yield rest
+
+    def iterations(self, until: int) -> Iterator[list[Record]]:
+        """Trains to a step and yields a row for each iteration."""
+        rows = self._rows_of(1)
+        for step, values in self.chunks(until):
+            yield from rows.add(step, values)
+
+    def chunks(self, until: int) -> Iterator[tuple[int, np.ndarray]]:
+        """Trains to a step; yields the step before each chunk, and its metrics `(iterations, replicas, metrics)`.
+
+        It ends early, with `broken`, after an iteration with a metric that is not finite, as the run did.
+        """
+        length = 1
+        while self.step < until and not self.broken:
+            step, begun = self.step, time.monotonic()
+            values = self.trainer.train(min(length, until - step))
+            self.broken = check_finite(values) is not None
+            yield step, values
+            seconds = max(time.monotonic() - begun, 1e-6)
+            length = max(1, min(2 * length, int(length * _CHUNK_SECONDS / seconds)))
+
+    def _rows_of(self, every: int) -> Rows:
+        return Rows(self.trainer.metrics, every, self.experiment.replicas, self.experiment.critic_steps)
+
+    def _nearest(self, run: RunDirectory, step: int, changed: int, say: Say) -> Checkpoint | None:
+        """The newest sound checkpoint up to a step, or None if the run's first step is nearest."""
+        for checkpoint in reversed(Checkpoints(run.path / "checkpoints").all()):
+            if changed <= checkpoint.step <= step and checkpoint.owed is None:
+                damage = checkpoint.damage()
+                if damage is None:
+                    return checkpoint
+                say(f"The checkpoint {line(checkpoint.path)} is damaged ({damage}); an earlier one is used.")
+        if changed:
+            raise RunError(
+                f"{line(run.path)} was resumed with changes at step {changed} and has no checkpoint between that and "
+                f"step {step} any more, so that step cannot be trained again."
+            )
+        return None

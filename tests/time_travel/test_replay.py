@@ -1,0 +1,208 @@
+"""Steps of a run once more: replayed bit for bit, forked, and searched."""
+
+import json
+import random
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import ganlab
+from ganlab.cli import cli
+from ganlab.plugins import manager as plugins
+
+SMALL = """
+include 'base/toy.gin'
+experiment.steps = 23
+experiment.critic_steps = 2
+experiment.batch_size = 16
+experiment.log_every = 4
+experiment.checkpoint_every = 10
+experiment.evaluate_every = 12
+experiment.evaluators = [@evaluators.exact_w1()]
+evaluators.exact_w1.samples = 64
+architectures.mlp.width = 6
+architectures.mlp.depth = 2
+"""
+
+# What a run may hold besides weights: penalties lazy and not, states, averages, schedules, labels, augmentations.
+RING = "experiment.dataset = @datasets.gaussian_ring()\n"
+KINDS = {
+    "penalty": f"{RING}experiment.constraints = [@constraints.gradient_penalty()]",
+    "state": f"{RING}experiment.constraints = [@constraints.spectral_norm()]\nexperiment.ema_decay = 0.9",
+    "lazy": f"{RING}experiment.constraints = [@constraints.r1()]\nconstraints.r1.every = 4\n"
+    "experiment.loss = @losses.non_saturating()\n"
+    "optimizers.adam.learning_rate = @schedules.cosine()\nschedules.cosine.start = 1e-3\nschedules.cosine.end = 0.0",
+    "labels": "experiment.dataset = @datasets.digits()\nexperiment.constraints = [@constraints.gradient_penalty()]\n"
+    "architectures.mlp.labels = 'projection'\nexperiment.augmentations = [@augmentations.diff_augment()]",
+    "replicas": f"{RING}experiment.strategy = @strategies.mirrored()\nstrategies.mirrored.virtual_replicas = 2\n"
+    "experiment.constraints = [@constraints.spectral_norm(), @constraints.gradient_penalty()]",
+}
+
+JUMP = """
+import ganlab
+
+class Jump(ganlab.Schedule):
+    '''A learning rate that jumps after 13 updates.'''
+
+    start = 1e-4
+
+    def value(self, step, steps):
+        import tensorflow as tf
+        return tf.where(step < 13, 1e-4, 3.0)
+
+@ganlab.hookimpl
+def ganlab_schedules():
+    return {"jump": Jump}
+"""
+
+
+def invoke(*arguments, code=0):
+    result = CliRunner().invoke(cli, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def trained(folder, text, plugin=""):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(plugins, "_current", None)
+        (folder / "e.gin").write_text(SMALL + text)
+        if plugin:
+            (folder / "ganlab_plugins.py").write_text(plugin)
+        invoke("run", "--gin", "e.gin", "--name", "a")
+    return ganlab.Run(folder / "runs" / "e" / "a")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory, cpus):
+    """A run under a gradient penalty."""
+    return trained(tmp_path_factory.mktemp("time_travel"), KINDS["penalty"])
+
+
+def files(run):
+    return {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS if kind != "penalty"])
+def test_rows_of_every_kind_are_equal_bit_for_bit(kind, tmp_path, cpus):
+    run = trained(tmp_path, KINDS[kind])
+    steps = sorted({record.step for record in run.iter_metrics()})
+    assert steps == [4, 8, 12, 16, 20, 23]
+    for step in random.Random(kind).sample(steps, 3):
+        found = run.replay(step)
+        assert found.logged
+        assert found.differing == []
+
+
+def test_a_row_is_equal_bit_for_bit_and_nothing_is_written(run):
+    before = files(run)
+    printed = invoke("replay", run.path, "--step", 12).stdout
+    logged = [record for record in run.iter_metrics() if record.step == 12]
+    assert any(record.tag.startswith("evaluation/") for record in logged)
+    assert f"All {len(logged)} metrics and their replicas' values equal the logged row bit for bit." in printed
+    assert "from the checkpoint of step 10" in printed
+    assert files(run) == before
+
+
+def test_the_last_row_of_iterations_that_are_left_is_equal(run):
+    found = run.replay(23)
+    assert (found.start, found.differing) == (20, [])
+
+
+def test_a_row_that_was_changed_is_found_out(run, tmp_path):
+    rows = (run.path / "metrics.jsonl").read_text()
+    changed = tmp_path / "a"
+    changed.mkdir()
+    for path in filter(Path.is_file, run.path.iterdir()):
+        (changed / path.name).write_bytes(path.read_bytes())
+    eight = next(line for line in rows.splitlines() if '"step": 8,' in line)
+    value = json.loads(eight)["metrics"]["critic/loss"]["reduced"]
+    (changed / "metrics.jsonl").write_text(rows.replace(repr(value), repr(value * (1 + 1e-15) + 1e-17)))
+    found = ganlab.Run(changed).replay(8)
+    assert "critic/loss" in found.differing
+    assert found.start == 0
+
+
+def test_a_step_without_a_row_shows_its_iteration_and_further_diagnostics(run):
+    printed = json.loads(invoke("replay", run.path, "--step", 7, "--diagnostics", "slopes", "--json").stdout)
+    assert printed["logged"] == {}
+    assert printed["row"]["critic/loss"]["reduced"] != printed["row"]["generator/loss"]["reduced"]
+    assert any(tag.startswith("diagnostics/slopes/") for tag in printed["diagnostics"])
+    # Its row is the mean over iterations 5 to 8, so theirs average to it.
+    single = [run.replay(step).row for step in (5, 6, 7)]
+    assert all(record.step == 5 + i for i, row in enumerate(single) for record in row)
+
+
+@pytest.mark.parametrize("step", [0, 24])
+def test_a_step_that_a_run_has_not_is_refused(run, step):
+    with pytest.raises(ganlab.RunError):
+        run.replay(step)
+
+
+def test_a_fork_without_changes_is_its_parent(run, tmp_path):
+    twin = run.fork(tmp_path / "twin", at=11)
+    assert (twin.path / "metrics.jsonl").read_bytes() == (run.path / "metrics.jsonl").read_bytes()
+    assert twin.info["forked_from"] == {"run": str(run.path), "step": 11, "settings": {}}
+    assert twin.info["status"] == "completed"
+
+
+def test_a_fork_has_its_own_learning_rate_and_its_parents_rows_before(run, tmp_path):
+    rate = "optimizers.adam.learning_rate=1e-30"
+    twin = run.fork(tmp_path / "still", at=12, params=[rate])
+    assert list(twin.info["forked_from"]["settings"].values()) == [1e-30]
+    mine, parents = ({(r.step, r.tag): r.reduced for r in each.iter_metrics()} for each in (twin, run))
+    assert {key: value for key, value in mine.items() if key[0] <= 12} == {
+        key: value for key, value in parents.items() if key[0] <= 12
+    }
+    # Nothing moves at this rate: the distance of samples from the data stays that of step 12.
+    tag = "evaluation/exact_w1/distance"
+    assert mine[12, tag] == mine[23, tag] != parents[23, tag]
+
+
+def test_a_fork_under_another_constraint_begins_its_state_anew(run, tmp_path):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        new = "experiment.constraints=[@constraints.spectral_norm()]"
+        result = invoke("fork", run.path, "--at", 11, "--param", new, "--name", "normed")
+    assert "variables begin anew, because the run has none like them: constraints/spectral_norm" in result.stderr
+    twin = ganlab.Run(run.path.parent / "normed")
+    assert twin.info["status"] == "completed"
+    assert any(r.tag.startswith("constraints/spectral_norm/") for r in twin.iter_metrics() if r.step > 12)
+    again = twin.replay(23)
+    assert again.differing == []
+
+
+@pytest.mark.parametrize(("at", "message"), [(0, "at = 0"), (23, "nothing to train"), (40, "step 40 is not one")])
+def test_forks_that_cannot_be_are_refused(run, tmp_path, at, message):
+    params = ["experiment.steps=50"] if at == 40 else []
+    with pytest.raises(ganlab.GanlabError, match=message):
+        run.fork(tmp_path / "none", at=at, params=params)
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_planted_fault_is_found_exactly(tmp_path, cpus):
+    fault = KINDS["penalty"] + "\noptimizers.adam.learning_rate = @schedules.jump()\n"
+    run = trained(tmp_path, fault, JUMP)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        patch.setattr(plugins, "_current", None)
+        arguments = ("--plugin-file", "ganlab_plugins.py")
+        found = invoke("bisect", run.path, "schedules/critic_optimizer/learning_rate > 1", *arguments).stdout
+        none = invoke("bisect", run.path, "schedules/critic_optimizer/learning_rate > 4", *arguments, code=1).stdout
+    (step,) = re.findall(r"first holds at step (\d+)", found)
+    assert int(step) == 14  # the update after 13
+    assert re.search(r"schedules/critic_optimizer/learning_rate +0.0001 +3\b", found)
+    assert "holds in no logged row" in none
+
+
+def test_an_unknown_metric_is_refused_with_the_nearest(run):
+    with pytest.raises(ganlab.RunError, match=r"no metric 'critic/los'\. Did you mean 'critic/loss'"):
+        run.bisect("critic/los > 1")
+
+
+def test_a_figure_of_evaluations_is_found_in_its_row(run):
+    rows = [r for r in run.iter_metrics() if r.tag.startswith("evaluation/")]
+    found = run.bisect(f"{rows[0].tag} == {rows[0].reduced!r}")
+    assert (found.step, found.exact, found.after) == (12, False, 0)
