@@ -40,8 +40,8 @@ def bisect(
     """Finds the first step of a run at which a condition on a metric holds.
 
     CONDITION is a metric, a comparison and a number, or a metric and the word nonfinite. The logged rows are searched
-    first; then the steps since the last row at which it did not hold are trained again, one by one. Prints the step
-    and what changed there most. The exit status is 1 if the condition holds in no row. Writes nothing.
+    first; then the iterations before the first row that meets it are trained again, back to a row without any that
+    does. Prints the step and what changed there most. The exit status is 1 if no row meets it. Writes nothing.
 
     \b
     ganlab bisect RUN 'constraints/gradient_penalty/slope > 5'
@@ -83,7 +83,7 @@ def _show(run: str, asked: str, found: Found) -> None:
 
     say(f"{line(run)}: {line(asked)} first holds at step {found.step}.")
     if not found.exact:
-        say(f"It is measured in some rows alone: it did not hold in the last one before, at step {found.after}.")
+        say(f"Rows alone were looked at, the last one before at step {found.after}.")
     if not found.changes:
         return
     say("\nThe largest changes there:\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,12 @@ from ganlab.cli.messages import say
 from ganlab.cli.tables import table_console
 from ganlab.errors import RunError
 from ganlab.support.terminal import line
+
+if TYPE_CHECKING:
+    from ganlab.comparing import Comparison
+    from ganlab.comparing.pairing import Paired
+
+    Pairs = dict[tuple[str, str], Paired]
 
 
 @click.command("compare")
@@ -35,6 +42,12 @@ from ganlab.support.terminal import line
     metavar="CONFIGURATION",
     help="The baseline that improvement is measured against; by default each metric's best configuration.",
 )
+@click.option(
+    "--paired",
+    is_flag=True,
+    help="Also print each difference from the first configuration, or from --against, over pairs of runs that share a "
+    "seed or are fork and parent, beside the interval without pairing.",
+)
 @click.option("--csv", "csv_file", metavar="FILE", type=click.Path(path_type=Path), help="Also write a CSV file.")
 @click.option("--html", "html_file", metavar="FILE", type=click.Path(path_type=Path), help="Also write an HTML report.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON instead of tables.")
@@ -43,6 +56,7 @@ def compare(
     by: tuple[str, ...],
     metrics: tuple[str, ...],
     against: str | None,
+    paired: bool,
     csv_file: Path | None,
     html_file: Path | None,
     as_json: bool,
@@ -56,6 +70,7 @@ def compare(
     ganlab compare runs/my-sweep
     ganlab compare runs/quickstart --by constraints --metric mode_coverage/modes
     ganlab compare 'runs/*/baseline-*' --metric critic/wasserstein:min --html report.html
+    ganlab compare runs/my-sweep --paired --against 'weight 10'
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
     from ganlab.comparing import compare as compared
     from ganlab.comparing.writing import as_data, to_csv
@@ -67,17 +82,40 @@ def compare(
         from ganlab.comparing.report import report
 
         _write(html_file, report(comparison))
+    pairs = _pairs(comparison, against) if paired else {}
     if as_json:
-        say(json.dumps(as_data(comparison), indent=2, allow_nan=False))
+        say(json.dumps({**as_data(comparison), **_paired_data(pairs)}, indent=2, allow_nan=False))
         return
 
     from ganlab.comparing.table import print_tables
 
     console = table_console()
     print_tables(comparison, console)
+    if pairs:
+        from ganlab.comparing.pairing import sentences
+
+        say("\nPaired:\n")
+        for sentence in sentences(pairs):
+            say(line(f"- {sentence}"))
     for path in (csv_file, html_file):
         if path is not None:
             say(f"Wrote {line(path)}")
+
+
+def _pairs(comparison: Comparison, against: str | None) -> Pairs:
+    from ganlab.comparing.configurations import reference
+    from ganlab.comparing.pairing import paired
+
+    return paired(comparison, None if against is None else reference(against, comparison.configurations))
+
+
+def _paired_data(pairs: Pairs) -> dict[str, object]:
+    from dataclasses import asdict
+
+    from ganlab.telemetry.jsonl import to_json
+
+    rows = [{"label": label, "tag": tag, **asdict(one)} for (label, tag), one in pairs.items()]
+    return {"paired": to_json(rows)} if rows else {}
 
 
 def _write(path: Path, text: str) -> None:

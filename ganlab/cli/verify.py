@@ -15,11 +15,15 @@ from click.core import ParameterSource
 from ganlab.cli.messages import say
 from ganlab.cli.options import BESIDE_GIN, experiment_options, plugin_options
 from ganlab.cli.tables import cell, table_console
-from ganlab.verification import CHECKS, Options, Row, Source, shipped_experiments, started
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+
+    from ganlab.verification import Options, Row, Source
+
+# Those of ganlab.verification, whose import would take half the time of every `ganlab --help`.
+CHECKS = ("replicas", "graph", "gradients", "microbatches", "resume", "tpu")
 
 _FAILED = 1
 # Checks whose figure is shown without a limit: `resume` allows no difference, and the figure of `tpu` is a share.
@@ -111,6 +115,8 @@ def verify(
     if bool(gin_files) == every:
         raise click.UsageError("Missing experiment: pass --gin FILE, for example --gin quickstart, or --all alone.")
     file = str(plugin_file) if plugin_file is not None else None
+    from ganlab.verification import Options, Source, shipped_experiments, started
+
     groups = [(name,) for name in shipped_experiments()] if every else [gin_files]
     sources = [Source(group, params, no_plugin, file) for group in groups]
     options = Options(replicas=replicas, iterations=iterations, topology=topology, install=install)

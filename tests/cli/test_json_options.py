@@ -15,6 +15,7 @@ WITHOUT_TABLES = {
     "run",
     "sample",
     "export",
+    "fork",
     "runs rm",
     "runs archive",
     "runs unarchive",

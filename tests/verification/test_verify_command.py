@@ -175,3 +175,9 @@ def test_a_process_error_is_one_line_and_keeps_its_traceback(tmp_path, monkeypat
     assert 'broken.py", line 2, in check' in caught.value.trace
     with pytest.raises(process.ProcessError, match=r"The check's process died \(exit status 7\)"):
         process.call("dying:check", Source(("mine.gin",)), {}, cpus=2)
+
+
+def test_the_command_offers_every_check():
+    from ganlab.cli.verify import CHECKS
+
+    assert tuple(checks.CHECKS) == CHECKS

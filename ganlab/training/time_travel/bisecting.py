@@ -23,9 +23,9 @@ class Found:
 
     Attributes:
         step: The first step, generator updates done.
-        exact: Whether every iteration before it was looked at, since the last row at which the condition did not hold;
-            false for figures of evaluations and diagnostics, which only some rows have.
-        after: The last row at which it did not hold; 0 if there was none.
+        exact: Whether it is an iteration, and none of the row before it meets the condition; false for figures of
+            evaluations and diagnostics, which only some rows have.
+        after: The last row before it.
         before: The metrics of the iteration before, by tag; empty at the first step.
         now: Those of the iteration.
     """
@@ -44,10 +44,10 @@ class Found:
 
 
 def bisect(run: RunDirectory, condition: Condition, say: Callable[[str], None] = lambda text: None) -> Found | None:
-    """Looks for the first logged row at which a condition holds, and trains the steps before it again.
+    """Looks for the first logged row at which a condition holds, and trains the iterations before it again.
 
-    Rows average over `experiment.log_every` iterations, so a row may miss what single iterations reach: a condition
-    that holds in no row is not found.
+    It goes back row by row until none of a row's iterations meets the condition. Rows are means over
+    `experiment.log_every` iterations, so a condition that holds in no row is not found.
 
     Args:
         run: The run, finished or not.
@@ -87,16 +87,30 @@ def bisect(run: RunDirectory, condition: Condition, say: Callable[[str], None] =
         return None
     if condition.metric.startswith(_NOW_AND_THEN) or condition.metric.endswith("/lipschitz_bound"):
         return Found(hit, False, after, before, latest)
-    rewound = Rewound(run, after, hit, say)
+    # A row is a mean, so single iterations of the row before may meet the condition already, and of the one before it.
+    logged = [0, *rows]
+    last = logged.index(hit)
+    found = _first(run, condition, logged[last - 1], hit, say)
+    while found is not None and (last := last - 1) > 0:
+        earlier = _first(run, condition, logged[last - 1], logged[last], say)
+        if earlier is None:
+            break
+        found = earlier
+    # The mean over the row's iterations may meet it though none of them does, for example `!=`.
+    return found or Found(hit, False, after, before, latest)
+
+
+def _first(run: RunDirectory, condition: Condition, after: int, until: int, say: Callable[[str], None]) -> Found | None:
+    """The first iteration after one step, up to another, that meets a condition."""
+    rewound = Rewound(run, after, until, say)
     earlier: dict[str, float] = {}
-    for row in rewound.iterations(hit):
+    for row in rewound.iterations(until):
         values = _values(row)
         step = row[0].step
         if step > after and condition.metric in values and condition.holds(values[condition.metric]):
             return Found(step, True, after, earlier, values)
         earlier |= values
-    # The mean over the row's iterations holds, and none of them does alone, for example `!=`.
-    return Found(hit, False, after, before, latest)
+    return None
 
 
 def _values(row: list[Record]) -> dict[str, float]:

@@ -80,7 +80,7 @@ def replay(
     if logged:
         for found in rewound.rows(step):
             row = found if found[0].step == step else row
-        row = row + _figures(rewound, run, logged)
+        row = row + figures(rewound, run, logged)
     else:
         row = [record for found in rewound.iterations(step) for record in found if record.step == step]
     besides: list[Record] = []
@@ -91,7 +91,7 @@ def replay(
     return Replayed(step, rewound.start, row, logged, besides)
 
 
-def _figures(rewound: Rewound, run: RunDirectory, logged: Sequence[Record]) -> list[Record]:
+def figures(rewound: Rewound, run: RunDirectory, logged: Sequence[Record]) -> list[Record]:
     """The figures of the evaluation and the diagnostics that the logged row has, found again."""
     experiment, state = rewound.experiment, rewound.trainer.state
     records: list[Record] = []

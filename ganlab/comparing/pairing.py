@@ -1,0 +1,145 @@
+"""Paired effects: runs that share a seed, or a run and its fork, differ by their settings alone."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ganlab.comparing.comparison import Comparison
+from ganlab.comparing.configurations import Configuration
+from ganlab.comparing.loaded_runs import RunSummary
+from ganlab.comparing.statistics import student_half
+from ganlab.comparing.warnings import last_value
+from ganlab.errors import RunError
+from ganlab.runs.info import read_info
+from ganlab.support.formatting import counted
+
+
+@dataclass(frozen=True)
+class Paired:
+    """The mean difference between a configuration and another, run by run and at large.
+
+    Attributes:
+        against: The other configuration's label.
+        pairs: How many pairs of runs there are.
+        by: "seed" if the runs of a pair share their seed, "fork" if one is the fork of the other.
+        effect: The mean of the differences within pairs, this configuration's value less the other's.
+        low: The lower end of its 95% interval, Student's over the pairs; None for one pair.
+        high: The upper end.
+        unpaired_low: The lower end of the interval of the same runs' difference of means, as if nothing were shared:
+            Student's with the degrees of freedom of the smaller side, which is wider than Welch's.
+        unpaired_high: The upper end.
+        gain: The variance of the difference of means over that of the paired mean: above one, pairing narrows the
+            interval; None for one pair, infinity if all pairs differ by the same.
+    """
+
+    against: str
+    pairs: int
+    by: str
+    effect: float
+    low: float | None
+    high: float | None
+    unpaired_low: float | None
+    unpaired_high: float | None
+    gain: float | None
+
+
+def paired(comparison: Comparison, against: str | None = None) -> dict[tuple[str, str], Paired]:
+    """The paired effects of a comparison, by (label, tag).
+
+    Args:
+        comparison: The comparison.
+        against: The label of the configuration that all others are paired with; None for the first one.
+
+    Raises:
+        RunError: No two runs of different configurations share a seed or are fork and parent.
+    """
+    reference = next((one for one in comparison.configurations if one.label == against), comparison.configurations[0])
+    found = {
+        (one.label, metric.tag): effect
+        for one in comparison.configurations
+        if one is not reference
+        for metric in comparison.metrics
+        if (effect := _effect(one, reference, metric.tag)) is not None
+    }
+    if not found:
+        raise RunError(
+            f"--paired: no run shares its seed with a run of {reference.label}, or is a fork of one or its parent. "
+            "Train the same seeds of each configuration, or fork runs: ganlab fork RUN --at STEP --param NAME=VALUE."
+        )
+    return found
+
+
+def sentences(found: Mapping[tuple[str, str], Paired]) -> Iterator[str]:
+    """Each effect in a sentence."""
+    for (label, tag), one in found.items():
+        runs = f"{counted(one.pairs, 'pair')} of {'the same seed' if one.by == 'seed' else 'fork and parent'}"
+        if one.low is None or one.high is None or one.unpaired_low is None or one.unpaired_high is None:
+            yield f"{tag}: {label} less {one.against} is {one.effect:+.4g} ({runs}, so chance is unknown)."
+            continue
+        sure = "beyond chance" if one.low > 0 or one.high < 0 else "may be chance"
+        yield (
+            f"{tag}: {label} less {one.against} is {one.effect:+.4g} [{one.low:.4g}, {one.high:.4g}] ({runs}; {sure}). "
+            f"Without pairing: [{one.unpaired_low:.4g}, {one.unpaired_high:.4g}]; pairing divides the variance by "
+            f"{one.gain:.3g}."
+        )
+
+
+def _effect(one: Configuration, other: Configuration, tag: str) -> Paired | None:
+    pairs, by = _forks(one.runs, other.runs), "fork"
+    if not pairs:
+        pairs, by = _of_one_seed(one.runs, other.runs), "seed"
+    values = [(last_value(mine, tag), last_value(theirs, tag)) for mine, theirs in pairs]
+    known = [(a, b) for a, b in values if a is not None and b is not None and math.isfinite(a) and math.isfinite(b)]
+    if not known:
+        return None
+    differences = [a - b for a, b in known]
+    effect, n = sum(differences) / len(known), len(known)
+    if n == 1:
+        return Paired(other.label, 1, by, effect, None, None, None, None, None)
+    own = _variance(differences)
+    apart = _variance([a for a, _ in known]) + _variance([b for _, b in known])
+    half, wide = (student_half(n) * math.sqrt(variance / n) for variance in (own, apart))
+    gain = apart / own if own else math.inf
+    return Paired(other.label, n, by, effect, effect - half, effect + half, effect - wide, effect + wide, gain)
+
+
+def _of_one_seed(mine: Sequence[RunSummary], theirs: Sequence[RunSummary]) -> list[tuple[RunSummary, RunSummary]]:
+    """Pairs of one seed; a seed that a side has several runs of is left out, since any could be meant."""
+    sides = []
+    for runs in (mine, theirs):
+        by_seed: dict[int, list[RunSummary]] = defaultdict(list)
+        for run in runs:
+            if run.seed is not None:
+                by_seed[run.seed].append(run)
+        sides.append({seed: found[0] for seed, found in by_seed.items() if len(found) == 1})
+    return [(sides[0][seed], sides[1][seed]) for seed in sorted(sides[0].keys() & sides[1].keys())]
+
+
+def _forks(mine: Sequence[RunSummary], theirs: Sequence[RunSummary]) -> list[tuple[RunSummary, RunSummary]]:
+    """Pairs of a run and its fork, or of two forks of one run at one step."""
+    pairs = []
+    for a in mine:
+        for b in theirs:
+            (from_a, here_a), (from_b, here_b) = _origin(a), _origin(b)
+            if here_b == from_a[0] or here_a == from_b[0] or (from_a[0] and from_a == from_b):
+                pairs.append((a, b))
+    return pairs
+
+
+def _origin(run: RunSummary) -> tuple[tuple[str, int], str]:
+    """The run and the step that this one was forked from, and its own path; an empty path for none."""
+    forked = read_info(run.path).get("forked_from")
+    here = os.path.realpath(run.path)
+    if not isinstance(forked, dict) or not isinstance(forked.get("run"), str) or "\0" in forked["run"]:
+        return ("", 0), here
+    step = forked.get("step")
+    return (os.path.realpath(forked["run"]), step if isinstance(step, int) else 0), here
+
+
+def _variance(values: Sequence[float]) -> float:
+    mean = sum(values) / len(values)
+    return sum((value - mean) ** 2 for value in values) / (len(values) - 1)

@@ -1,0 +1,85 @@
+"""Paired effects: held against scipy, and against what is known of planted runs."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy import stats
+
+import ganlab
+from ganlab.cli import cli
+from ganlab.comparing.pairing import paired
+
+
+def make_run(folder, name, seed, value, weight, **info):
+    """A run with one figure."""
+    path = folder / name
+    path.mkdir(parents=True)
+    settings = {"experiment.seed": seed, "constraints.gradient_penalty.weight": weight}
+    whole = {"status": "completed", "step": 10, "steps": 10, "seed": seed, "settings": settings, **info}
+    (path / "run.json").write_text(json.dumps(whole))
+    row = {"step": 10, "metrics": {"evaluation/kid/mmd": {"reduced": value, "replicas": []}}}
+    (path / "metrics.jsonl").write_text(json.dumps(row) + "\n")
+    (path / "config.gin").write_text("")
+    return path
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    """Two weights with five seeds each, whose noise is mostly the seed's; returns the values too."""
+    random = np.random.default_rng(0)
+    shared, own = random.normal(size=5), 0.1 * random.normal(size=(2, 5))
+    values = np.stack([1 + shared + own[0], 1.3 + shared + own[1]])
+    for i, weight in enumerate((1.0, 10.0)):
+        for seed in range(5):
+            make_run(tmp_path, f"w{i}-s{seed}", seed, float(values[i, seed]), weight)
+    return tmp_path, values
+
+
+def test_an_effect_and_its_interval_are_those_of_scipy(sweep):
+    folder, values = sweep
+    comparison = ganlab.compare([folder], metrics=["evaluation/kid/mmd:min"])
+    (one,) = paired(comparison).values()
+    labels = [c.label for c in comparison.configurations]
+    mine, theirs = (values[0], values[1]) if "10" in labels[0] else (values[1], values[0])
+    expected = stats.ttest_rel(mine, theirs).confidence_interval(0.95)
+    assert (one.pairs, one.by, one.against) == (5, "seed", labels[0])
+    assert one.effect == pytest.approx(np.mean(mine - theirs), rel=1e-12)
+    assert (one.low, one.high) == pytest.approx((expected.low, expected.high), rel=1e-6)
+    wide = stats.t.ppf(0.975, 4) * np.sqrt((mine.var(ddof=1) + theirs.var(ddof=1)) / 5)
+    assert one.unpaired_high - one.effect == pytest.approx(wide, rel=1e-6)
+    assert one.gain == pytest.approx((mine.var(ddof=1) + theirs.var(ddof=1)) / (mine - theirs).var(ddof=1))
+    assert one.gain > 10  # nine tenths of the noise is shared
+
+
+def test_the_command_prints_both_intervals_and_json_has_them(sweep):
+    folder, _ = sweep
+    arguments = ["compare", str(folder), "--metric", "evaluation/kid/mmd:min", "--paired"]
+    printed = CliRunner().invoke(cli, arguments)
+    assert printed.exit_code == 0, printed.output
+    assert "Without pairing: [" in printed.output
+    assert "beyond chance" in printed.output
+    (row,) = json.loads(CliRunner().invoke(cli, [*arguments, "--json"]).stdout)["paired"]
+    assert row["pairs"] == 5
+    assert row["low"] < row["effect"] < row["high"]
+
+
+def test_forks_pair_with_their_parents(tmp_path):
+    parents = [make_run(tmp_path, f"p{i}", i, 1.0 + i, 1.0) for i in range(3)]
+    for i, parent in enumerate(parents):
+        origin = {"run": str(parent), "step": 5}
+        make_run(tmp_path, f"f{i}", i, 1.5 + i + 0.01 * i, 10.0, forked_from=origin)
+    comparison = ganlab.compare([tmp_path], metrics=["evaluation/kid/mmd:min"])
+    (one,) = paired(comparison).values()
+    assert (one.pairs, one.by) == (3, "fork")
+    assert abs(one.effect) == pytest.approx(0.51)
+
+
+@pytest.mark.parametrize("origin", [3, {"run": 4}, {"run": "a\0b"}, {"run": "/nowhere", "step": "x"}])
+def test_runs_without_anything_shared_are_refused(tmp_path, origin):
+    make_run(tmp_path, "a", 0, 1.0, 1.0, forked_from=origin)
+    make_run(tmp_path, "b", 1, 2.0, 10.0)
+    comparison = ganlab.compare([tmp_path], metrics=["evaluation/kid/mmd:min"])
+    with pytest.raises(ganlab.RunError, match="no run shares its seed"):
+        paired(comparison)
