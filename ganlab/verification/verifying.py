@@ -99,12 +99,12 @@ def started(sources: Sequence[Source], checks: Sequence[str], options: Options) 
 
 
 def shipped_experiments() -> list[str]:
-    """The names of the shipped experiments, without those in benchmark/, methods/, paper/ and the included base/."""
+    """Names of the shipped experiments, without those in folders: they are included, or have a purpose of their own."""
     from ganlab.config.files import shipped_folder, shipped_gin_files
 
     folder = shipped_folder() or Path()
     names = [path.relative_to(folder).with_suffix("").as_posix() for path in shipped_gin_files()]
-    return [name for name in names if not name.startswith(("base/", "benchmark/", "methods/", "paper/"))]
+    return [name for name in names if not name.startswith(("base/", "benchmark/", "methods/", "paper/", "published/"))]
 
 
 def _check(source: Source, replicas: Sequence[int]) -> None:

@@ -15,10 +15,19 @@ from ganlab.plugins.recipes import Recipe
 from ganlab.training.graph.trainer import Trainer
 
 # Parameters that make a component small, where it has them.
-SMALL = {"width": 8, "channels": 8, "depth": 2, "samples": 64, "devices": None}
+SMALL = {
+    "width": 8,
+    "channels": 8,
+    "generator_channels": None,
+    "critic_channels": None,
+    "depth": 2,
+    "samples": 64,
+    "devices": None,
+}
 LOCAL_BATCH = 4
 
-FILES = [path for path in config.shipped_gin_files() if path.parent.name not in ("base", "methods")]
+FILES = [path for path in config.shipped_gin_files() if path.parent.name not in ("base", "methods", "published")]
+PUBLISHED = [path for path in config.shipped_gin_files() if path.parent.name == "published"]
 METHODS = [path for path in config.shipped_gin_files() if path.parent.name == "methods"]
 
 
@@ -41,16 +50,28 @@ def on_this_machine(strategy):
     return Recipe("strategies", "mirrored", {"virtual_replicas": replicas or 2})
 
 
-def composed(path, strategy=None):
-    """The small experiment of a file, on its strategy or another one."""
+def composed(path, strategy=None, dataset=None):
+    """The small experiment of a file, on its strategy or another one, on its dataset or another one."""
     whole = config.load([path])
     arguments = {name: small(value) for name, value in whole.arguments.items()}
+    arguments["dataset"] = dataset or arguments["dataset"]
     arguments["strategy"] = strategy or on_this_machine(whole.arguments["strategy"])
     replicas = arguments["strategy"].arguments.get("virtual_replicas", 1)
     arguments |= {"steps": 2, "batch_size": LOCAL_BATCH * replicas, "critic_steps": 1, "log_every": 1}
     experiment = compose(replace(whole, arguments=arguments))
     assert experiment.replicas == replicas
     return experiment
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.stem)
+def test_published_experiment_trains_on_other_images_of_its_shape(path, tmp_path, cpus, monkeypatch):
+    monkeypatch.setattr(plugins, "_current", None)
+    side = int(path.stem.rpartition("_")[2])
+    images = Recipe("datasets", "photo_patches", {"side": side})
+    run = ganlab.train(composed(path, dataset=images), tmp_path / "run")
+    assert (run.info["status"], run.info["step"], run.info["replicas"]) == ("completed", 2, 2)
+    assert all(math.isfinite(record.reduced) for record in run.metrics())
 
 
 QUICK = ("eight_gaussians", "quickstart")

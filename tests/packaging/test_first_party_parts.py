@@ -67,7 +67,8 @@ def test_shipped_file_has_a_description_and_loads(path, tmp_path):
         with pytest.raises(GanlabError, match=r"experiment needs (dataset|architecture)(, architecture)?, which"):
             config.load([path])
         return
-    name = f"{path.parent.name}/{path.stem}" if path.parent.name in ("benchmark", "methods", "paper") else path.stem
+    folders = ("benchmark", "methods", "paper", "published")
+    name = f"{path.parent.name}/{path.stem}" if path.parent.name in folders else path.stem
     assert f"--gin {name}" in text or f"--gin gin/{name}.gin" in text, "the file lacks its command line"
     recipe = config.load([path])
     assert {"dataset", "architecture", "loss", "strategy"} <= set(recipe.arguments)

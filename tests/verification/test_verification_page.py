@@ -7,7 +7,9 @@ from ganlab.config import shipped_gin_files
 from ganlab.verification import CHECKS
 
 # gin/paper differs in settings that the checks do not depend on; gin/methods has a table of its own.
-ALL = [p.stem for p in shipped_gin_files() if p.parent.name not in ("base", "benchmark", "methods", "paper")]
+ALL = [
+    p.stem for p in shipped_gin_files() if p.parent.name not in ("base", "benchmark", "methods", "paper", "published")
+]
 METHODS = {p.stem for p in shipped_gin_files() if p.parent.name == "methods"}
 PAGE = (Path(__file__).parents[2] / "docs" / "verification.md").read_text(encoding="utf-8")
 

@@ -1,0 +1,89 @@
+"""Weights and inputs that both programs make for themselves, from names and shapes, by numpy in float64.
+
+Names, shapes and the order of axes are those of the reference, torch-mimicry: `block2.c1.weight` (outputs, inputs,
+height, width), images (n, channels, height, width).
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+BATCH = 4
+LATENT = 128
+
+
+@dataclass(frozen=True)
+class Case:
+    """A published network.
+
+    Attributes:
+        kind: "sngan" or "wgan_gp".
+        side: The images' side in pixels.
+    """
+
+    kind: str
+    side: int
+
+    @property
+    def name(self) -> str:
+        """The name of its experiment file in gin/published."""
+        return f"mimicry_{self.kind}_{self.side}"
+
+    @property
+    def widths(self) -> tuple[int, int]:
+        """The reduced width of both networks that the numbers are taken at: mimicry's ngf and ndf."""
+        return {32: (6, 4), 48: (32, 64)}.get(self.side, (64, 64))
+
+    @property
+    def settings(self) -> dict[str, int]:
+        """The arguments of `architectures.resnet` that make networks of this width."""
+        if self.side == 32:
+            return {"generator_channels": self.widths[0], "critic_channels": self.widths[1]}
+        return {"channels": 4}
+
+
+CASES = {case.name: case for case in (Case(kind, side) for kind in ("sngan", "wgan_gp") for side in (32, 48, 64, 128))}
+
+
+def weight(network: str, name: str, shape: Sequence[int]) -> np.ndarray:
+    """A parameter of a network, "generator" or "critic"; of the variance of He et al. (2015) if it is a kernel."""
+    normal = _normal(f"{network}/{name}", shape)
+    if len(shape) > 1:
+        return normal * np.sqrt(2.0 / np.prod(shape[1:]))
+    gain = name.split(".")[-2].startswith("b") and name.endswith("weight")
+    # Biases above zero, because a few channels of rectifiers would die on the way, and every gradient with them.
+    return (1.0 if gain else 0.3) + 0.1 * normal
+
+
+def inputs(case: Case) -> dict[str, np.ndarray]:
+    """Latent vectors, images for both sides of the critic's loss, and the weights of the gradient penalty's points."""
+    images = (BATCH, 3, case.side, case.side)
+    return {
+        "latent": _normal("latent", (BATCH, LATENT)),
+        "real": np.tanh(_normal("real", images)),
+        "fake": np.tanh(_normal("fake", images)),
+        "between": np.array([0.1, 0.35, 0.6, 0.85]),
+    }
+
+
+def singular_vector(weight: np.ndarray) -> np.ndarray:
+    """The leading left singular vector of a kernel as the matrix (outputs, everything else).
+
+    A power iteration leaves it where it is, so it does not matter how many of them a program takes, or when.
+    """
+    return np.linalg.svd(weight.reshape(len(weight), -1), full_matrices=False)[0][:, 0]
+
+
+def summary(name: str, array: np.ndarray) -> list[float]:
+    """The norm of an array and its product with a random one, which any moved or changed number changes."""
+    array = np.asarray(array, np.float64)
+    along = _normal(f"along/{name}", array.shape)
+    return [float(np.linalg.norm(array)), float(np.sum(array * along))]
+
+
+def _normal(name: str, shape: Sequence[int]) -> np.ndarray:
+    return np.random.default_rng(zlib.crc32(name.encode())).standard_normal(tuple(shape))
