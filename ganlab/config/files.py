@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections import Counter
 from pathlib import Path
 
 from ganlab.errors import ConfigError, nearest
 from ganlab.support.terminal import line
 
 _PACKAGE = Path(__file__).resolve().parent.parent
+# Above this many shipped files, an error message counts those in folders.
+_LISTED = 20
 
 
 def shipped_folder() -> Path | None:
@@ -111,5 +114,14 @@ def _alternatives(path: Path) -> str:
     near = difflib.get_close_matches(path.name, beside, n=1)
     if near:
         return f" Did you mean {str(path.parent / near[0])!r}?"
-    listed = f" Shipped files: {', '.join(names)}." if names else ""
+    listed = f" Shipped files: {', '.join(_folded(names, path.parent.name))}." if names else ""
     return nearest(path.name, [*names, *(name.removesuffix(".gin") for name in names)]) + listed
+
+
+def _folded(names: list[str], opened: str) -> list[str]:
+    """The names, those of a folder as one entry with their number if there are many; one folder may stay open."""
+    if len(names) <= _LISTED:
+        return names
+    folders = Counter(name.partition("/")[0] for name in names if "/" in name and not name.startswith(f"{opened}/"))
+    kept = [name for name in names if name.partition("/")[0] not in folders]
+    return [*kept, *(f"{count} in {folder}/" for folder, count in folders.items())]

@@ -24,8 +24,12 @@ class Dataset:
     size: int | None = None
     classes: int | None = None
 
+    @takes_optional
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
         """The examples with these numbers: a pure function.
+
+        Optional parameter: `epochs`, int64 `(n,)`, how often training has seen the whole set before each of them, for
+        examples that vary from one epoch to the next. Give it a default: elsewhere it is left out.
 
         Traced once and then run by TensorFlow: inside the training loop if it consists of TensorFlow operations, ahead
         of it in `tf.data` if it needs Python (in `tf.numpy_function`) or files. For pictures it is also called eagerly.

@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+import ganlab
 from ganlab.config import types
 from ganlab.errors import GanlabError
 from ganlab.plugins import manager as plugins
@@ -14,12 +15,14 @@ from ganlab.plugins.annotations import UNKNOWN, annotation
 NEEDED = {
     "architectures.data_plus_noise": {"dataset": None, "critic": None},
     "architectures.fixed_samples": {"dataset": None, "critic": None},
+    "architectures.latents": {"architecture": ganlab.component("architectures", "mlp")(width=8)},
     "constraints.augmentation_consistency": {"augmentation": None},
     "datasets.arrays": {"path": "data.npy"},
     "datasets.image_folder": {"path": "pictures"},
     "datasets.keras": {"name": "mnist"},
     "datasets.moved_examples": {"dataset": None},
     "datasets.tfds": {"name": "mnist"},
+    "datasets.varied": {"dataset": ganlab.component("datasets", "digits")(), "flip": True},
     "evaluators.classifier_score": {"features": None},
     "evaluators.label_accuracy": {"features": None},
     "features.inception": {"path": "weights.h5"},

@@ -168,6 +168,19 @@ def test_shipped_files_are_found_by_name(tmp_path, monkeypatch):
         config.find_gin_file("quik")
 
 
+def test_many_shipped_files_are_counted_by_folder_but_for_the_one_asked(tmp_path, monkeypatch):
+    for folder, count in (("", 2), ("methods/", 30), ("paper/", 3)):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        for number in range(count):
+            (tmp_path / folder / f"file_{number}.gin").write_text("")
+    monkeypatch.setattr("ganlab.config.files.shipped_folder", lambda: tmp_path)
+    with pytest.raises(ConfigError, match=r"files: file_0\.gin, file_1\.gin, 30 in methods/, 3 in paper/\.$"):
+        config.find_gin_file("elsewhere/zzz")
+    opened = r"files: file_0\.gin, .*, paper/file_0\.gin, paper/file_1\.gin, paper/file_2\.gin, 30 in methods/\.$"
+    with pytest.raises(ConfigError, match=opened):
+        config.find_gin_file("paper/zzz")
+
+
 def test_a_path_wins_over_a_shipped_file(write):
     here = write(quickstart="experiment.seed = 1")
     assert config.find_gin_file("quickstart.gin").resolve() == here / "quickstart.gin"

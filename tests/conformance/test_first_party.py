@@ -59,6 +59,8 @@ ARGUMENTS = {
         "dataset": ganlab.component("datasets", "gaussian_ring")(),
         "critic": ganlab.component("architectures", "mlp")(width=8),
     },
+    "architectures.latents": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
+    "datasets.varied": lambda: {"dataset": ganlab.component("datasets", "digits")(), "flip": True, "dequantize": True},
     "datasets.moved_examples": lambda: {"dataset": ganlab.component("datasets", "gaussian_ring")()},
     # Two that move pixels and two of colours: each more makes the graphs larger, not other.
     "augmentations.ada": lambda: {"changes": "flip,turn,shift,invert,hue"},

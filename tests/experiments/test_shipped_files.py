@@ -63,12 +63,30 @@ def composed(path, strategy=None, dataset=None):
     return experiment
 
 
-@pytest.mark.slow
+def other_images(dataset):
+    """A dataset that is here, of the shape of one that is not."""
+    if inner := dataset.arguments.get("dataset"):
+        return replace(dataset, arguments={**dataset.arguments, "dataset": other_images(inner)})
+    side = dataset.arguments.get("resize") or {"mnist": 28, "cifar10": 32}[dataset.arguments["name"]]
+    name = "glyphs" if dataset.arguments["name"] == "mnist" else "photo_patches"
+    return Recipe("datasets", name, {"side": side})
+
+
+# One of each kind of network and constraint; the others are composed.
+TRAINED = ("mimicry_sngan_48", "mimicry_wgan_gp_32", "gngan_cifar10_cnn", "sagan_imagenet128", "wgan_gp_mnist")
+
+
 @pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.stem)
+def test_published_experiment_composes(path, cpus, monkeypatch):
+    monkeypatch.setattr(plugins, "_current", None)
+    composed(path, dataset=other_images(config.load([path]).arguments["dataset"]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", [p for p in PUBLISHED if p.stem in TRAINED], ids=lambda path: path.stem)
 def test_published_experiment_trains_on_other_images_of_its_shape(path, tmp_path, cpus, monkeypatch):
     monkeypatch.setattr(plugins, "_current", None)
-    side = int(path.stem.rpartition("_")[2])
-    images = Recipe("datasets", "photo_patches", {"side": side})
+    images = other_images(config.load([path]).arguments["dataset"])
     run = ganlab.train(composed(path, dataset=images), tmp_path / "run")
     assert (run.info["status"], run.info["step"], run.info["replicas"]) == ("completed", 2, 2)
     assert all(math.isfinite(record.reduced) for record in run.metrics())

@@ -51,15 +51,25 @@ class Inputs:
 
     def numbers(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
         """Example numbers of one iteration and replica, int64 `(critic_steps * local_batch,)`."""
-        update = step * self._updates + tf.range(self._updates, dtype=tf.int64)
-        first = update * self._batch + tf.cast(replica, tf.int64) * self._local
-        position = tf.reshape(first[:, None] + tf.range(self._local, dtype=tf.int64)[None, :], [-1])
-        return self._in_order(position, 0)
+        return self._in_order(self._positions(step, replica), 0)
 
     def generator_numbers(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
         """Example numbers of the generator's update, int64 `(local_generator_batch,)`."""
+        return self._in_order(self._generator_positions(step, replica), 1)
+
+    def _positions(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
+        update = step * self._updates + tf.range(self._updates, dtype=tf.int64)
+        first = update * self._batch + tf.cast(replica, tf.int64) * self._local
+        return tf.reshape(first[:, None] + tf.range(self._local, dtype=tf.int64)[None, :], [-1])
+
+    def _generator_positions(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
         first = step * self._generated + tf.cast(replica, tf.int64) * self._local_generated
-        return self._in_order(first + tf.range(self._local_generated, dtype=tf.int64), 1)
+        return first + tf.range(self._local_generated, dtype=tf.int64)
+
+    def _epochs(self, position: tf.Tensor) -> tf.Tensor:
+        """How often all examples were seen before those at these positions of a sequence."""
+        size = self._dataset.size
+        return tf.zeros_like(position) if size is None else position // size
 
     def _in_order(self, position: tf.Tensor, sequence: int) -> tf.Tensor:
         size = self._dataset.size
@@ -85,8 +95,8 @@ class Inputs:
         """
         found = {"real": self.examples(step, replica)}
         if self._pairs:
-            numbers = tf.ensure_shape(self.generator_numbers(step, replica), [self._local_generated])
-            found[f"{OF_GENERATOR}real"] = self._examples(numbers)
+            position = tf.ensure_shape(self._generator_positions(step, replica), [self._local_generated])
+            found[f"{OF_GENERATOR}real"] = self._examples(self._in_order(position, 1), self._epochs(position))
         if self._labelled:
             numbers = tf.ensure_shape(self.numbers(step, replica), [self._updates * self._local])
             found["labels"] = tf.reshape(self._labels(numbers), [self._updates, self._local])
@@ -96,8 +106,9 @@ class Inputs:
 
     def examples(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
         """One replica's examples of an iteration, float32 `(critic_steps, local_batch, *sample_shape)`."""
-        numbers = tf.ensure_shape(self.numbers(step, replica), [self._updates * self._local])
-        return tf.reshape(self._examples(numbers), [self._updates, self._local, *self._dataset.sample_shape])
+        position = tf.ensure_shape(self._positions(step, replica), [self._updates * self._local])
+        examples = self._examples(self._in_order(position, 0), self._epochs(position))
+        return tf.reshape(examples, [self._updates, self._local, *self._dataset.sample_shape])
 
     def labels(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
         """The classes of those examples, int64 `(critic_steps, local_batch)`."""
@@ -115,10 +126,10 @@ class Inputs:
             )
         return tf.ensure_shape(tf.cast(labels, tf.int64), [count])
 
-    def _examples(self, numbers: tf.Tensor) -> tf.Tensor:
+    def _examples(self, numbers: tf.Tensor, epochs: tf.Tensor) -> tf.Tensor:
         count, shape = numbers.shape[0], tuple(self._dataset.sample_shape)
         with plugin_code(selector_of(self._dataset), "examples"):
-            examples = tf.convert_to_tensor(self._dataset.examples(numbers, self._seed))
+            examples = tf.convert_to_tensor(optional.call(self._dataset.examples, numbers, self._seed, epochs=epochs))
         if static_shape(examples) != (count, *shape) or examples.dtype != tf.float32:
             raise ContractError(
                 f"Dataset {type(self._dataset).__name__} returned examples of shape {static_shape(examples)} and dtype "

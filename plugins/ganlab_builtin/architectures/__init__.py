@@ -6,6 +6,7 @@ import ganlab
 from ganlab_builtin.architectures.data_plus_noise import DataPlusNoise
 from ganlab_builtin.architectures.dcgan import DCGAN
 from ganlab_builtin.architectures.fixed_samples import FixedSamples
+from ganlab_builtin.architectures.latents import Latents
 from ganlab_builtin.architectures.lip_convnet import LipConvNet
 from ganlab_builtin.architectures.mlp import MLP
 from ganlab_builtin.architectures.resnet import ResNet
@@ -19,6 +20,7 @@ def ganlab_architectures() -> dict[str, type]:
         "data_plus_noise": DataPlusNoise,
         "dcgan": DCGAN,
         "fixed_samples": FixedSamples,
+        "latents": Latents,
         "lip_convnet": LipConvNet,
         "mlp": MLP,
         "resnet": ResNet,

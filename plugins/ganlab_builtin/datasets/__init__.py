@@ -15,6 +15,7 @@ from ganlab_builtin.datasets.moved_examples import MovedExamples
 from ganlab_builtin.datasets.photo_patches import PhotoPatches
 from ganlab_builtin.datasets.swiss_roll import SwissRoll
 from ganlab_builtin.datasets.tfds_images import TfdsImages
+from ganlab_builtin.datasets.varied import Varied
 
 
 @ganlab.hookimpl
@@ -35,6 +36,7 @@ def ganlab_datasets() -> dict[str, type[ganlab.Dataset]]:
         "tfds": TfdsImages,
         "translated_gaussians": TranslatedGaussians,
         "two_images": TwoImages,
+        "varied": Varied,
     }
 
 
@@ -54,5 +56,6 @@ __all__ = [
     "TfdsImages",
     "TranslatedGaussians",
     "TwoImages",
+    "Varied",
     "ganlab_datasets",
 ]

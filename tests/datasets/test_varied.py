@@ -1,0 +1,86 @@
+"""Images that vary from one epoch to the next, against numpy."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import ganlab
+from ganlab.training.graph.inputs import Inputs
+
+
+def digits():
+    return ganlab.component("datasets", "digits")()
+
+
+def varied(**arguments):
+    return ganlab.component("datasets", "varied")(**{"dataset": digits()} | arguments)
+
+
+def images(dataset, count=400, epoch=None):
+    numbers = tf.range(count, dtype=tf.int64)
+    epochs = {} if epoch is None else {"epochs": tf.fill([count], tf.constant(epoch, tf.int64))}
+    return np.asarray(dataset.examples(numbers, 3, **epochs))
+
+
+def mirrored(found, plain):
+    there, back = (np.abs(found - other).max(axis=(1, 2, 3)) == 0 for other in (plain, plain[:, :, ::-1]))
+    assert np.all(there | back)
+    return back & ~there
+
+
+def test_half_of_the_images_are_mirrored_and_others_in_the_next_epoch():
+    dataset, plain = varied(flip=True), images(digits())
+    first, second, third = (mirrored(images(dataset, epoch=epoch), plain) for epoch in (0, 1, 2))
+    for one in (first, second, third):
+        assert 150 < one.sum() < 250  # 400 coins: five standard deviations are 50
+    for one, other in ((first, second), (second, third), (first, third)):
+        assert 150 < np.sum(one != other) < 250
+    np.testing.assert_array_equal(images(dataset), images(dataset, epoch=0))
+
+
+def test_bytes_become_intervals_that_fill_the_range():
+    dataset = varied(dequantize=True)
+    plain = np.asarray(images(digits()), np.float64)
+    found = np.asarray(images(dataset), np.float64)
+    noise = (found + 1) * 128 - np.round((plain + 1) * 127.5)
+    assert noise.min() > -1e-4
+    assert noise.max() < 1 + 1e-4
+    assert noise.mean() == pytest.approx(0.5, abs=0.01)
+    assert noise.std() == pytest.approx(12**-0.5, abs=0.01)
+    assert found.min() >= -1
+    assert found.max() <= 1
+    again = (np.asarray(images(dataset, epoch=1), np.float64) + 1) * 128 - np.round((plain + 1) * 127.5)
+    assert abs(np.corrcoef(noise.ravel(), again.ravel())[0, 1]) < 0.03
+
+
+def test_training_counts_the_epochs(cpus):
+    class Counted(ganlab.Dataset):
+        sample_shape, size = (2,), 12
+
+        def examples(self, numbers, seed, epochs=None):
+            return tf.cast(tf.stack([numbers, epochs], axis=1), tf.float32)
+
+    experiment = ganlab.experiment(
+        dataset=Counted(),
+        architecture=ganlab.component("architectures", "mlp")(width=4),
+        loss=ganlab.component("losses", "wasserstein")(),
+        strategy=ganlab.component("strategies", "mirrored")(virtual_replicas=2),
+        critic_optimizer=ganlab.component("optimizers", "sgd")(),
+        generator_optimizer=ganlab.component("optimizers", "sgd")(),
+        critic_steps=2,
+        batch_size=4,
+        steps=4,
+    )
+    inputs = Inputs(experiment)
+    seen = [np.asarray(inputs.examples(tf.constant(step, tf.int64), r)) for step in range(6) for r in range(2)]
+    numbers, epochs = np.reshape(seen, (-1, 2)).T
+    assert len(numbers) == 48
+    for epoch in range(4):
+        np.testing.assert_array_equal(np.sort(numbers[epochs == epoch]), np.arange(12))
+
+
+def test_what_cannot_vary_is_refused():
+    with pytest.raises(ganlab.ConfigError, match=r"datasets\.varied\.dataset .* must be images"):
+        varied(dataset=ganlab.component("datasets", "gaussian_ring")(), flip=True)
+    with pytest.raises(ganlab.ConfigError, match="has no effect with flip = False and dequantize = False"):
+        varied()
