@@ -18,10 +18,17 @@ class LabelEmbedding(keras.layers.Layer):
     """A vector for each class: labels to `(n, units)`.
 
     Linear in the weights of classes, without a bias. Its `kernel` is a matrix `(classes, units)`, which constraints on
-    kernels treat as a dense layer's.
+    kernels treat as a dense layer's, or a vector of that many numbers, which they leave alone.
     """
 
-    def __init__(self, units: int, classes: int | None = None, kernel_initializer: Any = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        units: int,
+        classes: int | None = None,
+        kernel_initializer: Any = None,
+        constrained: bool = True,
+        **kwargs: Any,
+    ) -> None:
         """Sets the size of the vectors.
 
         Args:
@@ -29,23 +36,34 @@ class LabelEmbedding(keras.layers.Layer):
             classes: How many classes there are; needed for labels that are numbers.
             kernel_initializer: How the vectors start. None draws them from a normal distribution of variance
                 `1 / units`, so that their length is about one.
+            constrained: Whether constraints see a kernel.
             **kwargs: Keras' own, for example `name`.
         """
         super().__init__(**kwargs)
         if not isinstance(units, int) or units < 1:
             raise ValueError(f"ganlab.layers.LabelEmbedding(units={units!r}): it must be at least 1.")
-        self.units, self.classes = units, classes
+        self.units, self.classes, self.constrained = units, classes, bool(constrained)
         start = keras.initializers.RandomNormal(stddev=units**-0.5) if kernel_initializer is None else None
         self.kernel_initializer = start or keras.initializers.get(kernel_initializer)
 
     def build(self, input_shape: Sequence[int | None]) -> None:
         """Creates the vectors."""
         classes = count_classes(self, input_shape, self.classes)
-        self.kernel = self.add_weight(shape=(classes, self.units), initializer=self.kernel_initializer, name="kernel")
+        table = (classes, self.units)
+
+        def flat(shape: Any, dtype: Any = None) -> Any:
+            return keras.ops.reshape(self.kernel_initializer(table, dtype=dtype), shape)
+
+        self.kernel = (
+            self.add_weight(shape=table, initializer=self.kernel_initializer, name="kernel")
+            if self.constrained
+            else self.add_weight(shape=(classes * self.units,), initializer=flat, name="kernel")
+        )
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
         """The vectors of these labels, `(n, units)`."""
-        return tf.matmul(class_weights(inputs, self.kernel.shape[0], self.compute_dtype), self.kernel)
+        table = tf.reshape(self.kernel, [-1, self.units])
+        return tf.matmul(class_weights(inputs, table.shape[0], self.compute_dtype), table)
 
     def compute_output_shape(self, input_shape: Sequence[int | None]) -> tuple[int | None, ...]:
         """`(n, units)`."""
@@ -54,7 +72,8 @@ class LabelEmbedding(keras.layers.Layer):
     def get_config(self) -> dict[str, Any]:
         """Keras' configuration."""
         start = keras.initializers.serialize(self.kernel_initializer)
-        return {**super().get_config(), "units": self.units, "classes": self.classes, "kernel_initializer": start}
+        own = {"units": self.units, "classes": self.classes, "constrained": self.constrained}
+        return {**super().get_config(), **own, "kernel_initializer": start}
 
 
 @keras.saving.register_keras_serializable(package="ganlab")

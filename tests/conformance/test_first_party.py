@@ -59,6 +59,7 @@ ARGUMENTS = {
         "dataset": ganlab.component("datasets", "gaussian_ring")(),
         "critic": ganlab.component("architectures", "mlp")(width=8),
     },
+    "architectures.biggan": lambda: {"channels": 1, "embedding_dim": 4, "latent_dim": 8, "initializer": "xavier"},
     "architectures.latents": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
     "datasets.varied": lambda: {"dataset": ganlab.component("datasets", "digits")(), "flip": True, "dequantize": True},
     "datasets.moved_examples": lambda: {"dataset": ganlab.component("datasets", "gaussian_ring")()},

@@ -58,6 +58,7 @@ def composed(path, strategy=None, dataset=None):
     arguments["strategy"] = strategy or on_this_machine(whole.arguments["strategy"])
     replicas = arguments["strategy"].arguments.get("virtual_replicas", 1)
     arguments |= {"steps": 2, "batch_size": LOCAL_BATCH * replicas, "critic_steps": 1, "log_every": 1}
+    arguments["microbatches"] = 1
     experiment = compose(replace(whole, arguments=arguments))
     assert experiment.replicas == replicas
     return experiment

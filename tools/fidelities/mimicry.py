@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fidelities.recipe import BATCH, Case, inputs, singular_vector, weight
+from fidelities.torch_updates import plain, update
 
 LEARNING_RATE, BETAS, EPSILON = 2e-4, (0.0, 0.9), 1e-8
 
@@ -39,7 +40,7 @@ def numbers(case: Case) -> dict[str, np.ndarray]:
     found["samples"] = generator(given["latent"])
     loss = generator.compute_gan_loss(critic(found["samples"]))
     found["generator_loss"] = loss
-    found |= _update("generator", generator, loss)
+    found |= update("generator", generator, loss, lr=LEARNING_RATE, betas=BETAS, eps=EPSILON)
 
     found["real_scores"], found["fake_scores"] = critic(given["real"]), critic(given["fake"])
     loss = critic.compute_gan_loss(output_real=found["real_scores"], output_fake=found["fake_scores"])
@@ -47,7 +48,7 @@ def numbers(case: Case) -> dict[str, np.ndarray]:
     if case.kind == "wgan_gp":
         found["penalty"] = _penalty(critic, given)
         loss = loss + found["penalty"]
-    found |= _update("critic", critic, loss)
+    found |= update("critic", critic, loss, lr=LEARNING_RATE, betas=BETAS, eps=EPSILON)
     return {name: np.array(value.detach()) for name, value in found.items()}
 
 
@@ -83,7 +84,7 @@ def _fill(network: Any, role: str) -> None:
 
     with torch.no_grad():
         for name, parameter in network.named_parameters():
-            parameter.copy_(torch.from_numpy(weight(role, _plain(name), parameter.shape)))
+            parameter.copy_(torch.from_numpy(weight(role, plain(name), parameter.shape)))
         for module in network.modules():
             if hasattr(module, "weight_u"):  # PyTorch's own spectral normalization, which the program uses
                 kernel = module.weight_orig.numpy().reshape(len(module.weight_orig), -1)
@@ -91,11 +92,6 @@ def _fill(network: Any, role: str) -> None:
                 right = left @ kernel
                 module.weight_u.copy_(torch.from_numpy(left))
                 module.weight_v.copy_(torch.from_numpy(right / np.linalg.norm(right)))
-
-
-def _plain(name: str) -> str:
-    """A parameter's name without the mark of spectral normalization."""
-    return name.removesuffix("_orig")
 
 
 def _penalty(critic: Any, given: dict[str, Any]) -> Any:
@@ -109,21 +105,3 @@ def _penalty(critic: Any, given: dict[str, Any]) -> Any:
         )
     finally:
         torch.rand = random
-
-
-def _update(role: str, network: Any, loss: Any) -> dict[str, Any]:
-    """The gradient of each parameter, and its change by Adam's update with it and one with minus half of it."""
-    import torch
-
-    network.zero_grad()
-    before = {name: value.detach().clone() for name, value in network.named_parameters()}
-    loss.backward()
-    gradients = {f"{role}_gradient/{_plain(name)}": value.grad.clone() for name, value in network.named_parameters()}
-    optimizer = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE, betas=BETAS, eps=EPSILON)
-    optimizer.step()
-    for parameter in network.parameters():
-        parameter.grad.mul_(-0.5)
-    optimizer.step()
-    return gradients | {
-        f"{role}_update/{_plain(name)}": value.detach() - before[name] for name, value in network.named_parameters()
-    }

@@ -13,19 +13,12 @@ import numpy as np
 import tensorflow as tf
 
 import ganlab
-from fidelities.recipe import CASES, LATENT, Case, inputs, singular_vector, weight
+from fidelities.names import layout, name_of, to_reference
+from fidelities.recipe import CASES, LABELS, Case, inputs, singular_vector, weight
 from ganlab import config
 from ganlab.composition import make
+from ganlab.functional import call
 from ganlab.plugins.recipes import Recipe
-
-_PARTS = {
-    "convolution_1": "c1",
-    "convolution_2": "c2",
-    "shortcut": "c_sc",
-    "1_normalization": "b1",
-    "2_normalization": "b2",
-}
-_VARIABLES = {"kernel": "weight", "gamma": "weight", "bias": "bias", "beta": "bias"}
 
 
 def numbers(case: Case, *, epsilon: float | None = None, **changes: Any) -> dict[str, np.ndarray]:
@@ -43,64 +36,63 @@ def numbers(case: Case, *, epsilon: float | None = None, **changes: Any) -> dict
     }
     with _double():
         shape = (case.side, case.side, 3)
-        generator = _Network(case, "generator", _doubled(parts["architecture"].generator(shape), epsilon))
-        critic = _Network(case, "critic", _doubled(parts["architecture"].critic(shape), epsilon))
-        (constraint,) = parts["constraints"]
-        constraint.prepare(critic.model)
-        state = {
-            path: tf.constant(singular_vector(np.asarray(critic.to_reference(path, value))))
-            for path, value in critic.values.items()
-            if case.kind == "sngan" and len(value.shape) > 1
+        networks = {
+            role: _Network(
+                case,
+                role,
+                _doubled(call(getattr(parts["architecture"], role), shape, classes=case.classes), epsilon),
+                parts[name],
+            )
+            for role, name in (("generator", "generator_constraints"), ("critic", "constraints"))
         }
-        found = _generator_numbers(parts, generator, critic, constraint, state, given)
-        return found | _critic_numbers(parts, critic, constraint, state, given)
+        found = _generator_numbers(parts, networks["generator"], networks["critic"], given)
+        return found | _critic_numbers(parts, networks["critic"], given)
 
 
 def parameters(case: Case) -> dict[str, int]:
     """How many trained parameters the networks of the published width have."""
-    architecture, shape = _parts(case, {})["architecture"], (case.side, case.side, 3)
-    return {
-        role: sum(int(np.prod(v.shape)) for v in getattr(architecture, role)(shape).trainable_variables)
-        for role in ("generator", "critic")
-    }
+    # Numbers of this initializer cost the least.
+    architecture, shape = _parts(case, {"initializer": "normal"})["architecture"], (case.side, case.side, 3)
+    classes = 1000 if case.classes else None
+    networks = {role: call(getattr(architecture, role), shape, classes=classes) for role in ("generator", "critic")}
+    return {role: sum(int(np.prod(v.shape)) for v in net.trainable_variables) for role, net in networks.items()}
 
 
 def _parts(case: Case, changes: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of the experiment that decide the numbers."""
     whole = config.load([f"published/{CASES[case.name].name}.gin"]).arguments
     architecture: Recipe = whole["architecture"]
-    assert architecture.arguments["latent_dim"] == LATENT
+    assert architecture.arguments["latent_dim"] == case.latent
+    names = ("loss", "constraints", "generator_constraints", "critic_optimizer", "generator_optimizer")
     used = {
-        **{name: whole[name] for name in ("loss", "constraints", "critic_optimizer", "generator_optimizer")},
+        **{name: whole.get(name, ()) for name in names},
         "architecture": replace(architecture, arguments={**architecture.arguments, **changes}),
     }
     return {name: make(part) for name, part in used.items()}
 
 
-def _generator_numbers(
-    parts: Any, generator: _Network, critic: _Network, constraint: Any, state: Any, given: Any
-) -> dict[str, np.ndarray]:
+def _generator_numbers(parts: Any, generator: _Network, critic: _Network, given: Any) -> dict[str, np.ndarray]:
     with tf.GradientTape() as tape:
         tape.watch(generator.values)
-        samples = generator(generator.values, given["latent"])
-        scores = critic(constraint.reparameterize(critic.values, state), samples)[:, 0]
+        samples = generator(given["latent"])
+        scores = critic(samples)[:, 0]
         loss = tf.reduce_mean(parts["loss"].generator(scores))
     found = {"samples": samples.numpy().transpose(0, 3, 1, 2), "generator_loss": loss.numpy()}
     return found | generator.updates(tape.gradient(loss, generator.values), parts["generator_optimizer"])
 
 
-def _critic_numbers(parts: Any, critic: _Network, constraint: Any, state: Any, given: Any) -> dict[str, np.ndarray]:
+def _critic_numbers(parts: Any, critic: _Network, given: Any) -> dict[str, np.ndarray]:
     replica = SimpleNamespace(uniform=lambda shape: given["between"], log=lambda *arguments, **others: None)
     batch = ganlab.Batch(given["real"], given["fake"], None, len(given["real"]), tf.constant(0, tf.int64))
     found = {}
     with tf.GradientTape() as tape:
         tape.watch(critic.values)
-        effective = constraint.reparameterize(critic.values, state)
-        real, fake = (critic(effective, given[name]) for name in ("real", "fake"))
+        real, fake = (critic(given[name]) for name in ("real", "fake"))
         loss = tf.reduce_mean(parts["loss"].critic(real[:, 0], fake[:, 0]))
         found = {"real_scores": real.numpy(), "fake_scores": fake.numpy(), "critic_loss": loss.numpy()}
+        (constraint,) = parts["constraints"]
         if type(constraint).penalty is not ganlab.Constraint.penalty:
-            penalty = constraint.penalty(lambda x: critic(effective, x)[:, 0], batch, state, replica)
+            penalty = constraint.penalty(lambda x: critic(x)[:, 0], batch, critic.state, replica)
             penalty = tf.reduce_mean(tf.cast(penalty, tf.float64))
             found["penalty"] = penalty.numpy()
             loss += penalty
@@ -108,27 +100,35 @@ def _critic_numbers(parts: Any, critic: _Network, constraint: Any, state: Any, g
 
 
 class _Network:
-    """A network in float64 with the recipe's weights.
+    """A network in float64 with the recipe's weights, under its constraints at singular vectors.
 
     Attributes:
         model: The Keras model.
         values: Its trained weights by path.
+        state: The constraint's state.
     """
 
-    def __init__(self, case: Case, role: str, model: keras.Model) -> None:
+    def __init__(self, case: Case, role: str, model: keras.Model, constraints: Any) -> None:
         self.model, self._case, self._role = model, case, role
-        names = {v.path.split("/")[0] for v in model.trainable_variables}
-        self._blocks = len({"_".join(name.split("_")[:2]) for name in names if name.startswith("block_")})
-        self.values = {}
+        self._constraint = constraints[0] if constraints else None
+        self.values, self.state = {}, {}
         for v in model.trainable_variables:
-            shape = self.to_reference(v.path, np.zeros(v.shape)).shape
-            self.values[v.path] = tf.constant(self._to_ours(v.path, weight(role, self._name(v.path), shape)))
+            shape = self._to_reference(v.path, np.zeros(v.shape)).shape
+            value = layout(case, model, v.path, weight(role, self._name(v.path), shape))
+            self.values[v.path] = tf.constant(value)
+            if case.kind != "wgan_gp" and value.ndim > 1:
+                # The kernel as the matrix (outputs, everything else), as the constraint has it.
+                self.state[v.path] = tf.constant(singular_vector(value.reshape(-1, value.shape[-1]).T))
+        if self._constraint:
+            self._constraint.prepare(model)
 
-    def __call__(self, values: Mapping[str, tf.Tensor], x: tf.Tensor) -> tf.Tensor:
+    def __call__(self, x: tf.Tensor) -> tf.Tensor:
         """The output with these weights, in training mode."""
-        trained = [values[v.path] for v in self.model.trainable_variables]
+        effective = self._constraint.reparameterize(self.values, self.state) if self._constraint else self.values
+        trained = [effective[v.path] for v in self.model.trainable_variables]
         others = [v.value for v in self.model.non_trainable_variables]
-        return self.model.stateless_call(trained, others, x, training=True)[0]
+        inputs = [x, tf.one_hot(LABELS, self._case.classes, dtype=tf.float64)] if self._case.classes else x
+        return self.model.stateless_call(trained, others, inputs, training=True)[0]
 
     def updates(self, gradients: Mapping[str, tf.Tensor], template: Any) -> dict[str, np.ndarray]:
         """The gradients, and the changes of the weights by an update with them and one with minus half of them."""
@@ -144,41 +144,16 @@ class _Network:
             optimizer.apply([factor * gradients[path] for path in self.values], variables)
         moved = {path: v.value - self.values[path] for path, v in zip(self.values, variables, strict=True)}
         return {
-            f"{self._role}_{kind}/{self._name(path)}": self.to_reference(path, np.asarray(values[path]))
+            f"{self._role}_{kind}/{self._name(path)}": self._to_reference(path, values[path])
             for kind, values in (("gradient", gradients), ("update", moved))
             for path in self.values
         }
 
-    def to_reference(self, path: str, array: Any) -> np.ndarray:
-        """A weight in the layout of PyTorch: outputs first, channels before places."""
-        array = np.asarray(array)
-        if path.startswith("project/"):
-            wide = array.reshape(-1, *self.model.get_layer("base").output.shape[1:])
-            wide = wide.transpose(3, 1, 2, 0).reshape(-1, len(wide))
-            return wide if path.endswith("kernel") else wide[:, 0]
-        return array.transpose(3, 2, 0, 1) if array.ndim == 4 else array.T
-
-    def _to_ours(self, path: str, array: np.ndarray) -> np.ndarray:
-        if path.startswith("project/"):
-            height, width, channels = self.model.get_layer("base").output.shape[1:]
-            wide = array.reshape(channels, height, width, -1).transpose(3, 1, 2, 0)
-            return wide.reshape(wide.shape[0], -1) if path.endswith("kernel") else wide.ravel()
-        return array.transpose(2, 3, 1, 0) if array.ndim == 4 else array.T
+    def _to_reference(self, path: str, array: Any) -> np.ndarray:
+        return to_reference(self._case, self.model, path, np.asarray(array))
 
     def _name(self, path: str) -> str:
-        """The reference's name of a weight."""
-        layer, variable = path.split("/")
-        if layer.startswith("block_"):
-            _, number, part = layer.split("_", 2)
-            # The generator's first block is the reference's second: the dense layer counts.
-            name = f"block{int(number) + (self._role == 'generator')}.{_PARTS[part]}"
-        elif layer == "score":
-            # With 48 pixels and spectral normalization the reference calls a block and the last layer 5.
-            name = "l5" if (self._case.kind, self._case.side) == ("sngan", 48) else f"l{self._blocks + 1}"
-        else:
-            last = self._blocks + 2
-            name = {"project": "l1", "last_normalization": f"b{last}", "last_convolution": f"c{last}"}[layer]
-        return f"{name}.{_VARIABLES[variable]}"
+        return name_of(self._case, self._role, self.model, path)
 
 
 class _Doubled(keras.layers.Layer):
@@ -209,6 +184,8 @@ def _doubled(model: keras.Model, epsilon: float | None) -> keras.Model:
     """The network with every layer in float64, the ends that are float32 otherwise too."""
 
     def layer(old: keras.layers.Layer) -> keras.layers.Layer:
+        if not isinstance(old, keras.layers.Layer):  # an operation, which has no dtype of its own
+            return old
         settings = {**old.get_config(), "dtype": "float64"}
         if epsilon is not None and isinstance(old, keras.layers.BatchNormalization):
             settings["epsilon"] = epsilon

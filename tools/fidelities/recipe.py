@@ -1,7 +1,7 @@
 """Weights and inputs that both programs make for themselves, from names and shapes, by numpy in float64.
 
-Names, shapes and the order of axes are those of the reference, torch-mimicry: `block2.c1.weight` (outputs, inputs,
-height, width), images (n, channels, height, width).
+Names, shapes and the order of axes are those of the reference, torch-mimicry or BigGAN-PyTorch: `block2.c1.weight`
+(outputs, inputs, height, width), images (n, channels, height, width).
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 
 BATCH = 4
-LATENT = 128
 
 
 @dataclass(frozen=True)
@@ -21,7 +20,7 @@ class Case:
     """A published network.
 
     Attributes:
-        kind: "sngan" or "wgan_gp".
+        kind: "sngan", "wgan_gp" or "biggan".
         side: The images' side in pixels.
     """
 
@@ -31,22 +30,36 @@ class Case:
     @property
     def name(self) -> str:
         """The name of its experiment file in gin/published."""
-        return f"mimicry_{self.kind}_{self.side}"
+        return "biggan_imagenet128_256x8" if self.kind == "biggan" else f"mimicry_{self.kind}_{self.side}"
 
     @property
     def widths(self) -> tuple[int, int]:
-        """The reduced width of both networks that the numbers are taken at: mimicry's ngf and ndf."""
-        return {32: (6, 4), 48: (32, 64)}.get(self.side, (64, 64))
+        """The reduced width of both networks that the numbers are taken at: mimicry's ngf and ndf, or `channels`."""
+        return (8, 8) if self.kind == "biggan" else {32: (6, 4), 48: (32, 64)}.get(self.side, (64, 64))
 
     @property
     def settings(self) -> dict[str, int]:
-        """The arguments of `architectures.resnet` that make networks of this width."""
+        """The arguments of the architecture that make networks of this width."""
+        if self.kind == "biggan":
+            return {"channels": self.widths[0]}
         if self.side == 32:
             return {"generator_channels": self.widths[0], "critic_channels": self.widths[1]}
         return {"channels": 4}
 
+    @property
+    def latent(self) -> int:
+        """The length of the latent vector."""
+        return 120 if self.kind == "biggan" else 128
 
-CASES = {case.name: case for case in (Case(kind, side) for kind in ("sngan", "wgan_gp") for side in (32, 48, 64, 128))}
+    @property
+    def classes(self) -> int | None:
+        """How many classes the networks of reduced width distinguish."""
+        return 3 if self.kind == "biggan" else None
+
+
+_MIMICRY = [Case(kind, side) for kind in ("sngan", "wgan_gp") for side in (32, 48, 64, 128)]
+CASES = {case.name: case for case in (*_MIMICRY, Case("biggan", 128))}
+LABELS = np.array([2, 0, 1, 2])
 
 
 def weight(network: str, name: str, shape: Sequence[int]) -> np.ndarray:
@@ -56,14 +69,14 @@ def weight(network: str, name: str, shape: Sequence[int]) -> np.ndarray:
         return normal * np.sqrt(2.0 / np.prod(shape[1:]))
     gain = name.split(".")[-2].startswith("b") and name.endswith("weight")
     # Biases above zero, because a few channels of rectifiers would die on the way, and every gradient with them.
-    return (1.0 if gain else 0.3) + 0.1 * normal
+    return np.asarray((1.0 if gain else 0.3) + 0.1 * normal)
 
 
 def inputs(case: Case) -> dict[str, np.ndarray]:
     """Latent vectors, images for both sides of the critic's loss, and the weights of the gradient penalty's points."""
     images = (BATCH, 3, case.side, case.side)
     return {
-        "latent": _normal("latent", (BATCH, LATENT)),
+        "latent": _normal("latent", (BATCH, case.latent)),
         "real": np.tanh(_normal("real", images)),
         "fake": np.tanh(_normal("fake", images)),
         "between": np.array([0.1, 0.35, 0.6, 0.85]),
@@ -86,4 +99,4 @@ def summary(name: str, array: np.ndarray) -> list[float]:
 
 
 def _normal(name: str, shape: Sequence[int]) -> np.ndarray:
-    return np.random.default_rng(zlib.crc32(name.encode())).standard_normal(tuple(shape))
+    return np.asarray(np.random.default_rng(zlib.crc32(name.encode())).standard_normal(tuple(shape)))

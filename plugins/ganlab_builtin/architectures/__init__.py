@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ganlab
+from ganlab_builtin.architectures.biggan import BigGAN
 from ganlab_builtin.architectures.data_plus_noise import DataPlusNoise
 from ganlab_builtin.architectures.dcgan import DCGAN
 from ganlab_builtin.architectures.fixed_samples import FixedSamples
@@ -17,6 +18,7 @@ from ganlab_builtin.architectures.sndcgan import SNDCGAN
 def ganlab_architectures() -> dict[str, type]:
     """The architectures of this package."""
     return {
+        "biggan": BigGAN,
         "data_plus_noise": DataPlusNoise,
         "dcgan": DCGAN,
         "fixed_samples": FixedSamples,

@@ -11,16 +11,22 @@ from ganlab_builtin.architectures.parts import normalize, to_score
 LABELS = ("none", "projection", "concatenation", "classifier")
 
 
-def label_input(classes: int | None, architecture: str) -> Any:
+def label_input(classes: int | None, architecture: str, *, optional: bool = True) -> Any:
     """The labels of the rows as one and zeros, `(n, classes)`, so that samples between two classes are possible.
+
+    Args:
+        classes: How many there are, or None.
+        architecture: Its name, for the error.
+        optional: Whether the architecture's parameter `labels` can do without.
 
     Raises:
         IncompatibleError: The dataset has no classes.
     """
     if not classes:
+        what, remedy = (".labels", ', or set labels = "none"') if optional else ("", "")
         raise ganlab.IncompatibleError(
-            f"architectures.{architecture}.labels needs a dataset with classes. Use one, for example datasets.digits, "
-            'or set labels = "none".'
+            f"architectures.{architecture}{what} needs a dataset with classes. Use one, for example datasets.digits"
+            f"{remedy}."
         )
     return keras.Input((classes,), name="label")
 
@@ -89,3 +95,28 @@ def as_embedding(features: Any, width: int) -> Any:
 def with_embedding(end: Any, embedding: Any) -> dict[str, Any]:
     """The critic's end as a dict that has `embedding` too."""
     return {**(end if isinstance(end, dict) else {"score": end}), "embedding": embedding}
+
+
+def normalize_by_vector(x: Any, vector: Any, start: Any, name: str) -> Any:
+    """Batch normalization over the global batch with gains and biases that are linear in a vector of each example.
+
+    Brock, Donahue and Simonyan, "Large scale GAN training for high fidelity natural image synthesis" (2019), figure 15:
+    `(1 + G v) x + B v`, matrices G and B without biases.
+
+    Args:
+        x: Feature maps `(n, height, width, channels)`.
+        vector: `(n, d)`.
+        start: The initializer of both matrices.
+        name: The prefix of the layers' names.
+    """
+    channels = x.shape[-1]
+    x = keras.layers.BatchNormalization(
+        momentum=0.9, epsilon=1e-5, synchronized=True, center=False, scale=False, name=name
+    )(x)
+
+    def linear(part: str) -> Any:
+        layer = keras.layers.Dense(channels, use_bias=False, kernel_initializer=start, name=f"{name}_{part}")
+        return keras.layers.Reshape((1, 1, channels), name=f"{name}_{part}_of_pixel")(layer(vector))
+
+    scaled = keras.layers.Multiply(name=f"{name}_scaled")([x, linear("gain")])
+    return keras.layers.Add(name=f"{name}_shifted")([x, scaled, linear("bias")])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from ganlab.lazy import keras
-from ganlab_builtin.architectures.conditioning import normalize_by_label
 from ganlab_builtin.architectures.parts import kernel_start, normalize
 
 
@@ -31,18 +31,26 @@ class BlockStyle:
     rectified_shortcuts: bool = False
 
 
-def up_block(x: Any, width: int, name: str, style: BlockStyle, label: Any) -> Any:
-    """Doubles the side: the sum of a 1x1 shortcut and two 3x3 convolutions, each after normalization and ReLU."""
+def up_block(x: Any, width: int, name: str, style: BlockStyle, normalized: Callable[[Any, str], Any]) -> Any:
+    """Doubles the side: the sum of a 1x1 shortcut and two 3x3 convolutions, each after normalization and ReLU.
+
+    Args:
+        x: Feature maps.
+        width: Channels of the result.
+        name: The prefix of the layers' names.
+        style: How the convolutions are made.
+        normalized: Normalizes feature maps by a layer of this name.
+    """
     # A 1x1 convolution commutes with interpolation, whose weights have the sum one, and costs a quarter before it.
     shortcut = _shortcut(x, width, name, style)
     shortcut = _upsample(shortcut, f"{name}_shortcut_upsampled", style)
     # Batch normalization takes biases before it out again, and would leave them to drift by rounding.
     bias = style.all_biases or style.normalization != "batch"
-    x = normalize_by_label(x, label, style.normalization, f"{name}_1_normalization")
+    x = normalized(x, f"{name}_1_normalization")
     x = keras.layers.ReLU(name=f"{name}_1_activation")(x)
     x = _upsample(x, f"{name}_upsampled", style)
     x = _convolve(x, width, f"{name}_convolution_1", style, bias=bias)
-    x = normalize_by_label(x, label, style.normalization, f"{name}_2_normalization")
+    x = normalized(x, f"{name}_2_normalization")
     x = keras.layers.ReLU(name=f"{name}_2_activation")(x)
     x = _convolve(x, width, f"{name}_convolution_2", style, bias=bias)
     return keras.layers.Add(name=name)([shortcut, x])

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Annotated, Any, Literal
 
 import ganlab
 from ganlab.bounds import Ge
 from ganlab.lazy import keras
-from ganlab_builtin.architectures.conditioning import LABELS, embedded, label_input, scored, with_planes
+from ganlab_builtin.architectures.conditioning import (
+    LABELS,
+    embedded,
+    label_input,
+    normalize_by_label,
+    scored,
+    with_planes,
+)
 from ganlab_builtin.architectures.parts import (
     CRITIC_NORMALIZATIONS,
     GENERATOR_NORMALIZATIONS,
@@ -136,8 +144,9 @@ class ResNet(ganlab.Architecture):
                 x = embedded(latent, label)
         x = keras.layers.Dense(base**2 * start, kernel_initializer=kernel_start(style.initializer), name="project")(x)
         x = keras.layers.Reshape((base, base, start), name="base")(x)
+        by_label = functools.partial(normalize_by_label, label=label, kind=style.normalization)
         for i, width in enumerate(widths, start=1):
-            x = up_block(x, width, f"block_{i}", style, label)
+            x = up_block(x, width, f"block_{i}", style, lambda x, name: by_label(x, name=name))
             x = self._attend(x)
         x = normalize(x, style.normalization, "last_normalization")
         x = keras.layers.ReLU(name="last_activation")(x)

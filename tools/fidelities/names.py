@@ -1,0 +1,93 @@
+"""The reference's names of ganlab's weights, and their layout there."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+
+from fidelities.recipe import Case
+
+_VARIABLES = {"kernel": "weight", "gamma": "weight", "bias": "bias", "beta": "bias"}
+_MIMICRY = {
+    "convolution_1": "c1",
+    "convolution_2": "c2",
+    "shortcut": "c_sc",
+    "1_normalization": "b1",
+    "2_normalization": "b2",
+}
+_BIGGAN = {
+    "convolution_1": "conv1",
+    "convolution_2": "conv2",
+    "shortcut": "conv_sc",
+    "1_normalization_gain": "bn1.gain",
+    "1_normalization_bias": "bn1.bias",
+    "2_normalization_gain": "bn2.gain",
+    "2_normalization_bias": "bn2.bias",
+}
+_ATTENTION = {"query": "theta", "key": "phi", "value": "g", "merge": "o"}
+
+
+def name_of(case: Case, role: str, model: keras.Model, path: str) -> str:
+    """The reference's name of a weight."""
+    return _biggan(model, path) if case.kind == "biggan" else _mimicry(case, role, model, path)
+
+
+def to_reference(case: Case, model: keras.Model, path: str, array: np.ndarray) -> np.ndarray:
+    """A weight in the layout of PyTorch: outputs first, channels before places."""
+    if path.startswith("project/"):
+        wide = array.reshape(-1, *model.get_layer("base").output.shape[1:])
+        wide = wide.transpose(3, 1, 2, 0).reshape(-1, len(wide))
+        return wide if path.endswith("kernel") else wide[:, 0]
+    if "label_embedding/" in path:
+        return array.reshape(case.classes, -1)
+    return array.transpose(3, 2, 0, 1) if array.ndim == 4 else array.T
+
+
+def layout(case: Case, model: keras.Model, path: str, array: np.ndarray) -> np.ndarray:
+    """A weight of the reference in ganlab's layout."""
+    if path.startswith("project/"):
+        height, width, channels = model.get_layer("base").output.shape[1:]
+        wide = array.reshape(channels, height, width, -1).transpose(3, 1, 2, 0)
+        return wide.reshape(wide.shape[0], -1) if path.endswith("kernel") else wide.ravel()
+    if "label_embedding/" in path:
+        return array if path.startswith("projection/") else array.ravel()
+    return array.transpose(2, 3, 1, 0) if array.ndim == 4 else array.T
+
+
+def _mimicry(case: Case, role: str, model: keras.Model, path: str) -> str:
+    layer, variable = path.split("/")
+    names = {v.path.split("/")[0] for v in model.trainable_variables}
+    blocks = len({"_".join(name.split("_")[:2]) for name in names if name.startswith("block_")})
+    if layer.startswith("block_"):
+        _, number, part = layer.split("_", 2)
+        # The generator's first block is the reference's second: the dense layer counts.
+        name = f"block{int(number) + (role == 'generator')}.{_MIMICRY[part]}"
+    elif layer == "score":
+        # With 48 pixels and spectral normalization the reference calls a block and the last layer 5.
+        name = "l5" if (case.kind, case.side) == ("sngan", 48) else f"l{blocks + 1}"
+    else:
+        last = blocks + 2
+        name = {"project": "l1", "last_normalization": f"b{last}", "last_convolution": f"c{last}"}[layer]
+    return f"{name}.{_VARIABLES[variable]}"
+
+
+def _biggan(model: keras.Model, path: str) -> str:
+    layer, *inner, variable = path.split("/")
+    if layer.startswith("block_"):
+        _, number, part = layer.split("_", 2)
+        return f"blocks.{int(number) - 1}.0.{_BIGGAN[part]}.{_VARIABLES[variable]}"
+    if layer == "attention":
+        # Behind the block whose result it takes.
+        (source,) = model.get_layer("attention").input._keras_history.operation.name.split("/")[-1:]
+        part = f"{_ATTENTION[inner[0]]}.weight" if inner else "gamma"
+        return f"blocks.{int(source.split('_')[1]) - 1}.1.{part}"
+    if layer == "last_normalization":
+        return f"output_layer.0.{ {'gamma': 'gain', 'beta': 'bias'}[variable] }"
+    names = {
+        "project": "linear",
+        "last_convolution": "output_layer.2",
+        "label_embedding": "shared",
+        "projection/score": "linear",
+        "projection/label_embedding": "embed",
+    }
+    return f"{names['/'.join([layer, *inner])]}.{_VARIABLES[variable]}"
