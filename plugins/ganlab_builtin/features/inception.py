@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -11,6 +11,8 @@ import ganlab
 from ganlab.bounds import Ge
 from ganlab.lazy import keras
 from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.features import inception_2015, weights
+from ganlab_builtin.features import resizing as preparing
 
 _ENDINGS = (".weights.h5", ".keras", ".h5")
 _SMALLEST = 75  # what the network's strides leave a pixel of
@@ -19,20 +21,23 @@ _SAVE = "keras.applications.InceptionV3(weights='imagenet').save_weights('incept
 
 
 class Inception(ganlab.Features):
-    """Nearly the features that published Fréchet and kernel distances are measured in.
+    """The features that published Fréchet and kernel distances are measured in, or nearly.
 
-    Szegedy et al., "Rethinking the inception architecture for computer vision" (2016), as Keras has it: the 2,048 means
-    over the last feature maps, and the class probabilities. Images are resized by antialiased bilinear interpolation,
-    and grey ones repeated in three channels. Weights are never downloaded.
+    Szegedy et al., "Rethinking the inception architecture for computer vision" (2016): the 2,048 means over the last
+    feature maps, and class probabilities. Which weights, the file's ending decides:
 
-    Published figures come from other weights of this network (the graph of 2015-12-05) and another resizing; those in
-    Keras' weights are of the same kind, but not the same numbers. Compare like with like.
+    - `.pth`, `.pt`, `.pb`, `.npz`, `.safetensors`: those of the graph of 2015-12-05, which published scores use. Its
+      probabilities are of 1,008 classes without the last layer's bias, as in the published inception score.
+    - `.weights.h5`, `.keras`, `.h5`: those of Keras' InceptionV3. They are of the same kind, but not the same numbers.
+
+    Grey images are repeated in three channels. Weights are never downloaded, and nothing in a file is executed.
     """
 
     def __init__(
         self,
         *,
         path: str,
+        resizing: Literal["auto", "tensorflow", "pytorch", "antialiased"] = "auto",
         size: Annotated[int, Ge(_SMALLEST)] = 299,
         classes: Annotated[int, Ge(1)] = 1000,
         top: bool = True,
@@ -40,27 +45,42 @@ class Inception(ganlab.Features):
         """Checks that the file exists; it is read when first needed.
 
         Args:
-            path: A file of Keras' InceptionV3 weights: `.weights.h5`, `.keras`, or `.h5` as Keras offers them for
-                download. Only weights are read: no layer of a file is executed.
-            size: The side in pixels that images are resized to, 75 or more; the network was trained at 299.
-            classes: The number of classes of the file's last layer.
-            top: Whether the file has that layer; without it there are no class probabilities.
+            path: The file of weights: a state dict of PyTorch (`pt_inception-2015-12-05`), TensorFlow's frozen graph,
+                arrays by the names of that state dict, or Keras' weights as `save_weights` writes them.
+            resizing: How images become 299 x 299 pixels. `tensorflow`, as published: bilinear, without antialiasing,
+                and with the corners of TensorFlow 1. `pytorch`: bilinear between pixel centers and another range, as
+                the package pytorch-fid. `antialiased`: bilinear with antialiasing. `auto` is `tensorflow`, and
+                `antialiased` for Keras' weights, which take no other.
+            size: The side in pixels that images are resized to for Keras' weights, 75 or more.
+            classes: The number of classes of the last layer of Keras' weights.
+            top: Whether Keras' weights have that layer; without it there are no class probabilities.
 
         Raises:
             ConfigError: The file does not exist, or a value is out of its range.
         """
+        if resizing not in ("auto", *preparing.RESIZINGS):
+            known = ", ".join(map(repr, ("auto", *preparing.RESIZINGS)))
+            raise _refusal("resizing", resizing, f"must be one of {known}.")
         file = Path(path).expanduser()
-        if not path.endswith(_ENDINGS):
-            raise _refusal("path", path, f"must be a file of weights, one of {', '.join(_ENDINGS)}.")
+        if not path.endswith((*_ENDINGS, *weights.ENDINGS)):
+            endings = ", ".join((*_ENDINGS, *weights.ENDINGS))
+            raise _refusal("path", path, f"must be a file of weights, one of {endings}.")
         if not file.is_file():
             raise _refusal(
                 "path",
                 path,
                 f"is not there: no file {str(file.absolute())!r}; a relative path is taken from the "
-                f"working directory. On a machine with a network, Keras writes one: {_SAVE}. Copy it here.",
+                "working directory. The published weights are pt_inception-2015-12-05-6726825d.pth of pytorch-fid's "
+                f"releases; on a machine with a network, Keras writes its own: {_SAVE}. Copy one here.",
             )
+        self._of_2015 = not path.endswith(_ENDINGS)
+        if not self._of_2015 and resizing not in ("auto", "antialiased"):
+            raise _refusal("resizing", resizing, "is for the weights of 2015; with Keras' it must be 'antialiased'.")
+        chosen = "tensorflow" if self._of_2015 else "antialiased"
+        self._resizing = chosen if resizing == "auto" else resizing
         self._path, self._size, self._classes, self._top = file, size, classes, top
         self._run: Any = None
+        self._digest = ""
         self._untrained = False
 
     def prepare(self, dataset: ganlab.Dataset) -> None:
@@ -76,8 +96,27 @@ class Inception(ganlab.Features):
                 f"features.inception looks at images of 1 or 3 channels, and the examples of {type(dataset).__name__} "
                 f"are of shape {shape}. Use @features.pixels()."
             )
-        if self._run is not None:
-            return
+        if self._run is None:
+            run = self._load_2015() if self._of_2015 else self._load_keras()
+            self._run = tf.function(run, autograph=False, reduce_retracing=True)
+
+    def _load_2015(self) -> Any:
+        try:
+            arrays = weights.read(self._path)
+        except (weights.UnreadableError, OSError) as error:
+            raise _refusal("path", str(self._path), f"does not hold the network of 2015-12-05: {error}.") from error
+        means = [array for name, array in arrays.items() if name.endswith("running_mean")]
+        self._untrained = not any(np.any(mean) for mean in means)
+        self._digest = weights.digest(arrays)
+        network = inception_2015.network(arrays)
+
+        def run(x: tf.Tensor) -> Any:
+            features, logits = network(preparing.prepared(x, self._resizing))
+            return features, tf.nn.softmax(logits)
+
+        return run
+
+    def _load_keras(self) -> Any:
         model = keras.applications.InceptionV3(
             weights=None,
             include_top=self._top,
@@ -104,15 +143,15 @@ class Inception(ganlab.Features):
             resized = tf.image.resize(x, (self._size, self._size), method="bilinear", antialias=True)
             return network(tf.repeat(resized, 3 // x.shape[-1], axis=-1), training=False)
 
-        self._run = tf.function(run, autograph=False, reduce_retracing=True)
+        return run
 
     def embed(self, x: np.ndarray) -> np.ndarray:
         """The means over the last feature maps, `(n, 2048)` float32."""
         return self._outputs(x)[0]
 
     def probabilities(self, x: np.ndarray) -> np.ndarray | None:
-        """The class probabilities, `(n, classes)` float32; None without `top`."""
-        return self._outputs(x)[1] if self._top else None
+        """The class probabilities, `(n, classes)` float32; None for Keras' weights without `top`."""
+        return self._outputs(x)[1] if self._top or self._of_2015 else None
 
     def diagnose(self) -> str | None:
         """Complains of weights that were never trained: batch normalization has the statistics of a new network."""

@@ -1,0 +1,36 @@
+"""Images as the Inception network takes them: three ways that published programs resize and scale them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.features.inception_2015 import SIDE
+
+RESIZINGS = ("tensorflow", "pytorch", "antialiased")
+
+
+def prepared(images: Any, resizing: str) -> Any:
+    """Images of 299 x 299 pixels in the network's range.
+
+    Values become whole numbers from 0 to 255 first, because published scores are of images that were saved.
+
+    Args:
+        images: float32 in [-1, 1], `(n, height, width, 1 or 3)`; grey ones are repeated in three channels.
+        resizing: `tensorflow`, the one of the graph of 2015: bilinear without antialiasing, where the upper left
+            corners of pixels coincide (`align_corners` and half pixel centers are both off), then `(x - 128) / 128`.
+            `pytorch`, the one of the package pytorch-fid: bilinear without antialiasing, between the centers of pixels,
+            then `x / 127.5 - 1`. `antialiased`: bilinear with antialiasing, then `(x - 128) / 128`.
+
+    Returns:
+        float32 `(n, 299, 299, 3)`.
+    """
+    pixels = tf.round(tf.clip_by_value((images + 1.0) * 127.5, 0.0, 255.0))
+    pixels = tf.repeat(pixels, 3 // images.shape[-1], axis=-1)
+    if resizing == "tensorflow":
+        resized = tf.compat.v1.image.resize_bilinear(
+            pixels, (SIDE, SIDE), align_corners=False, half_pixel_centers=False
+        )
+        return (resized - 128.0) / 128.0
+    resized = tf.image.resize(pixels, (SIDE, SIDE), method="bilinear", antialias=resizing == "antialiased")
+    return resized / 127.5 - 1.0 if resizing == "pytorch" else (resized - 128.0) / 128.0

@@ -1,0 +1,143 @@
+"""Reads the weights of the Inception network of 2015 from a file that somebody else may have made."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.features import inception_2015, torch_file
+from ganlab_builtin.features.torch_file import UnreadableError
+
+ENDINGS = (".pth", ".pt", ".pb", ".npz", ".safetensors")
+_MOST = 1 << 29  # bytes of a file; the published ones have about 95 million
+_HEADER = 1 << 20
+
+
+def read(path: Path) -> dict[str, np.ndarray]:
+    """The state dict of the network, float32, by the names of `inception_2015.shapes()`.
+
+    A `.pth` or `.pt` is a state dict as torch.save writes it, `.pb` the graph that TensorFlow published; `.npz` and
+    `.safetensors` hold the arrays of the state dict by the same names. Nothing in a file is executed.
+
+    Args:
+        path: The file.
+
+    Raises:
+        UnreadableError: It is damaged or too large, or is not of this network.
+        OSError: It cannot be opened.
+    """
+    shapes = inception_2015.shapes()
+    readers: dict[str, Callable[[BinaryIO, Mapping[str, tuple[int, ...]]], dict[str, np.ndarray]]] = {
+        ".pb": _read_graph,
+        ".npz": _read_npz,
+        ".safetensors": _read_safetensors,
+    }
+    with path.open("rb") as file:
+        if file.seek(0, 2) > _MOST:
+            raise UnreadableError(f"it has more than {_MOST >> 20} MiB")
+        file.seek(0)
+        try:
+            arrays = readers.get(path.suffix, torch_file.read)(file, shapes)
+        except UnreadableError:
+            raise
+        # A damaged file leads to errors of struct, zlib, zipfile, protobuf, json, or of types and indices.
+        except Exception as error:
+            raise UnreadableError(f"it is damaged ({type(error).__name__}: {error})") from error
+    missing = [name for name in shapes if name not in arrays]
+    if missing:
+        raise UnreadableError(f"it lacks {missing[0]} and {len(missing) - 1} more of {len(shapes)} arrays")
+    for name, array in arrays.items():
+        if not np.isfinite(array).all():
+            raise UnreadableError(f"{name} has values that are not finite")
+    return arrays
+
+
+def digest(arrays: Mapping[str, np.ndarray]) -> str:
+    """A name for these weights: the same whatever kind of file they came from."""
+    found = hashlib.sha256()
+    for name in sorted(arrays):
+        found.update(name.encode())
+        found.update(np.ascontiguousarray(arrays[name], "<f4").tobytes())
+    return found.hexdigest()[:20]
+
+
+def _read_graph(file: BinaryIO, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
+    graph = tf.compat.v1.GraphDef()
+    graph.ParseFromString(file.read())
+    constants = {node.name: node.attr["value"].tensor for node in graph.node if node.op == "Const"}
+
+    def constant(name: str, shape: tuple[int, ...]) -> np.ndarray:
+        if name not in constants:
+            raise UnreadableError(f"its graph has no constant {name}")
+        tensor = constants[name]
+        found = tuple(dimension.size for dimension in tensor.tensor_shape.dim)
+        # Before anything of this shape is made: a few bytes can claim any.
+        if found != shape or tensor.dtype != tf.float32.as_datatype_enum:
+            raise UnreadableError(f"{name} is of shape {found}, and must be float32 of {shape}")
+        return np.asarray(tf.make_ndarray(tensor))
+
+    arrays: dict[str, np.ndarray] = {}
+    parts = {"weight": "gamma", "bias": "beta", "running_mean": "moving_mean", "running_var": "moving_variance"}
+    for layer in inception_2015.layers():
+        kernel = constant(f"{layer.graph}/conv2d_params", layer.shape)
+        arrays[f"{layer.name}.conv.weight"] = kernel.transpose(3, 2, 0, 1)
+        for part, own in parts.items():
+            name = f"{layer.name}.bn.{part}"
+            arrays[name] = constant(f"{layer.graph}/batchnorm/{own}", shapes[name])
+    classes, features = shapes["fc.weight"]
+    arrays["fc.weight"] = constant("softmax/weights", (features, classes)).T
+    arrays["fc.bias"] = constant("softmax/biases", (classes,))
+    return arrays
+
+
+def _read_npz(file: BinaryIO, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
+    arrays = {}
+    with zipfile.ZipFile(file) as archive:
+        members = set(archive.namelist())
+        for name, shape in shapes.items():
+            if f"{name}.npy" not in members:
+                continue
+            with archive.open(f"{name}.npy") as member:
+                version = np.lib.format.read_magic(member)
+                read_header = {
+                    (1, 0): np.lib.format.read_array_header_1_0,
+                    (2, 0): np.lib.format.read_array_header_2_0,
+                }[version]
+                found, fortran, dtype = read_header(member)
+                _check(name, found, shape)
+                if dtype.kind != "f" or dtype.itemsize > 8:
+                    raise UnreadableError(f"{name} is of {dtype}, and must be floating point")
+                data = member.read(math.prod(shape) * dtype.itemsize)
+            arrays[name] = np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C").astype(np.float32)
+    return arrays
+
+
+def _read_safetensors(file: BinaryIO, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
+    length = int.from_bytes(file.read(8), "little")
+    if length > _HEADER:
+        raise UnreadableError(f"its header has {length:,} bytes, more than {_HEADER:,}")
+    header: dict[str, Any] = json.loads(file.read(length))
+    arrays = {}
+    for name in shapes.keys() & header.keys():
+        entry = header[name]
+        _check(name, tuple(entry["shape"]), shapes[name])
+        dtype = np.dtype({"F16": "<f2", "F32": "<f4", "F64": "<f8"}[entry["dtype"]])
+        start, end = entry["data_offsets"]
+        if start < 0 or end - start != math.prod(shapes[name]) * dtype.itemsize:
+            raise UnreadableError(f"{name} has {end - start:,} bytes, which its shape does not")
+        file.seek(8 + length + start)
+        arrays[name] = np.frombuffer(file.read(end - start), dtype).reshape(shapes[name]).astype(np.float32)
+    return arrays
+
+
+def _check(name: str, found: tuple[int, ...], expected: tuple[int, ...]) -> None:
+    if found != expected:
+        raise UnreadableError(f"{name} is of shape {found}, and must be of {expected}")

@@ -1,0 +1,210 @@
+"""The network of 2015 against the packages that publish scores, by random weights that both make for themselves."""
+
+import base64
+import io
+import json
+import pickle
+import struct
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import published_network
+import pytest
+from ganlab_builtin.features import inception_2015, torch_file, weights
+from labelled import Images
+
+import ganlab
+
+REFERENCE = json.loads((Path(__file__).parent / "published_network.json").read_text())
+SHAPES = inception_2015.shapes()
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("weights") / "random.npz"
+    np.savez(path, **{name: published_network.rebuild_array(name, shape) for name, shape in SHAPES.items()})
+    return path
+
+
+def features(file, resizing="tensorflow"):
+    made = ganlab.component("features", "inception")(path=str(file), resizing=resizing)
+    made.prepare(Images(shape=(8, 8, 3)))
+    return made
+
+
+def as_examples(pictures):
+    return pictures.astype(np.float32) / 127.5 - 1
+
+
+def test_it_has_the_arrays_of_the_published_file():
+    # Of the names of the package's own network; parameters are counted without the counters of batches.
+    assert len(SHAPES) == REFERENCE["arrays"]
+    assert sum(int(np.prod(shape)) for shape in SHAPES.values()) == REFERENCE["parameters"]
+
+
+def close(found, expected):
+    scale = np.abs(expected).max()
+    return np.abs(np.asarray(found) - expected).max() / scale
+
+
+@pytest.mark.slow
+def test_features_and_logits_are_those_of_both_packages(file):
+    made = {resizing: features(file, resizing) for resizing in ("tensorflow", "pytorch")}
+    arrays = weights.read(file)
+    last = np.asarray(arrays["fc.weight"], np.float64)
+    for row in REFERENCE["images"]:
+        number = published_network.SHAPES.index(tuple(row["shape"]))
+        picture = as_examples(published_network.image(number, *row["shape"])[None])
+        for resizing, one in made.items():
+            assert close(one.embed(picture)[0, ::16], row[resizing]) < 1e-4, (resizing, row["shape"])
+        embedded = made["tensorflow"].embed(picture)[0].astype(np.float64)
+        assert close((last @ embedded)[::8], row["logits_unbiased"]) < 1e-4
+        biased = last @ embedded + arrays["fc.bias"]
+        assert close(biased[::8], row["logits"]) < 1e-4
+        probabilities = made["tensorflow"].probabilities(picture)[0]
+        expected = np.exp(last @ embedded - (last @ embedded).max())
+        np.testing.assert_allclose(probabilities, expected / expected.sum(), rtol=1e-3, atol=1e-7)
+
+
+@pytest.mark.slow
+def test_planted_deviations_are_far_off(file, monkeypatch):
+    row = REFERENCE["images"][0]
+    picture = as_examples(published_network.image(0, *row["shape"])[None])
+    assert close(features(file, "antialiased").embed(picture)[0, ::16], row["tensorflow"]) > 1e-3
+    assert close(features(file, "pytorch").embed(picture)[0, ::16], row["tensorflow"]) > 1e-3
+    # The last block's pooling: the maximum, not the average as in the other blocks.
+    blocks = inception_2015._BLOCKS
+    average = inception_2015._late("Mixed_7c", "mixed_10", 2048, "AVG")
+    monkeypatch.setattr(inception_2015, "_BLOCKS", (*blocks[:-1], average))
+    assert close(features(file).embed(picture)[0, ::16], row["tensorflow"]) > 1e-3
+    monkeypatch.setattr(inception_2015, "_BLOCKS", blocks)
+    monkeypatch.setattr(inception_2015, "_EPSILON", 1e-2)
+    assert close(features(file).embed(picture)[0, ::16], row["tensorflow"]) > 1e-3
+
+
+def some(names=("fc.bias", "Conv2d_1a_3x3.bn.bias")):
+    return {name: SHAPES[name] for name in names}
+
+
+def test_files_of_torch_save_are_read_in_both_formats():
+    shapes = {"a": (2, 3), "b": (2,), "absent": (9,)}
+    for kind in ("zip", "old"):
+        found = torch_file.read(io.BytesIO(base64.b64decode(REFERENCE["torch_files"][kind])), shapes)
+        np.testing.assert_array_equal(found["a"], np.arange(4, 10, dtype=np.float32).reshape(2, 3))
+        np.testing.assert_array_equal(found["b"], [0.0, 1.0])
+    with pytest.raises(torch_file.UnreadableError, match="order of its elements"):
+        torch_file.read(
+            io.BytesIO(base64.b64decode(REFERENCE["torch_files"]["strided"])), {"a": (2, 3), "absent": (9,)}
+        )
+    with pytest.raises(torch_file.UnreadableError, match=r"a is of shape \(2, 3\), and must be of \(3, 2\)"):
+        torch_file.read(io.BytesIO(base64.b64decode(REFERENCE["torch_files"]["zip"])), {"a": (3, 2)})
+
+
+class Touch:
+    """A pickle of this would write a file."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (open, (str(self.path), "w"))
+
+
+@pytest.mark.parametrize("protocol", [0, 1, 2, 3, 4, 5])
+def test_a_pickle_that_would_run_something_is_refused(tmp_path, protocol):
+    bad = tmp_path / "bad.pth"
+    with zipfile.ZipFile(bad, "w") as archive:
+        archive.writestr("archive/data.pkl", pickle.dumps({"fc.bias": Touch(tmp_path / "touched")}, protocol))
+    with pytest.raises(weights.UnreadableError):
+        weights.read(bad)
+    assert not (tmp_path / "touched").exists()
+
+
+def damaged(name):
+    good = base64.b64decode(REFERENCE["torch_files"]["zip"])
+    return {
+        "empty.pth": b"",
+        "text.pth": b"not weights",
+        "cut.pth": good[: len(good) // 2],
+        "other.pth": good,
+        "text.pb": b"\xff\xff\xff\xff",
+        "empty.pb": b"",
+        "empty.npz": b"",
+        "short.safetensors": b"\x00",
+        "long.safetensors": struct.pack("<Q", 1 << 62) + b"{}",
+        "wrong.safetensors": struct.pack("<Q", 60) + json.dumps({"fc.bias": {"dtype": "F32"}}).ljust(60).encode(),
+    }[name]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("empty.pth", "text.pth", "cut.pth", "other.pth", "text.pb", "empty.pb", "empty.npz"),
+        *("short.safetensors", "long.safetensors", "wrong.safetensors"),
+    ],
+)
+def test_a_damaged_file_is_one_message(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(damaged(name))
+    made = ganlab.component("features", "inception")(path=str(path))
+    with pytest.raises(ganlab.ConfigError, match=r"features\.inception\.path = .* does not hold the network of 2015"):
+        made.prepare(Images(shape=(8, 8, 3)))
+
+
+def test_arrays_of_another_shape_and_values_that_are_not_finite_are_refused(tmp_path, file):
+    arrays = dict(np.load(file))
+    np.savez(tmp_path / "shape.npz", **{**arrays, "fc.bias": np.zeros(1000, np.float32)})
+    with pytest.raises(weights.UnreadableError, match=r"fc\.bias is of shape \(1000,\), and must be of \(1008,\)"):
+        weights.read(tmp_path / "shape.npz")
+    arrays["fc.bias"][3] = np.nan
+    np.savez(tmp_path / "nan.npz", **arrays)
+    with pytest.raises(weights.UnreadableError, match=r"fc\.bias has values that are not finite"):
+        weights.read(tmp_path / "nan.npz")
+    del arrays["fc.bias"]
+    np.savez(tmp_path / "less.npz", **arrays)
+    with pytest.raises(weights.UnreadableError, match=r"lacks fc\.bias and 0 more of 472"):
+        weights.read(tmp_path / "less.npz")
+
+
+def graph_file(arrays, path):
+    """The arrays as constants of a frozen graph, by TensorFlow's names and in its layout."""
+    import tensorflow as tf
+
+    graph = tf.compat.v1.GraphDef()
+
+    def constant(name, array):
+        node = graph.node.add(name=name, op="Const")
+        node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(np.ascontiguousarray(array, np.float32)))
+
+    parts = {"gamma": "weight", "beta": "bias", "moving_mean": "running_mean", "moving_variance": "running_var"}
+    for layer in inception_2015.layers():
+        constant(f"{layer.graph}/conv2d_params", arrays[f"{layer.name}.conv.weight"].transpose(2, 3, 1, 0))
+        for own, part in parts.items():
+            constant(f"{layer.graph}/batchnorm/{own}", arrays[f"{layer.name}.bn.{part}"])
+    constant("softmax/weights", arrays["fc.weight"].T)
+    constant("softmax/biases", arrays["fc.bias"])
+    path.write_bytes(graph.SerializeToString())
+
+
+def test_every_kind_of_file_gives_the_same_arrays(tmp_path, file):
+    arrays = dict(np.load(file))
+    graph_file(arrays, tmp_path / "a.pb")
+    header, data = {}, b""
+    for name, array in arrays.items():
+        begins = len(data)
+        data += array.tobytes()
+        header[name] = {"dtype": "F32", "shape": list(array.shape), "data_offsets": [begins, len(data)]}
+    head = json.dumps(header).encode()
+    (tmp_path / "a.safetensors").write_bytes(struct.pack("<Q", len(head)) + head + data)
+    digests = {weights.digest(weights.read(path)) for path in (file, tmp_path / "a.pb", tmp_path / "a.safetensors")}
+    assert len(digests) == 1
+
+
+def test_values_that_do_not_fit_are_refused(tmp_path):
+    path = tmp_path / "a.weights.h5"
+    path.write_bytes(b"")
+    with pytest.raises(ganlab.ConfigError, match=r"resizing = 'pytorch' is for the weights of 2015"):
+        ganlab.component("features", "inception")(path=str(path), resizing="pytorch")
+    with pytest.raises(ganlab.ConfigError, match=r"resizing = 'cubic' must be"):
+        ganlab.component("features", "inception")(path=str(path), resizing="cubic")
