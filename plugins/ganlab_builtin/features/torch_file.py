@@ -21,40 +21,12 @@ import numpy as np
 _MAGIC = 0x1950A86A20F9469CFC6C  # of files from before PyTorch 1.6
 _PROTOCOL = 1001
 _LONGEST = 1 << 20  # bytes of a pickle; that of the published weights has about 60,000
-_OPCODES = frozenset(
-    [
-        "PROTO",
-        "GLOBAL",
-        "EMPTY_TUPLE",
-        "TUPLE",
-        "TUPLE1",
-        "TUPLE2",
-        "TUPLE3",
-        "MARK",
-        "REDUCE",
-        "BUILD",
-        "BINPUT",
-        "LONG_BINPUT",
-        "BINGET",
-        "LONG_BINGET",
-        "BINUNICODE",
-        "BINPERSID",
-        "BININT",
-        "BININT1",
-        "BININT2",
-        "LONG1",
-        "NEWTRUE",
-        "NEWFALSE",
-        "NONE",
-        "EMPTY_DICT",
-        "EMPTY_LIST",
-        "APPEND",
-        "APPENDS",
-        "SETITEM",
-        "SETITEMS",
-        "STOP",
-    ]
-)
+_OPCODES = {
+    *("PROTO", "GLOBAL", "EMPTY_TUPLE", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "MARK", "REDUCE", "BUILD"),
+    *("BINPUT", "LONG_BINPUT", "BINGET", "LONG_BINGET", "BINUNICODE", "BINPERSID", "BININT", "BININT1", "BININT2"),
+    *("LONG1", "NEWTRUE", "NEWFALSE", "NONE", "EMPTY_DICT", "EMPTY_LIST", "APPEND", "APPENDS", "SETITEM"),
+    *("SETITEMS", "STOP"),
+}
 _DTYPES = {"FloatStorage": "<f4", "DoubleStorage": "<f8", "HalfStorage": "<f2", "LongStorage": "<i8"}
 
 
@@ -179,9 +151,9 @@ def _load(file: BinaryIO) -> tuple[Any, dict[str, _Storage]]:
         if code.name not in _OPCODES:
             raise UnreadableError(f"it has the instruction {code.name}, which no state dict needs")
         # The interpreter reserves memory for every place of its memo up to the largest one.
-        if code.name == "LONG_BINPUT" and argument > len(data):
+        if code.name == "LONG_BINPUT" and (argument or 0) > len(data):
             raise UnreadableError("it has more places than instructions")
-        end = place + 1
+        end = (place or 0) + 1
     file.seek(start + end)
     reader = _Reader(io.BytesIO(data[:end]))
     return reader.load(), reader.storages
