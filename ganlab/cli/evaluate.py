@@ -24,7 +24,24 @@ if TYPE_CHECKING:
 
 
 @click.command("evaluate")
-@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("run", metavar="[RUN]", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--folder",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="Measure the images of a folder in place of a run's samples.",
+)
+@click.option(
+    "--against",
+    metavar="REAL",
+    help="With --folder: the folder of real images, or a dataset such as '@datasets.keras()'.",
+)
+@click.option(
+    "--size",
+    metavar="PIXELS",
+    type=click.IntRange(1, 4096),
+    help="With --folder: the side of the squares that images become; that of the first one by default.",
+)
 @click.option(
     "--evaluator",
     "evaluators",
@@ -45,7 +62,10 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 @plugin_options(OF_THE_RUN)
 def evaluate(
-    run: Path,
+    run: Path | None,
+    folder: Path | None,
+    against: str | None,
+    size: int | None,
     evaluators: tuple[str, ...],
     params: tuple[str, ...],
     checkpoint: Step,
@@ -54,7 +74,7 @@ def evaluate(
     no_plugin: tuple[str, ...],
     plugin_file: Path | None,
 ) -> None:
-    """Measures the generator of a run, finished or not, from one of its checkpoints.
+    """Measures the generator of a run, finished or not, from one of its checkpoints, or a folder of images.
 
     Uses one device, whatever the run trained on, and the same samples as during training. Writes nothing into the run
     without --save.
@@ -62,7 +82,22 @@ def evaluate(
     \b
     ganlab evaluate runs/quickstart/20260801-120000-s0-1f2e --evaluator frechet_distance
     ganlab evaluate RUN --evaluator kid --param 'evaluators.kid.features=@features.classifier()'
+    ganlab evaluate --folder SAMPLES --against REAL --evaluator kid
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
+    if (run is None) == (folder is None):
+        raise ConfigError("Name a run, or a folder of images by --folder, and not both.")
+    if folder is not None:
+        if against is None or not evaluators or save or checkpoint is not None:
+            raise ConfigError(
+                "--folder needs --against, the folder of real images, and --evaluator; --save and --checkpoint are for "
+                "runs."
+            )
+        use_plugins(no_plugin, plugin_file)
+        _evaluate_folder(folder, against, size, evaluators, params, as_json=as_json)
+        return
+    if against is not None or size is not None:
+        raise ConfigError("--against and --size are for --folder.")
+    assert run is not None
     from ganlab.config import overrides
     from ganlab.run import Run
     from ganlab.runs.health import complaints_of, name_of
@@ -108,6 +143,31 @@ def evaluate(
         return
     say(f"{line(run)}, step {step}:\n")
     _print_table(figures)
+    for sentence in wrong:
+        say(f"- {line(sentence)}", err=True)
+
+
+def _evaluate_folder(
+    folder: Path, against: str, size: int | None, evaluators: Sequence[str], params: Sequence[str], *, as_json: bool
+) -> None:
+    from ganlab.config import overrides
+
+    chosen = overrides.evaluators(evaluators, " ".join(f"--evaluator {name!r}" for name in evaluators))
+    with printing_to_stderr() if as_json else contextlib.nullcontext():
+        start_tensorflow()
+        from ganlab.training.of_folder import evaluate_folder
+
+        found = evaluate_folder(folder, against, [chosen, *params], size)
+    wrong = [f"{name}: {sentence}" for name, sentence in found.complaints.items()]
+    if as_json:
+        from ganlab.telemetry.jsonl import to_json
+
+        row = {"folder": str(folder), "against": against, "images": found.images, "shape": list(found.shape)}
+        say(json.dumps(to_json({**row, "evaluation": found.figures, "health": wrong}), indent=2))
+        return
+    shape = " x ".join(map(str, found.shape))
+    say(f"{line(folder)}, {found.images:,} images as {shape}, against {line(against)}:\n")
+    _print_table(found.figures)
     for sentence in wrong:
         say(f"- {line(sentence)}", err=True)
 

@@ -20,12 +20,13 @@ from ganlab.plugins.manager import current
 from ganlab.plugins.recipes import Recipe
 
 
-def load(sources: Sequence[str | Path], params: Sequence[str] = ()) -> Recipe:
+def load(sources: Sequence[str | Path], params: Sequence[str] = (), *, needs: Sequence[str] | None = None) -> Recipe:
     """Reads an experiment without importing TensorFlow or making any component.
 
     Args:
         sources: Experiment files, by path or by the name of a shipped one; later ones override earlier ones.
         params: Overrides of the files, for example `'experiment.steps=100'`. Quotes around text may be left out.
+        needs: The parts that must be set, for something smaller than an experiment; None for all that one needs.
 
     Returns:
         The recipe `experiment`, whose arguments are plain values and recipes of components.
@@ -35,7 +36,7 @@ def load(sources: Sequence[str | Path], params: Sequence[str] = ()) -> Recipe:
         ConfigError: Something in the files or overrides is wrong, incomplete or without effect.
         PluginError: A plugin is broken or clashes with another, and `GANLAB_STRICT_PLUGINS` is set.
     """
-    whole = _Read(sources, params, ())
+    whole = _Read(sources, params, (), needs)
     unused.check(whole.files, whole.bindings, whole.resolver)
     return whole.recipe
 
@@ -138,7 +139,13 @@ def takes_fractions(setting: str) -> bool | None:
 class _Read:
     """Reads one experiment and checks everything except for lines without effect."""
 
-    def __init__(self, sources: Sequence[str | Path], params: Sequence[str], settings: Sequence[str]) -> None:
+    def __init__(
+        self,
+        sources: Sequence[str | Path],
+        params: Sequence[str],
+        settings: Sequence[str],
+        needs: Sequence[str] | None = None,
+    ) -> None:
         plugins = current()
         plugins.check()
         names = Names(plugins)
@@ -149,7 +156,7 @@ class _Read:
         for binding in self.resolver.bindings.values():
             _check_value(binding, self.resolver)
         recipe = self.resolver.experiment()
-        _check_required(recipe, names, statements)
+        _check_required(recipe, names, statements, needs)
         _check_settings(recipe, self.resolver)
         lists = {part: list(recipe.arguments[part]) for part in LISTS if part in recipe.arguments}
         self.recipe = replace(recipe, arguments={**recipe.arguments, **lists})
@@ -272,8 +279,9 @@ def _with_stubs(value: Any, names: Names) -> Any:
     return value
 
 
-def _check_required(recipe: Recipe, names: Names, statements: Statements) -> None:
-    missing = [name for name in required(composition.parameters()) if name not in recipe.arguments]
+def _check_required(recipe: Recipe, names: Names, statements: Statements, needs: Sequence[str] | None) -> None:
+    wanted = required(composition.parameters()) if needs is None else needs
+    missing = [name for name in wanted if name not in recipe.arguments]
     if missing:
         files = [shown(path) for path in statements.files if path is not None]
         lines = "; ".join(example(names, part) for part in missing)

@@ -25,6 +25,7 @@ NEEDED = {
     "datasets.varied": {"dataset": ganlab.component("datasets", "digits")(), "flip": True},
     "evaluators.classifier_score": {"features": None},
     "evaluators.label_accuracy": {"features": None},
+    "evaluators.published_scores": {"features": None},
     "features.inception": {"path": "weights.h5"},
     "schedules.linear": {"start": 1.0, "end": 0.0},
     "schedules.cosine": {"start": 1.0, "end": 0.0},

@@ -26,6 +26,7 @@ LEFT_OUT = {
     "features.inception": "needs a file of weights; tests/features writes one",
     "evaluators.class_frechet_distance": "asks for classes; tests/evaluators has a conditional generator",
     "evaluators.label_accuracy": "asks for classes; tests/evaluators has a conditional generator",
+    "evaluators.published_scores": "measures in a feature network; tests/evaluators has one",
     "evaluators.classifier_score": "needs a trained classifier; tests/evaluators has one",
 }
 

@@ -17,8 +17,10 @@ from ganlab.transport import exact_w1
 
 PAGE = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text(encoding="utf-8")
 FRAGMENTS = re.findall(r"^```gin\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
-CLASSIFYING = ("classifier_score", "label_accuracy")
-COMMANDS = re.findall(r"^ganlab evaluate .*$", PAGE, flags=re.MULTILINE)
+CLASSIFYING = ("classifier_score", "label_accuracy", "published_scores")
+# Smaller than the sample of this test.
+PROTOCOL = {"real_examples": 20, "subset_size": 10, "nearest": 10, "splits": 2}
+COMMANDS = re.findall(r"^ganlab evaluate .*$", PAGE.replace("\\\n", ""), flags=re.MULTILINE)
 
 
 def test_every_evaluator_and_every_feature_network_has_a_row():
@@ -36,10 +38,10 @@ def test_the_fragments_fit_an_experiment(tmp_path, monkeypatch):
 
 
 def test_the_commands_have_existing_options():
-    assert len(COMMANDS) == 3
+    assert len(COMMANDS) == 4
     for text in COMMANDS:
         context = command.make_context("evaluate", shlex.split(text)[2:])
-        assert context.params["run"]
+        assert context.params["run"] or context.params["folder"]
 
 
 @pytest.mark.parametrize(("d", "said"), [(2, "0.15"), (784, "37")])
@@ -68,6 +70,7 @@ def test_the_figures_are_those_that_the_page_lists(tmp_path):
     listed = dict(re.findall(r"^\| `(\w+)` \| ([^|]*) \|", PAGE, flags=re.MULTILINE))
     for name in ganlab_evaluators():
         arguments = {"samples": 20, **({"features": Sign()} if name in CLASSIFYING else {})}
+        arguments |= PROTOCOL if name == "published_scores" else {}
         evaluator = ganlab.component("evaluators", name)(**arguments)
         figures = [figure for figure in evaluator.evaluate(Ring(), ring, None) if not figure.startswith("class/")]
         said = re.findall(r"`(\w+)`", listed[name]) or ["distance", "real_against_real"]  # "same"

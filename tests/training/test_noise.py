@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from ganlab.functional import example_normal, example_uniform
-from ganlab.training.graph.noise import Draw, draw, whole
+from ganlab.training.graph.noise import LATENT, Draw, draw, whole
 
 pytestmark = pytest.mark.usefixtures("cpus")
 
@@ -100,3 +100,13 @@ def test_an_example_has_its_numbers_in_any_company(function):
     far = function(tf.constant([2**40], tf.int64), 3, seed=2).numpy()
     assert np.isfinite(far).all()
     assert not np.array_equal(far[0], together[0])
+
+
+@pytest.mark.parametrize("kind", ["normal", "uniform"])
+@pytest.mark.parametrize("width", [1, 2, 3, 5, 128])
+def test_rows_from_a_number_on_are_those_of_the_whole_draw(kind, width):
+    together = whole(kind, (40, width), seed=3, stream=LATENT).numpy()
+    for start in (0, 1, 2, 3, 4, 7, 13):
+        for count in (1, 4, 8, 11):
+            part = whole(kind, (count, width), seed=3, stream=LATENT, start=start)
+            np.testing.assert_array_equal(part, together[start : start + count])

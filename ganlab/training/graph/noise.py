@@ -93,7 +93,10 @@ def _philox(kind: Kind, count: int | tf.Tensor, seed: tf.Tensor, offset: tf.Tens
     return op(shape=shape, key=state.key, counter=counter, alg=PHILOX, dtype=tf.float32)
 
 
-def whole(kind: Kind, shape: Sequence[int], *, seed: int, stream: int, step: int = 0, number: int = 0) -> tf.Tensor:
-    """A draw without replicas, made whole on one device."""
-    spec = Draw(kind, tuple(int(n) for n in shape), stream, number)
-    return draw(spec, seed=seed, step=tf.constant(step, tf.int64), first=tf.constant(0, tf.int64))
+def whole(
+    kind: Kind, shape: Sequence[int], *, seed: int, stream: int, step: int = 0, number: int = 0, start: int = 0
+) -> tf.Tensor:
+    """A draw without replicas, made whole on one device: its rows from number `start` on."""
+    lead = start % _BLOCK  # rows from a block of the counter on, of which the first are cut
+    spec = Draw(kind, (int(shape[0]) + lead, *(int(n) for n in shape[1:])), stream, number)
+    return draw(spec, seed=seed, step=tf.constant(step, tf.int64), first=tf.constant(start - lead, tf.int64))[lead:]

@@ -52,25 +52,29 @@ class Sampler:
         self.classes = None if self._frequencies is None else len(self._frequencies)
         self._run = tf.function(self._batch, autograph=False, reduce_retracing=True)
 
-    def __call__(self, n: int, seed: int, labels: Sequence[int] | np.ndarray | None = None) -> np.ndarray:
+    def __call__(
+        self, n: int, seed: int, labels: Sequence[int] | np.ndarray | None = None, *, start: int = 0
+    ) -> np.ndarray:
         """Samples, `(n, *sample_shape)` float32; the layers behave as in inference.
 
         Args:
             n: How many.
             seed: The seed.
             labels: The class of each, `(n,)`, for a conditional generator; None for classes as the data has them.
+            start: The number of the first one.
         """
-        return self.from_latents(self.latents(n, seed), self.labels(n, seed) if labels is None else labels)
+        labels = self.labels(n, seed, start) if labels is None else labels
+        return self.from_latents(self.latents(n, seed, start), labels)
 
-    def latents(self, n: int, seed: int) -> tf.Tensor:
+    def latents(self, n: int, seed: int, start: int = 0) -> tf.Tensor:
         """The latent vectors of those samples: standard normal, `(n, latent_dim)` float32."""
-        return noise.whole("normal", (n, self._latent_dim), seed=seed, stream=noise.LATENT)
+        return noise.whole("normal", (n, self._latent_dim), seed=seed, stream=noise.LATENT, start=start)
 
-    def labels(self, n: int, seed: int) -> np.ndarray | None:
+    def labels(self, n: int, seed: int, start: int = 0) -> np.ndarray | None:
         """The classes of those samples, `(n,)` int64, as frequent as in the data; None if unconditional."""
         if self._frequencies is None:
             return None
-        uniform = noise.whole("uniform", (n, 1), seed=seed, stream=noise.LABELS).numpy()[:, 0]
+        uniform = noise.whole("uniform", (n, 1), seed=seed, stream=noise.LABELS, start=start).numpy()[:, 0]
         edges = np.cumsum(np.asarray(self._frequencies, np.float64))
         return np.minimum(np.searchsorted(edges / edges[-1], uniform, side="right"), len(edges) - 1).astype(np.int64)
 

@@ -1,0 +1,110 @@
+"""Evaluates the images of a folder in place of a generator's samples."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ganlab import config
+from ganlab.composition import make, unique_names
+from ganlab.config.overrides import Override
+from ganlab.errors import ConfigError, IncompatibleError
+from ganlab.interfaces import Dataset
+from ganlab.plugins.recipes import Recipe
+from ganlab.support.terminal import line
+from ganlab.training.evaluation import diagnosed, measured
+
+# The dataset that reads a folder of images.
+_FOLDERS = "image_folder"
+_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
+_NEEDS = ("dataset", "evaluators")
+
+
+@dataclass(frozen=True)
+class Found:
+    """The result of an evaluation.
+
+    Attributes:
+        figures: By `<evaluator>/<figure>`.
+        complaints: The problems that evaluators report, by name.
+        images: How many images the folder has.
+        shape: The shape that both folders' images were brought to.
+    """
+
+    figures: dict[str, float]
+    complaints: dict[str, str]
+    images: int
+    shape: tuple[int, ...]
+
+
+def evaluate_folder(folder: Path, against: str, params: Sequence[str], size: int | None = None) -> Found:
+    """Measures the images of a folder against those of a dataset, by evaluators.
+
+    Args:
+        folder: The images.
+        against: A folder of real images, or a dataset as in an experiment file: `@datasets.keras()`.
+        params: The evaluators and other overrides, as `--param` takes them.
+        size: The side that images of folders are brought to; None for that of the first file in `folder`.
+
+    Raises:
+        ConfigError: A folder or a parameter is wrong.
+        IncompatibleError: An evaluator asks for more samples than there are images.
+    """
+    side = size or _side_of(folder)
+    images: Dataset = make(_folder_recipe(folder, side, "--folder"))
+    reference = [Override(f"experiment.dataset={against}", f"--against {against!r}")]
+    if not against.startswith("@"):
+        selector = f"against/datasets.{_FOLDERS}"
+        reference = [
+            Override(f"experiment.dataset=@{selector}()", f"--against {against!r}"),
+            Override(f"{selector}.path={against}", f"--against {against!r}"),
+            Override(f"{selector}.size={side}", f"--size {side}"),
+        ]
+    arguments = config.load([], [*reference, *params], needs=_NEEDS).arguments
+    dataset, evaluators = make(arguments["dataset"]), make(arguments["evaluators"])
+    names = unique_names(evaluators)
+    figures = measured(names, evaluators, _drawing(folder, images), dataset, None)
+    said = diagnosed(names, evaluators, figures)
+    return Found(
+        figures, {name: text for name, text in said.items() if text}, int(images.size or 0), tuple(images.sample_shape)
+    )
+
+
+def _folder_recipe(folder: Path, side: int, option: str) -> Recipe:
+    given = config.arguments("datasets", _FOLDERS, [f"path={folder}", f"size={side}"], option)
+    return Recipe("datasets", _FOLDERS, given)
+
+
+def _drawing(folder: Path, images: Dataset) -> Callable[..., np.ndarray]:
+    """The images as an evaluator's samples: the first n, in the order of their names."""
+
+    def sample(n: int, seed: int, labels: Any = None, *, start: int = 0) -> np.ndarray:
+        del seed, labels
+        if start + n > (images.size or 0):
+            raise IncompatibleError(
+                f"The evaluator asks for {start + n} samples, and {folder} has {images.size} images. Set its number of "
+                f"samples lower, for example --param evaluators.published_scores.samples={images.size}."
+            )
+        piece = 500
+        numbers = [tf.range(i, min(i + piece, start + n), dtype=tf.int64) for i in range(start, start + n, piece)]
+        return np.concatenate([np.asarray(images.examples(part, 0)) for part in numbers])
+
+    return sample
+
+
+def _side_of(folder: Path) -> int:
+    """The shorter side of the first image of a folder, which is the side of its central square."""
+    for file in sorted(folder.rglob("*")) if folder.is_dir() else ():
+        if file.suffix.lower() in _SUFFIXES and file.is_file():
+            try:
+                pixels = tf.io.decode_image(tf.io.read_file(os.fspath(file)), expand_animations=False)
+            except tf.errors.OpError as error:
+                raise ConfigError(f"--folder: {line(file)} cannot be decoded: {line(error.message)}") from None
+            return int(min(pixels.shape[:2]))
+    raise ConfigError(f"--folder {str(folder)!r} has no image in or below it: no {', '.join(_SUFFIXES)} file.")

@@ -1,0 +1,302 @@
+"""The scores of image generators as they are published: over whole datasets and 50,000 samples."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import numpy as np
+
+import ganlab
+from ganlab.bounds import Ge, Lt
+from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.evaluators import statistics_file
+from ganlab_builtin.evaluators.classifying import score
+from ganlab_builtin.evaluators.comparing import OverFeatures, Sample
+from ganlab_builtin.evaluators.frechet import gaussian_frechet
+from ganlab_builtin.evaluators.kernel import polynomial_mmd
+from ganlab_builtin.evaluators.neighbours import covered, neighbour_radii
+from ganlab_builtin.evaluators.statistics_file import Statistics
+from ganlab_builtin.evaluators.streaming import Moments, Rows, rows_in_a_file
+
+if TYPE_CHECKING:
+    from ganlab import Run
+
+_PIECE = 500
+_SELECTOR = "evaluators.published_scores"
+
+
+class PublishedScores(OverFeatures):
+    """FID, KID, inception score, precision and recall, by the protocols that published figures follow.
+
+    The reference is the whole dataset. With `features.inception` and the weights of 2015 these are the figures of the
+    papers: of 50,000 samples by default, 5,000 in the protocol of Miyato et al. (2018), whose reference are 10,000
+    examples. Memory does not grow with the number of examples, for their features lie in a temporary file.
+
+    - `frechet_distance`: Heusel et al. (2017), equation 6, with unbiased covariances, as pytorch-fid.
+    - `kernel_distance`: Binkowski et al. (2018), section 4: the mean and the deviation of unbiased estimates from
+      subsets drawn without repetition, as torch-fidelity draws them.
+    - `inception_score`: Salimans et al. (2016), section 4: the mean and the deviation over equal parts of the samples.
+    - `precision`, `recall`: Kynkaanniemi et al. (2019), equations 1 and 2.
+    """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "frechet_distance": "The Fréchet distance between features of samples and of the dataset; smaller is better.",
+        "kernel_distance": "The kernel distance, the mean over subsets; smaller is better. Below 0 by chance.",
+        "kernel_distance_deviation": "The standard deviation of the kernel distance over subsets.",
+        "inception_score": "The mean of the inception score over parts of the samples; larger is better.",
+        "inception_score_deviation": "The standard deviation of the inception score over parts of the samples.",
+        "precision": "The fraction of samples within the real examples' manifold; larger is better.",
+        "recall": "The fraction of real examples within the samples' manifold; larger is better.",
+        "samples": "How many samples were measured.",
+        "real_examples": "How many examples of the dataset they were measured against.",
+    }
+
+    def __init__(
+        self,
+        *,
+        features: ganlab.Features,
+        samples: Annotated[int, Ge(2), Lt(2**31)] = 50_000,
+        real_examples: Annotated[int, Ge(2), Lt(2**31)] | None = None,
+        statistics: str | None = None,
+        subsets: Annotated[int, Ge(0), Lt(2**31)] = 100,
+        subset_size: Annotated[int, Ge(2), Lt(2**31)] = 1000,
+        splits: Annotated[int, Ge(0), Lt(2**31)] = 10,
+        neighbours: Annotated[int, Ge(1), Lt(2**31)] = 3,
+        nearest: Annotated[int, Ge(0), Lt(2**31)] = 10_000,
+        seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
+    ) -> None:
+        """Sets the protocol.
+
+        Args:
+            features: The space to measure in, for published figures `@features.inception()`.
+            samples: How many samples.
+            real_examples: How many of the dataset's first examples are the reference; None for all of a finite dataset,
+                and as many as samples of an endless one.
+            statistics: A file `.npz` of the reference's mean and covariance: read if it exists, written if not. One of
+                pytorch-fid is read too. The Fréchet distance alone needs no example then.
+            subsets: How many subsets the kernel distance is the mean over; 0 for no kernel distance.
+            subset_size: Examples of either kind in a subset.
+            splits: How many parts the inception score is the mean over; 0 for no such score.
+            neighbours: k of precision and recall.
+            nearest: Of how many examples of either kind precision and recall are measured; 0 for neither.
+            seed: Decides the noise that samples are drawn from, and the subsets.
+
+        Raises:
+            ConfigError: A value is out of its range.
+        """
+        if statistics is not None and not statistics.endswith(".npz"):
+            raise ganlab.ConfigError(f"{_SELECTOR}.statistics = {statistics!r} must be a file whose name ends in .npz.")
+        for name, size in (("subset_size", subset_size if subsets else 2), ("splits", splits)):
+            if size > samples:
+                raise ganlab.ConfigError(
+                    f"{_SELECTOR}.{name} = {size!r} must be at most {_SELECTOR}.samples, which is {samples!r}."
+                )
+        if nearest and min(nearest, samples) <= neighbours:
+            raise ganlab.ConfigError(
+                f"{_SELECTOR}.nearest = {nearest!r} and samples = {samples!r} must be above neighbours, which is "
+                f"{neighbours!r}; nearest = 0 leaves precision and recall out."
+            )
+        self.features, self.samples, self.real_examples, self.seed = features, samples, real_examples, seed
+        self.subsets, self.subset_size, self.splits = subsets, subset_size, splits
+        self.neighbours, self.nearest = neighbours, nearest
+        self.statistics = None if statistics is None else Path(statistics).expanduser()
+        self._unnamed = False
+
+    def evaluate(self, sample: Sample, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:
+        """The figures.
+
+        Args:
+            sample: `sample(n, seed)` draws n samples; in parts if it takes `start`.
+            dataset: The reference.
+            run: Not used.
+
+        Returns:
+            Those of the class's description, and `samples` and `real_examples`, their numbers; NaN where features are
+            not finite.
+
+        Raises:
+            IncompatibleError: There are too few real examples, or samples are of another shape.
+            ConfigError: The file of statistics cannot be used.
+        """
+        self.features.prepare(dataset)
+        count = self._reference_size(dataset)
+        with rows_in_a_file() as generated, rows_in_a_file() as real:
+            moments, probabilities = Moments(), []
+            for x in self._samples(sample, tuple(dataset.sample_shape)):
+                rows = self._embedded(x)
+                moments.add(rows)
+                generated.add(rows)
+                if self.splits:
+                    probabilities.append(self._probabilities(x))
+            reference = self._reference(dataset, count, real)
+            if reference.mean.shape != moments.mean.shape:
+                raise ganlab.ConfigError(
+                    f"{_SELECTOR}.statistics = {str(self.statistics)!r} is of {len(reference.mean)} features, and "
+                    f"{type(self.features).__name__} has {len(moments.mean)}. It was made with others; name a new file."
+                )
+            covariance = moments.covariance()
+            finite = np.isfinite(moments.mean).all() and np.isfinite(covariance).all()
+            figures = {"frechet_distance": float("nan")}
+            if finite:
+                figures["frechet_distance"] = gaussian_frechet(
+                    moments.mean, covariance, reference.mean, reference.covariance
+                )
+            if self.splits:
+                figures |= _inception_score(np.concatenate(probabilities), self.splits)
+            if self.subsets:
+                figures |= self._kernel_distance(generated, real)
+            if self.nearest:
+                figures |= self._precision_recall(generated, real)
+        return figures | {"samples": float(moments.count), "real_examples": float(reference.count or "nan")}
+
+    def diagnose(self, figures: Mapping[str, float]) -> str | None:
+        """Complains of features that are useless, and of statistics of unknown origin."""
+        if said := super().diagnose(figures):
+            return said
+        if not self._unnamed:
+            return None
+        return (
+            f"{self.statistics} does not say which features and which data it is of. If they are others, the Fréchet "
+            "distance means nothing. Name a file that does not exist, and it is made from the dataset."
+        )
+
+    def _reference_size(self, dataset: ganlab.Dataset) -> int:
+        count = self.real_examples or dataset.size or self.samples
+        if dataset.size is not None and count > dataset.size:
+            raise ganlab.IncompatibleError(
+                f"{_SELECTOR}.real_examples = {count} is more than {type(dataset).__name__} has, {dataset.size}. "
+                "Leave it out for all of them."
+            )
+        for name, least in (
+            ("subset_size", self.subset_size * bool(self.subsets)),
+            ("neighbours", self.neighbours + 1),
+        ):
+            if (self.subsets if name == "subset_size" else self.nearest) and count < least:
+                raise ganlab.IncompatibleError(
+                    f"{_SELECTOR}.{name} needs {least} real examples, and there are {count}. "
+                    f"Set {_SELECTOR}.{name} lower."
+                )
+        return count
+
+    def _samples(self, sample: Sample, shape: tuple[int, ...]) -> Iterator[np.ndarray]:
+        draw: Callable[..., Any] = sample
+        whole = None if _takes_start(draw) else np.asarray(draw(self.samples, self.seed))
+        for start in range(0, self.samples, _PIECE):
+            n = min(_PIECE, self.samples - start)
+            x = whole[start : start + n] if whole is not None else np.asarray(draw(n, self.seed, start=start))
+            if x.shape != (n, *shape):
+                raise ganlab.IncompatibleError(
+                    f"{_SELECTOR} drew samples of shape {x.shape[1:]}, and the examples are of shape {shape}: they "
+                    "cannot be compared."
+                )
+            yield x
+
+    def _embedded(self, x: np.ndarray) -> np.ndarray:
+        return np.asarray(self.features.embed(x), np.float64)
+
+    def _probabilities(self, x: np.ndarray) -> np.ndarray:
+        found = self.features.probabilities(x)
+        if found is None:
+            raise ganlab.IncompatibleError(
+                f"{_SELECTOR} needs class probabilities for the inception score, and {type(self.features).__name__} "
+                f"gives none. Set {_SELECTOR}.splits = 0 to leave that score out."
+            )
+        return np.asarray(found, np.float64)
+
+    def _reference(self, dataset: ganlab.Dataset, count: int, real: Rows) -> Statistics:
+        """The statistics of the real examples, from the file or from the examples, whose rows are kept if needed."""
+        facts = self._facts(dataset, count)
+        kept = self._read(facts) if self.statistics is not None and self.statistics.exists() else None
+        if kept is not None and not (self.subsets or self.nearest):
+            return kept
+        moments = Moments()
+        for start in range(0, count, _PIECE):
+            numbers = tf.range(start, min(start + _PIECE, count), dtype=tf.int64)
+            rows = self._embedded(np.asarray(dataset.examples(numbers, self.seed)))
+            moments.add(rows)
+            if self.subsets or self.nearest:
+                real.add(rows)
+        if kept is not None:
+            return kept
+        found = Statistics(moments.mean, moments.covariance(), count, facts)
+        if self.statistics is not None:
+            try:
+                statistics_file.write(self.statistics, found)
+            except OSError as error:
+                raise self._refusal(f"cannot be written: {error.strerror or error}.") from error
+        return found
+
+    def _facts(self, dataset: ganlab.Dataset, count: int) -> dict[str, Any]:
+        """What the statistics are of. Of the features it is what they make of a pattern, in sixteen numbers."""
+        shape = tuple(dataset.sample_shape)
+        pattern = np.sin(np.arange(2 * int(np.prod(shape)), dtype=np.float32)).reshape(2, *shape)
+        data = json.dumps(dataset.fingerprint(), sort_keys=True, default=str)
+        return {
+            "data": hashlib.sha256(data.encode()).hexdigest()[:20],
+            "real_examples": count,
+            "pattern": [float(v) for v in self._embedded(pattern).ravel()[:: max(1, self._width(pattern) // 8)][:16]],
+        }
+
+    def _width(self, pattern: np.ndarray) -> int:
+        return int(self._embedded(pattern[:1]).shape[1])
+
+    def _read(self, facts: dict[str, Any]) -> Statistics:
+        assert self.statistics is not None
+        try:
+            found = statistics_file.read(self.statistics)
+        except (statistics_file.UnusableError, OSError) as error:
+            raise self._refusal(f"cannot be used: {error}.") from error
+        self._unnamed = not found.facts
+        if found.facts:
+            there, here = found.facts.get("pattern"), facts["pattern"]
+            if not _near(there, here):
+                raise self._refusal("was made with other features. Name a new file for these.")
+            for name, what in (("data", "of other data"), ("real_examples", "of another number of examples")):
+                if found.facts.get(name) != facts[name]:
+                    raise self._refusal(f"is {what}. Name a new file for these.")
+        return found
+
+    def _refusal(self, rule: str) -> ganlab.ConfigError:
+        return ganlab.ConfigError(f"{_SELECTOR}.statistics = {str(self.statistics)!r} {rule}")
+
+    def _kernel_distance(self, generated: Rows, real: Rows) -> dict[str, float]:
+        # torch-fidelity's generator and order, so that the same features have the same subsets.
+        random = np.random.RandomState(self.seed)
+        found = []
+        for _ in range(self.subsets):
+            x, y = (rows.take(random.choice(rows.count, self.subset_size, replace=False)) for rows in (generated, real))
+            found.append(polynomial_mmd(x, y))
+        return {"kernel_distance": float(np.mean(found)), "kernel_distance_deviation": float(np.std(found))}
+
+    def _precision_recall(self, generated: Rows, real: Rows) -> dict[str, float]:
+        x, y = (rows.take(range(min(self.nearest, rows.count))) for rows in (generated, real))
+        if not (np.isfinite(x).all() and np.isfinite(y).all()):
+            return {"precision": float("nan"), "recall": float("nan")}
+        return {
+            "precision": covered(x, y, neighbour_radii(y, self.neighbours)),
+            "recall": covered(y, x, neighbour_radii(x, self.neighbours)),
+        }
+
+
+def _inception_score(probabilities: np.ndarray, splits: int) -> dict[str, float]:
+    scores = [score(part) for part in np.array_split(probabilities, splits)]
+    return {"inception_score": float(np.mean(scores)), "inception_score_deviation": float(np.std(scores))}
+
+
+def _takes_start(draw: Callable[..., Any]) -> bool:
+    import inspect
+
+    return "start" in inspect.signature(draw).parameters
+
+
+def _near(there: Any, here: list[float]) -> bool:
+    """Whether two lists of numbers agree but for rounding."""
+    try:
+        values = np.asarray(there, np.float64)
+    except (TypeError, ValueError):
+        return False
+    return values.shape == (len(here),) and bool(np.allclose(values, here, rtol=1e-2, atol=1e-3 * np.abs(here).max()))

@@ -1,0 +1,111 @@
+"""`ganlab evaluate --folder`: images in place of samples, against numpy."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+from ganlab.cli import cli
+from ganlab.plugins import manager as plugins
+
+pytestmark = pytest.mark.usefixtures("cpus")
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Two folders of 12 x 12 images and their arrays: 40 real ones and 30 darker ones, in subfolders."""
+    root, random, arrays = tmp_path_factory.mktemp("images"), np.random.default_rng(0), {}
+    for name, count, brightest in (("real", 40, 255), ("fake", 30, 200)):
+        arrays[name] = random.integers(0, brightest, (count, 12, 12, 3), dtype=np.uint8)
+        for i, image in enumerate(arrays[name]):
+            path = root / name / f"{i // 20}" / f"{i:03}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(image).save(path)
+    return root, arrays
+
+
+@pytest.fixture
+def ganlab(monkeypatch):
+    monkeypatch.delenv("GANLAB_PLUGINS", raising=False)
+    monkeypatch.setattr(plugins, "_current", None)
+
+    def run(*arguments, code=0):
+        result = CliRunner().invoke(cli, ["evaluate", *map(str, arguments)])
+        assert result.exit_code == code, result.output
+        return result.stdout if code == 0 else result.stderr
+
+    return run
+
+
+PIXELS = [
+    "--evaluator=published_scores",
+    "--param=evaluators.published_scores.features=@features.pixels()",
+    *(
+        f"--param=evaluators.published_scores.{name}={value}"
+        for name, value in {"samples": 30, "splits": 0, "subsets": 1, "subset_size": 30, "nearest": 30}.items()
+    ),
+]
+
+MANY = [option.replace("samples=30", "samples=31") for option in PIXELS]
+
+
+def test_the_figures_are_those_of_the_images(folders, ganlab):
+    root, arrays = folders
+    found = json.loads(ganlab("--folder", root / "fake", "--against", root / "real", "--json", *PIXELS))
+    x, y = (arrays[name].reshape(len(arrays[name]), -1) / 127.5 - 1 for name in ("fake", "real"))
+    from scipy.linalg import sqrtm
+
+    cross = 2 * np.real(np.trace(sqrtm(np.cov(x.T) @ np.cov(y.T))))
+    expected = np.sum((x.mean(0) - y.mean(0)) ** 2) + np.trace(np.cov(x.T)) + np.trace(np.cov(y.T)) - cross
+    figures = found["evaluation"]
+    # The root of a singular product is where scipy's differs by its own rounding.
+    assert figures["published_scores/frechet_distance"] == pytest.approx(expected, rel=2e-3)
+    assert (figures["published_scores/samples"], figures["published_scores/real_examples"]) == (30, 40)
+    assert (found["images"], found["shape"]) == (30, [12, 12, 3])
+
+
+def test_a_table_says_what_was_measured(folders, ganlab):
+    root, _ = folders
+    said = ganlab("--folder", root / "fake", "--against", root / "real", "--size", 8, *PIXELS)
+    assert "30 images as 8 x 8 x 3, against" in said
+    assert "frechet_distance" in said
+
+
+def test_a_dataset_may_be_the_reference(folders, ganlab):
+    root, _ = folders
+    patches = ["--param", "datasets.photo_patches.side=12", "--param", "datasets.photo_patches.size=50"]
+    said = ganlab("--folder", root / "fake", "--against", "@datasets.photo_patches()", *patches, "--json", *PIXELS)
+    assert json.loads(said)["evaluation"]["published_scores/real_examples"] == 50
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "Name a run, or a folder of images by --folder, and not both"),
+        (["RUN", "--folder", "{fake}"], "and not both"),
+        (["--folder", "{fake}"], "--folder needs --against"),
+        (["--folder", "{fake}", "--against", "{real}"], "--folder needs --against"),
+        (["--folder", "{fake}", "--against", "{real}", "--save", *PIXELS], "are for runs"),
+        (["RUN", "--against", "{real}"], "--against and --size are for --folder"),
+        (["--folder", "{real}/none", "--against", "{real}", *PIXELS], "has no image in or below it"),
+        (["--folder", "{fake}", "--against", "{real}/none", *PIXELS], "is not there"),
+        (["--folder", "{fake}", "--against", "@datasets.nothing()", *PIXELS], "nothing"),
+        (["--folder", "{fake}", "--against", "{real}", *MANY], "asks for .* samples, and .* has 30 images"),
+        (["--folder", "{fake}", "--against", "{real}", "--evaluator", "nothing"], "nothing"),
+        (["--folder", "{fake}", "--against", "{real}", *PIXELS, "--param", "experiment.stepz=3"], "stepz"),
+    ],
+)
+def test_mistakes_are_one_message(folders, ganlab, arguments, message):
+    root, _ = folders
+    said = ganlab(*(a.format(fake=root / "fake", real=root / "real") for a in arguments), code=2)
+    assert said.startswith("Error: ")
+    assert re.search(message, said)
+
+
+def test_a_file_that_is_no_image_is_one_message(tmp_path, folders, ganlab):
+    (tmp_path / "a.png").write_bytes(b"not an image")
+    said = ganlab("--folder", tmp_path, "--against", folders[0] / "real", *PIXELS, code=2)
+    assert "cannot be decoded" in said

@@ -1,0 +1,271 @@
+"""Scores of 24 images against 24 by random weights, against pytorch-fid and torch-fidelity; files and memory."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from ganlab_builtin.evaluators import statistics_file
+from ganlab_builtin.evaluators.streaming import Moments, rows_in_a_file
+
+import ganlab
+
+FEATURES = Path(__file__).parents[1] / "features"
+REFERENCE = json.loads((FEATURES / "published_network.json").read_text())
+
+
+class Pictures(ganlab.Dataset):
+    def __init__(self, x):
+        self.x, self.size, self.sample_shape = tf.constant(x, tf.float32), len(x), x.shape[1:]
+
+    def examples(self, numbers, seed):
+        return tf.gather(self.x, numbers)
+
+
+class Few(ganlab.Features):
+    """Eight features and three classes."""
+
+    def __init__(self, scale=1.0):
+        random = np.random.default_rng(0)
+        self.kernel, self.last = scale * random.normal(size=(12, 8)), random.normal(size=(8, 3))
+
+    def embed(self, x):
+        return np.tanh(x.reshape(len(x), -1) @ self.kernel)
+
+    def probabilities(self, x):
+        e = np.exp(self.embed(x) @ self.last)
+        return e / e.sum(axis=1, keepdims=True)
+
+
+def points(count, seed=0, move=0.0):
+    return np.random.default_rng(seed).normal(size=(count, 2, 2, 3)).astype(np.float32) + np.float32(move)
+
+
+def scores(**arguments):
+    return ganlab.component("evaluators", "published_scores")(**{"features": Few()} | arguments)
+
+
+def sampler(x):
+    def sample(n, seed, start=0):
+        return x[start : start + n]
+
+    return sample
+
+
+@pytest.mark.slow
+def test_the_whole_chain_is_that_of_both_packages(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(FEATURES))
+    import published_network as reference
+    from ganlab_builtin.features import inception_2015
+
+    path = tmp_path / "random.npz"
+    shapes = inception_2015.shapes()
+    np.savez(path, **{name: reference.rebuild_array(name, shape) for name, shape in shapes.items()})
+    real, generated = (reference.folder(which).astype(np.float32) / 127.5 - 1 for which in (0, 1))
+    count = reference.COUNT
+
+    def measured(samples, resizing="tensorflow", **arguments):
+        inception = ganlab.component("features", "inception")(path=str(path), resizing=resizing)
+        evaluator = scores(features=inception, samples=count, **{"splits": 0, "subsets": 0, "nearest": 0} | arguments)
+        return evaluator.evaluate(sampler(samples), Pictures(real), None)
+
+    found = measured(
+        generated,
+        subsets=reference.SUBSETS,
+        subset_size=reference.SUBSET,
+        nearest=count,
+        neighbours=reference.NEIGHBOURS,
+    )
+    there = REFERENCE["torch_fidelity"]
+    assert found["frechet_distance"] == pytest.approx(there["fid"], rel=1e-4)
+    kernel = there["kid_of_subsets"]
+    assert found["kernel_distance"] == pytest.approx(kernel["kernel_inception_distance_mean"], rel=1e-4)
+    assert found["kernel_distance_deviation"] == pytest.approx(kernel["kernel_inception_distance_std"], rel=1e-4)
+    assert found["precision"] == pytest.approx(there["prc"]["precision"], abs=1e-6)
+    assert found["recall"] == pytest.approx(there["prc"]["recall"], abs=1e-6)
+
+    # torch-fidelity's samples were shuffled by this.
+    order = np.random.default_rng(0).permutation(count)
+    found = measured(generated[order], splits=reference.SPLITS)
+    assert found["inception_score"] == pytest.approx(there["isc"]["inception_score_mean"], rel=1e-4)
+    assert found["inception_score_deviation"] == pytest.approx(there["isc"]["inception_score_std"], rel=1e-3)
+
+    found = measured(generated, resizing="pytorch")
+    assert found["frechet_distance"] == pytest.approx(REFERENCE["pytorch_fid"]["fid"], rel=1e-4)
+
+
+def test_scores_are_those_of_all_rows_at_once():
+    real, generated = points(700), points(1300, seed=1, move=0.3)
+    found = scores(samples=1300, subsets=7, subset_size=100, splits=10, nearest=500).evaluate(
+        sampler(generated), Pictures(real), None
+    )
+    from scipy.linalg import sqrtm
+
+    features = Few()
+    a, b = features.embed(generated), features.embed(real)
+    expected = np.sum((a.mean(0) - b.mean(0)) ** 2) + np.trace(
+        np.cov(a.T) + np.cov(b.T) - 2 * np.real(sqrtm(np.cov(a.T) @ np.cov(b.T)))
+    )
+    assert found["frechet_distance"] == pytest.approx(expected, rel=1e-6)
+    parts = [features.probabilities(part) for part in np.split(generated, 10)]
+    one = [np.exp(np.mean(np.sum(p * np.log(p / p.mean(0)), axis=1))) for p in parts]
+    assert found["inception_score"] == pytest.approx(np.mean(one), rel=1e-6)
+    assert found["inception_score_deviation"] == pytest.approx(np.std(one), rel=1e-5)
+    assert (found["samples"], found["real_examples"]) == (1300, 700)
+    assert 0 < found["kernel_distance"] < 1
+    assert 0 < found["precision"] <= 1
+
+
+def test_the_biased_kernel_distance_would_be_noticed():
+    real = points(400)
+    found = scores(samples=200, subsets=50, subset_size=50, splits=0, nearest=0).evaluate(
+        sampler(points(200, seed=1)), Pictures(real), None
+    )
+    error = found["kernel_distance_deviation"] / np.sqrt(50)
+    x = Few().embed(points(200, seed=1))
+    self_similarity = np.mean(((np.sum(x * x, axis=1) / 8) + 1) ** 3)
+    bias = 2 * self_similarity / 50  # what the diagonals of two kernel matrices of 50 rows add, at most
+    assert abs(found["kernel_distance"]) < 5 * error < bias / 2
+
+
+def test_statistics_are_written_and_read(tmp_path):
+    real, generated, file = points(300), points(200, seed=1), tmp_path / "kept" / "real.npz"
+    few = {"samples": 200, "subsets": 0, "splits": 0, "nearest": 0}
+    first = scores(statistics=str(file), **few).evaluate(sampler(generated), Pictures(real), None)
+    kept = np.load(file)
+    np.testing.assert_allclose(kept["mu"], Few().embed(real).mean(0), rtol=1e-6)
+    np.testing.assert_allclose(kept["sigma"], np.cov(Few().embed(real).T), rtol=1e-5, atol=1e-9)
+
+    class Unread(Pictures):
+        def examples(self, numbers, seed):
+            raise AssertionError("the examples are read")
+
+        def fingerprint(self):
+            return Pictures(real).fingerprint()
+
+    again = scores(statistics=str(file), **few)
+    assert again.evaluate(sampler(generated), Unread(real), None) == pytest.approx(first, rel=1e-9)
+    assert again.diagnose({}) is None
+    with pytest.raises(ganlab.ConfigError, match="was made with other features"):
+        scores(statistics=str(file), features=Few(2.0), **few).evaluate(sampler(generated), Pictures(real), None)
+    with pytest.raises(ganlab.ConfigError, match="is of other data"):
+        scores(statistics=str(file), **few).evaluate(sampler(generated), Pictures(real + 1), None)
+    with pytest.raises(ganlab.ConfigError, match="is of another number of examples"):
+        scores(statistics=str(file), real_examples=200, **few).evaluate(sampler(generated), Pictures(real), None)
+
+
+def test_a_file_of_pytorch_fid_is_read_and_its_origin_is_in_doubt(tmp_path):
+    real, generated, file = points(300), points(200, seed=1), tmp_path / "fid_stats.npz"
+    rows = Few().embed(real)
+    np.savez(file, mu=rows.mean(0), sigma=np.cov(rows.T))
+    evaluator = scores(statistics=str(file), samples=200, subsets=0, splits=0, nearest=0)
+    found = evaluator.evaluate(sampler(generated), Pictures(real), None)
+    direct = scores(samples=200, subsets=0, splits=0, nearest=0).evaluate(sampler(generated), Pictures(real), None)
+    assert found["frechet_distance"] == pytest.approx(direct["frechet_distance"], rel=1e-6)
+    assert np.isnan(found["real_examples"])
+    assert "does not say which features" in evaluator.diagnose({})
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "damaged"),
+        (b"PK\x03\x04nonsense", "damaged"),
+        ({"mu": np.zeros(8)}, "damaged"),
+        ({"mu": np.zeros((8, 1)), "sigma": np.eye(8)}, "must be"),
+        ({"mu": np.zeros(8), "sigma": np.eye(7)}, "must be"),
+        ({"mu": np.full(8, np.nan), "sigma": np.eye(8)}, "not finite"),
+        ({"mu": np.zeros(8), "sigma": np.triu(np.ones((8, 8)))}, "not symmetric"),
+        ({"mu": np.array([None] * 8), "sigma": np.eye(8)}, "damaged"),
+        ({"mu": np.zeros(8), "sigma": np.eye(8), "ganlab": np.array("[1, 2")}, "damaged"),
+        ({"mu": np.zeros(9), "sigma": np.eye(9)}, "is of 9 features"),
+    ],
+)
+def test_a_bad_file_is_one_message(tmp_path, content, message):
+    file = tmp_path / "bad.npz"
+    if isinstance(content, bytes):
+        file.write_bytes(content)
+    else:
+        np.savez(file, **content)
+    evaluator = scores(statistics=str(file), samples=20, subsets=0, splits=0, nearest=0)
+    with pytest.raises(ganlab.ConfigError, match=rf"published_scores\.statistics = .*{message}"):
+        evaluator.evaluate(sampler(points(20, seed=1)), Pictures(points(30)), None)
+
+
+def test_protocols_that_cannot_be_are_refused():
+    with pytest.raises(ganlab.ConfigError, match=r"subset_size = 1000 must be at most .*samples, which is 50"):
+        scores(samples=50)
+    with pytest.raises(ganlab.ConfigError, match=r"statistics = 'a\.txt' must be a file whose name ends in \.npz"):
+        scores(statistics="a.txt")
+    with pytest.raises(ganlab.ConfigError, match="nearest = 3 and samples"):
+        scores(nearest=3)
+    small = {"samples": 20, "subsets": 0, "splits": 0, "nearest": 0}
+    with pytest.raises(ganlab.IncompatibleError, match=r"real_examples = 40 is more than Pictures has, 30"):
+        scores(real_examples=40, **small).evaluate(sampler(points(20)), Pictures(points(30)), None)
+    with pytest.raises(ganlab.IncompatibleError, match=r"subset_size needs 20 real examples, and there are 10"):
+        scores(**{**small, "subsets": 3, "subset_size": 20}).evaluate(sampler(points(20)), Pictures(points(10)), None)
+
+
+def test_samples_that_cannot_be_drawn_in_parts_are_drawn_at_once():
+    real, generated = Pictures(points(300)), points(200, seed=1)
+    few = {"samples": 200, "subsets": 0, "splits": 0, "nearest": 0}
+    whole = scores(**few).evaluate(lambda n, seed: generated[:n], real, None)
+    assert whole == scores(**few).evaluate(sampler(generated), real, None)
+
+
+def test_moments_of_parts_are_those_of_the_whole():
+    rows = np.random.default_rng(0).normal(size=(1000, 7)) * 1e3 + 1e6
+    moments = Moments()
+    for part in np.split(rows, [1, 3, 400, 400, 999]):
+        moments.add(part)
+    np.testing.assert_allclose(moments.mean, rows.mean(0), rtol=1e-13)
+    np.testing.assert_allclose(moments.covariance(), np.cov(rows.T), rtol=1e-9, atol=1e-6)
+
+
+def test_rows_come_back_in_any_order():
+    rows = np.random.default_rng(0).normal(size=(20, 5)).astype(np.float32)
+    with rows_in_a_file() as kept:
+        kept.add(rows[:13])
+        kept.take([3])
+        kept.add(rows[13:])
+        np.testing.assert_array_equal(kept.take([19, 0, 12, 13]), rows[[19, 0, 12, 13]])
+
+
+_MEMORY = """
+import numpy as np
+from ganlab_builtin.evaluators.streaming import Moments, rows_in_a_file
+moments, random = Moments(), np.random.default_rng(0)
+with rows_in_a_file() as rows:
+    for _ in range(100):
+        part = random.normal(size=(500, 2048)).astype(np.float32)
+        moments.add(part)
+        rows.add(part)
+    rows.take(random.choice(50_000, 1000, replace=False))
+    assert rows.count == moments.count == 50_000
+(peak,) = [line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")]
+print(np.trace(moments.covariance()) / 2048, peak)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells the peak")
+def test_fifty_thousand_features_take_less_than_a_gigabyte():
+    done = subprocess.run([sys.executable, "-c", _MEMORY], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    variance, kilobytes = map(float, done.stdout.split())
+    assert variance == pytest.approx(1.0, abs=1e-3)
+    assert kilobytes < 1_000_000
+
+
+def test_statistics_that_were_written_are_read(tmp_path):
+    wanted = statistics_file.Statistics(np.arange(3.0), np.eye(3), 12, {"data": "x"})
+    statistics_file.write(tmp_path / "a.npz", wanted)
+    found = statistics_file.read(tmp_path / "a.npz")
+    np.testing.assert_array_equal(found.mean, wanted.mean)
+    np.testing.assert_array_equal(found.covariance, wanted.covariance)
+    assert found.count == 12
+    assert found.facts["data"] == "x"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.npz"]
