@@ -81,7 +81,8 @@ def write(path: Path, statistics: Statistics) -> None:
     """
     facts = {**statistics.facts, "count": statistics.count}
     content = io.BytesIO()
-    np.savez(content, mu=statistics.mean, sigma=statistics.covariance, **{_FACTS: np.array(json.dumps(facts))})
+    named: dict[str, Any] = {"mu": statistics.mean, "sigma": statistics.covariance, _FACTS: np.array(json.dumps(facts))}
+    np.savez(content, **named)
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
         try:
