@@ -16,6 +16,7 @@ from ganlab.comparing.configurations import (
     reference,
 )
 from ganlab.comparing.loaded_runs import RunSummary, read_runs, with_rows, without_reruns
+from ganlab.comparing.metric_rows import Reader, read_series
 from ganlab.comparing.metrics import Metric, default_metrics, left_out, measured_apart, named_metrics
 from ganlab.comparing.statistics import Estimate, Improvement, estimate, improvement
 from ganlab.comparing.verdicts import verdicts
@@ -72,10 +73,35 @@ def compare(
         RunError: A path does not exist, or there is nothing to compare.
         ConfigError: A setting, metric or configuration is unknown.
     """
-    runs, problems = read_runs(paths)
+    return compare_runs(*read_runs(paths), by=by, metrics=metrics, against=against)
+
+
+def compare_runs(
+    runs: Sequence[RunSummary],
+    problems: Sequence[str] = (),
+    *,
+    by: Sequence[str] = (),
+    metrics: Sequence[str] = (),
+    against: str | None = None,
+    read: Reader = read_series,
+) -> Comparison:
+    """Compares runs that have been read, like `compare`.
+
+    Args:
+        runs: The runs, from their run.json.
+        problems: Sentences on those that could not be read.
+        by: As for `compare`.
+        metrics: As for `compare`.
+        against: As for `compare`.
+        read: Reads metrics of a metrics.jsonl. Of each, best and last values are used.
+
+    Raises:
+        RunError: There is nothing to compare.
+        ConfigError: A setting, metric or configuration is unknown.
+    """
     runs, reruns = without_reruns(runs)
     chosen, unshown = (named_metrics(metrics, runs), ()) if metrics else default_metrics(runs)
-    runs, unreadable = _with_rows(runs, chosen)
+    runs, unreadable = _with_rows(runs, chosen, read)
     found, columns = configurations(runs, by)
     wanted = None if against is None else reference(against, found)
     estimates = dict(_estimates(found, chosen, last_value))
@@ -105,12 +131,14 @@ def compare(
     )
 
 
-def _with_rows(runs: Sequence[RunSummary], metrics: Sequence[Metric]) -> tuple[list[RunSummary], list[str]]:
+def _with_rows(
+    runs: Sequence[RunSummary], metrics: Sequence[Metric], read_rows: Reader
+) -> tuple[list[RunSummary], list[str]]:
     directions: dict[str, str | None] = {metric.tag: metric.direction for metric in metrics}
     read, problems = [], []
     for run in runs:
         try:
-            read.append(with_rows(run, directions))
+            read.append(with_rows(run, directions, read_rows))
         except RunError as error:
             problems.append(f"Left out: {error}")
     if not read:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ganlab.comparing.comparison import Comparison
 from ganlab.comparing.configurations import Configuration
-from ganlab.comparing.metric_rows import read_series
+from ganlab.comparing.metric_rows import Reader, read_series
 from ganlab.runs.directory import METRICS
 
 # About as many as a chart can resolve.
@@ -37,7 +37,9 @@ class Curve:
     n: tuple[int, ...]
 
 
-def curves(comparison: Comparison, tag: str, *, replicas: bool = False) -> tuple[Curve, ...]:
+def curves(
+    comparison: Comparison, tag: str, *, replicas: bool = False, read: Reader = read_series
+) -> tuple[Curve, ...]:
     """The curves of a metric, one for each configuration that has it.
 
     A step is drawn if every run that reached it logged it: nothing is interpolated, and the number of runs falls
@@ -47,16 +49,17 @@ def curves(comparison: Comparison, tag: str, *, replicas: bool = False) -> tuple
         comparison: The comparison whose runs are drawn.
         tag: The metric.
         replicas: Whether to draw the spread of a run's replicas instead, the largest value less the smallest.
+        read: Reads metrics of a metrics.jsonl.
 
     Raises:
         RunError: A file can no longer be read.
     """
-    made = (_curve(one, tag, replicas) for one in comparison.configurations)
+    made = (_curve(one, tag, replicas, read) for one in comparison.configurations)
     return tuple(curve for curve in made if curve is not None)
 
 
-def _curve(one: Configuration, tag: str, replicas: bool) -> Curve | None:
-    rows = list(_rows(one, tag, replicas))
+def _curve(one: Configuration, tag: str, replicas: bool, read: Reader) -> Curve | None:
+    rows = list(_rows(one, tag, replicas, read))
     steps = _shared([steps for steps, _ in rows])
     values = np.full((len(rows), len(steps)), np.nan)
     for line, (own, found) in zip(values, rows, strict=True):
@@ -78,10 +81,10 @@ def _curve(one: Configuration, tag: str, replicas: bool) -> Curve | None:
     )
 
 
-def _rows(one: Configuration, tag: str, replicas: bool) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _rows(one: Configuration, tag: str, replicas: bool, read: Reader) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Steps, rising, and values of each run that has any."""
     for run in one.runs:
-        series = read_series(run.path / METRICS, [tag]).get(tag)
+        series = read(run.path / METRICS, [tag]).get(tag)
         if series is None:
             continue
         values = series.spreads if replicas else series.values

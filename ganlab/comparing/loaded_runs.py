@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from ganlab.comparing.metric_rows import read_series
+from ganlab.comparing.metric_rows import Reader, read_series
 from ganlab.errors import GanlabError, RunError
 from ganlab.runs import RunDirectory, find_runs
 from ganlab.runs.changes import Change, changes_of
@@ -140,7 +140,7 @@ def read_run(path: Path) -> RunSummary:
     )
 
 
-def with_rows(run: RunSummary, directions: dict[str, str | None]) -> RunSummary:
+def with_rows(run: RunSummary, directions: dict[str, str | None], read: Reader = read_series) -> RunSummary:
     """Adds values from metrics.jsonl: best values, and last ones that run.json lacks.
 
     The file is read only if one of these is needed. run.json is some seconds behind a run in progress, and permanently
@@ -149,13 +149,14 @@ def with_rows(run: RunSummary, directions: dict[str, str | None]) -> RunSummary:
     Args:
         run: The run, as read from run.json.
         directions: The directions of the metrics compared, `max`, `min` or None, by tag.
+        read: Reads metrics of a metrics.jsonl.
 
     Raises:
         RunError: The file cannot be read.
     """
     running = run.status == "running"
     wanted = [tag for tag, way in directions.items() if way or running or tag not in run.last]
-    series = read_series(run.path / METRICS, wanted) if wanted else {}
+    series = read(run.path / METRICS, wanted) if wanted else {}
     last, step = dict(run.last), run.step
     for tag, rows in series.items():
         if running or tag not in last:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,10 @@ class Series:
     steps: np.ndarray
     values: np.ndarray
     spreads: np.ndarray
+
+
+# What reads metrics of a metrics.jsonl, like `read_series`.
+Reader = Callable[[Path, Collection[str]], dict[str, Series]]
 
 
 def read_series(path: Path, tags: Collection[str]) -> dict[str, Series]:

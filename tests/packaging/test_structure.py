@@ -22,6 +22,7 @@ WITHOUT_TENSORFLOW = (
     "cli",
     "run",
     "telemetry",
+    "tensorboard_tab",
 )
 
 

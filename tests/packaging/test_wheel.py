@@ -59,12 +59,18 @@ def test_wheel_contains_the_plugin_templates(wheel, tmp_path):
     assert (tmp_path / "soft-slope" / "pyproject.toml").is_file()
 
 
+def test_wheel_contains_the_page_of_the_tab(wheel):
+    inside = Path("ganlab", "tensorboard_tab", "static")
+    assert files(wheel / inside) == files(ROOT / inside) >= {"index.js", "vendor/uPlot.js", "vendor/uPlot-LICENSE.txt"}
+
+
 def test_every_first_party_package_is_an_entry_point(wheel):
     points = configparser.ConfigParser()
     points.read(next(wheel.glob("*.dist-info")) / "entry_points.txt")
     trackers = {f"ganlab_{name}": f"ganlab_builtin.trackers:{name}" for name in ("mlflow", "wandb", "notify")}
     trackers |= {"ganlab_trackers": "ganlab_builtin.trackers:unknown"}
     assert dict(points["ganlab"]) == {f"ganlab_{kind}": f"ganlab_builtin.{kind}" for kind in KINDS} | trackers
+    assert dict(points["tensorboard_plugins"]) == {"ganlab": "ganlab.tensorboard_tab:GanlabTab"}
     assert dict(points["console_scripts"]) == {"ganlab": "ganlab.cli:main"}
 
 

@@ -53,6 +53,7 @@ ALLOWED = {
     "scaffold/packages.py": {"read_text"},
     "comparing/report.py": {"read_text"},
     "benchmarking/report.py": {"read_text"},
+    "tensorboard_tab/plugin.py": {"read_bytes"},
     # Output of ganlab's own processes.
     "verification/process.py": {"json.load", "read_text"},
     "verification/tpu/checking.py": {"read_text"},

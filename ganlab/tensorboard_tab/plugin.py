@@ -1,0 +1,133 @@
+"""The plugin of TensorBoard: routes to the page's files and to its data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from tensorboard.backend import http_util
+from tensorboard.plugins import base_plugin
+from werkzeug import wrappers
+
+from ganlab.errors import GanlabError, RunError
+from ganlab.tensorboard_tab import views
+from ganlab.tensorboard_tab.store import Store
+
+_TYPES = {".js": "text/javascript", ".css": "text/css"}
+
+# Nothing of an answer may run, wherever it is opened. The page itself adds a policy of its own: static/policy.js.
+_HEADERS = [("Content-Security-Policy", "default-src 'none'; sandbox"), ("Referrer-Policy", "no-referrer")]
+
+# Longer names of metrics or configurations cannot be asked for.
+_LONGEST = 500
+
+Answer = Callable[[Store, Any], Any]
+
+
+class GanlabTab(base_plugin.TBPlugin):
+    """Shows the runs of ganlab below TensorBoard's folder; `tensorboard_plugins` is the group of its entry point."""
+
+    plugin_name = "ganlab"
+
+    def __init__(self, context: Any) -> None:
+        """Takes the server's context, like every plugin of TensorBoard. Reads nothing yet."""
+        super().__init__(context)
+        folders = _folders(context)
+        self.store = Store(lambda: folders)
+
+    def is_active(self) -> bool:
+        """Whether there are runs, or files that should be some."""
+        return bool(self.store.runs() or self.store.problems())
+
+    def frontend_metadata(self) -> Any:
+        """The module that draws the tab."""
+        return base_plugin.FrontendMetadata(es_module_path="/index.js", tab_name="ganlab", disable_reload=False)
+
+    def get_plugin_apps(self) -> dict[str, Any]:
+        """Every route: the files of the page, and the data of its views."""
+        apps = {f"/{name}": _file(name) for name in static_files()}
+        for route, answer in _DATA.items():
+            apps[route] = self._data(answer)
+        apps["/data/sample"] = self._sample
+        return apps
+
+    def _data(self, answer: Answer) -> Any:
+        @wrappers.Request.application
+        def serve(request: Any) -> Any:
+            try:
+                text, code = json.dumps(answer(self.store, request.args), allow_nan=False), 200
+            except GanlabError as error:
+                text, code = json.dumps({"error": " ".join(str(error).split())}), 400
+            return http_util.Respond(request, text, "application/json", code=code, headers=_HEADERS)
+
+        return serve
+
+    @wrappers.Request.application
+    def _sample(self, request: Any) -> Any:
+        try:
+            data = views.sample(self.store.run(request.args.get("run", "")), _number(request.args.get("step", "")))
+        except GanlabError as error:
+            text = " ".join(str(error).split())
+            return http_util.Respond(request, text, "text/plain", code=404, headers=_HEADERS)
+        return http_util.Respond(request, data, "image/png", headers=_HEADERS)
+
+
+def static_files() -> list[str]:
+    """The files of the page, as they are named in addresses."""
+    top = resources.files("ganlab.tensorboard_tab") / "static"
+    names = [
+        f"{part}{file.name}" for part, folder in (("", top), ("vendor/", top / "vendor")) for file in folder.iterdir()
+    ]
+    return sorted(name for name in names if Path(name).suffix in _TYPES)
+
+
+def _file(name: str) -> Any:
+    data = resources.files("ganlab.tensorboard_tab").joinpath("static", *name.split("/")).read_bytes()
+
+    @wrappers.Request.application
+    def serve(request: Any) -> Any:
+        return http_util.Respond(request, data, _TYPES[Path(name).suffix], headers=_HEADERS)
+
+    return serve
+
+
+def _folders(context: Any) -> list[Path]:
+    """The local folders that TensorBoard was started with."""
+    folders = [context.logdir] if context.logdir else []
+    specification = getattr(context.flags, "logdir_spec", "") if context.flags else ""
+    for part in (specification or "").split(","):
+        name, colon, path = part.partition(":")
+        folders.append(path if colon and "/" not in name else part)
+    return [Path(folder).expanduser() for folder in folders if folder and "://" not in folder]
+
+
+def _comparison(store: Store, arguments: Any) -> Any:
+    against, curve = arguments.get("against"), arguments.get("curve")
+    metrics = [tag for tag in arguments.getlist("metric") if 0 < len(tag) <= _LONGEST][: views.MOST_TAGS]
+    return views.comparison(store, metrics, against or None, curve or None)
+
+
+def _series(store: Store, arguments: Any) -> Any:
+    tags = [tag for tag in arguments.getlist("tag") if 0 < len(tag) <= _LONGEST]
+    return views.series(store, store.run(arguments.get("run", "")), tags)
+
+
+def _details(store: Store, arguments: Any) -> Any:
+    return views.details(store, store.run(arguments.get("run", "")))
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise RunError("A step is a whole number.")
+    return int(text)
+
+
+_DATA: dict[str, Answer] = {
+    "/data/overview": lambda store, arguments: views.overview(store),
+    "/data/compare": _comparison,
+    "/data/series": _series,
+    "/data/run": _details,
+}

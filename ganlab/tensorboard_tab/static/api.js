@@ -1,0 +1,29 @@
+// Data of the server, beside this module. Nothing else is ever asked for.
+function address(route, query = {}) {
+  const url = new URL(`./data/${route}`, import.meta.url);
+  for (const [key, value] of Object.entries(query)) {
+    for (const one of Array.isArray(value) ? value : [value]) {
+      if (one !== undefined && one !== null && one !== '') url.searchParams.append(key, one);
+    }
+  }
+  return url;
+}
+
+/** The answer of a route, and its text, by which a view sees whether anything has changed. */
+export async function ask(route, query) {
+  const response = await fetch(address(route, query), { credentials: 'same-origin' });
+  const text = await response.text();
+  let data;
+  try {
+    data = JSON.parse(text);
+  } catch {
+    throw new Error(`The server answered ${response.status}.`);
+  }
+  if (data.error) throw new Error(data.error);
+  return { data, text };
+}
+
+/** The address of a picture of samples. */
+export function picture(run, step) {
+  return address('sample', { run, step }).href;
+}

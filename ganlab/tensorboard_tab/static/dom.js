@@ -1,0 +1,48 @@
+// Elements. Texts become text nodes, whatever they hold: no text of a run is ever read as HTML.
+
+/** Makes an element. Properties are set as such; `data`, `aria` and `role` as attributes; functions as listeners. */
+export function el(name, properties = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(properties)) {
+    if (value === undefined || value === null) continue;
+    if (typeof value === 'function') element.addEventListener(key, value);
+    else if (key === 'role' || key.startsWith('aria-') || key.startsWith('data-')) element.setAttribute(key, value);
+    else element[key] = value;
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined).map(asNode));
+  return element;
+}
+
+function asNode(child) {
+  return child instanceof Node ? child : document.createTextNode(String(child));
+}
+
+/** A control with its name. */
+export function labelled(text, control) {
+  return el('label', { className: 'control' }, el('span', {}, text), control);
+}
+
+/** Gives a select its options, and keeps its value if that is still among them. Options are texts or [value, text]. */
+export function setOptions(select, options, value) {
+  const pairs = options.map((option) => (Array.isArray(option) ? option : [option, option]));
+  const now = JSON.stringify(pairs);
+  if (select.dataset.options !== now) {
+    select.replaceChildren(...pairs.map(([of, text]) => el('option', { value: of }, text)));
+    select.dataset.options = now;
+  }
+  if (value !== undefined && pairs.some(([of]) => of === value)) select.value = value;
+}
+
+/** A number as text, with four significant digits; a dash for none. */
+export function number(value) {
+  if (value === null || value === undefined) return '–';
+  if (typeof value === 'string') return value;
+  if (Number.isInteger(value) && Math.abs(value) < 1e6) return String(value);
+  const size = Math.abs(value);
+  return size !== 0 && (size < 1e-3 || size >= 1e6) ? value.toExponential(2) : String(Number(value.toPrecision(4)));
+}
+
+/** A number of JSON, in which those that are not finite are texts; null for these. */
+export function finite(value) {
+  return typeof value === 'number' && Number.isFinite(value) ? value : null;
+}

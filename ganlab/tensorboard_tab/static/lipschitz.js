@@ -1,0 +1,150 @@
+// What the diagnostics measured of the critic of one run: show what is there, and name the line that logs the rest.
+import { ask } from './api.js';
+import { chart } from './chart.js';
+import { el, finite, labelled } from './dom.js';
+import { runPicker } from './picker.js';
+import { get, set } from './state.js';
+import { ink } from './theme.js';
+
+const INTERVAL = 'diagnostics/lipschitz_interval/';
+const NORMS = 'diagnostics/gradient_norms/';
+const SLOPES = 'diagnostics/slopes/';
+const ERROR = 'diagnostics/wasserstein_error/';
+const WEIGHTS = 'diagnostics/weights/at_largest';
+const MOST = 60;
+
+const line = (name) => `experiment.diagnostics = [@diagnostics.${name}()]`;
+
+export function lipschitzView(root, refresh) {
+  const picker = runPicker(refresh);
+  const log = el('input', { type: 'checkbox', checked: get('llog') === '1', change: () => (set('llog', log.checked ? '1' : ''), show()) });
+  const slider = el('input', { type: 'range', min: 0, max: 0, step: 1, input: slide });
+  const said = el('output', {});
+  const charts = {
+    interval: chart('Lipschitz constant: between attacked and certified'),
+    norms: chart('Gradient norms of the critic’s loss, by layer'),
+    distance: chart('Wasserstein-1: the critic’s estimate and the exact distance'),
+    slopes: chart('Slopes of the critic at data, fakes and between'),
+    saturation: chart('Weights at the limit'),
+  };
+  const stepControl = labelled('Step of the gradient norms', slider);
+  stepControl.classList.add('wide');
+  charts.norms.box.insertBefore(el('div', { className: 'controls' }, stepControl, said), charts.norms.box.children[1]);
+  const health = el('ul', { className: 'list' });
+  const missing = el('ul', { className: 'list' });
+  const card = (title, list) => el('section', { className: 'chart' }, el('figcaption', {}, title), list);
+  root.append(
+    el('div', { className: 'controls' }, labelled('Run', picker.select), el('label', { className: 'control row' }, log, 'log scale')),
+    el('div', { className: 'grid' }, card('Health', health), card('Not logged', missing), ...Object.values(charts).map((one) => one.box)),
+  );
+  let run = null;
+  let series = {};
+  let seen = '';
+
+  const points = (tag) => ({ x: series[tag]?.steps ?? [], y: (series[tag]?.values ?? []).map(finite) });
+  const lineOf = (tag, label, index, more = {}) => ({ ...ink(index), label, ...points(tag), ...more });
+  const has = (tag) => Boolean(series[tag]?.steps.length);
+
+  function slide() {
+    const steps = normSteps();
+    set('lstep', steps[Number(slider.value)] ?? '');
+    drawNorms();
+  }
+
+  function normSteps() {
+    return [...new Set(Object.keys(series).filter((tag) => tag.startsWith(NORMS)).flatMap((tag) => series[tag].steps))].sort((a, b) => a - b);
+  }
+
+  function drawNorms() {
+    const steps = normSteps();
+    const wanted = get('lstep') === '' ? Infinity : Number(get('lstep'));
+    const step = steps.filter((one) => one <= wanted).at(-1) ?? steps[0];
+    slider.max = Math.max(0, steps.length - 1);
+    slider.value = Math.max(0, steps.indexOf(step));
+    said.textContent = step === undefined ? '' : `step ${step}`;
+    slider.setAttribute('aria-valuetext', said.textContent);
+    const layers = [...new Set(Object.keys(series).filter((tag) => /^diagnostics\/gradient_norms\/(activations|weights)\//.test(tag)).map((tag) => tag.slice(NORMS.length).replace(/^(activations|weights)\//, '')))];
+    const at = (kind, layer) => {
+      const found = series[`${NORMS}${kind}/${layer}`];
+      const index = found ? found.steps.indexOf(step) : -1;
+      return index < 0 ? null : finite(found.values[index]);
+    };
+    const lines = ['activations', 'weights'].map((kind, i) => ({ ...ink(i), label: `by ${kind}`, x: layers.map((_, j) => j), y: layers.map((layer) => at(kind, layer)) }));
+    const positive = lines.some((one) => one.y.some((value) => value > 0));
+    charts.norms.draw({ lines: layers.length ? lines : [], ticks: layers, xRange: [-0.3, layers.length - 0.7], xTitle: 'layer', log: positive, describe: positive ? 'Log scale, input to output. A straight falling or rising line: gradients vanish or explode.' : '', empty: 'Not logged.' });
+  }
+
+  function show() {
+    if (!run) return;
+    const isLog = get('llog') === '1';
+    const common = { xTitle: 'step', log: isLog, empty: 'Not logged.' };
+    const bounds = Object.keys(series).filter((tag) => /^constraints\/.*\/lipschitz_bound$/.test(tag) && has(tag));
+    const lower = points(`${INTERVAL}lower`);
+    const upper = points(`${INTERVAL}upper`);
+    const both = has(`${INTERVAL}lower`) && has(`${INTERVAL}upper`);
+    const lines = [];
+    if (has(`${INTERVAL}lower`)) {
+      const band = both ? { low: lower.y, high: lower.x.map((step) => upper.y[upper.x.indexOf(step)] ?? null) } : {};
+      lines.push({ ...ink(0), label: 'attacked: the steepest slope found', ...lower, ...band });
+    }
+    if (has(`${INTERVAL}upper`)) lines.push(lineOf(`${INTERVAL}upper`, 'certified: no slope is steeper', 1));
+    bounds.forEach((tag, i) => lines.push(lineOf(tag, tag.replace(/^constraints\//, ''), 2 + i)));
+    charts.interval.draw({ ...common, lines, describe: lines.length ? (both ? 'The constant is in the band.' : bounds.length ? 'A bound from above, of a constraint.' : 'Only a bound from below: no constraint of this run certifies one.') : '' });
+    drawNorms();
+    charts.distance.draw({ ...common, lines: [lineOf(`${ERROR}estimate`, 'estimate', 0), lineOf(`${ERROR}exact`, 'exact, between the same points', 1)] });
+    charts.slopes.draw({
+      ...common,
+      lines: [['real', 'data'], ['fake', 'fakes'], ['interpolated', 'between']].map(([name, label], i) => {
+        const edges = has(`${SLOPES}${name}/low`) && has(`${SLOPES}${name}/high`) ? { low: points(`${SLOPES}${name}/low`).y, high: points(`${SLOPES}${name}/high`).y } : {};
+        return lineOf(`${SLOPES}${name}/mean`, label, i, edges);
+      }),
+      describe: 'Lines are means, bands hold 90% of the examples.',
+    });
+    const saturated = Object.keys(series).filter((tag) => /^constraints\/.*\/saturated$/.test(tag) && has(tag));
+    const at = [...(has(WEIGHTS) ? [lineOf(WEIGHTS, 'within 1% of the largest weight', 0)] : []), ...saturated.map((tag, i) => lineOf(tag, tag.replace(/^constraints\//, ''), 1 + i))];
+    charts.saturation.draw({ ...common, log: false, lines: at, describe: at.length ? 'A fraction of all weights of the critic.' : '' });
+    showTexts(bounds, saturated);
+  }
+
+  function showTexts(bounds, saturated) {
+    const said = (run.health ?? []).map((text) => {
+      const at = text.indexOf(': ');
+      return at > 0 ? el('li', {}, el('strong', {}, text.slice(0, at)), text.slice(at)) : el('li', {}, text);
+    });
+    if (run.health === null) said.push(el('li', {}, 'Not checked yet: the first look is at the first evaluation (experiment.evaluate_every).'));
+    else if (!run.health.length) said.push(el('li', { className: 'good' }, 'Nothing found at the last look.'));
+    for (const text of run.warnings ?? []) said.push(el('li', {}, el('strong', {}, 'warning'), ` ${text}`));
+    health.replaceChildren(...said);
+    const lacks = [];
+    const want = (there, what, gin) => there || lacks.push(el('li', {}, `${what}: `, el('code', {}, gin)));
+    want(has(`${INTERVAL}lower`), 'The attacked end of the Lipschitz interval', line('lipschitz_interval'));
+    if (!has(`${INTERVAL}upper`) && !bounds.length) want(false, 'The certified end, from a constraint that certifies', 'experiment.constraints = [@constraints.spectral_norm()]');
+    want(normSteps().length, 'Gradient norms by layer', line('gradient_norms'));
+    want(has(`${ERROR}estimate`), 'The estimate beside the exact distance', line('wasserstein_error'));
+    want(has(`${SLOPES}real/mean`), 'Slopes', line('slopes'));
+    want(has(WEIGHTS) || saturated.length, 'The share of weights at the limit', line('weights'));
+    missing.replaceChildren(...(lacks.length ? lacks : [el('li', { className: 'good' }, 'Everything that this view shows was logged.')]));
+  }
+
+  return {
+    destroy: () => Object.values(charts).forEach((one) => one.destroy()),
+    async refresh(current) {
+      const { chosen } = await picker.refresh();
+      if (chosen === null) return { text: 'No runs.' };
+      const { data: details, text: first } = await ask('run', { run: chosen });
+      const shown = [INTERVAL + 'lower', INTERVAL + 'upper', NORMS, SLOPES, ERROR, WEIGHTS];
+      const known = [...new Set([...Object.keys(details.last), ...details.tags])];
+      const tags = known.filter((tag) => (tag !== WEIGHTS && tag.startsWith(WEIGHTS) ? false : shown.some((one) => tag.startsWith(one)) || /^constraints\/.*\/(lipschitz_bound|saturated)$/.test(tag)));
+      const { data, text } = await ask('series', { run: chosen, tag: tags.slice(0, MOST) });
+      if (!current()) return { text: '' };
+      if (first + text !== seen) {
+        seen = first + text;
+        run = details;
+        series = Object.fromEntries(tags.filter((tag) => Object.hasOwn(data.series, tag)).map((tag) => [tag, data.series[tag]]));
+        show();
+      }
+      const more = tags.length > MOST ? `, the first ${MOST} of ${tags.length} metrics` : '';
+      return { text: `${run.name}: ${run.status}, step ${run.step}${more}${data.pending ? ', still reading' : ''}`, pending: data.pending };
+    },
+  };
+}

@@ -1,0 +1,191 @@
+"""The data of each view, as plain values for JSON."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ganlab.comparing.comparison import Comparison, compare_runs
+from ganlab.comparing.configurations import Configuration
+from ganlab.comparing.curves import curves
+from ganlab.comparing.loaded_runs import RunSummary
+from ganlab.comparing.metrics import default_metrics, named_metrics
+from ganlab.comparing.writing import as_data
+from ganlab.errors import GanlabError, RunError
+from ganlab.runs.directory import METRICS
+from ganlab.support.paths import is_name, read_inside
+from ganlab.telemetry.jsonl import to_json
+from ganlab.tensorboard_tab.store import Found, Store
+
+# Metrics of one request, pictures of a run, and bytes of one.
+MOST_TAGS, _MOST_PICTURES, _MOST_BYTES = 64, 2000, 20_000_000
+
+# Runs whose files are searched for metrics that run.json lacks.
+_SEARCHED = 6
+
+# Seconds that a request for one run may read.
+_SECONDS = 0.2
+
+_PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def overview(store: Store) -> dict[str, Any]:
+    """The runs and the metrics that there are."""
+    runs = store.runs()
+    tags = {tag for run in runs for tag in run.summary.last}
+    for run in runs[:: max(1, len(runs) // _SEARCHED)]:
+        tags |= store.tags(run)
+    return {
+        "runs": [
+            {
+                "id": run.id,
+                "name": run.name,
+                "status": run.summary.status,
+                "step": run.summary.step,
+                "steps": run.summary.steps,
+                "seed": run.summary.seed,
+                "health": run.summary.health,
+                "warnings": run.summary.warnings,
+            }
+            for run in runs
+        ],
+        "metrics": sorted(tags),
+        "problems": store.problems(),
+    }
+
+
+def comparison(store: Store, metrics: Sequence[str], against: str | None, curve: str | None) -> dict[str, Any]:
+    """What `ganlab compare --json` prints, and the curves of one metric.
+
+    Args:
+        store: The runs.
+        metrics: The metrics of the table, as for `ganlab compare --metric`; none for its own choice and the curve's.
+        against: The reference's label.
+        curve: The metric to draw, also with `:max` or `:min`; None for the first of the table.
+
+    Raises:
+        GanlabError: A metric or the reference is unknown.
+    """
+    runs = store.runs()
+    if not runs:
+        return {"configurations": [], "metrics": [], "curves": [], "problems": list(store.problems()), "pending": 0}
+    summaries, ids = [run.summary for run in runs], {run.path: run.id for run in runs}
+    if curve and not metrics:
+        metrics = _with_default(curve, summaries)
+    made = compare_runs(summaries, store.problems(), metrics=metrics, against=against, read=store.reader(extremes=True))
+    data = as_data(made)
+    for row, one in zip(data["configurations"], made.configurations, strict=True):
+        row["runs"] = [
+            {"id": ids[run.path], "name": run.name, "seed": run.seed, "status": run.status, "step": run.step}
+            | {"ill": bool(run.health), "warnings": len(run.warnings)}
+            for run in one.runs
+        ]
+        row["examples_per_step"] = _examples(one)
+        row["seconds_per_step"] = 1 / one.steps_per_second if one.steps_per_second else None
+    tag = curve or (made.metrics[0].tag if made.metrics else None)
+    return {**data, "curve": tag, **_curves(store, made, tag), "pending": store.pending()}
+
+
+def series(store: Store, run: Found, tags: Sequence[str]) -> dict[str, Any]:
+    """Metrics of one run, with the values of replicas.
+
+    Args:
+        store: The runs.
+        run: The run.
+        tags: The metrics, `MOST_TAGS` at most.
+    """
+    path, made = run.path / METRICS, {}
+    found = store.metrics(path, tuple(dict.fromkeys(tags))[:MOST_TAGS], time.monotonic() + _SECONDS)
+    for tag, metric in found.items():
+        steps, values, replicas = metric.replicas()
+        made[tag] = {
+            "steps": steps.tolist(),
+            "values": to_json(values.tolist()),
+            "replicas": to_json(replicas.tolist()) if replicas.shape[1] else [],
+            "rows": metric.rows,
+            "stride": metric.stride,
+        }
+    return {"series": made, "damaged": store.damaged(path), "pending": store.pending()}
+
+
+def details(store: Store, run: Found) -> dict[str, Any]:
+    """Everything about a run but its rows."""
+    summary = run.summary
+    return {
+        "id": run.id,
+        "name": run.name,
+        "status": summary.status,
+        "step": summary.step,
+        "settings": to_json(summary.settings),
+        "health": summary.health,
+        "warnings": summary.warnings,
+        "last": to_json(summary.last),
+        "tags": sorted(store.tags(run)),
+        "samples": sample_steps(run),
+    }
+
+
+def sample_steps(run: Found) -> list[int]:
+    """The steps of which a run has pictures of samples."""
+    try:
+        names = [path.name for path in (run.path / "samples").glob("step-*.png")]
+    except OSError:
+        return []
+    digits = [name.removeprefix("step-").removesuffix(".png") for name in names if is_name(name)]
+    return sorted(int(text) for text in digits if text.isascii() and text.isdigit() and len(text) < 19)[:_MOST_PICTURES]
+
+
+def sample(run: Found, step: int) -> bytes:
+    """A picture of samples, a PNG.
+
+    Raises:
+        RunError: There is none, or the file is something else.
+    """
+    for name in (f"step-{step:08d}.png", f"step-{step}.png"):
+        try:
+            data = read_inside(run.path, Path("samples") / name, most=_MOST_BYTES)
+        except OSError:
+            continue
+        if data.startswith(_PNG):
+            return data
+    raise RunError(f"This run has no picture of samples at step {step}.")
+
+
+def _with_default(curve: str, runs: Sequence[RunSummary]) -> list[str]:
+    """The metrics of a table without a choice, and one more if it is not among them; none if nothing changes."""
+    chosen = [metric.tag for metric in default_metrics(runs)[0]]
+    tag = curve.removesuffix(":max").removesuffix(":min")
+    if curve in chosen:
+        return []
+    return [curve if own == tag else own for own in chosen] + ([] if tag in chosen else [curve])
+
+
+def _curves(store: Store, made: Comparison, tag: str | None) -> dict[str, Any]:
+    if tag is None:
+        return {"curves": []}
+    try:
+        (metric,) = named_metrics([tag], [run for one in made.configurations for run in one.runs])
+        drawn = curves(made, metric.tag, read=store.reader(extremes=False))
+    except GanlabError as error:
+        return {"curves": [], "curve_problem": " ".join(str(error).split())}
+    return {
+        "curve": metric.tag,
+        "curves": [
+            {"label": one.label, "steps": one.steps, "n": one.n}
+            | {"mean": to_json(one.mean), "low": to_json(one.low), "high": to_json(one.high)}
+            for one in drawn
+        ],
+    }
+
+
+def _examples(one: Configuration) -> float | None:
+    """Real examples that the critic sees per generator update; None where a setting is missing."""
+    settings = one.runs[0].settings
+    batch, critic_steps = settings.get("experiment.batch_size"), settings.get("experiment.critic_steps", 1)
+    for value in (batch, critic_steps):
+        if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
+            return None
+    return float(batch) * float(critic_steps)  # type: ignore[arg-type]

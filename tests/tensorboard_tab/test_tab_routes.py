@@ -1,0 +1,217 @@
+"""The routes of the tab: the numbers of `ganlab compare --json` and of metrics.jsonl, whatever runs hold."""
+
+import json
+import re
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+from click.testing import CliRunner
+from synthetic import SETTINGS, write_run
+from werkzeug.test import Client
+from werkzeug.wrappers import Response
+
+from ganlab.cli import cli
+from ganlab.tensorboard_tab import GanlabTab
+from ganlab.tensorboard_tab.plugin import static_files
+
+ATTACK = "</script><img src=x onerror=alert(1)>\u202e\x1b[31m`${1}`\"'&"
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
+
+
+class Server:
+    """The plugin's routes, asked without a server."""
+
+    def __init__(self, folder, **flags):
+        self.tab = GanlabTab(SimpleNamespace(logdir=str(folder), flags=SimpleNamespace(**flags) if flags else None))
+        self.apps = self.tab.get_plugin_apps()
+
+    def raw(self, route, **query):
+        return Client(self.apps[route], Response).get(route, query_string=query)
+
+    def get(self, route, **query):
+        answer = self.raw(route, **query)
+        assert answer.mimetype == "application/json"
+        return json.loads(answer.data, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    """Two settings with four seeds each, and one run that diverged."""
+    for weight in (1.0, 10.0):
+        for seed in range(4):
+            base = [weight + seed + i / 7 for i in range(6)]
+            write_run(
+                tmp_path / f"weight={weight}" / f"s{seed}",
+                seed=seed,
+                settings={**SETTINGS, "constraints.gradient_penalty.weight": weight},
+                metrics={"critic/wasserstein": base, "critic/loss": [-value for value in base]},
+                evaluation={"mode_coverage/modes": (1.0, weight + seed)},
+                spread=0.25,
+                status="diverged" if (weight, seed) == (1.0, 3) else "completed",
+            )
+    return tmp_path
+
+
+@pytest.mark.parametrize("metric", [None, "critic/loss", "critic/loss:max"])
+def test_comparison_equals_the_command(sweep, metric):
+    asked = ["--metric", metric] if metric else []
+    command = json.loads(CliRunner().invoke(cli, ["compare", str(sweep), "--json", *asked]).stdout)
+    route = Server(sweep).get("/data/compare", **({"metric": metric} if metric else {}))
+    for key in ("differing", "common", "metrics", "leading", "verdicts", "problems"):
+        assert route[key] == command[key]
+    assert len(route["configurations"]) == len(command["configurations"]) == 2
+    for ours, theirs in zip(route["configurations"], command["configurations"], strict=True):
+        for key in ("label", "settings", "last", "best", "improvement", "wall_seconds", "steps_per_second"):
+            assert ours[key] == theirs[key]
+    if metric is None:
+        (row,) = [row for row in route["configurations"] if row["improvement"]]
+        assert 0 <= row["improvement"]["evaluation/mode_coverage/modes"]["probability"] <= 1
+
+
+def test_curve_is_the_mean_and_the_range_of_the_rows(sweep):
+    data = Server(sweep).get("/data/compare", curve="critic/loss:min")
+    assert data["curve"] == "critic/loss"
+    assert {"tag": "critic/loss", "direction": "min"} in data["metrics"]
+    (curve,) = [one for one in data["curves"] if "10" in one["label"]]
+    rows = [
+        [json.loads(line)["metrics"]["critic/loss"]["reduced"] for line in (run / "metrics.jsonl").open()]
+        for run in sorted((sweep / "weight=10.0").iterdir())
+    ]
+    assert curve["steps"] == [10, 20, 30, 40, 50, 60]
+    for i, values in enumerate(zip(*rows, strict=True)):
+        assert curve["mean"][i] == pytest.approx(sum(values) / 4)
+        assert (curve["low"][i], curve["high"][i], curve["n"][i]) == (min(values), max(values), 4)
+
+
+def test_series_equal_the_file(sweep):
+    server = Server(sweep)
+    run = server.get("/data/overview")["runs"][2]
+    answer = server.get("/data/series", run=run["id"], tag=["critic/loss", "critic/wasserstein", "absent"])
+    lines = [json.loads(line) for line in (sweep / run["name"] / "metrics.jsonl").open()]
+    assert set(answer["series"]) == {"critic/loss", "critic/wasserstein"}
+    for tag, found in answer["series"].items():
+        assert found["steps"] == [line["step"] for line in lines]
+        assert found["values"] == [line["metrics"][tag]["reduced"] for line in lines]
+        assert found["replicas"] == [line["metrics"][tag]["replicas"] for line in lines]
+
+
+def test_rows_appear_while_a_run_trains(sweep):
+    server = Server(sweep)
+    run = server.get("/data/overview")["runs"][0]
+    path = sweep / run["name"] / "metrics.jsonl"
+    assert len(server.get("/data/series", run=run["id"], tag="critic/loss")["series"]["critic/loss"]["steps"]) == 6
+    with path.open("a") as file:
+        file.write('{"step": 70, "metrics": {"critic/loss": {"reduced": "NaN", "replicas": ["NaN", 1.5]}}}\n')
+    found = server.get("/data/series", run=run["id"], tag="critic/loss")["series"]["critic/loss"]
+    assert (found["steps"][-1], found["values"][-1], found["replicas"][-1]) == (70, "NaN", ["NaN", 1.5])
+
+
+def test_examples_and_seconds_per_step(tmp_path):
+    settings = {**SETTINGS, "experiment.batch_size": 8, "experiment.critic_steps": 5}
+    write_run(tmp_path / "run", settings=settings, wall_seconds=4.0)  # forty steps
+    (row,) = Server(tmp_path).get("/data/compare")["configurations"]
+    assert row["examples_per_step"] == 40
+    assert row["seconds_per_step"] == pytest.approx(0.1)
+
+
+def test_samples_are_served_from_the_run_alone(tmp_path):
+    run = tmp_path / "logs" / "run"
+    write_run(run)
+    (run / "samples").mkdir()
+    (run / "samples" / "step-00000010.png").write_bytes(PNG)
+    (run / "samples" / "step-00000020.png").write_bytes(b"<svg onload=alert(1)>")
+    (tmp_path / "secret.png").write_bytes(PNG)
+    (run / "samples" / "step-00000030.png").symlink_to(tmp_path / "secret.png")
+    server = Server(tmp_path / "logs")
+    (found,) = server.get("/data/overview")["runs"]
+    assert server.get("/data/run", run=found["id"])["samples"] == [10, 20, 30]
+    good = server.raw("/data/sample", run=found["id"], step=10)
+    assert (good.status_code, good.mimetype, good.data) == (200, "image/png", PNG)
+    for step in ("20", "30", "40", "../../secret", "-1", ""):
+        bad = server.raw("/data/sample", run=found["id"], step=step)
+        assert (bad.status_code, bad.mimetype) == (404, "text/plain")
+
+
+def test_texts_of_runs_are_data_in_every_route(tmp_path):
+    settings = {**SETTINGS, f"constraints.{ATTACK}": 1.0, "constraints": ATTACK, "dataset": ATTACK}
+    for seed in (0, 1):
+        write_run(
+            tmp_path / f"x onerror=alert({seed})",
+            seed=seed,
+            settings={**settings, "architecture": f"{ATTACK}{seed}"},
+            metrics={ATTACK: (1.0, 2.0), "critic/wasserstein": (1.0, 2.0)},
+            evaluation={f"{ATTACK}/distance": (1.0, 2.0)},
+            health=[f"{ATTACK}: {ATTACK}"],
+            warnings=[ATTACK],
+            status=ATTACK,
+        )
+    server = Server(tmp_path)
+    runs = server.get("/data/overview")["runs"]
+    asked = [
+        server.raw("/data/overview"),
+        server.raw("/data/compare"),
+        server.raw("/data/compare", curve=ATTACK, against=ATTACK),
+        server.raw("/data/run", run=runs[0]["id"]),
+        server.raw("/data/run", run=ATTACK),
+        server.raw("/data/series", run=runs[0]["id"], tag=ATTACK),
+        server.raw("/data/sample", run=ATTACK, step=ATTACK),
+    ]
+    for answer in asked:
+        assert answer.mimetype in ("application/json", "text/plain")
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert answer.headers["Content-Security-Policy"] == "default-src 'none'; sandbox"
+    assert json.loads(asked[5].data)["series"][ATTACK]["values"] == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [{"curve": "no such metric"}, {"metric": "no such metric"}, {"against": "nobody"}, {"metric": "x" * 10_000}],
+)
+def test_wrong_questions_are_answered_in_a_sentence(sweep, query):
+    answer = Server(sweep).raw("/data/compare", **query)
+    assert answer.status_code in (200, 400)
+    data = json.loads(answer.data)
+    assert data.get("error") or data.get("curve_problem") or "metric" in query
+
+
+def test_empty_folder_and_none(tmp_path):
+    for folder in (tmp_path, tmp_path / "missing", ""):
+        server = Server(folder)
+        assert not server.tab.is_active()
+        assert server.get("/data/overview")["runs"] == []
+        assert server.get("/data/compare")["configurations"] == []
+
+
+def test_folders_of_a_specification(sweep):
+    server = Server("", logdir_spec=f"a:{sweep / 'weight=1.0'},{sweep / 'weight=10.0'},gs://bucket/x")
+    assert len(server.get("/data/overview")["runs"]) == 8
+
+
+def test_page_is_complete_and_asks_nobody_else():
+    names = static_files()
+    server = Server("")
+    assert {"index.js", "style.css", "vendor/uPlot.js"} <= set(names)
+    for name in names:
+        answer = server.raw(f"/{name}")
+        assert answer.status_code == 200
+        text = answer.data.decode()
+        if name.startswith("vendor/"):
+            continue
+        assert not re.search(
+            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|https?://|setAttribute\(.style", text
+        ), name
+        for module in re.findall(r"from '\./([^']+)'", text):
+            assert module in names
+
+
+def test_importing_the_tab_does_not_import_tensorflow():
+    code = "import sys, ganlab.tensorboard_tab; sys.exit(bool({'tensorflow', 'keras'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_tensorboard_finds_the_tab():
+    from tensorboard import default
+
+    assert GanlabTab in default.get_dynamic_plugins()
