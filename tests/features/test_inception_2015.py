@@ -83,6 +83,41 @@ def test_planted_deviations_are_far_off(file, monkeypatch):
     assert close(features(file).embed(picture)[0, ::16], row["tensorflow"]) > 1e-3
 
 
+@pytest.mark.slow
+def test_wrong_padding_and_wrong_range_are_far_off(file, monkeypatch):
+    import tensorflow as tf
+
+    row = REFERENCE["images"][0]
+    picture = published_network.image(0, *row["shape"])[None]
+    # Values from 0 to 255 that were never divided.
+    assert close(features(file).embed(picture.astype(np.float32))[0, ::16], row["tensorflow"]) > 1e-3
+
+    def counting_padding(x, window, kind, padding):
+        if kind != "AVG":
+            return original(x, window, kind, padding=padding)
+        return tf.nn.avg_pool2d(tf.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0))), 3, 1, "VALID")
+
+    original = tf.nn.pool
+    monkeypatch.setattr(tf.nn, "pool", counting_padding)
+    assert close(features(file).embed(as_examples(picture))[0, ::16], row["tensorflow"]) > 1e-3
+
+
+def test_clean_resizing_is_that_of_pillow():
+    from ganlab_builtin.features import resizing
+    from PIL import Image
+
+    for number, shape in enumerate(published_network.SHAPES):
+        picture = published_network.image(number, *shape)
+        found = np.asarray(resizing.prepared(as_examples(picture[None]), "clean"))[0] * 128 + 128
+        # As clean-fid: each channel in floating point, without rounding or clipping.
+        channels = [Image.fromarray(picture[..., c].astype(np.float32)) for c in range(3)]
+        expected = np.stack([np.asarray(c.resize((299, 299), Image.Resampling.BICUBIC)) for c in channels], axis=-1)
+        assert np.abs(found - expected).max() < 0.01
+    picture = as_examples(published_network.image(2, 400, 313)[None])
+    others = [np.asarray(resizing.prepared(picture, one)) for one in resizing.RESIZINGS if one != "clean"]
+    assert all(np.abs(np.asarray(resizing.prepared(picture, "clean")) - other).max() > 0.05 for other in others)
+
+
 def some(names=("fc.bias", "Conv2d_1a_3x3.bn.bias")):
     return {name: SHAPES[name] for name in names}
 

@@ -124,14 +124,14 @@ class PublishedScores(OverFeatures):
         """
         self.features.prepare(dataset)
         count = self._reference_size(dataset)
-        with rows_in_a_file() as generated, rows_in_a_file() as real:
-            moments, probabilities = Moments(), []
+        with rows_in_a_file() as generated, rows_in_a_file() as real, rows_in_a_file() as probabilities:
+            moments = Moments()
             for x in self._samples(sample, tuple(dataset.sample_shape)):
                 rows = self._embedded(x)
                 moments.add(rows)
                 generated.add(rows)
                 if self.splits:
-                    probabilities.append(self._probabilities(x))
+                    probabilities.add(self._probabilities(x))
             reference = self._reference(dataset, count, real)
             if reference.mean.shape != moments.mean.shape:
                 raise ganlab.ConfigError(
@@ -146,7 +146,7 @@ class PublishedScores(OverFeatures):
                     moments.mean, covariance, reference.mean, reference.covariance
                 )
             if self.splits:
-                figures |= _inception_score(np.concatenate(probabilities), self.splits)
+                figures |= _inception_score(probabilities, self.splits)
             if self.subsets:
                 figures |= self._kernel_distance(generated, real)
             if self.nearest:
@@ -282,8 +282,8 @@ class PublishedScores(OverFeatures):
         }
 
 
-def _inception_score(probabilities: np.ndarray, splits: int) -> dict[str, float]:
-    scores = [score(part) for part in np.array_split(probabilities, splits)]
+def _inception_score(probabilities: Rows, splits: int) -> dict[str, float]:
+    scores = [score(probabilities.take(part)) for part in np.array_split(np.arange(probabilities.count), splits)]
     return {"inception_score": float(np.mean(scores)), "inception_score_deviation": float(np.std(scores))}
 
 

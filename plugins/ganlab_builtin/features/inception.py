@@ -38,7 +38,7 @@ class Inception(ganlab.Features):
         self,
         *,
         path: str,
-        resizing: Literal["auto", "tensorflow", "pytorch", "antialiased"] = "auto",
+        resizing: Literal["auto", "tensorflow", "pytorch", "antialiased", "clean"] = "auto",
         size: Annotated[int, Ge(_SMALLEST)] = 299,
         classes: Annotated[int, Ge(1)] = 1000,
         top: bool = True,
@@ -50,8 +50,9 @@ class Inception(ganlab.Features):
                 arrays by the names of that state dict, or Keras' weights as `save_weights` writes them.
             resizing: How images become 299 x 299 pixels. `tensorflow`, as published: bilinear, without antialiasing,
                 and with the corners of TensorFlow 1. `pytorch`: bilinear between pixel centers and another range, as
-                the package pytorch-fid. `antialiased`: bilinear with antialiasing. `auto` is `tensorflow`, and
-                `antialiased` for Keras' weights, which take no other.
+                the package pytorch-fid. `antialiased`: bilinear with antialiasing. `clean`: bicubic with antialiasing,
+                as Pillow and the package clean-fid. `auto` is `tensorflow`, and `antialiased` for Keras' weights, which
+                take no other.
             size: The side in pixels that images are resized to for Keras' weights, 75 or more.
             classes: The number of classes of the last layer of Keras' weights.
             top: Whether Keras' weights have that layer; without it there are no class probabilities.

@@ -1,4 +1,4 @@
-"""Images as the Inception network takes them: three ways that published programs resize and scale them."""
+"""Images as the Inception network takes them: four ways that published programs resize and scale them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.features.inception_2015 import SIDE
 
-RESIZINGS = ("tensorflow", "pytorch", "antialiased")
+RESIZINGS = ("tensorflow", "pytorch", "antialiased", "clean")
 
 
 def prepared(images: Any, resizing: str) -> Any:
@@ -20,7 +20,9 @@ def prepared(images: Any, resizing: str) -> Any:
         resizing: `tensorflow`, the one of the graph of 2015: bilinear without antialiasing, where the upper left
             corners of pixels coincide (`align_corners` and half pixel centers are both off), then `(x - 128) / 128`.
             `pytorch`, the one of the package pytorch-fid: bilinear without antialiasing, between the centers of pixels,
-            then `x / 127.5 - 1`. `antialiased`: bilinear with antialiasing, then `(x - 128) / 128`.
+            then `x / 127.5 - 1`. `antialiased`: bilinear with antialiasing, then `(x - 128) / 128`. `clean`, that of
+            clean-fid (Parmar et al., 2022): bicubic with antialiasing as Pillow does it in floating point, then
+            `(x - 128) / 128`.
 
     Returns:
         float32 `(n, 299, 299, 3)`.
@@ -32,5 +34,6 @@ def prepared(images: Any, resizing: str) -> Any:
             pixels, (SIDE, SIDE), align_corners=False, half_pixel_centers=False
         )
         return (resized - 128.0) / 128.0
-    resized = tf.image.resize(pixels, (SIDE, SIDE), method="bilinear", antialias=resizing == "antialiased")
+    method = "bicubic" if resizing == "clean" else "bilinear"
+    resized = tf.image.resize(pixels, (SIDE, SIDE), method=method, antialias=resizing != "pytorch")
     return resized / 127.5 - 1.0 if resizing == "pytorch" else (resized - 128.0) / 128.0
