@@ -34,7 +34,22 @@ if TYPE_CHECKING:
 @click.option(
     "--against",
     metavar="REAL",
-    help="With --folder: the folder of real images, or a dataset such as '@datasets.keras()'.",
+    help="With --folder: the folder of real images, a dataset such as '@datasets.keras()', or with --weights a .npz "
+    "file of statistics.",
+)
+@click.option(
+    "--weights",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="With --folder: measure published scores in the features of an Inception network with these weights.",
+)
+@click.option("--metrics", metavar="LIST", help="With --weights: some of fid,kid,is,prdc; all by default.")
+@click.option(
+    "--save-statistics",
+    "statistics",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="With --weights: keep the mean and covariance of the real images in this .npz file, or use it if it exists.",
 )
 @click.option(
     "--size",
@@ -65,6 +80,9 @@ def evaluate(
     run: Path | None,
     folder: Path | None,
     against: str | None,
+    weights: Path | None,
+    metrics: str | None,
+    statistics: Path | None,
     size: int | None,
     evaluators: tuple[str, ...],
     params: tuple[str, ...],
@@ -83,20 +101,26 @@ def evaluate(
     ganlab evaluate runs/quickstart/20260801-120000-s0-1f2e --evaluator frechet_distance
     ganlab evaluate RUN --evaluator kid --param 'evaluators.kid.features=@features.classifier()'
     ganlab evaluate --folder SAMPLES --against REAL --evaluator kid
+    ganlab evaluate --folder SAMPLES --against REAL --weights pt_inception-2015-12-05-6726825d.pth --metrics fid,kid
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
     if (run is None) == (folder is None):
         raise ConfigError("Name a run, or a folder of images by --folder, and not both.")
     if folder is not None:
-        if against is None or not evaluators or save or checkpoint is not None:
+        if against is None or bool(evaluators) == (weights is not None) or save or checkpoint is not None:
             raise ConfigError(
-                "--folder needs --against, the folder of real images, and --evaluator; --save and --checkpoint are for "
-                "runs."
+                "--folder needs --against, the folder of real images, and either --weights or --evaluator; --save and "
+                "--checkpoint are for runs."
+            )
+        if weights is None and (metrics is not None or statistics is not None):
+            raise ConfigError(
+                "--metrics and --save-statistics are for --weights, the file of an Inception network's weights."
             )
         use_plugins(no_plugin, plugin_file)
-        _evaluate_folder(folder, against, size, evaluators, params, as_json=as_json)
+        published = None if weights is None else (weights, metrics, statistics)
+        _evaluate_folder(folder, against, size, evaluators, params, published, as_json=as_json)
         return
-    if against is not None or size is not None:
-        raise ConfigError("--against and --size are for --folder.")
+    if (against, size, weights, metrics, statistics) != (None,) * 5:
+        raise ConfigError("--against, --size, --weights, --metrics and --save-statistics are for --folder.")
     assert run is not None
     from ganlab.config import overrides
     from ganlab.run import Run
@@ -148,16 +172,26 @@ def evaluate(
 
 
 def _evaluate_folder(
-    folder: Path, against: str, size: int | None, evaluators: Sequence[str], params: Sequence[str], *, as_json: bool
+    folder: Path,
+    against: str,
+    size: int | None,
+    evaluators: Sequence[str],
+    params: Sequence[str],
+    published: tuple[Path, str | None, Path | None] | None,
+    *,
+    as_json: bool,
 ) -> None:
     from ganlab.config import overrides
 
-    chosen = overrides.evaluators(evaluators, " ".join(f"--evaluator {name!r}" for name in evaluators))
+    asked = " ".join(f"--evaluator {name!r}" for name in evaluators)
+    chosen = [overrides.evaluators(evaluators, asked)] if evaluators else []
     with printing_to_stderr() if as_json else contextlib.nullcontext():
         start_tensorflow()
+        from ganlab.training import published as publishing
         from ganlab.training.of_folder import evaluate_folder
 
-        found = evaluate_folder(folder, against, [chosen, *params], size)
+        scores = None if published is None else publishing.asked(*published, against)
+        found = evaluate_folder(folder, against, [*chosen, *params], size, published=scores, report=_report)
     wrong = [f"{name}: {sentence}" for name, sentence in found.complaints.items()]
     if as_json:
         from ganlab.telemetry.jsonl import to_json
@@ -170,6 +204,10 @@ def _evaluate_folder(
     _print_table(found.figures)
     for sentence in wrong:
         say(f"- {line(sentence)}", err=True)
+
+
+def _report(text: str) -> None:
+    say(text, err=True)
 
 
 def _print_table(figures: Mapping[str, float]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ganlab.interfaces.dataset import Dataset
 
@@ -44,6 +44,13 @@ class Features:
     def probabilities(self, x: np.ndarray) -> np.ndarray | None:
         """The class probabilities of examples, `(n, classes)`, rows that sum to 1; None if there are no classes."""
         return None
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Plain values by name that tell these features, as prepared, from others; files of statistics keep them.
+
+        Empty by default, for features that cannot tell.
+        """
+        return {}
 
     def diagnose(self) -> str | None:
         """A sentence if these features, as prepared, do not measure anything; else None.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,9 @@ from ganlab.errors import ConfigError, IncompatibleError
 from ganlab.interfaces import Dataset
 from ganlab.plugins.recipes import Recipe
 from ganlab.support.terminal import line
+from ganlab.training.counting import Counting
 from ganlab.training.evaluation import diagnosed, measured
+from ganlab.training.published import Asked
 
 # The dataset that reads a folder of images.
 _FOLDERS = "image_folder"
@@ -43,7 +46,15 @@ class Found:
     shape: tuple[int, ...]
 
 
-def evaluate_folder(folder: Path, against: str, params: Sequence[str], size: int | None = None) -> Found:
+def evaluate_folder(
+    folder: Path,
+    against: str,
+    params: Sequence[str],
+    size: int | None = None,
+    *,
+    published: Asked | None = None,
+    report: Callable[[str], None] = lambda text: None,
+) -> Found:
     """Measures the images of a folder against those of a dataset, by evaluators.
 
     Args:
@@ -51,6 +62,8 @@ def evaluate_folder(folder: Path, against: str, params: Sequence[str], size: int
         against: A folder of real images, or a dataset as in an experiment file: `@datasets.keras()`.
         params: The evaluators and other overrides, as `--param` takes them.
         size: The side that images of folders are brought to; None for that of the first file in `folder`.
+        published: Published scores to measure, which `params` may override.
+        report: Takes lines on the progress.
 
     Raises:
         ConfigError: A folder or a parameter is wrong.
@@ -59,17 +72,21 @@ def evaluate_folder(folder: Path, against: str, params: Sequence[str], size: int
     side = size or _side_of(folder)
     images: Dataset = make(_folder_recipe(folder, side, "--folder"))
     reference = [Override(f"experiment.dataset={against}", f"--against {against!r}")]
+    real = str(folder) if published is not None and published.reference is not None else against
     if not against.startswith("@"):
         selector = f"against/datasets.{_FOLDERS}"
         reference = [
             Override(f"experiment.dataset=@{selector}()", f"--against {against!r}"),
-            Override(f"{selector}.path={against}", f"--against {against!r}"),
+            Override(f"{selector}.path={real}", f"--against {against!r}"),
             Override(f"{selector}.size={side}", f"--size {side}"),
         ]
-    arguments = config.load([], [*reference, *params], needs=_NEEDS).arguments
+    scores = [] if published is None else published.overrides(int(images.size or 0))
+    arguments = config.load([], [*reference, *scores, *params], needs=_NEEDS).arguments
     dataset, evaluators = make(arguments["dataset"]), make(arguments["evaluators"])
     names = unique_names(evaluators)
-    figures = measured(names, evaluators, _drawing(folder, images), dataset, None)
+    counting = Counting("images of the folder", _most(evaluators, "samples", images.size), report)
+    _count(dataset, Counting("real images", _most(evaluators, "real_examples", dataset.size), report))
+    figures = measured(names, evaluators, _drawing(folder, images, counting), dataset, None)
     said = diagnosed(names, evaluators, figures)
     return Found(
         figures, {name: text for name, text in said.items() if text}, int(images.size or 0), tuple(images.sample_shape)
@@ -81,7 +98,27 @@ def _folder_recipe(folder: Path, side: int, option: str) -> Recipe:
     return Recipe("datasets", _FOLDERS, given)
 
 
-def _drawing(folder: Path, images: Dataset) -> Callable[..., np.ndarray]:
+def _most(evaluators: Sequence[Any], name: str, size: int | None) -> int | None:
+    """How many images evaluators ask for, as far as they say; for the time left alone."""
+    wanted = [value for one in evaluators if isinstance(value := getattr(one, name, None), int)]
+    return max(wanted) if len(wanted) == len(evaluators) else size
+
+
+def _count(dataset: Dataset, counting: Counting) -> None:
+    if not hasattr(dataset, "__dict__"):
+        return
+    read = dataset.examples
+
+    @functools.wraps(read)  # its parameters are looked at
+    def examples(numbers: Any, *arguments: Any, **named: Any) -> Any:
+        if tf.executing_eagerly():  # a traced call is not one reading
+            counting.add(len(numbers))
+        return read(numbers, *arguments, **named)
+
+    vars(dataset)["examples"] = examples
+
+
+def _drawing(folder: Path, images: Dataset, counting: Counting) -> Callable[..., np.ndarray]:
     """The images as an evaluator's samples: the first n, in the order of their names."""
 
     def sample(n: int, seed: int, labels: Any = None, *, start: int = 0) -> np.ndarray:
@@ -91,6 +128,7 @@ def _drawing(folder: Path, images: Dataset) -> Callable[..., np.ndarray]:
                 f"The evaluator asks for {start + n} samples, and {folder} has {images.size} images. Set its number of "
                 f"samples lower, for example --param evaluators.published_scores.samples={images.size}."
             )
+        counting.add(n)
         piece = 500
         numbers = [tf.range(i, min(i + piece, start + n), dtype=tf.int64) for i in range(start, start + n, piece)]
         return np.concatenate([np.asarray(images.examples(part, 0)) for part in numbers])

@@ -51,6 +51,8 @@ PIXELS = [
 
 MANY = [option.replace("samples=30", "samples=31") for option in PIXELS]
 
+WEIGHTS = ["--weights", "w.pth", "--metrics", "fid"]
+
 
 def test_the_figures_are_those_of_the_images(folders, ganlab):
     root, arrays = folders
@@ -89,7 +91,14 @@ def test_a_dataset_may_be_the_reference(folders, ganlab):
         (["--folder", "{fake}"], "--folder needs --against"),
         (["--folder", "{fake}", "--against", "{real}"], "--folder needs --against"),
         (["--folder", "{fake}", "--against", "{real}", "--save", *PIXELS], "are for runs"),
-        (["RUN", "--against", "{real}"], "--against and --size are for --folder"),
+        (["RUN", "--against", "{real}"], "--against, --size, .* are for --folder"),
+        (["RUN", "--weights", "w.pth"], "are for --folder"),
+        (["--folder", "{fake}", "--against", "{real}", *PIXELS, "--metrics", "fid"], "are for --weights"),
+        (["--folder", "{fake}", "--against", "{real}", *PIXELS, "--weights", "w.pth"], "either --weights or"),
+        (["--folder", "{fake}", "--against", "{real}", *WEIGHTS], "w.pth' is not there"),
+        (["--folder", "{fake}", "--against", "{real}", *WEIGHTS, "--metrics", "fid,mmd"], "there is no 'mmd'"),
+        (["--folder", "{fake}", "--against", "a.npz", *WEIGHTS, "--metrics", "is,kid"], "kid compares images"),
+        (["--folder", "{fake}", "--against", "a.npz", *WEIGHTS, "--save-statistics", "b.npz"], "Leave one of them"),
         (["--folder", "{real}/none", "--against", "{real}", *PIXELS], "has no image in or below it"),
         (["--folder", "{fake}", "--against", "{real}/none", *PIXELS], "is not there"),
         (["--folder", "{fake}", "--against", "@datasets.nothing()", *PIXELS], "nothing"),
@@ -109,3 +118,47 @@ def test_a_file_that_is_no_image_is_one_message(tmp_path, folders, ganlab):
     (tmp_path / "a.png").write_bytes(b"not an image")
     said = ganlab("--folder", tmp_path, "--against", folders[0] / "real", *PIXELS, code=2)
     assert "cannot be decoded" in said
+
+
+@pytest.mark.slow
+def test_published_scores_of_a_file_of_weights(folders, ganlab, tmp_path):
+    from ganlab_builtin.features import inception_2015
+
+    random, arrays = np.random.default_rng(0), {}
+    for name, shape in inception_2015.shapes().items():
+        scale = np.sqrt(2 / np.prod(shape[1:])) if len(shape) > 1 else 0.1
+        arrays[name] = (random.normal(0, scale, shape) + name.endswith(("running_var", "bn.weight"))).astype(np.float32)
+        if name.endswith("running_var"):
+            arrays[name] = np.abs(arrays[name]) + 0.1
+    np.savez(tmp_path / "w.npz", **arrays)
+    root, _ = folders
+    weights = ["--folder", root / "fake", "--weights", tmp_path / "w.npz", "--json"]
+    few = [f"--param=evaluators.published_scores.{text}" for text in ("subsets=2", "subset_size=20", "splits=2")]
+    kept = tmp_path / "real.npz"
+    whole = json.loads(ganlab(*weights, "--against", root / "real", "--save-statistics", kept, *few))["evaluation"]
+    names = {name.removeprefix("published_scores/") for name in whole}
+    assert names >= {"frechet_distance", "kernel_distance", "inception_score", "precision", "density", "samples"}
+    facts = json.loads(str(np.load(kept)["ganlab"]))
+    assert facts["features"]["network"] == "inception-2015-12-05"
+    assert facts["features"]["resizing"] == "tensorflow"
+
+    # The file in place of the images: the same distance, and nothing that needs images.
+    again = json.loads(ganlab(*weights, "--against", kept, "--metrics", "fid"))["evaluation"]
+    assert set(again) == {f"published_scores/{name}" for name in ("frechet_distance", "samples", "real_examples")}
+    assert again["published_scores/frechet_distance"] == pytest.approx(whole["published_scores/frechet_distance"])
+    assert again["published_scores/real_examples"] == 40
+    clean = "--param=features.inception.resizing='clean'"
+    said = ganlab(*weights, "--against", kept, "--metrics", "fid", clean, code=2)
+    assert "was made with other features" in said
+    assert "'resizing': 'tensorflow'" in said
+
+
+def test_progress_is_reported_with_the_time_left():
+    from ganlab.training.counting import Counting
+
+    times, said = iter([0.0, 4.0, 12.0, 13.0, 30.0]), []
+    counting = Counting("images", 1000, said.append, lambda: next(times))
+    for _ in range(5):
+        counting.add(100)
+    # 200 in 12 s leave 800 of them, 48 s; 400 in 30 s leave 600, 45 s.
+    assert said == ["images: 200 of 1,000 (20%), 48.0 s left", "images: 400 of 1,000 (40%), 45.0 s left"]

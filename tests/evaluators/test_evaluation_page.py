@@ -1,5 +1,6 @@
 """docs/evaluation.md: it lists everything, its fragments and commands work, its numbers are right."""
 
+import inspect
 import re
 import shlex
 from pathlib import Path
@@ -20,12 +21,22 @@ FRAGMENTS = re.findall(r"^```gin\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTA
 CLASSIFYING = ("classifier_score", "label_accuracy", "published_scores")
 # Smaller than the sample of this test.
 PROTOCOL = {"real_examples": 20, "subset_size": 10, "nearest": 10, "splits": 2}
-COMMANDS = re.findall(r"^ganlab evaluate .*$", PAGE.replace("\\\n", ""), flags=re.MULTILINE)
+SCORES = (Path(__file__).parents[2] / "docs" / "scores.md").read_text(encoding="utf-8")
+COMMANDS = re.findall(r"^ganlab evaluate .*$", (PAGE + SCORES).replace("\\\n", ""), flags=re.MULTILINE)
 
 
 def test_every_evaluator_and_every_feature_network_has_a_row():
     names = [*ganlab_evaluators(), *ganlab_features()]
     assert [name for name in names if not re.search(rf"^\| `{name}` \|", PAGE, flags=re.MULTILINE)] == []
+
+
+def test_the_page_of_scores_has_every_figure_and_its_parameters_exist():
+    figures = ganlab_evaluators()["published_scores"].metric_help
+    assert [name for name in figures if f"`{name}`" not in SCORES] == []
+    known = inspect.signature(ganlab_evaluators()["published_scores"]).parameters
+    assert set(re.findall(r"published_scores\.(\w+)=", SCORES)) <= set(known)
+    rows = re.findall(r"^\| `(\w+)` \| .* \| ([^|]*) \|$", SCORES, flags=re.MULTILINE)
+    assert {name for _, said in rows for name in re.findall(r"`(\w+)`", said)} <= set(known)
 
 
 def test_the_fragments_fit_an_experiment(tmp_path, monkeypatch):
@@ -38,7 +49,7 @@ def test_the_fragments_fit_an_experiment(tmp_path, monkeypatch):
 
 
 def test_the_commands_have_existing_options():
-    assert len(COMMANDS) == 4
+    assert len(COMMANDS) == 6
     for text in COMMANDS:
         context = command.make_context("evaluate", shlex.split(text)[2:])
         assert context.params["run"] or context.params["folder"]

@@ -18,7 +18,7 @@ from ganlab_builtin.evaluators.classifying import score
 from ganlab_builtin.evaluators.comparing import OverFeatures, Sample
 from ganlab_builtin.evaluators.frechet import gaussian_frechet
 from ganlab_builtin.evaluators.kernel import polynomial_mmd
-from ganlab_builtin.evaluators.neighbours import covered, neighbour_radii
+from ganlab_builtin.evaluators.neighbours import covered, density_and_coverage, neighbour_radii
 from ganlab_builtin.evaluators.statistics_file import Statistics
 from ganlab_builtin.evaluators.streaming import Moments, Rows, rows_in_a_file
 
@@ -41,6 +41,7 @@ class PublishedScores(OverFeatures):
       subsets drawn without repetition, as torch-fidelity draws them.
     - `inception_score`: Salimans et al. (2016), section 4: the mean and the deviation over equal parts of the samples.
     - `precision`, `recall`: Kynkaanniemi et al. (2019), equations 1 and 2.
+    - `density`, `coverage`: Naeem et al. (2020), equations 3 and 4, with the same number of neighbours.
     """
 
     metric_help: ClassVar[dict[str, str]] = {
@@ -51,6 +52,9 @@ class PublishedScores(OverFeatures):
         "inception_score_deviation": "The standard deviation of the inception score over parts of the samples.",
         "precision": "The fraction of samples within the real examples' manifold; larger is better.",
         "recall": "The fraction of real examples within the samples' manifold; larger is better.",
+        "density": "How many real examples' neighbourhoods a sample lies in, over the expected number: about 1.",
+        "coverage": "The fraction of real examples with a sample in their neighbourhood; larger is better.",
+        "nearest": "Of how many samples and examples precision, recall, density and coverage are measured.",
         "samples": "How many samples were measured.",
         "real_examples": "How many examples of the dataset they were measured against.",
     }
@@ -62,6 +66,8 @@ class PublishedScores(OverFeatures):
         samples: Annotated[int, Ge(2), Lt(2**31)] = 50_000,
         real_examples: Annotated[int, Ge(2), Lt(2**31)] | None = None,
         statistics: str | None = None,
+        reference: str | None = None,
+        frechet: bool = True,
         subsets: Annotated[int, Ge(0), Lt(2**31)] = 100,
         subset_size: Annotated[int, Ge(2), Lt(2**31)] = 1000,
         splits: Annotated[int, Ge(0), Lt(2**31)] = 10,
@@ -78,18 +84,27 @@ class PublishedScores(OverFeatures):
                 and as many as samples of an endless one.
             statistics: A file `.npz` of the reference's mean and covariance: read if it exists, written if not. One of
                 pytorch-fid is read too. The Fréchet distance alone needs no example then.
+            reference: Such a file in place of the dataset, whose examples are not looked at. It has no examples for the
+                kernel distance and for neighbours: subsets and nearest must be 0.
+            frechet: Whether to measure the Fréchet distance.
             subsets: How many subsets the kernel distance is the mean over; 0 for no kernel distance.
             subset_size: Examples of either kind in a subset.
             splits: How many parts the inception score is the mean over; 0 for no such score.
-            neighbours: k of precision and recall.
-            nearest: Of how many examples of either kind precision and recall are measured; 0 for neither.
+            neighbours: k of precision, recall, density and coverage.
+            nearest: Of how many examples of either kind these four are measured; 0 for none of them.
             seed: Decides the noise that samples are drawn from, and the subsets.
 
         Raises:
             ConfigError: A value is out of its range.
         """
-        if statistics is not None and not statistics.endswith(".npz"):
-            raise ganlab.ConfigError(f"{_SELECTOR}.statistics = {statistics!r} must be a file whose name ends in .npz.")
+        for name, file in (("statistics", statistics), ("reference", reference)):
+            if file is not None and not file.endswith(".npz"):
+                raise ganlab.ConfigError(f"{_SELECTOR}.{name} = {file!r} must be a file whose name ends in .npz.")
+        if reference is not None and (statistics is not None or subsets or nearest):
+            raise ganlab.ConfigError(
+                f"{_SELECTOR}.reference = {reference!r} has a mean and a covariance, and no examples: set subsets = 0 "
+                "and nearest = 0, and leave statistics out."
+            )
         for name, size in (("subset_size", subset_size if subsets else 2), ("splits", splits)):
             if size > samples:
                 raise ganlab.ConfigError(
@@ -103,7 +118,8 @@ class PublishedScores(OverFeatures):
         self.features, self.samples, self.real_examples, self.seed = features, samples, real_examples, seed
         self.subsets, self.subset_size, self.splits = subsets, subset_size, splits
         self.neighbours, self.nearest = neighbours, nearest
-        self.statistics = None if statistics is None else Path(statistics).expanduser()
+        file, self._only, self.frechet = reference or statistics, reference is not None, frechet
+        self.statistics = None if file is None else Path(file).expanduser()
         self._unnamed = False
 
     def evaluate(self, sample: Sample, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:
@@ -140,8 +156,8 @@ class PublishedScores(OverFeatures):
                 )
             covariance = moments.covariance()
             finite = np.isfinite(moments.mean).all() and np.isfinite(covariance).all()
-            figures = {"frechet_distance": float("nan")}
-            if finite:
+            figures = {"frechet_distance": float("nan")} if self.frechet else {}
+            if self.frechet and finite:
                 figures["frechet_distance"] = gaussian_frechet(
                     moments.mean, covariance, reference.mean, reference.covariance
                 )
@@ -210,7 +226,9 @@ class PublishedScores(OverFeatures):
     def _reference(self, dataset: ganlab.Dataset, count: int, real: Rows) -> Statistics:
         """The statistics of the real examples, from the file or from the examples, whose rows are kept if needed."""
         facts = self._facts(dataset, count)
-        kept = self._read(facts) if self.statistics is not None and self.statistics.exists() else None
+        kept = None
+        if self.statistics is not None and (self._only or self.statistics.exists()):
+            kept = self._read(facts)
         if kept is not None and not (self.subsets or self.nearest):
             return kept
         moments = Moments()
@@ -238,6 +256,7 @@ class PublishedScores(OverFeatures):
         return {
             "data": hashlib.sha256(data.encode()).hexdigest()[:20],
             "real_examples": count,
+            "features": self.features.fingerprint(),
             "pattern": [float(v) for v in self._embedded(pattern).ravel()[:: max(1, self._width(pattern) // 8)][:16]],
         }
 
@@ -252,16 +271,22 @@ class PublishedScores(OverFeatures):
             raise self._refusal(f"cannot be used: {error}.") from error
         self._unnamed = not found.facts
         if found.facts:
+            there, here = found.facts.get("features"), facts["features"]
+            if there and here and there != here:
+                raise self._refusal(f"was made with other features: {there} and not {here}. Name a new file for these.")
             there, here = found.facts.get("pattern"), facts["pattern"]
             if not _near(there, here):
                 raise self._refusal("was made with other features. Name a new file for these.")
-            for name, what in (("data", "of other data"), ("real_examples", "of another number of examples")):
+            for name, what in (
+                () if self._only else (("data", "of other data"), ("real_examples", "of another number of examples"))
+            ):
                 if found.facts.get(name) != facts[name]:
                     raise self._refusal(f"is {what}. Name a new file for these.")
         return found
 
     def _refusal(self, rule: str) -> ganlab.ConfigError:
-        return ganlab.ConfigError(f"{_SELECTOR}.statistics = {str(self.statistics)!r} {rule}")
+        name = "reference" if self._only else "statistics"
+        return ganlab.ConfigError(f"{_SELECTOR}.{name} = {str(self.statistics)!r} {rule}")
 
     def _kernel_distance(self, generated: Rows, real: Rows) -> dict[str, float]:
         # torch-fidelity's generator and order, so that the same features have the same subsets.
@@ -275,10 +300,15 @@ class PublishedScores(OverFeatures):
     def _precision_recall(self, generated: Rows, real: Rows) -> dict[str, float]:
         x, y = (rows.take(range(min(self.nearest, rows.count))) for rows in (generated, real))
         if not (np.isfinite(x).all() and np.isfinite(y).all()):
-            return {"precision": float("nan"), "recall": float("nan")}
+            return dict.fromkeys(("precision", "recall", "density", "coverage"), float("nan"))
+        radii = neighbour_radii(y, self.neighbours)
+        density, coverage = density_and_coverage(x, y, radii, self.neighbours)
         return {
-            "precision": covered(x, y, neighbour_radii(y, self.neighbours)),
+            "precision": covered(x, y, radii),
             "recall": covered(y, x, neighbour_radii(x, self.neighbours)),
+            "density": density,
+            "coverage": coverage,
+            "nearest": float(min(len(x), len(y))),
         }
 
 

@@ -156,6 +156,12 @@ class Inception(ganlab.Features):
         """The class probabilities, `(n, classes)` float32; None for Keras' weights without `top`."""
         return self._outputs(x)[1] if self._top or self._of_2015 else None
 
+    def fingerprint(self) -> dict[str, Any]:
+        """The network, its weights by a hash, and the resizing; nothing of Keras' weights."""
+        if not self._digest:
+            return {}
+        return {"network": "inception-2015-12-05", "weights": self._digest, "resizing": self._resizing}
+
     def diagnose(self) -> str | None:
         """Complains of weights that were never trained: batch normalization has the statistics of a new network."""
         if not self._untrained:
