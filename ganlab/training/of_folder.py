@@ -18,6 +18,7 @@ from ganlab.config.overrides import Override
 from ganlab.errors import ConfigError, IncompatibleError
 from ganlab.interfaces import Dataset
 from ganlab.plugins.recipes import Recipe
+from ganlab.support import paths
 from ganlab.support.terminal import line
 from ganlab.training.counting import Counting
 from ganlab.training.evaluation import diagnosed, measured
@@ -138,7 +139,8 @@ def _drawing(folder: Path, images: Dataset, counting: Counting) -> Callable[...,
 
 def _side_of(folder: Path) -> int:
     """The shorter side of the first image of a folder, which is the side of its central square."""
-    for file in sorted(folder.rglob("*")) if folder.is_dir() else ():
+    found = paths.walk(folder) if folder.is_dir() else ()
+    for file in sorted(Path(at, name) for at, _, names in found for name in names):
         if file.suffix.lower() in _SUFFIXES and file.is_file():
             try:
                 pixels = tf.io.decode_image(tf.io.read_file(os.fspath(file)), expand_animations=False)
