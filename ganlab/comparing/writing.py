@@ -14,14 +14,19 @@ from ganlab.comparing.warnings import best_before, changed, diverged, ill, unfin
 from ganlab.telemetry.jsonl import to_json
 
 
-def as_data(comparison: Comparison) -> dict[str, Any]:
-    """Everything, as plain values for `json.dumps`: numbers that are not finite are strings, as in metrics.jsonl."""
+def as_data(comparison: Comparison, *, runs: bool = True) -> dict[str, Any]:
+    """Everything, as plain values for `json.dumps`: numbers that are not finite are strings, as in metrics.jsonl.
+
+    Args:
+        comparison: The comparison.
+        runs: Whether to include each run's fields, which are most of it.
+    """
     data: dict[str, Any] = to_json(
         {
             "differing": comparison.differing,
             "common": comparison.common,
             "metrics": [asdict(metric) for metric in comparison.metrics],
-            "configurations": [_row(comparison, one) for one in comparison.configurations],
+            "configurations": [_row(comparison, one, runs) for one in comparison.configurations],
             "leading": comparison.leading,
             "verdicts": comparison.verdicts,
             "problems": comparison.problems,
@@ -46,7 +51,7 @@ def to_csv(comparison: Comparison) -> str:
     return text.getvalue()
 
 
-def _row(comparison: Comparison, one: Configuration) -> dict[str, Any]:
+def _row(comparison: Comparison, one: Configuration, runs: bool) -> dict[str, Any]:
     tags = [metric.tag for metric in comparison.metrics]
     found: dict[str, Mapping[tuple[str, str], Any]] = {
         "last": comparison.estimates,
@@ -68,7 +73,7 @@ def _row(comparison: Comparison, one: Configuration) -> dict[str, Any]:
             for metric in comparison.metrics
             if metric.direction and best_before(one, metric.tag)
         },
-        "runs": [{**asdict(run), "steps_per_second": run.steps_per_second} for run in one.runs],
+        **({"runs": [{**asdict(run), "steps_per_second": run.steps_per_second} for run in one.runs]} if runs else {}),
     }
 
 

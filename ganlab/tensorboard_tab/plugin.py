@@ -58,7 +58,8 @@ class GanlabTab(base_plugin.TBPlugin):
         @wrappers.Request.application
         def serve(request: Any) -> Any:
             try:
-                text, code = json.dumps(answer(self.store, request.args), allow_nan=False), 200
+                with self.store.lock:
+                    text, code = json.dumps(answer(self.store, request.args), allow_nan=False), 200
             except GanlabError as error:
                 text, code = json.dumps({"error": " ".join(str(error).split())}), 400
             return http_util.Respond(request, text, "application/json", code=code, headers=_HEADERS)

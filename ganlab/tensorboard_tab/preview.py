@@ -15,7 +15,7 @@ from ganlab.tensorboard_tab.rows import Thinned
 # Shorter files are read whole at once.
 LONG = 1 << 19
 
-_POINTS = 40
+_POINTS = 24
 # Bytes read at either end of the file, within which a whole line should be.
 _ENDS = 1 << 15
 _TRIES = 8
@@ -38,16 +38,24 @@ def preview(path: Path, tags: Sequence[str]) -> dict[str, Thinned]:
         OSError: It cannot be read.
     """
     with open_inside(path.parent, path.name) as file:
-        found = {tag: Thinned() for tag in tags}
-        rows = 0
-        for text in _rows(file):
-            rows += 1
-            try:
-                for record in Line(0, 0, text).pick(tags)[1]:
-                    found[record.tag].add(record)
-            except NOT_METRICS:
-                continue
-    return {tag: metric for tag, metric in found.items() if metric.rows > rows / 2}
+        texts = list(_rows(file))
+    return {tag: metric for tag, metric in _picked(texts, tags).items() if metric.rows > len(texts) / 2}
+
+
+def newest(path: Path, tags: Sequence[str]) -> dict[str, Thinned]:
+    """The last row of a file, as far as it has the metrics.
+
+    Args:
+        path: The file.
+        tags: The metrics.
+
+    Raises:
+        RunError: The file leads out of the run's folder or is not a regular file.
+        OSError: It cannot be read.
+    """
+    with open_inside(path.parent, path.name) as file:
+        texts = [row[0] for row in _ROW.finditer(_part(file, _size(file) - _ENDS))]
+    return _picked(texts[-1:], tags)
 
 
 def tags_at_ends(path: Path) -> set[str]:
@@ -55,14 +63,25 @@ def tags_at_ends(path: Path) -> set[str]:
     found: set[str] = set()
     try:
         with open_inside(path.parent, path.name) as file:
-            for text in (*_ROW.finditer(_part(file, 0)), *_ROW.finditer(_part(file, _size(file) - _ENDS))):
-                for name in _TAG.findall(text[0]):
-                    try:
-                        found.add(str(json.loads(b'"' + name + b'"')))
-                    except ValueError:
-                        continue
+            rows = (*_ROW.finditer(_part(file, 0)), *_ROW.finditer(_part(file, _size(file) - _ENDS)))
+        for name in {name for text in rows for name in _TAG.findall(text[0])}:
+            try:
+                found.add(str(json.loads(b'"' + name + b'"')))
+            except ValueError:
+                continue
     except FileNotFoundError:
         pass
+    return found
+
+
+def _picked(texts: Sequence[bytes], tags: Sequence[str]) -> dict[str, Thinned]:
+    found: dict[str, Thinned] = {}
+    for text in texts:
+        try:
+            for record in Line(0, 0, text).pick(tags)[1]:
+                found.setdefault(record.tag, Thinned()).add(record)
+        except NOT_METRICS:
+            continue
     return found
 
 

@@ -49,6 +49,7 @@ class Thinned:
         self._low: Record | None = None
         self._high: Record | None = None
         self._last: Record | None = None
+        self._made: dict[bool, tuple[int, Series]] = {}
 
     def add(self, record: Record) -> None:
         """Takes the next row."""
@@ -66,7 +67,7 @@ class Thinned:
     @property
     def size(self) -> int:
         """About how much memory it takes."""
-        return 8 * (len(self._steps) * (2 + self.width)) + 1000
+        return 8 * len(self._steps) * (8 + self.width) + 1000
 
     def series(self, *, extremes: bool = False) -> Series:
         """The kept rows and the last one.
@@ -74,6 +75,14 @@ class Thinned:
         Args:
             extremes: Whether to add the rows with the smallest and the largest value.
         """
+        rows, known = self._made.get(extremes, (-1, None))
+        if known is not None and rows == self.rows:
+            return known
+        made = self._series(extremes)
+        self._made[extremes] = (self.rows, made)
+        return made
+
+    def _series(self, extremes: bool) -> Series:
         steps = np.array(self._steps, np.int64)
         values, replicas = np.array(self._values, np.float64), self._table()
         more = [self._last] if self._last is not None and not self._ends_with(self._last) else []
@@ -137,6 +146,7 @@ class MetricsFile:
         self._damaged_to = 0
         self._identity: tuple[int, int] | None = None
         self._anchor = (0, b"")
+        self._read_whole: tuple[int, int, int] | None = None
 
     @property
     def size(self) -> int:
@@ -154,10 +164,12 @@ class MetricsFile:
             OSError: The file cannot be looked at.
         """
         try:
-            size = os.lstat(self.path).st_size
+            status = os.lstat(self.path)
         except FileNotFoundError:
             return 0
-        return max(abs(size - self._offsets.get(tag, 0)) for tag in tags) if tags else 0
+        if _stamp(status) == self._read_whole and all(tag in self._offsets for tag in tags):
+            return 0
+        return max((abs(status.st_size - self._offsets.get(tag, 0)) for tag in tags), default=0)
 
     def advance(self, tags: Sequence[str], until: float) -> bool:
         """Reads on.
@@ -180,6 +192,7 @@ class MetricsFile:
             return True
         with file:
             self._check(file)
+            stamp, self._read_whole = _stamp(os.fstat(file.fileno())), None
             for tag in tags:
                 self.metrics.setdefault(tag, Thinned())
                 self._offsets.setdefault(tag, 0)
@@ -189,6 +202,9 @@ class MetricsFile:
                 group = [tag for tag in tags if self._offsets[tag] == start]
                 if not self._read(file, group, start, starts[number + 1 : number + 2], until):
                     return False
+            offsets = set(self._offsets.values())
+            if len(offsets) == 1:
+                self._read_whole = stamp
             return True
 
     def _read(self, file: IO[bytes], tags: list[str], start: int, stop: list[int], until: float) -> bool:
@@ -243,6 +259,10 @@ class MetricsFile:
         if self._identity not in (None, identity) or status.st_size < at or file.read(len(seen)) != seen:
             self.forget()
         self._identity = identity
+
+
+def _stamp(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 def _spreads(replicas: np.ndarray) -> np.ndarray:

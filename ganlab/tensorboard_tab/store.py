@@ -17,7 +17,7 @@ from ganlab.errors import GanlabError, RunError
 from ganlab.runs import find_runs
 from ganlab.runs.directory import INFO, METRICS
 from ganlab.support.terminal import line
-from ganlab.tensorboard_tab.preview import LONG, preview, tags_at_ends
+from ganlab.tensorboard_tab.preview import LONG, newest, preview, tags_at_ends
 from ganlab.tensorboard_tab.rows import MetricsFile, Thinned
 
 # Seconds for which a list of runs is taken as it is.
@@ -25,6 +25,9 @@ _FRESH = 1.0
 
 # Seconds that a request may read; what is left is read in the background, in parts of so many seconds.
 _AT_ONCE, _PART = 0.15, 0.03
+
+# Seconds for which reading in the background waits, so that a page can draw what it has.
+_PAUSE = 0.3
 
 # Bytes of rows in memory. Those that nobody asked for longest are forgotten beyond it.
 _MOST_BYTES = 128 << 20
@@ -51,7 +54,11 @@ class Found:
 
 
 class Store:
-    """Runs and their metrics, from any thread."""
+    """Runs and their metrics, from any thread.
+
+    Attributes:
+        lock: Held by a request, so that reading in the background waits for it.
+    """
 
     def __init__(self, folders: Callable[[], Sequence[Path]]) -> None:
         """Reads nothing yet.
@@ -60,7 +67,7 @@ class Store:
             folders: Returns the folders in which runs are looked for.
         """
         self._folders = folders
-        self._lock = threading.RLock()
+        self.lock = self._lock = threading.RLock()
         self._looked = -_FRESH
         self._runs: dict[str, Found] = {}
         self._problems: tuple[str, ...] = ()
@@ -109,25 +116,30 @@ class Store:
                 tags = set()
         return tags | run.summary.last.keys()
 
-    def metrics(self, path: Path, tags: Collection[str], until: float) -> dict[str, Thinned]:
+    def metrics(
+        self, path: Path, tags: Collection[str], until: float, *, last_only: bool = False
+    ) -> dict[str, Thinned]:
         """Metrics of a metrics.jsonl, as far as they can be read in time; the rest follows in the background.
 
         Args:
             path: The file.
             tags: The metrics.
             until: When to stop, by `time.monotonic`.
+            last_only: Whether the last row is enough of a long file that was not read yet, in place of a preview.
 
         Raises:
-            RunError: The file cannot be read or has a damaged line.
+            RunError: The file cannot be read.
         """
         wanted = list(tags)
         with self._lock:
             file = self._files.setdefault(path, MetricsFile(path))
             self._files.move_to_end(path)
             try:
-                whole = file.left(wanted) < LONG and file.advance(wanted, until)
+                left = file.left(wanted)
+                whole = left == 0 or (left < LONG and file.advance(wanted, until))
                 if not whole and self._is_first_look(file, wanted):
-                    return self._first_look(path, wanted)
+                    self._later(path, wanted)
+                    return newest(path, wanted) if last_only else self._first_look(path, wanted)
             except OSError as error:
                 raise RunError(f"{line(path)} cannot be read: {error.strerror}.") from None
             if not whole:
@@ -143,7 +155,7 @@ class Store:
         until = time.monotonic() + _AT_ONCE
 
         def read(path: Path, tags: Collection[str]) -> dict[str, Series]:
-            found = self.metrics(path, tags, until)
+            found = self.metrics(path, tags, until, last_only=extremes)
             if damaged := self.damaged(path):
                 raise RunError(f"{line(path)} has {damaged} lines that are not lines of metrics.")
             return {tag: metric.series(extremes=extremes) for tag, metric in found.items()}
@@ -218,7 +230,6 @@ class Store:
             found = preview(path, unknown)
             for tag in unknown:
                 self._previews[path, tag] = found.get(tag)
-        self._later(path, tags)
         known = {tag: self._previews[path, tag] for tag in tags}
         return {tag: metric for tag, metric in known.items() if metric is not None}
 
@@ -231,6 +242,7 @@ class Store:
 
     def _follow(self) -> None:
         """Reads what is wanted, file by file, and lets requests in between."""
+        time.sleep(_PAUSE)
         while True:
             with self._lock:
                 path = next((path for path, _ in self._wanted), None)

@@ -76,7 +76,7 @@ def comparison(store: Store, metrics: Sequence[str], against: str | None, curve:
     if curve and not metrics:
         metrics = _with_default(curve, summaries)
     made = compare_runs(summaries, store.problems(), metrics=metrics, against=against, read=store.reader(extremes=True))
-    data = as_data(made)
+    data = as_data(made, runs=False)
     for row, one in zip(data["configurations"], made.configurations, strict=True):
         row["runs"] = [
             {"id": ids[run.path], "name": run.name, "seed": run.seed, "status": run.status, "step": run.step}
@@ -86,7 +86,10 @@ def comparison(store: Store, metrics: Sequence[str], against: str | None, curve:
         row["examples_per_step"] = _examples(one)
         row["seconds_per_step"] = 1 / one.steps_per_second if one.steps_per_second else None
     tag = curve or (made.metrics[0].tag if made.metrics else None)
-    return {**data, "curve": tag, **_curves(store, made, tag), "pending": store.pending()}
+    drawn, pending = _curves(store, made, tag), store.pending()
+    for row in data["configurations"] if pending else ():
+        row["best"] = {}  # not known before every row was read
+    return {**data, "curve": tag, **drawn, "pending": pending}
 
 
 def series(store: Store, run: Found, tags: Sequence[str]) -> dict[str, Any]:
@@ -103,7 +106,7 @@ def series(store: Store, run: Found, tags: Sequence[str]) -> dict[str, Any]:
         steps, values, replicas = metric.replicas()
         made[tag] = {
             "steps": steps.tolist(),
-            "values": to_json(values.tolist()),
+            "values": _plain(values.tolist()),
             "replicas": to_json(replicas.tolist()) if replicas.shape[1] else [],
             "rows": metric.rows,
             "stride": metric.stride,
@@ -175,10 +178,15 @@ def _curves(store: Store, made: Comparison, tag: str | None) -> dict[str, Any]:
         "curve": metric.tag,
         "curves": [
             {"label": one.label, "steps": one.steps, "n": one.n}
-            | {"mean": to_json(one.mean), "low": to_json(one.low), "high": to_json(one.high)}
+            | {"mean": _plain(one.mean), "low": _plain(one.low), "high": _plain(one.high)}
             for one in drawn
         ],
     }
+
+
+def _plain(values: Sequence[float]) -> Any:
+    """Numbers for JSON; most lists have nothing to replace."""
+    return values if all(map(math.isfinite, values)) else to_json(values)
 
 
 def _examples(one: Configuration) -> float | None:
