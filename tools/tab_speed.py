@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import shutil
 import statistics
@@ -101,15 +102,25 @@ def measure(address: str, pid: int, runs: list[Path], refreshes: int) -> int:
     ) and time.monotonic() - start < 300:
         time.sleep(0.5)
     print(f"all rows read after {time.monotonic() - start:.0f} s more" if not pending else "still reading after 300 s")
-    times = []
+    times, cpu = [], []
     for turn in range(refreshes):
         append(runs, turn)
         time.sleep(1.1)  # so that the list of runs is looked at again
+        before = processor_seconds(pid)
         times.append(sum(ask(routes + route)[0] for route in ("compare?curve=critic/wasserstein", "overview")))
+        cpu.append(processor_seconds(pid) - before)
     print(f"refresh: median {statistics.median(times):.2f} s, slowest {max(times):.2f} s (bar {REFRESH} s)")
+    load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
+    print(f"of which on a processor: {statistics.median(cpu):.2f} s; {os.cpu_count()} processors, load {load}")
     memory = int(re.findall(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())[0]) / 1e3
     print(f"memory of the server at most: {memory:.0f} MB (bar {MEMORY:.0f} MB)")
     return int(first > FIRST or statistics.median(times) > REFRESH or memory > MEMORY or bool(pending))
+
+
+def processor_seconds(pid: int) -> float:
+    """Seconds that a process has had a processor."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def append(runs: list[Path], turn: int) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ganlab.comparing.curves import Curve
 from ganlab.comparing.loaded_runs import RunSummary, read_run
 from ganlab.comparing.metric_rows import Series
 from ganlab.errors import GanlabError, RunError
@@ -58,6 +59,7 @@ class Store:
 
     Attributes:
         lock: Held by a request, so that reading in the background waits for it.
+        curves: The last curve of each configuration, by its first run and the metric, with the series it was made of.
     """
 
     def __init__(self, folders: Callable[[], Sequence[Path]]) -> None:
@@ -77,6 +79,7 @@ class Store:
         self._tags: dict[Path, tuple[int, set[str]]] = {}
         self._wanted: OrderedDict[tuple[Path, str], None] = OrderedDict()
         self._thread: threading.Thread | None = None
+        self.curves: OrderedDict[tuple[Path, str], tuple[list[Series | None], Curve | None]] = OrderedDict()
 
     def runs(self) -> list[Found]:
         """The runs that can be read, by name."""
@@ -204,7 +207,7 @@ class Store:
         """Names and directories of runs; links at the top of a folder are followed, as TensorBoard does."""
         seen: set[Path] = set()
         for folder in self._folders():
-            tops = [("", folder)]
+            tops = [("", folder.resolve())]  # nothing below is a link, because `find_runs` follows none
             try:
                 links = sorted(entry.name for entry in os.scandir(folder) if entry.is_symlink() and entry.is_dir())
             except OSError:
@@ -212,14 +215,10 @@ class Store:
             tops += [(name, (folder / name).resolve()) for name in links]
             for prefix, top in tops:
                 for path in find_runs(top):
-                    where = path.resolve()
-                    if where not in seen:
-                        seen.add(where)
-                        below = path.relative_to(top).as_posix()
-                        yield (
-                            line("/".join(part for part in (prefix, below) if part not in ("", ".")) or path.name),
-                            where,
-                        )
+                    if path not in seen:
+                        seen.add(path)
+                        parts = (prefix, path.relative_to(top).as_posix())
+                        yield line("/".join(part for part in parts if part not in ("", ".")) or path.name), path
 
     def _is_first_look(self, file: MetricsFile, tags: Sequence[str]) -> bool:
         return any(tag not in file.metrics for tag in tags) or any((file.path, tag) in self._wanted for tag in tags)

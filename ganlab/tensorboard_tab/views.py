@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ganlab.comparing.comparison import Comparison, compare_runs
 from ganlab.comparing.configurations import Configuration
-from ganlab.comparing.curves import curves
+from ganlab.comparing.curves import Curve, curves
 from ganlab.comparing.loaded_runs import RunSummary
+from ganlab.comparing.metric_rows import Reader, Series
 from ganlab.comparing.metrics import default_metrics, named_metrics
 from ganlab.comparing.writing import as_data
 from ganlab.errors import GanlabError, RunError
@@ -28,6 +30,9 @@ _SEARCHED = 6
 
 # Seconds that a request for one run may read.
 _SECONDS = 0.2
+
+# Curves that are remembered, of some tens of kilobytes each.
+_MOST_CURVES = 500
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -171,7 +176,8 @@ def _curves(store: Store, made: Comparison, tag: str | None) -> dict[str, Any]:
         return {"curves": []}
     try:
         (metric,) = named_metrics([tag], [run for one in made.configurations for run in one.runs])
-        drawn = curves(made, metric.tag, read=store.reader(extremes=False))
+        read = store.reader(extremes=False)
+        drawn = [_curve(store, made, one, metric.tag, read) for one in made.configurations]
     except GanlabError as error:
         return {"curves": [], "curve_problem": " ".join(str(error).split())}
     return {
@@ -180,8 +186,28 @@ def _curves(store: Store, made: Comparison, tag: str | None) -> dict[str, Any]:
             {"label": one.label, "steps": one.steps, "n": one.n}
             | {"mean": _plain(one.mean), "low": _plain(one.low), "high": _plain(one.high)}
             for one in drawn
+            if one is not None
         ],
     }
+
+
+def _curve(store: Store, made: Comparison, one: Configuration, tag: str, read: Reader) -> Curve | None:
+    """A configuration's curve, worked out again only if a run has new rows."""
+    key = (one.runs[0].path, tag)
+    found = {run.path / METRICS: read(run.path / METRICS, [tag]).get(tag) for run in one.runs}
+    rows, known = store.curves.get(key, ([], None))
+    if len(rows) == len(found) and all(a is b for a, b in zip(rows, found.values(), strict=True)):
+        return None if known is None else replace(known, label=one.label)
+
+    def again(path: Path, tags: Collection[str]) -> dict[str, Series]:
+        series = found[path]
+        return {} if series is None else {tag: series}
+
+    drawn = curves(replace(made, configurations=(one,)), tag, read=again)
+    store.curves[key] = (list(found.values()), drawn[0] if drawn else None)
+    while len(store.curves) > _MOST_CURVES:
+        store.curves.popitem(last=False)
+    return drawn[0] if drawn else None
 
 
 def _plain(values: Sequence[float]) -> Any:

@@ -9,10 +9,18 @@ function address(route, query = {}) {
   return url;
 }
 
+let ready = Promise.resolve();
+
+/** Answers are handed out only after a promise: the page's styles, by whose sizes views draw. */
+export function after(promise) {
+  ready = promise;
+}
+
 /** The answer of a route, and its text, by which a view sees whether anything has changed. */
 export async function ask(route, query) {
   const response = await fetch(address(route, query), { credentials: 'same-origin' });
   const text = await response.text();
+  await ready;
   let data;
   try {
     data = JSON.parse(text);

@@ -1,4 +1,11 @@
 // The tab: four views, one at a time, each of which asks the server again while the tab is visible.
+// All modules are named here, although views import them, too, so that the browser asks for them at once.
+import './vendor/uPlot.js';
+import './chart.js';
+import './heatmap.js';
+import './picker.js';
+import './table.js';
+import { after } from './api.js';
 import { restrict } from './policy.js';
 import { el } from './dom.js';
 import { get, set } from './state.js';
@@ -20,7 +27,7 @@ export async function render() {
   restrict();
   followTheme();
   document.documentElement.lang = 'en';
-  await styles(['./vendor/uPlot.css', './style.css']);
+  after(styles(['./vendor/uPlot.css', './style.css']));
   const status = el('span', { id: 'status', role: 'status' });
   const main = el('main', { id: 'view', role: 'tabpanel', tabIndex: -1 });
   const tabs = Object.keys(VIEWS).map((name) =>
