@@ -18,5 +18,6 @@ COMMAND_NAMES = (
     "compare",
     "doctor",
     "verify",
+    "plan",
     "completion",
 )

@@ -34,7 +34,8 @@ def call(target: str, source: Source, options: Mapping[str, Any], *, cpus: int) 
         target: `module:function`; called with the source and the options as keywords.
         source: The experiment.
         options: Values that JSON can represent.
-        cpus: The number of logical devices that the process splits its CPU into. It sees no other device.
+        cpus: The number of logical devices that the process splits its CPU into; 0 leaves that to the function. It
+            sees no other device.
 
     Returns:
         The function's result: a `Row`, or values that JSON can represent.
@@ -83,6 +84,8 @@ def _main(result: Path) -> None:
 def _split_cpu(count: int) -> None:
     import tensorflow as tf
 
+    if not count:
+        return
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * count)
 

@@ -1,0 +1,280 @@
+"""Counts the operations, bytes, kernels and all-reduces of a traced step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import tensorflow as tf
+
+from ganlab.planning.products import PRODUCTS, flops
+
+_LOOPS, _BRANCHES = ("While", "StatelessWhile"), ("If", "StatelessIf", "Case", "StatelessCase")
+_CALLS = ("PartitionedCall", "StatefulPartitionedCall")
+# These give a tensor another name or shape, or exist before the step begins.
+_FREE = (
+    *("Const", "Placeholder", "Identity", "IdentityN", "Reshape", "Squeeze", "ExpandDims", "StopGradient", "NoOp"),
+    *("ReadVariableOp", "Shape", "ShapeN", "Rank", "Size", "EnsureShape", "PreventGradient", "CheckNumerics"),
+    *("BroadcastGradientArgs", "XlaReplicaId", "Assert", "VarHandleOp", "PlaceholderWithDefault", "GuaranteeConst"),
+)
+_ALL_REDUCE = "XlaAllReduce"
+# Their result is written to memory, but what they read can be computed on the way.
+_REDUCTIONS = ("Sum", "Mean", "Max", "Min", "Prod", "All", "Any", "BiasAddGrad", "ArgMax", "ArgMin", "L2Loss", "AddN")
+# Kernels of their own: their inputs and results lie in memory.
+_ALONE = (
+    *PRODUCTS,
+    *("Einsum", "TopKV2", "Sort", "Svd", "Qr", "Cholesky", "MatrixInverse", "MatrixSolve", "FFT", "Cumsum", "Softmax"),
+    *("MaxPool", "AvgPool", "MaxPoolGrad", "AvgPoolGrad", "FusedBatchNormV3", "FusedBatchNormGradV3", "GatherV2"),
+    *("ResourceGather", "StatelessRandomNormalV2", "StatelessRandomUniformV2", "UnsortedSegmentSum", "ScatterNd"),
+)
+_FEW = 256  # bytes: scalars and short vectors are constants of a kernel
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """An operation as a kernel of its own, as TensorFlow runs it on a CPU.
+
+    Attributes:
+        op: The operation.
+        flops: Floating-point operations.
+        dtype: The dtype of a product's factors; empty for others.
+        accessed: Bytes read and written.
+        times: How often it runs in an iteration.
+    """
+
+    op: tf.Operation
+    flops: float
+    dtype: str
+    accessed: float
+    times: float = 1.0
+
+
+@dataclass
+class Counts:
+    """The counts of an iteration on one replica.
+
+    Attributes:
+        kernels: Every operation that computes something.
+        fused: Bytes read and written where elementwise operations are fused with those around them, as XLA does.
+        launches: Kernels after that.
+        all_reduces: The number of all-reduces.
+        reduced: Bytes in all of them.
+        peak: Bytes of tensors at their highest, in the order of the program, without variables and arguments.
+        notes: What could not be counted, in sentences.
+    """
+
+    kernels: list[Kernel] = field(default_factory=list)
+    fused: float = 0.0
+    launches: float = 0.0
+    all_reduces: float = 0.0
+    reduced: float = 0.0
+    peak: float = 0.0
+    notes: set[str] = field(default_factory=set)
+
+    @property
+    def flops(self) -> float:
+        """Floating-point operations in all: two for each multiplication of a product, one for each other result."""
+        return sum(kernel.flops * kernel.times for kernel in self.kernels)
+
+    @property
+    def products(self) -> dict[str, float]:
+        """The operations of products by the dtype of their factors."""
+        found: dict[str, float] = {}
+        for kernel in self.kernels:
+            if kernel.dtype:
+                found[kernel.dtype] = found.get(kernel.dtype, 0.0) + kernel.flops * kernel.times
+        return found
+
+    def add(self, other: Counts, times: float) -> None:
+        """Adds the counts of a function that is called a number of times."""
+        for kernel in other.kernels:
+            scaled = Kernel(kernel.op, kernel.flops, kernel.dtype, kernel.accessed, kernel.times * times)
+            self.kernels.append(scaled)
+        self.fused += other.fused * times
+        self.launches += other.launches * times
+        self.all_reduces += other.all_reduces * times
+        self.reduced += other.reduced * times
+        self.peak = max(self.peak, other.peak)
+        self.notes |= other.notes
+
+
+def count(graph: tf.Graph, *, once: bool = False) -> Counts:
+    """Counts a function's graph with the functions that it calls.
+
+    A loop counts as often as its condition allows, where that is a constant; of branches the costliest counts.
+
+    Args:
+        graph: The function's graph.
+        once: Whether the body of a loop counts once, as it does in XLA's cost analysis.
+    """
+    used = _used(graph)
+    counts = Counts()
+    inner: dict[str, Counts] = {}
+    for op in used:
+        if op.type in (*_LOOPS, *_BRANCHES, *_CALLS):
+            inner[op.name] = _called(op, once)
+            counts.add(inner[op.name], 1.0)
+        elif op.type == _ALL_REDUCE:
+            counts.all_reduces += 1
+            counts.reduced += size(op.outputs[0])
+        elif op.type not in _FREE:
+            counts.kernels.append(_kernel(op))
+    fused, launches = _fused(used, graph)
+    counts.fused += fused
+    counts.launches += launches
+    counts.peak = _peak(used, graph, inner)
+    return counts
+
+
+def size(tensor: tf.Tensor) -> float:
+    """Bytes of a tensor; 0 for resources and for shapes that are unknown."""
+    known = tensor.shape.num_elements() if tensor.shape.rank is not None else None
+    return 0.0 if known is None or tensor.dtype in (tf.resource, tf.variant, tf.string) else known * tensor.dtype.size
+
+
+def _kernel(op: tf.Operation) -> Kernel:
+    read, written = sum(map(size, op.inputs)), sum(map(size, op.outputs))
+    if op.type in PRODUCTS:
+        return Kernel(op, flops(op), op.outputs[0].dtype.name, read + written)
+    if op.type.startswith("ResourceApply"):
+        # Variables, of the gradient's shape, are read and written.
+        variables = sum(tensor.dtype == tf.resource for tensor in op.inputs)
+        gradient = max(map(size, op.inputs))
+        return Kernel(op, 3.0 * variables * gradient / 4, "", (2 * variables + 1) * gradient)
+    if op.type in ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"):
+        return Kernel(op, 0.0, "", 2 * read)
+    results = sum(tensor.shape.num_elements() or 0 for tensor in op.outputs if tensor.shape.rank is not None)
+    if op.type in _REDUCTIONS:
+        results = max([results, *(t.shape.num_elements() or 0 for t in op.inputs if t.shape.rank is not None)])
+    return Kernel(op, float(results), "", read + written)
+
+
+def _called(op: tf.Operation, once: bool) -> Counts:
+    made = Counts()
+    if op.type in _LOOPS:
+        trips = _trips(_graph(op, op.get_attr("cond").name))
+        if trips is None:
+            made.notes.add("A loop whose length is unknown before it runs was counted once.")
+        made.add(count(_graph(op, op.get_attr("body").name), once=once), 1 if once else trips or 1)
+        return made
+    if op.type in _CALLS:
+        made.add(count(_graph(op, op.get_attr("f").name), once=once), 1)
+        return made
+    both = op.type.endswith("If")
+    names = [op.get_attr("then_branch"), op.get_attr("else_branch")] if both else op.get_attr("branches")
+    made.add(max((count(_graph(op, function.name), once=once) for function in names), key=lambda found: found.flops), 1)
+    made.notes.add("Of a branch, for example a penalty that is not computed in every update, the costlier side counts.")
+    return made
+
+
+def _graph(op: tf.Operation, name: str) -> tf.Graph:
+    graph = op.graph
+    while graph is not None:
+        found = getattr(graph._functions.get(name), "graph", None)
+        if found is not None:
+            return found
+        graph = getattr(graph, "outer_graph", None)
+    raise LookupError(f"{op.type} {op.name}: its function {name} has no graph")
+
+
+def _trips(condition: tf.Graph) -> int | None:
+    """How often a loop over `i < n` runs, for a constant n."""
+    for op in condition.get_operations():
+        if op.type == "Less":
+            value = tf.get_static_value(op.inputs[1])
+            if value is not None and value.ndim == 0:
+                return int(value)
+    return None
+
+
+def _used(graph: tf.Graph) -> list[tf.Operation]:
+    """The operations that the results or the effects of a function need, in the order in which they were made."""
+    waiting = [tensor.op for tensor in getattr(graph, "outputs", ())]
+    waiting += list(getattr(graph, "control_outputs", ()))
+    waiting += [op for op in graph.get_operations() if op.op_def is not None and op.op_def.is_stateful]
+    seen: set[str] = set()
+    while waiting:
+        op = waiting.pop()
+        if op.name not in seen:
+            seen.add(op.name)
+            waiting += [tensor.op for tensor in op.inputs]
+            waiting += op.control_inputs
+    return [op for op in graph.get_operations() if op.name in seen]
+
+
+def _root(tensor: tf.Tensor) -> tf.Tensor:
+    """The tensor that one stands for: reshaping and naming copy nothing."""
+    while tensor.op.type in _FREE and tensor.op.inputs and tensor.op.type != "ReadVariableOp":
+        index = tensor.value_index if tensor.op.type == "IdentityN" else 0
+        tensor = tensor.op.inputs[index]
+    return tensor
+
+
+def _is_alone(op: tf.Operation) -> bool:
+    calls = (*_LOOPS, *_BRANCHES, *_CALLS, _ALL_REDUCE)
+    return op.type in _ALONE or op.type in calls or op.op_def.is_stateful
+
+
+def _fused(used: Sequence[tf.Operation], graph: tf.Graph) -> tuple[float, int]:
+    """Bytes and kernels where everything that need not lie in memory is computed where it is used."""
+    stored = {_root(tensor).name for tensor in getattr(graph, "outputs", ())}
+    for op in used:
+        if op.type in _FREE:
+            stored |= {tensor.name for tensor in op.outputs if not op.inputs or op.type == "ReadVariableOp"}
+        elif _is_alone(op):
+            stored |= {tensor.name for tensor in op.outputs} | {_root(tensor).name for tensor in op.inputs}
+        elif op.type in _REDUCTIONS:
+            stored |= {tensor.name for tensor in op.outputs}
+    total, kernels = 0.0, 0
+    for op in used:
+        if op.type in (*_FREE, *_LOOPS, *_BRANCHES, *_CALLS):
+            continue
+        if _is_alone(op):
+            total += _kernel(op).accessed
+            kernels += 1
+            continue
+        written = [tensor for tensor in op.outputs if tensor.name in stored]
+        if written:
+            total += sum(map(size, written)) + sum(map(size, _read_by(op, stored)))
+            kernels += any(size(tensor) > _FEW for tensor in (*written, *op.inputs))
+    return total, kernels
+
+
+def _read_by(op: tf.Operation, stored: set[str]) -> Iterator[tf.Tensor]:
+    """The tensors in memory that a fused kernel reads to make the results of an operation."""
+    waiting, seen = [_root(tensor) for tensor in op.inputs], set()
+    while waiting:
+        tensor = waiting.pop()
+        if tensor.name in seen:
+            continue
+        seen.add(tensor.name)
+        if tensor.name in stored:
+            yield tensor
+        else:
+            waiting += [_root(source) for source in tensor.op.inputs]
+
+
+def _peak(used: Sequence[tf.Operation], graph: tf.Graph, inner: dict[str, Counts]) -> float:
+    """The most bytes of tensors at once, each kept from its operation until its last use."""
+    last: dict[str, int] = {}
+    for position, op in enumerate(used):
+        for tensor in op.inputs:
+            last[_root(tensor).name] = position
+    end = len(used)
+    last |= {_root(tensor).name: end for tensor in getattr(graph, "outputs", ())}
+    ending: dict[int, list[tf.Tensor]] = {}
+    live = highest = 0.0
+    for position, op in enumerate(used):
+        if op.type in ("Const", "ReadVariableOp", "VarHandleOp", "Placeholder") or (op.type in _FREE and op.inputs):
+            continue
+        made = [tensor for tensor in op.outputs if tensor.name in last]
+        freed = sum(map(size, ending.pop(position, ())))
+        # An elementwise operation may write over what it was the last to read.
+        in_place = 0.0 if _is_alone(op) or op.type in _REDUCTIONS else freed
+        live += sum(map(size, made)) - in_place
+        called = inner.get(op.name)
+        highest = max(highest, live + (called.peak if called else 0.0))
+        live -= freed - in_place
+        for tensor in made:
+            ending.setdefault(last[tensor.name], []).append(tensor)
+    return highest

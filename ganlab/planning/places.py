@@ -1,0 +1,104 @@
+"""Names of hardware: a TPU slice, a number of GPUs, this machine's CPU."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ganlab.errors import ConfigError, nearest
+from ganlab.planning.chips import GPUS, TPUS, Chip
+from ganlab.verification.tpu import chips as tpu
+
+CPU = "cpu"
+_MOST_GPUS = 4096
+
+
+@dataclass(frozen=True)
+class Place:
+    """Hardware to train on.
+
+    Attributes:
+        name: As it is written: `v5e:8x8`, `h100:8`, `cpu`.
+        chip: The kind of its chips.
+        sides: The number of chips along each side of the slice; of GPUs, their number.
+        replicas_of_chip: Replicas on each chip: two on a TPU v2 or v3, whose cores are separate.
+    """
+
+    name: str
+    chip: Chip
+    sides: tuple[int, ...]
+    replicas_of_chip: int = 1
+
+    @property
+    def chips(self) -> int:
+        """The number of chips."""
+        return math.prod(self.sides)
+
+    @property
+    def replicas(self) -> int:
+        """The number of replicas; meaningless for `cpu`, where the experiment's strategy decides."""
+        return self.chips * self.replicas_of_chip
+
+    @property
+    def across(self) -> int:
+        """Links between the two chips that are furthest from each other; of GPUs, one through the switch."""
+        wraps = self.chip.wraps
+        if not wraps:
+            return int(self.chips > 1)
+        return sum(side // 2 if side >= wraps and side % wraps == 0 else side - 1 for side in self.sides)
+
+    @property
+    def memory(self) -> float:
+        """Bytes of memory of a replica."""
+        return self.chip.memory / self.replicas_of_chip
+
+    @property
+    def links(self) -> float:
+        """Bytes per second that leave a chip in an all-reduce: through the network if there are several hosts."""
+        if self.chip.network and self.chips > self.chip.hosted:
+            return self.chip.network
+        return self.chip.links
+
+
+def place(name: str) -> Place:
+    """Reads the name of a place.
+
+    Args:
+        name: A TPU slice, `v5e:8x8` or `v4:4x4x4`; GPUs, `h100` or `h100:8`; or `cpu`.
+
+    Raises:
+        ConfigError: The name is unknown or its shape is invalid; the message has the known names.
+    """
+    kind, colon, shape = name.partition(":")
+    if kind in TPUS:
+        tpu.topology(name)  # raises if the shape is invalid
+        sides = tuple(int(side) for side in shape.split("x"))
+        return Place(name, TPUS[kind], sides, tpu.CHIPS[kind].cores)
+    if kind in GPUS:
+        if (colon and not re.fullmatch(r"[1-9]\d{0,3}", shape)) or int(shape or 1) > _MOST_GPUS:
+            raise ConfigError(
+                f"Invalid number in the topology {name!r}: after the colon comes the number of GPUs, from 1 to "
+                f"{_MOST_GPUS}. Write for example '{kind}:8'."
+            )
+        return Place(name, GPUS[kind], (int(shape or 1),))
+    if name == CPU:
+        return Place(CPU, Chip(CPU, "cpu"), (1,))
+    known = [*TPUS, *GPUS, CPU]
+    raise ConfigError(
+        f"Unknown topology {name!r}.{nearest(kind, known)} Known: slices of the TPUs {', '.join(TPUS)}, for example "
+        f"v5e:8x8 or v4:4x4x4; the GPUs {', '.join(GPUS)}, for example h100:8; and {CPU}."
+    )
+
+
+def places(names: Iterable[str]) -> list[Place]:
+    """Reads several names, each once.
+
+    Raises:
+        ConfigError: There are none, or one is unknown.
+    """
+    found = [place(name) for name in dict.fromkeys(name.strip() for name in names)]
+    if not found:
+        raise ConfigError("No topology. Name at least one, for example v5e:2x2, h100:8 or cpu.")
+    return found

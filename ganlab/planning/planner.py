@@ -1,0 +1,171 @@
+"""Plans an experiment on several places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ganlab.errors import ConfigError, MissingDependencyError
+from ganlab.planning.advice import advice
+from ganlab.planning.places import Place
+from ganlab.planning.times import Cost, Limit, Time, time
+from ganlab.runs.experiment_source import read_experiment
+from ganlab.verification.process import ProcessError, call
+from ganlab.verification.report import Source
+from ganlab.verification.tpu import environment
+from ganlab.verification.tpu.checking import check
+
+FRACTION = 0.5
+_LOOPS = (
+    "The TPU compiler counts the body of a loop once; its counts were multiplied as the traced step's loops are long."
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An experiment on one place.
+
+    Attributes:
+        topology: The place.
+        replicas: The number of replicas.
+        batch_size: The global batch that was planned: the experiment's, rounded up to divide over the replicas.
+        cost: The cost of an iteration on one replica; None if the step cannot be compiled there.
+        capacity: Bytes of memory of a replica.
+        time: The projected time of an iteration; None if it does not fit or cannot be compiled.
+        limit: What limits it; None if it cannot be compiled.
+        advice: What to change, in sentences.
+        notes: What to know about the figures, in sentences; the reason if the step cannot be compiled.
+    """
+
+    topology: str
+    replicas: int
+    batch_size: int
+    cost: Cost | None
+    capacity: float
+    time: Time | None
+    limit: Limit | None
+    advice: Sequence[str] = ()
+    notes: Sequence[str] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values: bytes, seconds, operations."""
+        return {**asdict(self), "seconds": self.time.total if self.time else None}
+
+
+def plan(source: Source, where: Sequence[Place], *, fraction: float = FRACTION, install: bool = False) -> list[Plan]:
+    """Plans an experiment: compiles or traces its step for each place, counts it and projects the time of an iteration.
+
+    Args:
+        source: The experiment.
+        where: The places.
+        fraction: The fraction of the peak that products reach on TPUs and GPUs.
+        install: Whether to install the TPU compiler, 600 MB, if it is missing.
+
+    Returns:
+        A plan for each place.
+
+    Raises:
+        GanlabError: The experiment is invalid, or the TPU compiler is needed and not installed.
+    """
+    if not 0 < fraction <= 1:
+        raise ConfigError(f"The fraction of the peak {fraction} must be above 0 and at most 1.")
+    tpus = [one.name for one in where if one.chip.kind == "tpu"]
+    if tpus and not install and not environment.installed():
+        raise MissingDependencyError(
+            f"{tpus[0]} needs the TPU compiler ({', '.join(environment.PINS)}; {environment.SIZE}), which is not "
+            "installed. Install it once with --install, or name GPUs or cpu alone."
+        )
+    _read(source)
+    try:
+        counts = sorted({one.replicas for one in where if one.chip.kind != "cpu"})
+        found = call("ganlab.planning.tracing:counted", source, {"replicas": counts}, cpus=1) if counts else []
+        facts = dict(zip(counts, found, strict=True))
+        return [_planned(source, one, facts.get(one.replicas, {}), fraction, install) for one in where]
+    except ProcessError as error:
+        raise ConfigError(str(error)) from error
+
+
+def _read(source: Source) -> None:
+    """Finds mistakes in the experiment before any process starts."""
+    from pathlib import Path
+
+    from ganlab.runs.experiment_source import use_plugins
+
+    use_plugins(source.no_plugin, Path(source.plugin_file) if source.plugin_file else None, source.gin_files[0])
+    read_experiment(source.gin_files, source.params)
+
+
+def _planned(source: Source, where: Place, facts: dict[str, Any], fraction: float, install: bool) -> Plan:
+    if where.chip.kind == "cpu":
+        return _on_this_machine(source, where)
+    if where.chip.kind == "tpu":
+        return _on_tpu(source, where, facts, fraction, install)
+    cost = _cost(facts)
+    notes = [*facts["notes"], "Counted in the traced step, as if XLA fused all elementwise operations; not compiled."]
+    return _judged(where, facts, cost, where.memory, fraction, notes)
+
+
+def _on_tpu(source: Source, where: Place, facts: dict[str, Any], fraction: float, install: bool) -> Plan:
+    row = check(source, topology=where.name, install=install)
+    memory = row.data.get("memory", {}).get("total")
+    if "flops" not in row.data:
+        if memory is None:
+            return Plan(
+                where.name, where.replicas, facts["batch_size"], None, where.memory, None, None, (), (row.detail,)
+            )
+        traced = _cost({**facts, "memory": memory})
+        note = "It did not compile, for want of memory: operations and bytes are those of the traced step."
+        return _judged(where, facts, traced, where.memory, fraction, [note], full=True)
+    loops = facts["flops"] / facts["flops_once"]
+    reduced = row.data["compiled_all_reduces"]
+    cost = Cost(
+        row.data["flops"] * loops,
+        {"float32": row.data["flops"] * loops},
+        row.data["bytes_accessed"] * loops,
+        reduced["count"],
+        reduced["bytes"],
+        memory,
+        input_seconds=facts["input_seconds"],
+    )
+    notes = [*facts["notes"], *([_LOOPS] if loops > 1 else []), *([] if row.status == "passed" else [row.detail])]
+    return _judged(where, facts, cost, where.memory, fraction, notes)
+
+
+def _on_this_machine(source: Source, where: Place) -> Plan:
+    replicas = call("ganlab.planning.tracing:own_replicas", source, {}, cpus=0)
+    facts = call("ganlab.planning.this_machine:predicted", source, {"replicas": replicas}, cpus=0)
+    spent = Time(facts["product_seconds"], facts["other_seconds"], input=facts["input_seconds"], serial=True)
+    cost, peaks = _cost(facts), facts["peaks"]
+    capacity = facts["capacity"] / replicas
+    notes = [
+        *facts["notes"],
+        f"Measured now, on {facts['cores']} cores at a load of {facts['load']:.1f}: "
+        f"{peaks['matmul'] / 1e9:.0f} GFLOP/s in matrix products, "
+        f"{peaks['convolution'] / 1e9:.0f} in convolutions, {peaks['copy'] / 1e9:.0f} GB/s in copies.",
+    ]
+    limit: Limit = "memory capacity" if cost.memory > capacity else spent.limit
+    told = advice(limit, cost, spent, where, facts, 1.0) if limit != "memory capacity" else ["A smaller batch."]
+    return Plan(where.name, replicas, facts["batch_size"], cost, capacity, spent, limit, told, notes)
+
+
+def _cost(facts: dict[str, Any]) -> Cost:
+    names = ("flops", "products", "accessed", "all_reduces", "reduced", "memory", "kernels", "input_seconds")
+    return Cost(**{name: facts[name] for name in names})
+
+
+def _judged(
+    where: Place,
+    facts: dict[str, Any],
+    cost: Cost,
+    capacity: float,
+    fraction: float,
+    notes: Sequence[str],
+    *,
+    full: bool = False,
+) -> Plan:
+    spent = time(cost, where, precision=facts["precision"], fraction=fraction)
+    limit: Limit = "memory capacity" if full or cost.memory > capacity else spent.limit
+    change = advice(limit, cost, spent, where, facts, fraction)
+    fits = spent if limit != "memory capacity" else None
+    return Plan(where.name, where.replicas, facts["batch_size"], cost, capacity, fits, limit, change, notes)

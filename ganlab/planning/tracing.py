@@ -1,0 +1,123 @@
+"""Traces an experiment's step and counts what it needs, in a process of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import tensorflow as tf
+
+from ganlab import composition
+from ganlab.composition import Experiment
+from ganlab.planning.counting import count
+from ganlab.plugins.recipes import Recipe
+from ganlab.training.graph.gradients import set_products
+from ganlab.training.graph.inputs import Inputs, specs_of
+from ganlab.training.graph.state import TrainingState
+from ganlab.training.graph.step import TrainingStep
+from ganlab.verification.report import Source
+from ganlab.verification.tpu.strategy import CompileOnlyStrategy
+from ganlab.verification.trainings import recipe_of
+
+_INPUT_SECONDS = 0.5
+
+
+def counted(source: Source, *, replicas: Sequence[int]) -> list[dict[str, Any]]:
+    """Counts the step of one replica, for several numbers of replicas.
+
+    Args:
+        source: The experiment.
+        replicas: Numbers of replicas.
+
+    Returns:
+        For each number the fields of `facts`.
+
+    Raises:
+        GanlabError: The experiment is invalid.
+    """
+    recipe = recipe_of(source)
+    return [facts(*traced(recipe, number)) for number in replicas]
+
+
+def own_replicas(source: Source) -> int:
+    """The number of replicas of the experiment's own strategy on this machine's CPU."""
+    return int(composition.compose(recipe_of(source)).replicas)
+
+
+def facts(experiment: Experiment, state: TrainingState, graph: tf.Graph) -> dict[str, Any]:
+    """What the plan of an experiment needs to know, as plain values: its settings, and the counts of a replica."""
+    counts = count(graph)
+    examples = sum(_bytes(spec) for spec in specs_of(experiment).values())
+    return {
+        "replicas": experiment.replicas,
+        "batch_size": experiment.batch_size,
+        "precision": experiment.precision,
+        "critic_steps": experiment.critic_steps,
+        "microbatches": experiment.microbatches,
+        "flops": counts.flops,
+        "flops_once": count(graph, once=True).flops,
+        "products": counts.products,
+        "accessed": counts.fused,
+        "all_reduces": round(counts.all_reduces),
+        "reduced": counts.reduced,
+        "kernels": round(counts.launches),
+        "memory": variable_bytes(state) + examples + counts.peak,
+        "variables": variable_bytes(state),
+        "input_seconds": input_seconds(experiment),
+        "notes": sorted(counts.notes),
+    }
+
+
+def traced(recipe: Recipe, replicas: int) -> tuple[Experiment, TrainingState, tf.Graph]:
+    """Traces one iteration of one of a number of replicas.
+
+    Args:
+        recipe: The experiment's recipe.
+        replicas: The number of replicas; the global batch is rounded up to divide over them.
+
+    Returns:
+        The experiment, its state, and the graph, in which an all-reduce is an `XlaAllReduce`.
+
+    Raises:
+        GanlabError: The experiment is invalid.
+    """
+    asked = recipe.arguments.get("batch_size", composition.parameters()["batch_size"].default)
+    parts = replicas * recipe.arguments.get("microbatches", 1)
+    changed = {"strategy": CompileOnlyStrategy(replicas), "batch_size": -(-asked // parts) * parts}
+    generated = recipe.arguments.get("generator_batch_size")
+    if generated is not None:
+        changed["generator_batch_size"] = -(-generated // parts) * parts
+    experiment = composition.compose(replace(recipe, arguments={**recipe.arguments, **changed}))
+    set_products(experiment)
+    state = TrainingState(experiment)
+    step = TrainingStep(experiment, state, compiled=False)
+    examples = specs_of(experiment)
+
+    def iteration(number: tf.Tensor, given: dict[str, tf.Tensor]) -> tf.Tensor:
+        return experiment.strategy.run(step.iteration, args=(number, given))
+
+    function = tf.function(iteration, autograph=False)
+    return experiment, state, function.get_concrete_function(tf.TensorSpec([], tf.int64), examples).graph
+
+
+def variable_bytes(state: TrainingState) -> float:
+    """Bytes of everything that is trained or kept: weights, averages, optimizers' and constraints' states."""
+    return float(sum(_bytes(variable) for variable in state.variables().values()))
+
+
+def input_seconds(experiment: Experiment) -> float:
+    """Seconds that a core of this machine takes to make a replica's real examples of an iteration, measured."""
+    inputs = Inputs(experiment)
+    made = tf.function(lambda step: inputs.of(step, tf.constant(0)), autograph=False)
+    made(tf.constant(0, tf.int64))
+    begun, busy, done = time.perf_counter(), time.process_time(), 0
+    while time.perf_counter() - begun < _INPUT_SECONDS:
+        done += 1
+        made(tf.constant(done, tf.int64))
+    return (time.process_time() - busy) / done
+
+
+def _bytes(value: Any) -> float:
+    return float((value.shape.num_elements() or 0) * value.dtype.size if hasattr(value.dtype, "size") else 0)

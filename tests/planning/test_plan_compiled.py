@@ -1,0 +1,23 @@
+"""Plans for a TPU against the compiler's own counts."""
+
+import pytest
+
+from ganlab.planning import place, plan
+from ganlab.verification import Source
+from ganlab.verification.tpu import check
+
+pytestmark = [pytest.mark.tpu_check, pytest.mark.slow]
+
+PARAMS = ("experiment.critic_steps=1", "experiment.precision=mixed_bfloat16")
+
+
+def test_a_plan_has_the_compilers_counts_and_the_traced_ones_agree():
+    source = Source(("methods/sngan",), PARAMS)
+    tpu, gpu = plan(source, [place("v5e:2x2"), place("a100:4")], install=True)
+    data = check(source, topology="v5e:2x2").data
+    assert (tpu.cost.flops, tpu.cost.accessed) == (data["flops"], data["bytes_accessed"])
+    assert (tpu.cost.reduced, tpu.cost.memory) == (data["compiled_all_reduces"]["bytes"], data["memory"]["total"])
+    # The same step, counted in its graph: what is written before the compiler combines it.
+    assert (gpu.cost.all_reduces, gpu.cost.reduced) == (data["all_reduces"]["count"], data["all_reduces"]["bytes"])
+    assert gpu.cost.flops == pytest.approx(tpu.cost.flops, rel=0.15)
+    assert tpu.limit is not None
