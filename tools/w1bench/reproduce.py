@@ -96,7 +96,7 @@ def _train(runs: Path, name: str, dims: int, funnels: int, seed: int, share: flo
     ]
     command = [sys.executable, "-m", "ganlab", "run"]
     if folder.exists():
-        command += ["--resume", str(folder)]
+        command += ["--resume", str(folder), "--plugin-file", str(HERE / "ganlab_plugins.py")]
     else:
         command += ["--gin", str(HERE / "pair.gin"), "--runs", str(runs), "--name", folder.name]
         command += [part for setting in settings for part in ("--param", setting)]
