@@ -107,7 +107,7 @@ function build(lines, shown, plotBox, readout) {
     scales: { x: { time: false, ...(shown.xRange ? { range: shown.xRange } : {}) }, y: { distr: shown.log ? 3 : 1 } },
     axes: [
       { ...axis, size: 32, gap: 4, label: shown.xTitle, labelSize: 20, labelGap: 0, ...(shown.ticks ? { splits: () => shown.ticks.map((_, i) => i), values: () => shown.ticks } : { values: short }) },
-      { ...axis, size: 64, values: short, label: shown.yTitle, labelSize: shown.yTitle ? 22 : 0 },
+      { ...axis, ...(shown.log ? decades(axis) : {}), size: 64, values: short, label: shown.yTitle, labelSize: shown.yTitle ? 22 : 0 },
     ],
     series,
     bands,
@@ -131,6 +131,12 @@ function build(lines, shown, plotBox, readout) {
     },
   };
   return new uPlot(options, data, plotBox);
+}
+
+/** Grid lines of a log scale at powers of ten alone. */
+function decades({ grid, ticks }) {
+  const filter = (u, splits) => splits.map((value) => (Math.abs(Math.log10(value) % 1) < 1e-6 ? value : null));
+  return { grid: { ...grid, filter }, ticks: { ...ticks, filter } };
 }
 
 /** TensorBoard's smoothing: an exponential moving average without the bias of its start; values that are null stay. */

@@ -27,6 +27,7 @@ export async function render() {
   restrict();
   followTheme();
   document.documentElement.lang = 'en';
+  document.head.append(el('meta', { name: 'viewport', content: 'width=device-width, initial-scale=1' }));
   after(styles(['./vendor/uPlot.css', './style.css']));
   const status = el('span', { id: 'status', role: 'status' });
   const main = el('main', { id: 'view', role: 'tabpanel', tabIndex: -1 });

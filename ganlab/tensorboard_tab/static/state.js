@@ -46,9 +46,10 @@ function write() {
   const own = [...values].map(([key, value]) => `${PREFIX}${key}=${encodeURIComponent(value)}`);
   const others = parts().filter((part) => !part.startsWith(PREFIX));
   const page = top();
-  const hash = `#${[...(others.length ? others : ['ganlab']), ...own].join('&')}`;
+  const plugin = page === window || others.length ? [] : ['ganlab'];
+  const { pathname, search } = page.location;
   try {
-    page.history.replaceState(page.history.state, '', hash === page.location.hash ? page.location.href : hash);
+    page.history.replaceState(page.history.state, '', `${pathname}${search}#${[...plugin, ...others, ...own].join('&')}`);
   } catch {
     // too many changes in a moment: the next one writes all of them
   }

@@ -1,0 +1,251 @@
+"""The tab in headless Chromium, in TensorBoard: a small sweep, and runs made to attack the page.
+
+With GANLAB_PICTURES=FOLDER the pictures of every view are left there.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from synthetic import SETTINGS, write_run
+
+from ganlab.runs import find_runs
+
+PICTURES = os.environ.get("GANLAB_PICTURES")
+VIEWS = ("compare", "replicas", "samples", "lipschitz")
+DIAGNOSTICS = ("gradient_norms", "slopes", "lipschitz_interval", "weights", "wasserstein_error")
+ATTACK = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def browser():
+    webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium: pip install 'ganlab[test]'")
+    binary = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    driver = shutil.which("chromedriver")
+    if binary is None or driver is None:
+        pytest.skip("needs a browser and its driver: apt-get install chromium chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = binary
+    # No sandbox: in containers it needs privileges, and the only page is our own. Their /dev/shm is small.
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    yield browser
+    browser.quit()
+
+
+@pytest.fixture(scope="module")
+def sweep(browser, tmp_path_factory):
+    """Three constraints with three seeds on two replicas. After `browser`, so that nothing is trained without one."""
+    folder = tmp_path_factory.mktemp("tab")
+    kinds = ", ".join(f"[@constraints.{name}()]" for name in ("gradient_penalty", "weight_clipping", "spectral_norm"))
+    params = {
+        "experiment.steps": 24,
+        "experiment.evaluate_every": 8,
+        "experiment.log_every": 2,
+        "experiment.batch_size": 32,
+        "architectures.mlp.width": 16,
+        "experiment.strategy": "@strategies.mirrored()",
+        "strategies.mirrored.virtual_replicas": 2,
+        "experiment.diagnostics": f"[{', '.join(f'@diagnostics.{name}()' for name in DIAGNOSTICS)}]",
+    }
+    command = [sys.executable, "-m", "ganlab", "sweep", "--gin", "eight_gaussians", "--seeds", "0..2", "--jobs", "2"]
+    command += ["--grid", f"experiment.constraints=[{kinds}]", "--runs", str(folder), "--name", "three"]
+    command += [f"--param={name}={value}" for name, value in params.items()]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert len(list(find_runs(folder))) == 9, done.stdout + done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def attack(tmp_path_factory):
+    """Runs with markup in every text."""
+    folder = tmp_path_factory.mktemp("attack")
+    for seed in (0, 1):
+        write_run(
+            folder / f"{ATTACK.replace('/', '')}{seed}",
+            seed=seed,
+            settings={**SETTINGS, "architecture": f"{ATTACK}{seed}", f"constraints.{ATTACK}": float(seed)},
+            metrics={
+                ATTACK: (1.0, 2.0),
+                "critic/loss": (1.0, 2.0),
+                f"diagnostics/gradient_norms/weights/{ATTACK}": (1, 2),
+            },
+            evaluation={f"{ATTACK}/distance": (1.0, 2.0)},
+            spread=1.0,
+            health=[f"{ATTACK}: {ATTACK}"],
+            warnings=[ATTACK],
+            status=ATTACK,
+        )
+    return folder
+
+
+class Tab:
+    """The tab in TensorBoard's page."""
+
+    def __init__(self, browser, address):
+        self.browser, self.address = browser, address
+
+    def open(self, view, width=1300, height=1000, dark=False, **choices):
+        """Opens a view and waits until it has drawn."""
+        emulate = self.browser.execute_cdp_cmd
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        emulate("Emulation.setDeviceMetricsOverride", metrics)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        emulate("Emulation.setEmulatedMedia", {"features": [scheme]})
+        state = "".join(f"&p.ganlab.{key}={value}" for key, value in {"view": view, **choices}.items())
+        self.browser.switch_to.default_content()
+        self.browser.get("about:blank")
+        self.browser.get(f"{self.address}#ganlab{state}")
+        frames = "return [...document.querySelectorAll('iframe')].find(e => e.src.includes('name=ganlab'))"
+        self.browser.switch_to.frame(self.until(lambda: self.run(frames)))
+        drawn = ".samples img" if view == "samples" else "canvas"
+        self.until(lambda: self.run(f"return document.querySelectorAll('main {drawn}').length"))
+        self.until(lambda: self.run("return document.getElementById('status').textContent"))
+        assert self.run("return document.getElementById('status').className") == ""
+
+    def run(self, script):
+        return self.browser.execute_script(script)
+
+    def until(self, ready, seconds=60):
+        end = time.monotonic() + seconds
+        while not (value := ready()):
+            assert time.monotonic() < end, "not drawn in time"
+            time.sleep(0.1)
+        return value
+
+    def keep(self, name):
+        if PICTURES:
+            time.sleep(1)
+            self.browser.save_screenshot(str(Path(PICTURES) / f"{name}.png"))
+
+    def requested(self):
+        """The addresses that were asked for since the last call."""
+        messages = [json.loads(entry["message"])["message"] for entry in self.browser.get_log("performance")]
+        sent = [message["params"] for message in messages if message["method"] == "Network.requestWillBeSent"]
+        return [request["request"]["url"] for request in sent]
+
+
+@pytest.fixture(scope="module")
+def serve(browser):
+    servers = []
+
+    def start(folder):
+        command = [sys.executable, "-m", "ganlab", "tensorboard", folder, "--port", "0"]
+        servers.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+        return Tab(browser, re.search(r"http://\S+/", servers[-1].stdout.readline())[0])
+
+    yield start
+    for server in servers:
+        server.terminate()
+        server.wait(30)
+
+
+@pytest.fixture(scope="module")
+def tab(serve, sweep):
+    return serve(sweep)
+
+
+def test_compare_shows_the_numbers_of_the_command(tab, sweep):
+    tab.requested()
+    tab.open("compare")
+    tab.keep("compare")
+    command = [sys.executable, "-m", "ganlab", "compare", str(sweep), "--json"]
+    wanted = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    rows = tab.run("return [...document.querySelectorAll('tbody tr')].map(r => [...r.cells].map(c => c.innerText))")
+    assert [row[0].strip() for row in rows] == [one["label"] for one in wanted["configurations"]]
+    modes = [one["last"]["evaluation/mode_coverage/modes"]["mean"] for one in wanted["configurations"]]
+    assert [float(row[3].split()[0]) for row in rows] == pytest.approx(modes, rel=1e-3)
+    assert tab.run("return document.querySelectorAll('.legend li').length") == 3
+    urls = tab.requested()
+    assert any(url.endswith("/ganlab/index.js") for url in urls)
+    assert [url for url in urls if not url.startswith((tab.address, "data:", "blob:", "about:", "chrome:"))] == []
+
+
+def test_choices_are_in_the_address_and_come_back(tab):
+    tab.open("compare")
+    tab.run("document.querySelector('input[type=search]').focus()")
+    box = tab.browser.switch_to.active_element
+    box.send_keys("spectral")
+    assert tab.run("return document.querySelectorAll('tbody tr').length") == 1
+    assert "p.ganlab.filter=spectral" in tab.run("return parent.location.hash")
+    tab.open("compare", filter="clipping", log="1", smooth="0.5", x="examples", sort="-label")
+    assert tab.run("return document.querySelectorAll('tbody tr').length") == 1
+    caption = tab.run("return document.querySelector('.caption').textContent")
+    assert "weight 0.5" in caption
+    assert "Examples are real examples" in caption
+
+
+def test_keyboard_moves_between_views_and_sorts(tab):
+    from selenium.webdriver.common.keys import Keys
+
+    tab.open("compare")
+    tab.run("document.querySelector('thead button').focus()")
+    for wanted in ("ascending", "descending"):
+        tab.browser.switch_to.active_element.send_keys(Keys.ENTER)
+        assert tab.run("return document.querySelector('thead th').getAttribute('aria-sort')") == wanted
+    tab.run("document.getElementById('tab-compare').focus()")
+    tab.browser.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
+    tab.until(lambda: tab.run("return document.querySelector('canvas.heat:not([hidden])') !== null"))
+    tab.run("document.querySelector('canvas.heat').focus()")
+    tab.browser.switch_to.active_element.send_keys(Keys.ARROW_DOWN)
+    assert "replica 1" in tab.run("return document.querySelector('.readout').textContent")
+
+
+def test_replicas_samples_and_lipschitz_draw(tab, sweep):
+    tab.open("replicas")
+    tab.keep("replicas")
+    assert "2 replicas" in tab.run("return document.querySelector('.chart .caption').textContent")
+    tab.open("samples")
+    tab.until(lambda: tab.run("return [...document.images].every(i => i.naturalWidth > 0)"))
+    tab.keep("samples")
+    assert tab.run("return document.images.length") == 3
+    assert tab.run("return document.querySelector('output').textContent") == "step 24"
+    tab.open("lipschitz")
+    tab.keep("lipschitz")
+    assert tab.run("return document.querySelectorAll('.grid canvas').length") == 5
+    assert "constraints.spectral_norm" in tab.run("return document.querySelectorAll('.list')[1].textContent")
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_views_fit_a_phone_and_follow_the_theme(tab, view):
+    tab.open(view, width=390, height=1200, dark=True)
+    tab.keep(f"{view}-phone-dark")
+    assert tab.run("return innerWidth") == 390
+    assert tab.run("return document.documentElement.scrollWidth") <= 390
+    assert tab.run("return getComputedStyle(document.body).backgroundColor") == "rgb(48, 48, 48)"
+    tab.open(view, width=1300)
+    assert tab.run("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+
+
+def test_nothing_in_a_run_becomes_markup(serve, attack):
+    tab = serve(attack)
+    for view in ("compare", "replicas", "lipschitz"):
+        tab.open(view)
+        shown = tab.run("return document.body.innerText")
+        assert "onerror" in shown, view
+        assert tab.run("return document.querySelectorAll('main img, body script:not([type=module])').length") == 0
+        assert "owned" not in tab.run("return document.title + parent.document.title")
+    tab.run(
+        "const image = document.createElement('img'); image.setAttribute('onerror', 'document.title=1');"
+        "document.body.append(image); image.src = 'x'"
+    )
+    time.sleep(0.5)
+    assert tab.run("return document.title") != "1"  # the policy stops what would slip through
+
+
+def test_no_errors_on_the_console(tab):
+    tab.browser.get_log("browser")
+    for view in VIEWS:
+        tab.open(view)
+    bad = [entry["message"] for entry in tab.browser.get_log("browser") if entry["level"] == "SEVERE"]
+    assert [message for message in bad if "favicon" not in message] == []
