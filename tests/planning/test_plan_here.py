@@ -13,7 +13,7 @@ PARAMS = ("architectures.mlp.width=8", "experiment.critic_steps=1")
 @pytest.mark.slow
 def test_the_cpu_does_the_work_of_all_replicas():
     gpu, cpu = plan(Source(("swiss_roll",), PARAMS), [place("h100:4"), place("cpu")])
-    assert (gpu.replicas, gpu.batch_size, gpu.limit) == (4, 256, "kernel launches")
+    assert (gpu.replicas, gpu.batch_size) == (4, 256)
     # Of 256 examples on one replica and of 64: all but the optimizers' work is four times as much.
     assert cpu.cost.products["float32"] == 4 * gpu.cost.products["float32"]
     assert cpu.time.total == pytest.approx(cpu.time.products + cpu.time.memory + cpu.time.input)
