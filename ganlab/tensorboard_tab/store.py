@@ -28,7 +28,7 @@ _FRESH = 1.0
 _AT_ONCE, _PART = 0.15, 0.03
 
 # Seconds for which reading in the background waits, so that a page can draw what it has.
-_PAUSE = 0.3
+_PAUSE = 1.0
 
 # Bytes of rows in memory. Those that nobody asked for longest are forgotten beyond it.
 _MOST_BYTES = 128 << 20
