@@ -170,6 +170,7 @@ def train(
     resume: bool = False,
     allow_changes: bool = False,
     console: bool = False,
+    profile: str = "",
 ) -> Run:
     """Trains an experiment.
 
@@ -179,6 +180,7 @@ def train(
         resume: Whether to resume from the newest sound checkpoint of `run_dir`.
         allow_changes: Whether to resume even if the experiment, its code or its data have changed.
         console: Whether to show progress on the terminal.
+        profile: The iterations that TensorFlow's profiler traces into the run's folder, `20..25`; empty for none.
 
     Returns:
         The run; its `info["status"]` is `completed`, or `interrupted` after SIGINT, SIGTERM or SIGHUP, with a
@@ -192,5 +194,5 @@ def train(
     """
     from ganlab.training import start
 
-    how = {"resume": resume, "allow_changes": allow_changes, "console": console}
+    how = {"resume": resume, "allow_changes": allow_changes, "console": console, "profile": profile}
     return cast(Run, start.train(experiment, run_dir, **how, as_run=Run))

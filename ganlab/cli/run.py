@@ -41,6 +41,12 @@ if TYPE_CHECKING:
     help="With --resume: proceed although the settings (--gin, --param, --seed or the run's config.gin), the data or "
     "the code of plugins have changed.",
 )
+@click.option(
+    "--profile",
+    metavar="FROM..TO",
+    default="",
+    help="Trace the iterations between two steps, for TensorBoard's profiler: --profile 20..25.",
+)
 @click.option("--dry-run", is_flag=True, help="Print the whole resolved experiment and stop.")
 @plugin_options(BESIDE_GIN)
 @click.pass_context
@@ -53,6 +59,7 @@ def run(
     name: str | None,
     resume: Path | None,
     allow_changes: bool,
+    profile: str,
     dry_run: bool,
     no_plugin: tuple[str, ...],
     plugin_file: Path | None,
@@ -85,7 +92,7 @@ def run(
 
         say(render(experiment, defaults=True), nl=False)
         return
-    finished = _train(experiment, path, resume=resume is not None, allow_changes=allow_changes)
+    finished = _train(experiment, path, resume=resume is not None, allow_changes=allow_changes, profile=profile)
     info = finished.info
     interrupted = info.get("status") == "interrupted"
     with unheard() if interrupted else contextlib.nullcontext():
@@ -150,7 +157,7 @@ def _with_seed(params: tuple[str, ...], seed: int | None) -> list[str]:
     return [*params, *([Override(f"experiment.seed={seed}", f"--seed {seed}")] if seed is not None else [])]
 
 
-def _train(recipe: Recipe, path: Path, *, resume: bool, allow_changes: bool) -> Run:
+def _train(recipe: Recipe, path: Path, *, resume: bool, allow_changes: bool, profile: str) -> Run:
     from ganlab.composition import compose
 
     if resume:
@@ -162,7 +169,7 @@ def _train(recipe: Recipe, path: Path, *, resume: bool, allow_changes: bool) -> 
     from ganlab.run import train
 
     experiment = compose(recipe)
-    trained: Run = train(experiment, path, resume=resume, allow_changes=allow_changes, console=True)
+    trained: Run = train(experiment, path, resume=resume, allow_changes=allow_changes, console=True, profile=profile)
     return trained
 
 

@@ -166,6 +166,10 @@ class RunLog:
         """Shows a warning without recording it in the run; any thread may call this."""
         self._screen.warning(warning)
 
+    def message(self, text: str) -> None:
+        """Shows a message, unless the terminal is to be quiet."""
+        self._screen.message(text)
+
     def warn(self, step: int, warning: str) -> None:
         """Shows a warning and records it in the run."""
         if warning not in self._warned:

@@ -17,7 +17,18 @@ from ganlab.errors import GanlabError, RunError, TrainingFailedError
 from ganlab.runs import RunDirectory
 from ganlab.runs.lock import LOCK
 from ganlab.telemetry import Record
-from ganlab.training.actions import Action, Diagnose, Evaluate, Guard, KeepBest, Log, Moment, SaveCheckpoint
+from ganlab.training.actions import (
+    Action,
+    Diagnose,
+    Evaluate,
+    Guard,
+    KeepBest,
+    Log,
+    Moment,
+    Profile,
+    SaveCheckpoint,
+    Span,
+)
 from ganlab.training.checkpoints import Checkpoint, Checkpoints
 from ganlab.training.diagnostics.schedule import DiagnosticSchedule
 from ganlab.training.evaluation import Evaluation
@@ -44,6 +55,7 @@ class Session:
         run: RunDirectory,
         run_log: RunLog,
         received: Received,
+        profile: Span | None = None,
     ) -> None:
         self._experiment, self._trainer = experiment, trainer
         self._run, self._run_log, self._received = run, run_log, received
@@ -57,7 +69,8 @@ class Session:
         best = KeepBest(experiment)
         self._save = SaveCheckpoint(experiment, trainer, run, run_log, checkpoints, self._log, best, self._reporting)
         # The order is a guarantee: a row has the figures of its step, and rows are on disk before their checkpoint.
-        self._actions: tuple[Action, ...] = (evaluate, diagnose, best, self._log, self._save)
+        self._profile = Profile(profile if self._chief else None, run.path, run_log.message)
+        self._actions: tuple[Action, ...] = (evaluate, diagnose, best, self._log, self._save, self._profile)
 
     def train(self, checkpoint: Checkpoint | None) -> None:
         """Trains until the end, a signal or a failure, and records in run.json which of these it was.
@@ -113,6 +126,7 @@ class Session:
             # The error of a plugin or a file, but after training began: a failed run, not a usage error.
             raise self._failed(str(error)) from error
         finally:
+            self._profile.stop()
             if self._guard.seen or "health" in fields:
                 fields["health"] = [*fields.get("health", ()), *self._health()]
             self._run_log.close(self._trainer.state.step, status, **fields)
@@ -129,6 +143,7 @@ class Session:
     def _iterate(self) -> str:
         experiment, trainer = self._experiment, self._trainer
         length = 1
+        self._profile.begin(trainer.state.step, experiment.steps)
         while trainer.state.step < experiment.steps:
             step = trainer.state.step
             due = (action.next(step) for action in self._actions)

@@ -21,6 +21,7 @@ from ganlab.runs.resuming import check_resumable, take_changes
 from ganlab.telemetry import Console
 from ganlab.training import time_limits
 from ganlab.training.actions.best import check_metric
+from ganlab.training.actions.profile import span
 from ganlab.training.checkpoints import Checkpoint
 from ganlab.training.diagnostics.schedule import DiagnosticSchedule
 from ganlab.training.evaluation import Evaluation
@@ -41,6 +42,7 @@ def train(
     resume: bool = False,
     allow_changes: bool = False,
     console: bool = False,
+    profile: str = "",
     as_run: Callable[..., RunDirectory],
 ) -> RunDirectory:
     """Trains an experiment; `ganlab.train` has the documentation.
@@ -51,9 +53,11 @@ def train(
         resume: Whether to resume from the newest sound checkpoint of `run_dir`.
         allow_changes: Whether to resume with changed settings, too.
         console: Whether to show progress on the terminal.
+        profile: The iterations to trace, `20..25`; empty for none.
         as_run: Makes a run from a directory: the run that is returned, and that plugins are given.
     """
     time_limits.check()
+    traced = span(profile) if profile else None
     run_dir, chief, screen = Path(run_dir), is_chief(experiment), Console(quiet=not console)
     with contextlib.ExitStack() as held:
         before, differing = (as_run(run_dir) if resume else None), []
@@ -115,7 +119,7 @@ def train(
             with contextlib.suppress(OSError):
                 run.update(status="failed")
             raise
-        Session(experiment, trainer, evaluation, schedule, run, run_log, received).train(checkpoint)
+        Session(experiment, trainer, evaluation, schedule, run, run_log, received, traced).train(checkpoint)
     return run
 
 
