@@ -194,5 +194,15 @@ def train(
     """
     from ganlab.training import start
 
-    how = {"resume": resume, "allow_changes": allow_changes, "console": console, "profile": profile}
-    return cast(Run, start.train(experiment, run_dir, **how, as_run=Run))
+    return cast(
+        Run,
+        start.train(
+            experiment,
+            run_dir,
+            resume=resume,
+            allow_changes=allow_changes,
+            console=console,
+            profile=profile,
+            as_run=Run,
+        ),
+    )

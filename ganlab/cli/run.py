@@ -169,7 +169,8 @@ def _train(recipe: Recipe, path: Path, *, resume: bool, allow_changes: bool, pro
     from ganlab.run import train
 
     experiment = compose(recipe)
-    trained: Run = train(experiment, path, resume=resume, allow_changes=allow_changes, console=True, profile=profile)
+    traced = {"profile": profile} if profile else {}
+    trained: Run = train(experiment, path, resume=resume, allow_changes=allow_changes, console=True, **traced)
     return trained
 
 
