@@ -1,4 +1,4 @@
-"""`ganlab runs`: lists, shows, removes and archives runs."""
+"""`ganlab runs`: lists, watches, shows, removes and archives runs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ganlab.cli.subcommands import Subcommands
 class _Runs(Subcommands):
     modules = {  # noqa: RUF012 (typed in the base)
         "list": "ganlab.cli.runs_list",
+        "watch": "ganlab.cli.runs_watch",
         "show": "ganlab.cli.runs_show",
         "rm": "ganlab.cli.runs_rm",
         "archive": "ganlab.cli.runs_archive",
@@ -19,4 +20,4 @@ class _Runs(Subcommands):
 
 @click.group("runs", cls=_Runs)
 def runs() -> None:
-    """Lists, shows, removes and archives runs. Nothing in a run is executed."""
+    """Lists, watches, shows, removes and archives runs. Nothing in a run is executed."""

@@ -1,0 +1,108 @@
+"""What trains below a folder at this moment, from the ends of files alone: nothing in a run is executed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ganlab.errors import RunError
+from ganlab.runs.directory import METRICS, RunDirectory, find_runs
+from ganlab.runs.listing import status_of
+from ganlab.support.paths import open_inside
+from ganlab.telemetry.jsonl_lines import NOT_METRICS, Line
+
+# Bytes at the end of metrics.jsonl that its last row is looked for in.
+_TAIL = 1 << 20
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A run at one moment.
+
+    Attributes:
+        path: Its directory.
+        status: As `ganlab runs list` has it.
+        step: The step of its last row, or of run.json where that is later.
+        steps: Those of the whole run; None if unknown.
+        value: The metric's last value in the last row; None if it is not there.
+        speed: Generator updates per second since the look before, or on average where this is the first; None if
+            unknown.
+    """
+
+    path: Path
+    status: str
+    step: int
+    steps: int | None
+    value: float | None
+    speed: float | None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The time that the rest takes at this speed."""
+        return (self.steps - self.step) / self.speed if self.steps is not None and self.speed else None
+
+
+class Watcher:
+    """Looks at a folder again and again. A run that has ended since it was first seen training is still shown."""
+
+    def __init__(self, folder: Path, metric: str, clock: Callable[[], float] = time.monotonic) -> None:
+        """Looks at nothing yet.
+
+        Args:
+            folder: Where the runs are.
+            metric: The metric to show.
+            clock: Seconds.
+        """
+        self._folder, self._metric, self._clock = folder, metric, clock
+        self._before: dict[Path, tuple[int, float, float | None]] = {}
+
+    def look(self) -> list[Progress]:
+        """The runs that train now, and those that did at an earlier look, sorted by path."""
+        found = []
+        for path in find_runs(self._folder):
+            try:
+                info = RunDirectory(path).info
+            except (RunError, OSError):
+                continue  # it is being written, or is broken, which `ganlab runs list` tells
+            status = status_of(path, info)
+            if status == "running" or path in self._before:
+                found.append(self._progress(path, status, info))
+        return found
+
+    def _progress(self, path: Path, status: str, info: dict) -> Progress:
+        logged, value = _last_row(path, self._metric)
+        step = max(logged, _whole(info.get("step")) or 0)
+        now = self._clock()
+        at, since, speed = self._before.get(path, (step, now, None))
+        if step > at and now > since:
+            # A row comes now and then: the speed holds until the next one.
+            at, since, speed = step, now, (step - at) / (now - since)
+        seconds = info.get("wall_seconds")
+        if speed is None and isinstance(seconds, (int, float)) and seconds > 0:
+            speed = (_whole(info.get("step")) or 0) / seconds or None
+        self._before[path] = (at, since, speed)
+        return Progress(path, status, step, _whole(info.get("steps")), value, speed)
+
+
+def _last_row(path: Path, metric: str) -> tuple[int, float | None]:
+    """The step of a run's last row, and the metric in it."""
+    try:
+        with open_inside(path, METRICS) as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _TAIL))
+            tail = file.read(_TAIL)
+    except (OSError, RunError):
+        return 0, None
+    end = tail.rfind(b"\n") + 1
+    start = tail.rfind(b"\n", 0, max(0, end - 1)) + 1
+    try:
+        step, records = Line(0, 0, tail[start:end]).pick([metric])
+    except NOT_METRICS:
+        return 0, None
+    return step, records[0].reduced if records else None
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
