@@ -31,7 +31,7 @@ _AT_ONCE, _PART = 0.15, 0.03
 _PAUSE = 1.0
 
 # Bytes of rows in memory. Those that nobody asked for longest are forgotten beyond it.
-_MOST_BYTES = 128 << 20
+_MOST_BYTES = 256 << 20
 
 # Runs beyond these are not shown.
 MOST_RUNS = 2000

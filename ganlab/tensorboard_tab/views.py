@@ -31,6 +31,9 @@ _SEARCHED = 6
 # Seconds that a request for one run may read.
 _SECONDS = 0.2
 
+# Names of metrics to choose from; a stranger's file may have any number.
+_MOST_NAMES = 5000
+
 # Curves that are remembered, of some tens of kilobytes each.
 _MOST_CURVES = 500
 
@@ -57,7 +60,7 @@ def overview(store: Store) -> dict[str, Any]:
             }
             for run in runs
         ],
-        "metrics": sorted(tags),
+        "metrics": sorted(tags)[:_MOST_NAMES],
         "problems": store.problems(),
     }
 
@@ -131,7 +134,7 @@ def details(store: Store, run: Found) -> dict[str, Any]:
         "health": summary.health,
         "warnings": summary.warnings,
         "last": to_json(summary.last),
-        "tags": sorted(store.tags(run)),
+        "tags": sorted(store.tags(run))[:_MOST_NAMES],
         "samples": sample_steps(run),
     }
 

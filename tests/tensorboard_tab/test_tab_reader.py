@@ -12,6 +12,7 @@ from synthetic import write_run
 from ganlab.comparing.metric_rows import read_series
 from ganlab.errors import RunError
 from ganlab.tensorboard_tab import rows
+from ganlab.tensorboard_tab import store as store_module
 from ganlab.tensorboard_tab.preview import preview, tags_at_ends
 from ganlab.tensorboard_tab.rows import MOST_ROWS, MetricsFile
 from ganlab.tensorboard_tab.store import Store
@@ -223,3 +224,14 @@ def test_long_file_is_previewed_then_read_in_the_background(tmp_path):
     store.finish()
     assert store.pending() == 0
     assert store.metrics(path, ["a"], time.monotonic() + 0.1)["a"].rows == 8000
+
+
+def test_memory_is_bounded_by_forgetting_the_oldest(tmp_path, monkeypatch):
+    monkeypatch.setattr(store_module, "_MOST_BYTES", 1)
+    store = Store(lambda: [tmp_path])
+    for name in ("first", "second"):
+        write_run(tmp_path / name, metrics={"a": [float(i) for i in range(8000)]})
+        store.metrics(tmp_path / name / "metrics.jsonl", ["a"], time.monotonic() + 0.1)
+        store.finish()
+    assert store.metrics(tmp_path / "second" / "metrics.jsonl", ["a"], time.monotonic() + 0.1)["a"].rows == 8000
+    assert store.metrics(tmp_path / "first" / "metrics.jsonl", ["a"], time.monotonic() + 0.1)["a"].rows < 100

@@ -1,6 +1,9 @@
 // The table of configurations: settings that differ, means with intervals, probabilities of improvement.
 import { el, number } from './dom.js';
 
+// More columns could not be read; labels name all settings.
+const MOST_SETTINGS = 60;
+
 /** The table. `sort` is a column's key, with a minus in front for falling. */
 export function table(data, rows, { sort, onSort, onToggle }) {
   const columns = columnsOf(data);
@@ -31,7 +34,7 @@ export function table(data, rows, { sort, onSort, onToggle }) {
 
 function columnsOf(data) {
   const columns = [{ key: 'label', text: 'Configuration', title: 'Configuration', value: (row) => row.label }];
-  for (const name of data.differing ?? []) {
+  for (const name of (data.differing ?? []).slice(0, MOST_SETTINGS)) {
     columns.push({
       key: `s:${name}`,
       text: name.split('.').slice(-2).join('.'),
