@@ -104,7 +104,7 @@ def held_against(results: Mapping[str, Any], reference: Mapping[str, Any], path:
 
 
 def _problems(found: Any) -> Iterator[str]:
-    """What is wrong with results, the first first."""
+    """The problems of results, the first first."""
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         yield f"it is not in format {FORMAT} of a benchmark's results"
         return

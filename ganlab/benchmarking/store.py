@@ -77,7 +77,7 @@ class Folder:
         return asked
 
     def known(self, constraint: str) -> dict[str, Any]:
-        """What is known of a constraint: `cost`, `chosen` by task, `certificates`."""
+        """The facts recorded of a constraint: `cost`, `chosen` by task, `certificates`."""
         found: dict[str, Any] = self.info["constraints"].setdefault(constraint, {})
         return found
 

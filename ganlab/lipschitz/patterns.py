@@ -68,7 +68,7 @@ def exact_constant(chain: Chain, *, seconds: float = 60.0, box: tuple[np.ndarray
         The constant, or bounds of it.
 
     Raises:
-        Unknown: An activation is no rectifier.
+        Unknown: An activation is not a rectifier.
     """
     if any(stage.kink is None for stage in chain.stages):
         raise Unknown("only rectifiers, with one kink at zero, have linear pieces to search")

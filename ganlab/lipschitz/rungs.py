@@ -87,7 +87,7 @@ def ladder(
         try:
             chain = chain_of(critic, weights)
         except Unknown as unknown:
-            reason = f"The critic is no chain of matrices and activations: {unknown}."
+            reason = f"The critic is not a chain of matrices and activations: {unknown}."
 
     def products() -> tuple[float | None, str]:
         certified = certificate(critic)

@@ -38,7 +38,7 @@ def split_bound(
         The steepest slope at a point of the box, and an upper bound.
 
     Raises:
-        Unknown: An activation is no rectifier.
+        Unknown: An activation is not a rectifier.
     """
     if any(stage.kink is None for stage in chain.stages):
         raise Unknown("only rectifiers, with one kink at zero, keep one slope in a small box")

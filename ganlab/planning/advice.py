@@ -1,4 +1,4 @@
-"""What to change about an experiment, by what limits it."""
+"""Changes to an experiment that its limit suggests."""
 
 from __future__ import annotations
 

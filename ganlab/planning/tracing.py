@@ -47,7 +47,7 @@ def own_replicas(source: Source) -> int:
 
 
 def facts(experiment: Experiment, state: TrainingState, graph: tf.Graph) -> dict[str, Any]:
-    """What the plan of an experiment needs to know, as plain values: its settings, and the counts of a replica."""
+    """The facts that the plan of an experiment rests on, as plain values: its settings, and the counts of a replica."""
     counts = count(graph)
     examples = sum(_bytes(spec) for spec in specs_of(experiment).values())
     return {

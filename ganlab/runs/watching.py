@@ -1,4 +1,4 @@
-"""What trains below a folder at this moment, from the ends of files alone: nothing in a run is executed."""
+"""The runs that train below a folder now, from the ends of files alone: nothing in a run is executed."""
 
 from __future__ import annotations
 

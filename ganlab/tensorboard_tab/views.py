@@ -66,7 +66,7 @@ def overview(store: Store) -> dict[str, Any]:
 
 
 def comparison(store: Store, metrics: Sequence[str], against: str | None, curve: str | None) -> dict[str, Any]:
-    """What `ganlab compare --json` prints, and the curves of one metric.
+    """The figures of `ganlab compare --json`, and the curves of one metric.
 
     Args:
         store: The runs.

@@ -121,7 +121,7 @@ class BigGAN(ganlab.Architecture):
         return keras.Model([sample, label], scored(x, label, "projection"), name="critic")
 
     def _parts(self, latent: Any, embedding: Any, blocks: int) -> list[Any]:
-        """What the first layer takes, and the vector of each block."""
+        """The first layer's input, and the vector of each block."""
         if not self.hierarchical:
             return [latent, *([embedding] * blocks)]
         length, rest = divmod(self.latent_dim, blocks + 1)

@@ -249,7 +249,7 @@ class PublishedScores(OverFeatures):
         return found
 
     def _facts(self, dataset: ganlab.Dataset, count: int) -> dict[str, Any]:
-        """What the statistics are of. Of the features it is what they make of a pattern, in sixteen numbers."""
+        """The origin of the statistics. Features are described by sixteen numbers that they make of a pattern."""
         shape = tuple(dataset.sample_shape)
         pattern = np.sin(np.arange(2 * int(np.prod(shape)), dtype=np.float32)).reshape(2, *shape)
         data = json.dumps(dataset.fingerprint(), sort_keys=True, default=str)
