@@ -20,8 +20,9 @@ from ganlab.benchmarking.running import Runner, cores
 from ganlab.benchmarking.store import PAGE, RESULTS, Folder, as_text
 from ganlab.benchmarking.suite import find_suite, read_suite
 from ganlab.errors import ConfigError, RunError
+from ganlab.plugins.discovery import plugin_file_in
 from ganlab.plugins.manager import LOCAL_MODULE, current
-from ganlab.runs.experiment_source import plugin_file_in, use_plugins
+from ganlab.runs.experiment_source import use_plugins
 from ganlab.runs.fields import check_name, check_place
 from ganlab.support.atomic import write_text
 from ganlab.support.paths import as_name

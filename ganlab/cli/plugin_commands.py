@@ -10,8 +10,8 @@ import click
 
 from ganlab.plugins import manager as plugins
 from ganlab.plugins.catalog import Plugin, reason_of
+from ganlab.plugins.discovery import plugin_file_in
 from ganlab.plugins.import_guard import printing_to_stderr
-from ganlab.runs.experiment_source import plugin_file_in
 
 HOOK = "ganlab_register_commands"
 

@@ -102,8 +102,7 @@ def _candidates() -> Iterator[Any]:
     from pathlib import Path
 
     from ganlab.cli.plugin_commands import HOOK
-    from ganlab.plugins.discovery import places
-    from ganlab.runs.experiment_source import plugin_file_in
+    from ganlab.plugins.discovery import places, plugin_file_in
 
     local = plugin_file_in(Path())
     for place in places(local=local.resolve() if local else None):

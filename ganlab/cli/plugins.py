@@ -15,8 +15,9 @@ from ganlab.cli.messages import say
 from ganlab.cli.options import HERE, plugin_options
 from ganlab.cli.subcommands import Subcommands
 from ganlab.cli.tables import cell, table_console
+from ganlab.plugins.discovery import plugin_file_in
 from ganlab.plugins.manager import KINDS, Component, Plugin, Plugins
-from ganlab.runs.experiment_source import plugin_file_in, use_plugins
+from ganlab.runs.experiment_source import use_plugins
 
 
 class _Plugins(Subcommands):

@@ -95,3 +95,9 @@ def _load_file(path: Path) -> types.ModuleType:
         del sys.modules[LOCAL_MODULE]
         raise
     return module
+
+
+def plugin_file_in(folder: Path) -> Path | None:
+    """The `ganlab_plugins.py` of a folder, or None. One in a run's directory is data and is not executed."""
+    path = folder / f"{LOCAL_MODULE}.py"
+    return path if path.is_file() and not (folder / "run.json").is_file() else None

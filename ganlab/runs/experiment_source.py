@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ganlab.errors import PluginError
 from ganlab.plugins import manager as plugins
+from ganlab.plugins.discovery import plugin_file_in
 
 if TYPE_CHECKING:
     from ganlab.plugins.recipes import Recipe
@@ -33,12 +34,6 @@ def use_plugins(no_plugin: Sequence[str], plugin_file: Path | None, first_gin: s
 
         local = plugin_file_in(find_gin_file(first_gin).parent)
     return plugins.use(plugins.discover(deny=no_plugin, local=local.resolve() if local else None))
-
-
-def plugin_file_in(folder: Path) -> Path | None:
-    """The `ganlab_plugins.py` of a folder, or None. One in a run's directory is data and is not executed."""
-    path = folder / f"{plugins.LOCAL_MODULE}.py"
-    return path if path.is_file() and not (folder / "run.json").is_file() else None
 
 
 def read_experiment(gin_files: Sequence[str], params: Sequence[str]) -> Recipe:

@@ -45,6 +45,7 @@ def test_the_plugin_offers_the_datasets_under_their_names():
         "tfds",
         "translated_gaussians",
         "two_images",
+        "varied",
     ]
 
 

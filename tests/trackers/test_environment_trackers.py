@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from ganlab_builtin import trackers
-from ganlab_builtin.trackers.notify import Notify
+from ganlab_builtin.trackers.notify_command import Notify
 
 import ganlab
 
@@ -213,7 +213,7 @@ def test_a_command_that_fails_is_reported(tmp_path, command, message):
 
 
 def test_a_command_that_hangs_is_ended(tmp_path, monkeypatch):
-    monkeypatch.setattr("ganlab_builtin.trackers.notify._SECONDS", 0.2)
+    monkeypatch.setattr("ganlab_builtin.trackers.notify_command._SECONDS", 0.2)
     with pytest.raises(ganlab.ConfigError, match=r"has not ended after 0\.2 s"):
         Notify("sleep 20").ganlab_run_end(run=ganlab.Run(made_run(tmp_path)), status="completed")
 

@@ -56,7 +56,7 @@ def _notify() -> Any:
     command = os.environ.get(NOTIFY, "").strip()
     if not command:
         return _Off()
-    from ganlab_builtin.trackers.notify import Notify
+    from ganlab_builtin.trackers.notify_command import Notify
 
     try:
         return Notify(command)
