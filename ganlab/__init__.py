@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from ganlab.benchmarking import benchmark
     from ganlab.comparing import compare
     from ganlab.composition import Experiment, experiment
-    from ganlab.run import Run, train
+    from ganlab.run import Run, preload, train
     from ganlab.sweeps import sweep
     from ganlab.telemetry import Record
     from ganlab.verification import verify
@@ -81,6 +81,7 @@ _LAZY = {
     "experiment": "ganlab.composition",
     "Record": "ganlab.telemetry",
     "Run": "ganlab.run",
+    "preload": "ganlab.run",
     "sweep": "ganlab.sweeps",
     "train": "ganlab.run",
     "verify": "ganlab.verification",
@@ -153,6 +154,7 @@ __all__ = [
     "lazy",
     "lipschitz",
     "pictures",
+    "preload",
     "roles",
     "sweep",
     "testing",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
+from ganlab.lazy import require
+from ganlab.plugins.import_guard import no_greetings, quiet_native_stderr
 from ganlab.runs.directory import RunDirectory
 
 if TYPE_CHECKING:
@@ -17,6 +20,18 @@ if TYPE_CHECKING:
     from ganlab.training.distance import CertifiedDistance
     from ganlab.training.loading import Step
     from ganlab.training.time_travel import Found, Replayed
+
+_OF_TRAINING = [
+    "ganlab.composition",
+    "ganlab.config",
+    "ganlab.lipschitz",
+    "ganlab.pictures",
+    "ganlab.runs.experiment_source",
+    "ganlab.training.start",
+    "ganlab.transport",
+    "matplotlib.backends.backend_agg",
+    "matplotlib.figure",
+]
 
 
 class Run(RunDirectory):
@@ -206,3 +221,20 @@ def train(
             as_run=Run,
         ),
     )
+
+
+def preload() -> None:
+    """Imports everything that training needs, without startup messages, and touches no device.
+
+    For launchers: a process that has done only this can be forked, and its children train at once.
+
+    Raises:
+        MissingDependencyError: TensorFlow or Keras is not installed.
+        ConfigError: Keras is set to another backend.
+    """
+    no_greetings()
+    with quiet_native_stderr():
+        require("tensorflow")
+    require("keras")
+    for name in _OF_TRAINING:
+        importlib.import_module(name)

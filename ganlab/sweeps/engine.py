@@ -30,7 +30,7 @@ from ganlab.sweeps.trial import (
     trials_of,
 )
 
-_POLL_SECONDS = 0.3
+_POLL_SECONDS = 0.1
 # How long a process that holds the run of a waiting trial may write nothing there.
 _STILL_SECONDS = 300.0
 

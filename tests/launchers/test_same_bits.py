@@ -21,7 +21,12 @@ experiment.log_every = 3
 architectures.mlp.width = 16
 """
 
-LAUNCHERS = {"local": [], "submitit": ["--launcher-option", "cluster=local"], "ray": []}
+LAUNCHERS = {
+    "local": [],
+    "process": ["--launcher", "local", "--launcher-option", "fork=False"],
+    "submitit": ["--launcher-option", "cluster=local"],
+    "ray": [],
+}
 
 
 @pytest.mark.slow
@@ -34,7 +39,7 @@ def test_every_launcher_trains_the_same_bits(tmp_path):
     found = {}
     for name, options in LAUNCHERS.items():
         done = subprocess.run(
-            [*sweep, "--name", name, "--launcher", name, *options],
+            [*sweep, "--name", name, *(options if "--launcher" in options else ["--launcher", name, *options])],
             cwd=tmp_path,
             env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
             capture_output=True,
@@ -46,5 +51,6 @@ def test_every_launcher_trains_the_same_bits(tmp_path):
     assert sorted(found["local"]) == [f"gradient_penalty.weight={n}/s3/metrics.jsonl" for n in (1, 10)]
     assert all(text.count(b"\n") == 10 for text in found["local"].values())
     assert len(set(found["local"].values())) == 2
+    assert found["process"] == found["local"]
     assert found["submitit"] == found["local"]
     assert found["ray"] == found["local"]

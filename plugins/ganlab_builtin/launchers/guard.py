@@ -12,6 +12,7 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Callable
 
 CANNOT_START = 127
 
@@ -22,7 +23,7 @@ _ASKING, _KILLING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP), signal.SIGUS
 _PR_SET_PDEATHSIG = 1
 
 
-def guard(parent: int, grace: float, command: list[str]) -> int:
+def guard(parent: int, grace: float, begin: Callable[[], object]) -> int:
     """Runs a command in its own process group.
 
     SIGTERM is passed on to it, and sent to it when the parent dies. If it has not ended some time after that, it is
@@ -31,7 +32,7 @@ def guard(parent: int, grace: float, command: list[str]) -> int:
     Args:
         parent: The process that this one belongs to.
         grace: Seconds from SIGTERM to SIGKILL.
-        command: The command and its arguments.
+        begin: Called in the new process. It executes the command, or raises an exception out of this function.
 
     Returns:
         Its exit status, 128 plus the signal's number if a signal ended it.
@@ -45,7 +46,8 @@ def guard(parent: int, grace: float, command: list[str]) -> int:
     _die_with_parent(signal.SIGTERM)
     child = os.fork()
     if child == 0:
-        _become(command, os.getppid())
+        _settle(os.getppid())
+        begin()
     with contextlib.suppress(OSError):  # the child does so too: whichever comes first
         os.setpgid(child, child)
     asked_at: float | None = None
@@ -70,7 +72,7 @@ def _kill(group: int) -> None:
         os.killpg(group, signal.SIGKILL)
 
 
-def _become(command: list[str], parent: int) -> None:
+def _settle(parent: int) -> None:
     os.setpgid(0, 0)
     signal.set_wakeup_fd(-1)
     for number in (*_ASKING, _KILLING, signal.SIGCHLD):
@@ -78,6 +80,10 @@ def _become(command: list[str], parent: int) -> None:
     _die_with_parent(signal.SIGKILL)  # the parent is the guard: nothing else would end this process
     if os.getppid() != parent:
         os._exit(128 + signal.SIGKILL)
+
+
+def execute(command: list[str]) -> None:
+    """Replaces this process by a command; one that cannot be started ends with 127."""
     try:
         os.execvp(command[0], command)
     except OSError as error:
@@ -96,4 +102,4 @@ def _die_with_parent(number: int) -> None:
 
 if __name__ == "__main__":
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    sys.exit(guard(int(sys.argv[1]), float(sys.argv[2]), sys.argv[3:]))
+    sys.exit(guard(int(sys.argv[1]), float(sys.argv[2]), lambda: execute(sys.argv[3:])))

@@ -1,0 +1,173 @@
+"""Trials that start from a process which has imported TensorFlow: the sweep's side of `forking`."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import ganlab
+from ganlab_builtin.launchers.children import Child
+
+# Commands that can be forked: `python -P -m ganlab`, as a sweep calls it.
+_FORKABLE = [sys.executable, "-P", "-m", "ganlab"]
+_TERMINATED = 143
+
+
+def can_fork(command: Sequence[str]) -> bool:
+    """Whether a command can start from a forked process. Elsewhere than on Linux, forking TensorFlow is not safe."""
+    return sys.platform == "linux" and list(command[: len(_FORKABLE)]) == _FORKABLE
+
+
+class Server:
+    """The process that forks, started on construction; it imports TensorFlow while its first trials wait."""
+
+    def __init__(self, environment: Mapping[str, str], grace_seconds: float) -> None:
+        """Starts it.
+
+        Args:
+            environment: The whole environment, of the process and its trials.
+            grace_seconds: The time from SIGTERM, which asks a trial to save and end, to SIGKILL.
+        """
+        self.environment, self._grace = dict(environment), grace_seconds
+        self.alive = True
+        self._connection, theirs = socket.socketpair()
+        with theirs:
+            command = [sys.executable, "-P", "-m", "ganlab_builtin.launchers.forking", str(theirs.fileno())]
+            self._process = subprocess.Popen(
+                command,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        self._rest = b""
+        self._trials: list[Trial] = []
+
+    def start(self, command: Sequence[str], folder: Path, log: Path) -> Trial:
+        """Has a trial started.
+
+        Args:
+            command: A command that can be forked.
+            folder: The working directory.
+            log: The file that output and errors are appended to.
+
+        Raises:
+            OSError: The folder or the log cannot be used, or the process has ended.
+        """
+        trial = Trial(self, lambda: self._child(command, folder, log))
+        message = {"start": len(self._trials), "arguments": list(command[3:]), "grace": self._grace}
+        directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            with log.open("ab") as output:
+                socket.send_fds(self._connection, [_line(message)], [output.fileno(), directory])
+        finally:
+            os.close(directory)
+        self._trials.append(trial)
+        return trial
+
+    def signal(self, what: str, trial: Trial) -> None:
+        """Has a trial signalled: `stop` or `kill`."""
+        with contextlib.suppress(OSError):
+            self._connection.sendall(_line({what: self._trials.index(trial)}))
+
+    def follow(self) -> None:
+        """Takes in what the process has reported since the last time."""
+        while self.alive and select.select([self._connection], [], [], 0)[0]:
+            try:
+                data = self._connection.recv(1 << 16)
+            except OSError:
+                data = b""
+            if not data:
+                self.alive = False
+                for trial in self._trials:
+                    trial.orphaned()
+            *lines, self._rest = (self._rest + data).split(b"\n")
+            for line in lines:
+                message = json.loads(line)
+                if "started" in message:
+                    self._trials[message["started"]].began(message["process"])
+                else:
+                    self._trials[message["ended"]].ended(message["status"])
+
+    def close(self) -> None:
+        """Ends the process; trials under way are asked to save."""
+        self.alive = False
+        self._connection.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(10)
+
+    def _child(self, command: Sequence[str], folder: Path, log: Path) -> Child:
+        return Child(command, environment=self.environment, folder=folder, log=log, grace_seconds=self._grace)
+
+
+class Trial(ganlab.Job):
+    """A forked trial; one that the server could not even begin becomes a process of its own."""
+
+    def __init__(self, server: Server, cold: Callable[[], Child]) -> None:
+        self._server, self._cold = server, cold
+        self._status: int | None = None
+        self._asked: list[str] = []
+        self._guard: int | None = None
+        self._child: Child | None = None
+
+    def began(self, process: int) -> None:
+        """Records the process of its guard, as a descriptor that outlives the process's number."""
+        with contextlib.suppress(OSError):  # it has ended: its status follows
+            self._guard = os.pidfd_open(process)
+
+    def ended(self, status: int) -> None:
+        """Records its exit status."""
+        self._status = status
+        self._forget()
+
+    def orphaned(self) -> None:
+        """Records that the server has ended: a trial that had not begun is started as a process of its own."""
+        if self._status is not None or self._guard is not None:
+            return
+        self._child = self._cold()
+        for what in self._asked:
+            getattr(self._child, what)()
+
+    def poll(self) -> int | None:
+        """Its exit status, or None while it runs."""
+        self._server.follow()
+        if self._child is not None:
+            return self._child.poll()
+        guard = None if self._server.alive or self._status is not None else self._guard
+        if guard is not None and select.select([guard], [], [], 0)[0]:
+            self.ended(_TERMINATED)  # its guard asked it to save when the server ended
+        return self._status
+
+    def stop(self) -> None:
+        """Asks it to save and end."""
+        self._ask("stop")
+
+    def kill(self) -> None:
+        """Kills it at once, with its process group."""
+        self._ask("kill")
+
+    def _ask(self, what: str) -> None:
+        self._asked.append(what)
+        if self._child is not None:
+            getattr(self._child, what)()
+        else:
+            self._server.signal(what, self)
+
+    def _forget(self) -> None:
+        if self._guard is not None:
+            os.close(self._guard)
+            self._guard = None
+
+
+def _line(message: Mapping[str, Any]) -> bytes:
+    return json.dumps(message).encode() + b"\n"
