@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict
@@ -15,6 +16,7 @@ from click.core import ParameterSource
 from ganlab.cli.messages import say
 from ganlab.cli.options import BESIDE_GIN, experiment_options, plugin_options
 from ganlab.cli.tables import cell, table_console
+from ganlab.support.formatting import in_time
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -143,10 +145,11 @@ def _print_as_checked(
 
     console, errors = table_console(), Console(stderr=True)
     results: list[list[Row]] = []
+    began, total = time.monotonic(), sum(map(len, pending))
     for source, futures in zip(sources, pending, strict=True):
         rows: list[Row] = []
         for check, future in zip(checks, futures, strict=True):
-            with errors.status(f"{_name(source)}: {check} ..."):
+            with errors.status(f"{_name(source)}: {check}{_left(pending, total, began)} ..."):
                 rows.append(future.result())
             if not as_json and not every:
                 _print_rows(console, rows[-1:], header=len(rows) == 1)
@@ -157,6 +160,15 @@ def _print_as_checked(
         for name, row in _unproven(sources, results):
             console.print(cell(f"\n{name}, {row.check} {row.status}: {row.detail}"))
     return results
+
+
+def _left(pending: Sequence[Sequence[Future[Row]]], total: int, began: float) -> str:
+    """How many checks are done, and the time that the others need if they take as long."""
+    done = sum(future.done() for futures in pending for future in futures)
+    if not done:
+        return f" ({total} checks)" if total > 1 else ""
+    left = in_time((time.monotonic() - began) * (total - done) / done, units=1)
+    return f" ({done} of {total} checks done, about {left} left)"
 
 
 def _print_rows(console: Console, rows: Sequence[Row], *, header: bool) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -48,9 +49,10 @@ _WORTH = (RUNNING, WAITING, FAILED, DIVERGED, TIMED_OUT, INTERRUPTED, COMPLETED,
 class LiveTable:
     """Shows a sweep on standard error while it runs; used as a context."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
-        """Takes the stream to write to; standard error by default."""
-        self._stream = stream or sys.stderr
+    def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        """Takes the stream to write to, by default standard error, and a clock in seconds."""
+        self._stream, self._clock = stream or sys.stderr, clock
+        self._began: tuple[float, float] | None = None  # the time of the first look, and the work done then
         self._live: Live | None = None
         self._printed: dict[str, str] = {}
 
@@ -74,13 +76,21 @@ class LiveTable:
             from rich.text import Text
 
             room = max(3, self._live.console.size.height - 4)  # the head, the summary and the prompt
-            below = Text(summary(trials), style="dim")
+            below = Text(f"{summary(trials)}{self._left(trials)}", style="dim")
             self._live.update(Group(table(_worth_seeing(trials, room)), below), refresh=True)
             return
         for trial in trials:
             if self._printed.get(trial.name, QUEUED) != trial.status:
                 print(line(_line(trial)), file=self._stream, flush=True)
             self._printed[trial.name] = trial.status
+
+    def _left(self, trials: Sequence[Trial]) -> str:
+        """The time that the trials need, if they train on as fast as they have since the first look."""
+        now, done = self._clock(), sum(map(_share, trials))
+        began, before = self._began = self._began or (now, done)
+        if not done > before or done == len(trials):
+            return ""
+        return f", about {in_time((now - began) * (len(trials) - done) / (done - before), units=1)} left"
 
 
 def table(trials: Sequence[Trial]) -> Table:
@@ -166,6 +176,13 @@ def _line(trial: Trial) -> str:
         return said
     value = f", {trial.tag} {_value(trial)}" if trial.value is not None else ""
     return f"{said}{value}{f', ill: {in_brief(trial.health)}' if trial.health else ''}"
+
+
+def _share(trial: Trial) -> float:
+    """The part of a trial's work that is done, from 0 to 1."""
+    if trial.status in (RUNNING, WAITING, QUEUED):
+        return trial.step / trial.steps if trial.steps else 0.0
+    return 1.0
 
 
 def _step(trial: Trial) -> str:

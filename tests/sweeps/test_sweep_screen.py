@@ -114,3 +114,21 @@ def test_json_data_has_every_field_of_the_table_and_the_paths(trials):
     data = as_data(trial)
     assert (data["configuration"], data["seed"], data["status"], data["metric"]) == ("a", 0, "diverged", "critic/loss")
     assert data["run"] == str(trial.sweep.path / "a" / "s0")
+
+
+def test_the_time_left_follows_from_the_work_done_since_the_first_look(trials):
+    now = [100.0]
+    one, two, three, four = trials("completed", "running", "queued", "queued")
+    two.steps = 100
+    stream = Terminal()
+    with LiveTable(stream, clock=lambda: now[0]) as screen:
+        screen.show([one, two, three, four])
+        assert "left" not in stream.getvalue()  # what an earlier process did says nothing about this one's speed
+        two.step, now[0] = 50, 160.0
+        screen.show([one, two, three, four])
+        assert "about 5 min left" in stream.getvalue()  # half a trial in a minute, 2.5 to go
+        for trial in (two, three, four):
+            trial.status = "completed"
+        before = len(stream.getvalue())
+        screen.show([one, two, three, four])
+        assert "left" not in stream.getvalue()[before:]
