@@ -72,7 +72,7 @@ class SkewConv2D(_Orthogonal):
         self,
         filters: int,
         kernel_size: int | Sequence[int] = 3,
-        terms: int = 6,
+        terms: int = 8,
         use_bias: bool = True,
         kernel_initializer: Any = "glorot_uniform",
         bias_initializer: Any = "zeros",
