@@ -7,9 +7,9 @@
 
 Both programs build the same networks at a reduced width and fill them with the same weights. Compared are samples,
 scores, losses, the gradient of every weight, and the weights after two updates of Adam, in float64; and at the
-published width how many parameters there are. --live and --record need PyTorch, torch-mimicry and for BigGAN a folder
-with the source of BigGAN-PyTorch (--biggan), here or in the environment of another interpreter (--python), which runs
-in a process of its own.
+published width how many parameters there are. --live and --record need PyTorch, torch-mimicry, and for BigGAN and R3GAN
+folders with the source of BigGAN-PyTorch (--biggan) and of R3GAN (--r3gan), here or in the environment of another
+interpreter (--python), which runs in a process of its own.
 
 Spectral normalization is compared at singular vectors: there both programs have the same estimate of the norm, although
 ganlab makes one power iteration for each update of the critic and these programs one for each call of it.
@@ -29,9 +29,12 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from fidelities import biggan, mimicry
+from fidelities import biggan, mimicry, r3gan
 from fidelities.comparing import LIMIT, RECORDS, differences, record, recorded
 from fidelities.recipe import CASES, Case
+
+# Programs that are no packages, by the option that names a folder with their source.
+SOURCES = {"biggan": ("BigGAN-PyTorch", biggan), "r3gan": ("R3GAN", r3gan)}
 
 
 def main() -> int:
@@ -41,7 +44,8 @@ def main() -> int:
     parser.add_argument("--live", action="store_true", help="compare with the program itself")
     parser.add_argument("--record", action="store_true", help="write the reference's numbers down, and compare nothing")
     parser.add_argument("--to", type=Path, default=RECORDS, metavar="FOLDER", help="where --record writes them")
-    parser.add_argument("--biggan", type=Path, metavar="FOLDER", help="the source of BigGAN-PyTorch")
+    for name, (program, _) in SOURCES.items():
+        parser.add_argument(f"--{name}", type=Path, metavar="FOLDER", help=f"the source of {program}")
     parser.add_argument("--python", default=sys.executable, help="the interpreter for --live that has torch-mimicry")
     options = parser.parse_args()
     if unknown := [name for name in options.names if name not in CASES]:
@@ -51,20 +55,24 @@ def main() -> int:
         if not mimicry.installed():
             parser.error("--record needs PyTorch and torch-mimicry: pip install torch torch-mimicry")
         for case in cases:
-            if case.kind != "biggan":
-                print(record(case, mimicry.numbers(case), mimicry.parameters(case), mimicry.version(), options.to))
-            elif options.biggan:
-                found = biggan.numbers(case, options.biggan), biggan.parameters(case, options.biggan)
-                print(record(case, *found, biggan.version(), options.to))
+            kind = case.kind.partition("_deep")[0]
+            if kind not in SOURCES:
+                found = mimicry.numbers(case), mimicry.parameters(case), mimicry.version()
+            elif source := getattr(options, kind):
+                program = SOURCES[kind][1]
+                found = program.numbers(case, source), program.parameters(case, source), program.version()
             else:
-                parser.error(f"{case.name} needs --biggan, a folder with BigGAN-PyTorch at commit {biggan.COMMIT}")
+                name, program = SOURCES[kind]
+                parser.error(f"{case.name} needs --{kind}, a folder with {name} at commit {program.COMMIT}")
+            print(record(case, *found, options.to))
         return 0
     if not options.live:
         return _all(cases, RECORDS)
     with tempfile.TemporaryDirectory() as folder:
         # In a process of its own: PyTorch and TensorFlow do not always load into one.
         command = [options.python, __file__, *(case.name for case in cases), "--record", "--to", folder]
-        command += ["--biggan", str(options.biggan)] if options.biggan else []
+        for name in SOURCES:
+            command += [f"--{name}", str(getattr(options, name))] if getattr(options, name) else []
         if subprocess.run(command, stdout=subprocess.DEVNULL).returncode:
             return 2
         return _all(cases, Path(folder))

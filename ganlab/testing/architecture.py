@@ -40,11 +40,14 @@ class ArchitectureConformance(TrainedConformance):
     Attributes:
         sample_shape: The shape of the samples; None for the first of (2,) and some sizes of images that it accepts.
         fixed_generator: Whether the generator has nothing to train.
+        bounded_images: Whether the generator's images lie in [-1, 1]. Where they do not, whoever shows or measures them
+            cuts them off there, and the critic sees that they go beyond.
     """
 
     kind = "architectures"
     sample_shape: tuple[int, ...] | None = None
     fixed_generator: bool = False
+    bounded_images: bool = True
     _cause: ClassVar[str] = (
         "a layer mixes the examples of its replica (unsynchronized statistics), or draws its own noise. Use "
         "ganlab.layers for noise, and BatchNormalization(synchronized=True) or ganlab.layers.LayerNormalization."
@@ -105,12 +108,15 @@ class ArchitectureConformance(TrainedConformance):
 
     @check()
     def test_samples_are_what_datasets_have(self) -> None:
-        """The generator's samples are finite, and images lie in [-1, 1]."""
+        """The generator's samples are finite, and images lie in [-1, 1], unless they are not bounded."""
         samples = self._output(self._networks[0], self._latent(64), training=False).numpy()
         if not np.isfinite(samples).all():
             fail("The generator's samples are not finite.")
-        if len(self._shape) == 3 and np.abs(samples).max() > 1:
-            fail(f"The generator's images reach {np.abs(samples).max():.3g}; they must lie in [-1, 1]: end in tanh.")
+        if self.bounded_images and len(self._shape) == 3 and np.abs(samples).max() > 1:
+            fail(
+                f"The generator's images reach {np.abs(samples).max():.3g}; they must lie in [-1, 1]: end in tanh, "
+                "or set bounded_images = False where the method's images have no bounds."
+            )
 
     @check()
     def test_coupled_samples_are_distributed_as_the_generators(self) -> None:

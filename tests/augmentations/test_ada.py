@@ -153,6 +153,15 @@ def test_hue_turns_colours_about_the_greys():
     np.testing.assert_array_equal(applied("hue", images=IMAGES[..., :1])[0], IMAGES[..., :1])
 
 
+def test_cutout_leaves_a_hole_of_half_of_each_side():
+    found, on, centre = applied("cutout")
+    places = (np.arange(8) + 0.5) / 8
+    hole = np.abs(places[None] - centre[:, :1])[:, :, None] < 0.25
+    hole = hole & (np.abs(places[None] - centre[:, 1:])[:, None] < 0.25) & on[:, None, None]
+    np.testing.assert_array_equal(found, np.where(hole[..., None], 0.0, IMAGES))
+    assert hole.any()
+
+
 def test_a_change_that_is_named_twice_is_made_at_least_once_with_the_probability():
     images = np.zeros((6000, 2, 2, 1), np.float32)
     found = made(changes="brightness,brightness").apply(tf.constant(images), state(0.3), Known()).numpy()
@@ -202,6 +211,16 @@ def test_probability_follows_the_signs_of_real_scores():
     assert replica.logged["sign"] == pytest.approx(1 / 3)
     assert ada.advance(state(0.05), unsure, replica)["probability"] == 0.0
     assert ada.advance(state(0.95), sure, replica)["probability"] == 1.0
+
+
+def test_without_a_target_the_probability_is_what_is_set():
+    ada, replica = made(target=None, start=0.4, changes="brightness"), Known()
+    ones = tf.zeros([4000, 2, 2, 1])
+    share = np.mean(ada.apply(ones, state(0.9), replica)[:, 0, 0, 0] != 0)
+    assert share == np.mean(replica.drawn[0] < 0.4)
+    sure = tf.constant([1.0, 2.0])
+    assert float(ada.advance(ada.initial_state(), sure, replica)["probability"]) == pytest.approx(0.4)
+    assert replica.logged["probability"] == pytest.approx(0.4)
 
 
 def test_gradient_reaches_the_images():

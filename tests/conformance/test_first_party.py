@@ -61,6 +61,14 @@ ARGUMENTS = {
         "critic": ganlab.component("architectures", "mlp")(width=8),
     },
     "architectures.biggan": lambda: {"channels": 1, "embedding_dim": 4, "latent_dim": 8, "initializer": "xavier"},
+    "architectures.biggan_deep": lambda: {
+        "channels": 4,
+        "embedding_dim": 4,
+        "latent_dim": 8,
+        "blocks": 1,
+        "initializer": "normal",
+    },
+    "architectures.r3gan": lambda: {"channels": 8, "group": 8},
     "architectures.latents": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
     "datasets.varied": lambda: {"dataset": ganlab.component("datasets", "digits")(), "flip": True, "dequantize": True},
     "datasets.moved_examples": lambda: {"dataset": ganlab.component("datasets", "gaussian_ring")()},
@@ -103,6 +111,7 @@ ATTRIBUTES = {
     "constraints.consistency": {"penalty_at_slope_one": 0.0},
     "architectures.data_plus_noise": {"fixed_generator": True},
     "architectures.fixed_samples": {"fixed_generator": True},
+    "architectures.r3gan": {"bounded_images": False},
     "diagnostics.transport_gradient": {"dataset": lambda self: ganlab.component("datasets", "min_funnels")()},
 }
 

@@ -74,7 +74,14 @@ def other_images(dataset):
 
 
 # One of each kind of network and constraint; the others are composed.
-TRAINED = ("mimicry_sngan_48", "mimicry_wgan_gp_32", "gngan_cifar10_cnn", "sagan_imagenet128", "wgan_gp_mnist")
+TRAINED = (
+    "mimicry_sngan_48",
+    "mimicry_wgan_gp_32",
+    "gngan_cifar10_cnn",
+    "sagan_imagenet128",
+    "wgan_gp_mnist",
+    "r3gan_cifar10",
+)
 
 
 @pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.stem)

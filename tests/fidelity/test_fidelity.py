@@ -9,7 +9,7 @@ pytestmark = pytest.mark.usefixtures("cpus")
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 NAMES = [f"mimicry_{kind}_{side}" for kind in ("sngan", "wgan_gp") for side in (32, 48, 64, 128)]
-NAMES.append("biggan_imagenet128_256x8")
+NAMES += ["biggan_imagenet128_256x8", "biggan_deep_imagenet128", "r3gan_cifar10"]
 QUICK = {"mimicry_sngan_32"}
 
 
@@ -56,6 +56,7 @@ def test_outputs_losses_gradients_and_updates_are_the_programs(tool, name):
         ("mimicry_sngan_32", {"rectified_shortcuts": False}),
         pytest.param("mimicry_wgan_gp_64", {"critic_hidden": "output"}, marks=pytest.mark.slow),
         pytest.param("biggan_imagenet128_256x8", {"epsilon": 1e-4}, marks=pytest.mark.slow),
+        pytest.param("r3gan_cifar10", {"group": 32}, marks=pytest.mark.slow),
     ],
 )
 def test_a_planted_deviation_is_caught(tool, name, changes):

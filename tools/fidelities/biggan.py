@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import sys
 from pathlib import Path
@@ -14,9 +15,10 @@ from fidelities.recipe import LABELS, Case, inputs, singular_vector, weight
 from fidelities.torch_updates import update
 
 COMMIT = "98459431a5d618d644d54cd1e9fceb1e5045648d"
-# scripts/launch_BigGAN_bs256x8.sh
+# scripts/launch_BigGAN_bs256x8.sh and scripts/launch_BigGAN_deep.sh
 _COMMON = {"resolution": 128, "adam_eps": 1e-6, "SN_eps": 1e-6}
-_GENERATOR = {"dim_z": 120, "hier": True, "G_shared": True, "shared_dim": 128, "G_attn": "64", "BN_eps": 1e-5}
+_GENERATOR = {"hier": True, "G_shared": True, "shared_dim": 128, "G_attn": "64", "BN_eps": 1e-5}
+_WIDTHS = {"biggan": 96, "biggan_deep": 128}
 _ADAM = {"betas": (0.0, 0.999), "eps": 1e-6}
 
 
@@ -25,8 +27,7 @@ def numbers(case: Case, source: Path) -> dict[str, np.ndarray]:
     import torch
 
     torch.set_default_dtype(torch.float64)
-    width = case.widths[0]
-    generator, critic = _networks(source, width, case.classes)
+    generator, critic = _networks(source, case, case.settings["channels"], case.classes)
     for network, role in ((generator, "generator"), (critic, "critic")):
         _fill(network, role)
     given = {name: torch.from_numpy(array) for name, array in inputs(case).items()}
@@ -47,7 +48,7 @@ def numbers(case: Case, source: Path) -> dict[str, np.ndarray]:
 
 def parameters(case: Case, source: Path) -> dict[str, int]:
     """How many parameters the networks of the published width have."""
-    generator, critic = _networks(source, 96, 1000)
+    generator, critic = _networks(source, case, _WIDTHS[case.kind], case.all_classes)
     count = {"generator": generator, "critic": critic}
     return {role: sum(p.numel() for p in network.parameters()) for role, network in count.items()}
 
@@ -59,15 +60,16 @@ def version() -> str:
     return f"BigGAN-PyTorch {COMMIT[:7]}, PyTorch {torch.__version__.partition('+')[0]}"
 
 
-def _networks(source: Path, width: int, classes: int | None) -> tuple[Any, Any]:
+def _networks(source: Path, case: Case, width: int, classes: int | None) -> tuple[Any, Any]:
     if str(source) not in sys.path:
         sys.path.insert(0, str(source))
-    import BigGAN
     import losses  # noqa: F401  # for numbers()
 
+    networks = importlib.import_module({"biggan": "BigGAN", "biggan_deep": "BigGANdeep"}[case.kind])
+
     with contextlib.redirect_stdout(io.StringIO()):
-        generator = BigGAN.Generator(G_ch=width, n_classes=classes, **_COMMON, **_GENERATOR)
-        critic = BigGAN.Discriminator(D_ch=width, n_classes=classes, D_attn="64", **_COMMON)
+        generator = networks.Generator(G_ch=width, dim_z=case.latent, n_classes=classes, **_COMMON, **_GENERATOR)
+        critic = networks.Discriminator(D_ch=width, n_classes=classes, D_attn="64", **_COMMON)
     return generator, critic
 
 

@@ -14,6 +14,8 @@ import numpy as np
 from fidelities.recipe import BATCH, Case, inputs, singular_vector, weight
 from fidelities.torch_updates import plain, update
 
+# The reduced widths of the generator and the critic, `ngf` and `ndf`.
+_WIDTHS = {32: (6, 4), 48: (32, 64), 64: (64, 64), 128: (64, 64)}
 LEARNING_RATE, BETAS, EPSILON = 2e-4, (0.0, 0.9), 1e-8
 
 
@@ -32,7 +34,7 @@ def numbers(case: Case) -> dict[str, np.ndarray]:
     import torch
 
     torch.set_default_dtype(torch.float64)
-    generator, critic = _networks(case, *case.widths)
+    generator, critic = _networks(case, *_WIDTHS[case.side])
     given = {name: torch.from_numpy(array) for name, array in inputs(case).items()}
     critic.eval()  # its spectral normalization then leaves its vectors where they are
     found: dict[str, Any] = {}

@@ -24,16 +24,38 @@ _BIGGAN = {
     "2_normalization_gain": "bn2.gain",
     "2_normalization_bias": "bn2.bias",
 }
+_BIGGAN_DEEP = {
+    "convolution_3": "conv3",
+    "convolution_4": "conv4",
+    "3_normalization_gain": "bn3.gain",
+    "3_normalization_bias": "bn3.bias",
+    "4_normalization_gain": "bn4.gain",
+    "4_normalization_bias": "bn4.bias",
+}
+_R3GAN = {
+    "expand/kernel": "LinearLayer1.Layer.weight",
+    "expand/bias": "NonLinearity1.Bias",
+    "grouped/kernel": "LinearLayer2.Layer.weight",
+    "grouped/bias": "NonLinearity2.Bias",
+    "reduce/kernel": "LinearLayer3.Layer.weight",
+}
 _ATTENTION = {"query": "theta", "key": "phi", "value": "g", "merge": "o"}
 
 
 def name_of(case: Case, role: str, model: keras.Model, path: str) -> str:
     """The reference's name of a weight."""
-    return _biggan(model, path) if case.kind == "biggan" else _mimicry(case, role, model, path)
+    if case.kind == "r3gan":
+        return _r3gan(model, path)
+    return _biggan(case, role, model, path) if case.kind.startswith("biggan") else _mimicry(case, role, model, path)
 
 
 def to_reference(case: Case, model: keras.Model, path: str, array: np.ndarray) -> np.ndarray:
     """A weight in the layout of PyTorch: outputs first, channels before places."""
+    if case.kind == "r3gan":
+        if path.startswith("basis/"):
+            array = array.transpose(2, 0, 1)
+            return array if _draws(model) else array[:, None]
+        return array.transpose(3, 2, 0, 1) if array.ndim == 4 else array.T
     if path.startswith("project/"):
         wide = array.reshape(-1, *model.get_layer("base").output.shape[1:])
         wide = wide.transpose(3, 1, 2, 0).reshape(-1, len(wide))
@@ -45,6 +67,10 @@ def to_reference(case: Case, model: keras.Model, path: str, array: np.ndarray) -
 
 def layout(case: Case, model: keras.Model, path: str, array: np.ndarray) -> np.ndarray:
     """A weight of the reference in ganlab's layout."""
+    if case.kind == "r3gan":
+        if path.startswith("basis/"):
+            return array.reshape(-1, *array.shape[-2:]).transpose(1, 2, 0)
+        return array.transpose(2, 3, 1, 0) if array.ndim == 4 else array.T
     if path.startswith("project/"):
         height, width, channels = model.get_layer("base").output.shape[1:]
         wide = array.reshape(channels, height, width, -1).transpose(3, 1, 2, 0)
@@ -71,23 +97,61 @@ def _mimicry(case: Case, role: str, model: keras.Model, path: str) -> str:
     return f"{name}.{_VARIABLES[variable]}"
 
 
-def _biggan(model: keras.Model, path: str) -> str:
+def _biggan(case: Case, role: str, model: keras.Model, path: str) -> str:
     layer, *inner, variable = path.split("/")
-    if layer.startswith("block_"):
-        _, number, part = layer.split("_", 2)
-        return f"blocks.{int(number) - 1}.0.{_BIGGAN[part]}.{_VARIABLES[variable]}"
+    if layer.startswith(("block_", "stage_")):
+        place, part = _place(case, role, layer)
+        name = _BIGGAN.get(part) or _BIGGAN_DEEP[part]
+        return f"blocks.{place[0]}.{place[1]}.{name}.{_VARIABLES[variable]}"
     if layer == "attention":
         # Behind the block whose result it takes.
         (source,) = model.get_layer("attention").input._keras_history.operation.name.split("/")[-1:]
+        (first, second), _ = _place(case, role, source)
         part = f"{_ATTENTION[inner[0]]}.weight" if inner else "gamma"
-        return f"blocks.{int(source.split('_')[1]) - 1}.1.{part}"
+        return f"blocks.{first}.{second + 1}.{part}"
     if layer == "last_normalization":
         return f"output_layer.0.{ {'gamma': 'gain', 'beta': 'bias'}[variable] }"
     names = {
         "project": "linear",
+        "first_convolution": "input_conv",
         "last_convolution": "output_layer.2",
         "label_embedding": "shared",
         "projection/score": "linear",
         "projection/label_embedding": "embed",
     }
     return f"{names['/'.join([layer, *inner])]}.{_VARIABLES[variable]}"
+
+
+def _place(case: Case, role: str, layer: str) -> tuple[tuple[int, int], str]:
+    """Where the reference has a block, and the part of the block."""
+    if case.kind == "biggan":
+        _, number, *part = layer.split("_", 2)
+        return (int(number) - 1, 0), "".join(part)
+    _, stage, _, number, *part = layer.split("_", 4)
+    # The generator has a list for each block, the critic one for each stage; both have two blocks in a stage.
+    first, second = int(stage) - 1, int(number) - 1
+    return ((2 * first + second, 0) if role == "generator" else (first, second)), "".join(part)
+
+
+def _r3gan(model: keras.Model, path: str) -> str:
+    layer, variable = path.split("/")
+    if layer.startswith("stage_"):
+        _, stage, _, block, part = layer.split("_", 4)
+        # In a generator's stage the layer that resizes is the first, in a critic's the last.
+        return f"MainLayers.{int(stage) - 1}.Layers.{int(block) - (not _draws(model))}.{_R3GAN[f'{part}/{variable}']}"
+    stages = len({v.path.split("_")[1] for v in model.trainable_variables if v.path.startswith("stage_")})
+    blocks = len({v.path.split("_")[3] for v in model.trainable_variables if v.path.startswith("stage_")})
+    first, last = "MainLayers.0.Layers.0", f"MainLayers.{stages - 1}.Layers.{blocks}"
+    names = {
+        "label_embedding": "EmbeddingLayer.weight",
+        "project": f"{first}.LinearLayer.weight",
+        "basis": f"{first}.Basis" if _draws(model) else f"{last}.Basis.weight",
+        "pixels": "AggregationLayer.Layer.weight",
+        "extract": "ExtractionLayer.Layer.weight",
+        "features": f"{last}.LinearLayer.weight",
+    }
+    return names[layer]
+
+
+def _draws(model: keras.Model) -> bool:
+    return model.name == "generator"

@@ -18,6 +18,7 @@ from fidelities.recipe import CASES, LABELS, Case, inputs, singular_vector, weig
 from ganlab import config
 from ganlab.composition import make
 from ganlab.functional import call
+from ganlab.plugins import scheduled
 from ganlab.plugins.recipes import Recipe
 
 
@@ -34,7 +35,7 @@ def numbers(case: Case, *, epsilon: float | None = None, **changes: Any) -> dict
         name: tf.constant(array.transpose(0, 2, 3, 1) if array.ndim == 4 else array)
         for name, array in inputs(case).items()
     }
-    with _double():
+    with _double(), scheduled.at(case.step, case.step):
         shape = (case.side, case.side, 3)
         networks = {
             role: _Network(
@@ -52,8 +53,9 @@ def numbers(case: Case, *, epsilon: float | None = None, **changes: Any) -> dict
 def parameters(case: Case) -> dict[str, int]:
     """How many trained parameters the networks of the published width have."""
     # Numbers of this initializer cost the least.
-    architecture, shape = _parts(case, {"initializer": "normal"})["architecture"], (case.side, case.side, 3)
-    classes = 1000 if case.classes else None
+    cheapest = {} if case.kind == "r3gan" else {"initializer": "normal"}
+    architecture, shape = _parts(case, cheapest)["architecture"], (case.side, case.side, 3)
+    classes = case.all_classes
     networks = {role: call(getattr(architecture, role), shape, classes=classes) for role in ("generator", "critic")}
     return {role: sum(int(np.prod(v.shape)) for v in net.trainable_variables) for role, net in networks.items()}
 
@@ -68,7 +70,12 @@ def _parts(case: Case, changes: Mapping[str, Any]) -> dict[str, Any]:
         **{name: whole.get(name, ()) for name in names},
         "architecture": replace(architecture, arguments={**architecture.arguments, **changes}),
     }
-    return {name: make(part) for name, part in used.items()}
+    made = {name: make(part) for name, part in used.items()}
+    for name in ("critic_optimizer", "generator_optimizer"):
+        rate = whole[name].arguments["learning_rate"]
+        if isinstance(rate, Recipe):
+            made[name].learning_rate = float(make(rate).value(tf.constant(float(case.step)), case.step))
+    return made
 
 
 def _generator_numbers(parts: Any, generator: _Network, critic: _Network, given: Any) -> dict[str, np.ndarray]:
@@ -76,7 +83,10 @@ def _generator_numbers(parts: Any, generator: _Network, critic: _Network, given:
         tape.watch(generator.values)
         samples = generator(given["latent"])
         scores = critic(samples)[:, 0]
-        loss = tf.reduce_mean(parts["loss"].generator(scores))
+        game = parts["loss"]
+        loss = tf.reduce_mean(
+            game.generator(scores, critic(given["real"])[:, 0]) if game.pairs else game.generator(scores)
+        )
     found = {"samples": samples.numpy().transpose(0, 3, 1, 2), "generator_loss": loss.numpy()}
     return found | generator.updates(tape.gradient(loss, generator.values), parts["generator_optimizer"])
 
@@ -90,12 +100,14 @@ def _critic_numbers(parts: Any, critic: _Network, given: Any) -> dict[str, np.nd
         real, fake = (critic(given[name]) for name in ("real", "fake"))
         loss = tf.reduce_mean(parts["loss"].critic(real[:, 0], fake[:, 0]))
         found = {"real_scores": real.numpy(), "fake_scores": fake.numpy(), "critic_loss": loss.numpy()}
-        (constraint,) = parts["constraints"]
-        if type(constraint).penalty is not ganlab.Constraint.penalty:
-            penalty = constraint.penalty(lambda x: critic(x)[:, 0], batch, critic.state, replica)
-            penalty = tf.reduce_mean(tf.cast(penalty, tf.float64))
-            found["penalty"] = penalty.numpy()
-            loss += penalty
+        penalties = [
+            tf.reduce_mean(tf.cast(c.penalty(lambda x: critic(x)[:, 0], batch, critic.state, replica), tf.float64))
+            for c in parts["constraints"]
+            if type(c).penalty is not ganlab.Constraint.penalty
+        ]
+        if penalties:
+            found["penalty"] = sum(penalties).numpy()
+            loss += sum(penalties)
     return found | critic.updates(tape.gradient(loss, critic.values), parts["critic_optimizer"])
 
 
@@ -116,7 +128,7 @@ class _Network:
             shape = self._to_reference(v.path, np.zeros(v.shape)).shape
             value = layout(case, model, v.path, weight(role, self._name(v.path), shape))
             self.values[v.path] = tf.constant(value)
-            if case.kind != "wgan_gp" and value.ndim > 1:
+            if case.kind not in ("wgan_gp", "r3gan") and value.ndim > 1:
                 # The kernel as the matrix (outputs, everything else), as the constraint has it.
                 self.state[v.path] = tf.constant(singular_vector(value.reshape(-1, value.shape[-1]).T))
         if self._constraint:

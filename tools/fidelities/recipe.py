@@ -1,13 +1,13 @@
 """Weights and inputs that both programs make for themselves, from names and shapes, by numpy in float64.
 
-Names, shapes and the order of axes are those of the reference, torch-mimicry or BigGAN-PyTorch: `block2.c1.weight`
-(outputs, inputs, height, width), images (n, channels, height, width).
+Names, shapes and the order of axes are those of the reference, torch-mimicry, BigGAN-PyTorch or R3GAN:
+`block2.c1.weight` (outputs, inputs, height, width), images (n, channels, height, width).
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,45 +20,41 @@ class Case:
     """A published network.
 
     Attributes:
-        kind: "sngan", "wgan_gp" or "biggan".
+        kind: "sngan", "wgan_gp", "biggan", "biggan_deep" or "r3gan".
         side: The images' side in pixels.
+        name: The name of its experiment file in gin/published.
+        settings: The arguments of the architecture that make networks of the reduced width that numbers are taken at.
+        latent: The length of the latent vector.
+        all_classes: How many classes the dataset has; None without labels.
+        step: The step whose scheduled values are taken.
     """
 
     kind: str
     side: int
-
-    @property
-    def name(self) -> str:
-        """The name of its experiment file in gin/published."""
-        return "biggan_imagenet128_256x8" if self.kind == "biggan" else f"mimicry_{self.kind}_{self.side}"
-
-    @property
-    def widths(self) -> tuple[int, int]:
-        """The reduced width of both networks that the numbers are taken at: mimicry's ngf and ndf, or `channels`."""
-        return (8, 8) if self.kind == "biggan" else {32: (6, 4), 48: (32, 64)}.get(self.side, (64, 64))
-
-    @property
-    def settings(self) -> dict[str, int]:
-        """The arguments of the architecture that make networks of this width."""
-        if self.kind == "biggan":
-            return {"channels": self.widths[0]}
-        if self.side == 32:
-            return {"generator_channels": self.widths[0], "critic_channels": self.widths[1]}
-        return {"channels": 4}
-
-    @property
-    def latent(self) -> int:
-        """The length of the latent vector."""
-        return 120 if self.kind == "biggan" else 128
+    name: str
+    settings: Mapping[str, int]
+    latent: int = 128
+    all_classes: int | None = None
+    step: int = 0
 
     @property
     def classes(self) -> int | None:
         """How many classes the networks of reduced width distinguish."""
-        return 3 if self.kind == "biggan" else None
+        return 3 if self.all_classes else None
 
 
-_MIMICRY = [Case(kind, side) for kind in ("sngan", "wgan_gp") for side in (32, 48, 64, 128)]
-CASES = {case.name: case for case in (*_MIMICRY, Case("biggan", 128))}
+def _mimicry(kind: str, side: int) -> Case:
+    settings = {"generator_channels": 6, "critic_channels": 4} if side == 32 else {"channels": 4}
+    return Case(kind, side, f"mimicry_{kind}_{side}", settings)
+
+
+_CASES = (
+    *(_mimicry(kind, side) for kind in ("sngan", "wgan_gp") for side in (32, 48, 64, 128)),
+    Case("biggan", 128, "biggan_imagenet128_256x8", {"channels": 8}, 120, 1000),
+    Case("biggan_deep", 128, "biggan_deep_imagenet128", {"channels": 8}, 128, 1000),
+    Case("r3gan", 32, "r3gan_cifar10", {"channels": 32}, 64, 10, step=39062),
+)
+CASES = {case.name: case for case in _CASES}
 LABELS = np.array([2, 0, 1, 2])
 
 

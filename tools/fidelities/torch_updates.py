@@ -16,14 +16,15 @@ def update(role: str, network: Any, loss: Any, **settings: Any) -> dict[str, Any
     Args:
         role: "generator" or "critic", the prefix of the names.
         network: The network.
-        loss: What is differentiated.
+        loss: What is differentiated; None if the parameters have their gradients.
         settings: Adam's.
     """
     import torch
 
-    network.zero_grad()
     before = {name: value.detach().clone() for name, value in network.named_parameters()}
-    loss.backward()
+    if loss is not None:
+        network.zero_grad()
+        loss.backward()
     gradients = {f"{role}_gradient/{plain(name)}": value.grad.clone() for name, value in network.named_parameters()}
     optimizer = torch.optim.Adam(network.parameters(), **settings)
     optimizer.step()

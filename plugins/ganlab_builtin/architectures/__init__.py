@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ganlab
 from ganlab_builtin.architectures.biggan import BigGAN
+from ganlab_builtin.architectures.biggan_deep import BigGANDeep
 from ganlab_builtin.architectures.data_plus_noise import DataPlusNoise
 from ganlab_builtin.architectures.dcgan import DCGAN
 from ganlab_builtin.architectures.fixed_samples import FixedSamples
 from ganlab_builtin.architectures.latents import Latents
 from ganlab_builtin.architectures.lip_convnet import LipConvNet
 from ganlab_builtin.architectures.mlp import MLP
+from ganlab_builtin.architectures.r3gan import R3GAN
 from ganlab_builtin.architectures.resnet import ResNet
 from ganlab_builtin.architectures.sndcgan import SNDCGAN
 
@@ -19,12 +21,14 @@ def ganlab_architectures() -> dict[str, type]:
     """The architectures of this package."""
     return {
         "biggan": BigGAN,
+        "biggan_deep": BigGANDeep,
         "data_plus_noise": DataPlusNoise,
         "dcgan": DCGAN,
         "fixed_samples": FixedSamples,
         "latents": Latents,
         "lip_convnet": LipConvNet,
         "mlp": MLP,
+        "r3gan": R3GAN,
         "resnet": ResNet,
         "sndcgan": SNDCGAN,
     }

@@ -19,16 +19,16 @@ from ganlab_builtin.architectures.parts import (
 )
 from ganlab_builtin.architectures.residual_blocks import BlockStyle, down_block, first_block, up_block
 
-_BASE = 4
+BASE = 4
 _RULE = "square images (side, side, channels) of side 32, 64, 128 or 256"
 # Channels over `channels`: the generator's from its first feature maps on, the critic's by block.
-_GENERATOR = {
+GENERATOR_WIDTHS = {
     32: (4, 4, 4, 4),
     64: (16, 16, 8, 4, 2),
     128: (16, 16, 8, 4, 2, 1),
     256: (16, 16, 8, 8, 4, 2, 1),
 }
-_CRITIC = {32: (4, 4, 4, 4), 64: (1, 2, 4, 8, 16), 128: (1, 2, 4, 8, 16, 16), 256: (1, 2, 4, 8, 8, 16, 16)}
+CRITIC_WIDTHS = {32: (4, 4, 4, 4), 64: (1, 2, 4, 8, 16), 128: (1, 2, 4, 8, 16, 16), 256: (1, 2, 4, 8, 8, 16, 16)}
 
 
 class BigGAN(ganlab.Architecture):
@@ -81,23 +81,20 @@ class BigGAN(ganlab.Architecture):
                 parts.
             ConfigError: They have no feature maps of the side `attention`.
         """
-        start, *widths = (self.channels * factor for factor in _GENERATOR[self._side(sample_shape)])
+        side = labelled_side("biggan", sample_shape, self.attention)
+        start, *widths = (self.channels * factor for factor in GENERATOR_WIDTHS[side])
         latent, label = keras.Input((self.latent_dim,), name="latent"), label_input(classes, "biggan", optional=False)
         kernel = kernel_start(self._style.initializer)
         embedding = ganlab.layers.LabelEmbedding(
             self.embedding_dim, kernel_initializer=kernel, constrained=False, name="label_embedding"
         )(label)
         first, *vectors = self._parts(latent, embedding, len(widths))
-        x = keras.layers.Dense(_BASE**2 * start, kernel_initializer=kernel, name="project")(first)
-        x = keras.layers.Reshape((_BASE, _BASE, start), name="base")(x)
+        x = keras.layers.Dense(BASE**2 * start, kernel_initializer=kernel, name="project")(first)
+        x = keras.layers.Reshape((BASE, BASE, start), name="base")(x)
         for i, (width, vector) in enumerate(zip(widths, vectors, strict=True), start=1):
             x = up_block(x, width, f"block_{i}", self._style, _by(vector, kernel))
-            x = self._attend(x)
-        x = keras.layers.ReLU(name="last_activation")(normalize(x, "batch", "last_normalization"))
-        x = keras.layers.Conv2D(sample_shape[2], 3, padding="same", kernel_initializer=kernel, name="last_convolution")(
-            x
-        )
-        return keras.Model([latent, label], to_pixels(x), name="generator")
+            x = attended(x, self.attention)
+        return keras.Model([latent, label], drawn(x, sample_shape[2], kernel), name="generator")
 
     def critic(self, sample_shape: tuple[int, ...], classes: int | None = None) -> keras.Model:
         """A model of `(n, side, side, c)` and labels to `(n, 1)`, float32.
@@ -106,19 +103,16 @@ class BigGAN(ganlab.Architecture):
             IncompatibleError: These are not labelled square images of such a side.
             ConfigError: They have no feature maps of the side `attention`.
         """
-        widths = [self.channels * factor for factor in _CRITIC[self._side(sample_shape)]]
+        side = labelled_side("biggan", sample_shape, self.attention)
+        widths = [self.channels * factor for factor in CRITIC_WIDTHS[side]]
         # All blocks pool until the side is 4, but at 32 pixels: there two do.
-        pooled = 2 if sample_shape[0] == 32 else len(widths) - 1
+        pooled = 2 if side == 32 else len(widths) - 1
         sample, label = keras.Input(sample_shape, name="sample"), label_input(classes, "biggan", optional=False)
-        x = self._attend(first_block(sample, widths[0], "block_1", self._style))
+        x = attended(first_block(sample, widths[0], "block_1", self._style), self.attention)
         for i, width in enumerate(widths[1:], start=2):
             x = down_block(x, width, f"block_{i}", self._style, pool=i <= pooled)
-            x = self._attend(x) if i <= pooled else x
-        x = keras.layers.ReLU(name="last_activation")(x)
-        pixels = x.shape[1] * x.shape[2]
-        x = keras.layers.GlobalAveragePooling2D(dtype="float32", name="pool")(x)
-        x = keras.layers.Rescaling(float(pixels), dtype="float32", name="sum")(x)
-        return keras.Model([sample, label], scored(x, label, "projection"), name="critic")
+            x = attended(x, self.attention) if i <= pooled else x
+        return keras.Model([sample, label], scored(summed(x), label, "projection"), name="critic")
 
     def _parts(self, latent: Any, embedding: Any, blocks: int) -> list[Any]:
         """The first layer's input, and the vector of each block."""
@@ -134,22 +128,50 @@ class BigGAN(ganlab.Architecture):
         parts = [latent[:, i * length : (i + 1) * length] for i in range(blocks + 1)]
         return [parts[0], *(keras.layers.Concatenate()([embedding, part]) for part in parts[1:])]
 
-    def _attend(self, x: Any) -> Any:
-        """Self-attention behind a block, where its feature maps have the chosen side."""
-        return ganlab.layers.SelfAttention(name="attention")(x) if x.shape[1] == self.attention else x
 
-    def _side(self, sample_shape: tuple[int, ...]) -> int:
-        side = square_side("biggan", sample_shape, _RULE)
-        if side not in _GENERATOR:
-            raise unsupported("biggan", sample_shape, _RULE)
-        # The critic's feature maps of 32 pixels are of 16 and 8, the generator's of 8 and 16.
-        sides = [s for s in (8, 16, 32, 64, 128) if s < side]
-        if self.attention not in (None, *sides):
-            raise ganlab.ConfigError(
-                f"architectures.biggan.attention = {self.attention} must be the side of feature maps of both networks: "
-                f"{', '.join(map(str, sides))} for images of {side} pixels, or None."
-            )
-        return side
+def attended(x: Any, side: int | None) -> Any:
+    """Self-attention behind a block, where its feature maps have the chosen side."""
+    return ganlab.layers.SelfAttention(name="attention")(x) if x.shape[1] == side else x
+
+
+def labelled_side(name: str, sample_shape: tuple[int, ...], attention: int | None) -> int:
+    """The images' side.
+
+    Args:
+        name: The architecture's name, for errors.
+        sample_shape: The shape of the dataset's examples.
+        attention: The side of the feature maps with self-attention, or None.
+
+    Raises:
+        IncompatibleError: These are not square images of such a side.
+        ConfigError: They have no feature maps of the side `attention`.
+    """
+    side = square_side(name, sample_shape, _RULE)
+    if side not in GENERATOR_WIDTHS:
+        raise unsupported(name, sample_shape, _RULE)
+    # The critic's feature maps of 32 pixels are of 16 and 8, the generator's of 8 and 16.
+    sides = [s for s in (8, 16, 32, 64, 128) if s < side]
+    if attention not in (None, *sides):
+        raise ganlab.ConfigError(
+            f"architectures.{name}.attention = {attention} must be the side of feature maps of both networks: "
+            f"{', '.join(map(str, sides))} for images of {side} pixels, or None."
+        )
+    return side
+
+
+def summed(x: Any) -> Any:
+    """The critic's last features: rectified, and added up over pixels, `(n, channels)` float32."""
+    x = keras.layers.ReLU(name="last_activation")(x)
+    pixels = x.shape[1] * x.shape[2]
+    x = keras.layers.GlobalAveragePooling2D(dtype="float32", name="pool")(x)
+    return keras.layers.Rescaling(float(pixels), dtype="float32", name="sum")(x)
+
+
+def drawn(x: Any, channels: int, start: Any) -> Any:
+    """The generator's end: normalized and rectified features, as pixels in [-1, 1], float32."""
+    x = keras.layers.ReLU(name="last_activation")(normalize(x, "batch", "last_normalization"))
+    last = keras.layers.Conv2D(channels, 3, padding="same", kernel_initializer=start, name="last_convolution")
+    return to_pixels(last(x))
 
 
 def _by(vector: Any, start: Any) -> Callable[[Any, str], Any]:

@@ -29,7 +29,8 @@ class ADA(ganlab.Augmentation):
     `2^(0.2 n)` across and its inverse down; "shift" by an eighth of the side times n; "brightness" by `0.2 n`;
     "contrast" by `2^(0.5 n)`; "invert" the mean of the channels, in half of these cases; "hue" by any angle and
     "saturation" by `2^n`, of three channels; n is standard normal. What is named k times is made each time with
-    probability `1 - (1 - p)^(1/k)`, so that p is that of at least once. The outside is mirrored. The paper composes all
+    probability `1 - (1 - p)^(1/k)`, so that p is that of at least once. There is "cutout" too, zeros in a rectangle of
+    half of each side. The outside is mirrored. The paper composes all
     that move pixels and interpolates once, with a wavelet; here each interpolates linearly, which blurs more.
 
     Logs p as `probability`, and r_t as `sign`.
@@ -43,7 +44,7 @@ class ADA(ganlab.Augmentation):
     def __init__(
         self,
         *,
-        target: Annotated[float, Ge(-1), Le(1)] = 0.6,
+        target: Annotated[float, Ge(-1), Le(1)] | None = 0.6,
         images: Annotated[float, Gt(0)] = 500_000.0,
         start: Annotated[float, Ge(0), Le(1)] = 0.0,
         changes: str = PAPER,
@@ -52,9 +53,10 @@ class ADA(ganlab.Augmentation):
         """Chooses the pace and the changes.
 
         Args:
-            target: The mean sign of real scores above which p grows.
+            target: The mean sign of real scores above which p grows; None for a p that is `start`, which may then be a
+                schedule.
             images: How many real images the critic sees while p moves from 0 to 1.
-            start: The first p.
+            start: The first p, or with no target each.
             changes: Which of those above, in order, separated by commas. Without "flip", "rotate" and "turn" what has
                 an upright, as digits have, keeps it.
             augmentation: Another augmentation in the place of these, made to each example with probability p.
@@ -68,7 +70,8 @@ class ADA(ganlab.Augmentation):
     def initial_state(self) -> Mapping[str, tf.Tensor]:
         """p, and the state of the augmentation inside."""
         inner = self.augmentation.initial_state() if self.augmentation else {}
-        return {"probability": tf.constant(self.start, tf.float32), **{_INNER + k: v for k, v in inner.items()}}
+        first = 0.0 if self.target is None else self.start  # a schedule has a value only in a step
+        return {"probability": tf.constant(first, tf.float32), **{_INNER + k: v for k, v in inner.items()}}
 
     def apply(self, x: tf.Tensor, state: Mapping[str, tf.Tensor], replica: ganlab.Replica) -> tf.Tensor:
         """The changed examples, of the same shape.
@@ -76,7 +79,7 @@ class ADA(ganlab.Augmentation):
         Raises:
             IncompatibleError: The examples are not images, and no other augmentation is given.
         """
-        probability = state["probability"]
+        probability = state["probability"] if self.target is not None else tf.cast(self.start, tf.float32)
         if self.augmentation:
             on = replica.uniform([x.shape[0]]) < probability
             changed = self.augmentation.apply(x, self._inner(state), replica)
@@ -96,8 +99,11 @@ class ADA(ganlab.Augmentation):
     ) -> Mapping[str, tf.Tensor]:
         """The state after an update with these scores of real examples."""
         sign = replica.mean(tf.reduce_mean(tf.sign(scores)))
-        step = float(scores.shape[0] * replica.count) / self.images
-        probability = tf.clip_by_value(state["probability"] + step * tf.sign(sign - self.target), 0.0, 1.0)
+        if self.target is None:
+            probability = tf.cast(self.start, tf.float32)
+        else:
+            step = float(scores.shape[0] * replica.count) / self.images
+            probability = tf.clip_by_value(state["probability"] + step * tf.sign(sign - self.target), 0.0, 1.0)
         replica.log("probability", probability)
         replica.log("sign", sign)
         inner = self.augmentation.advance(self._inner(state), scores, replica) if self.augmentation else {}

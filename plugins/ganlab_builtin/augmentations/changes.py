@@ -110,6 +110,17 @@ def saturation(x: tf.Tensor, on: tf.Tensor, replica: ganlab.Replica) -> tf.Tenso
     return tf.where(each(on), grey + factor * (x - grey), x)
 
 
+def cutout(x: tf.Tensor, on: tf.Tensor, replica: ganlab.Replica) -> tf.Tensor:
+    """Zeros in a rectangle of half of each side, about any point."""
+    centre = replica.uniform([x.shape[0], 2])
+    inside = on[:, None, None]
+    for axis in (1, 2):
+        places = (tf.range(x.shape[axis], dtype=tf.float32) + 0.5) / x.shape[axis]
+        within = tf.abs(places[None, :] - centre[:, axis - 1, None]) < 0.25
+        inside = tf.logical_and(inside, within[:, :, None] if axis == 1 else within[:, None, :])
+    return tf.where(inside[..., None], tf.zeros_like(x), x)
+
+
 CHANGES = {
     "flip": flip,
     "rotate": rotate,
@@ -123,6 +134,7 @@ CHANGES = {
     "invert": invert,
     "hue": hue,
     "saturation": saturation,
+    "cutout": cutout,
 }
 
 
