@@ -77,6 +77,7 @@ class Experiment:
     evaluators: tuple[Evaluator, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     evaluate_every: int = 1_000
+    evaluate_beside: bool = False
     checkpoint_every: int = 1_000
     keep_best: str = ""
     log_every: int = 10
@@ -150,6 +151,7 @@ def experiment(
     evaluators: Sequence[Evaluator] = (),
     diagnostics: Sequence[Diagnostic] = (),
     evaluate_every: CountOrZero = 1_000,
+    evaluate_beside: bool = False,
     checkpoint_every: CountOrZero = 1_000,
     keep_best: str = "",
     log_every: Count = 10,
@@ -183,6 +185,9 @@ def experiment(
         evaluators: Measures of the generator, taken every `evaluate_every` steps and at the end.
         diagnostics: Examine the critic, at each evaluation or at an interval of their own, and at the end.
         evaluate_every: Generator updates between evaluations and sample pictures; 0 for only at the end.
+        evaluate_beside: Whether a process of its own evaluates, from a checkpoint of that step, while training goes
+            on; the next evaluation or checkpoint waits for it. It uses the processor alone. The last evaluation is made
+            in the training process.
         checkpoint_every: Generator updates between checkpoints; 0 for only at the end.
         keep_best: A figure of the evaluators and "min" or "max", as "evaluation/frechet_distance/distance:min": the
             checkpoint of the step where it was best stays beside the newest ones; empty for the newest alone.
@@ -306,7 +311,14 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     for name in ("keep_best", "start_from"):
         if not isinstance(settings.get(name, ""), str):
             raise ConfigError(f"experiment.{name} = {settings[name]!r} must be a text; '' for none.")
+    if not isinstance(settings.get("evaluate_beside", False), bool):
+        raise ConfigError(f"experiment.evaluate_beside = {settings['evaluate_beside']!r} must be True or False.")
     best = settings.get("keep_best", "")
+    if best and settings.get("evaluate_beside"):
+        raise ConfigError(
+            f"experiment.keep_best = {best!r} chooses a checkpoint when it is saved, and with "
+            "experiment.evaluate_beside = True its figures come later. Leave one of them out."
+        )
     if best and (not best.rpartition(":")[0] or best.rpartition(":")[2] not in ("min", "max")):
         raise ConfigError(
             f"experiment.keep_best = {best!r} must be a figure and a direction, as in "

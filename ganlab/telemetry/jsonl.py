@@ -30,7 +30,7 @@ class JsonLinesWriter:
     """Writes metrics.jsonl. Readers only ever see whole lines, unless a crash of the machine tears one.
 
     Attributes:
-        rows: How many rows the file has, including those that wait to be written.
+        rows: How many rows the file has, including those that wait to be written or are held.
         complaint: A sentence about damage in the file that an earlier writer left; empty if there was none.
     """
 
@@ -47,6 +47,35 @@ class JsonLinesWriter:
         self.rows, self.complaint = mended.rows, mended.complaint
         self._file = path.open("ab", buffering=0)
         self._pending = bytearray()
+        self._held: list[dict[str, Any]] | None = None
+
+    @property
+    def held(self) -> int:
+        """How many rows are held."""
+        return len(self._held or ())
+
+    def hold(self) -> None:
+        """Holds the next rows until `release`, because one of them is incomplete."""
+        self._held = []
+
+    def release(self, late: Sequence[Record] = ()) -> None:
+        """Writes the rows that are held.
+
+        Args:
+            late: Metrics of the step at which rows began to be held; they come before its diagnostics.
+        """
+        held, self._held = self._held or [], None
+        if late:
+            step = int(late[0].step)
+            if not held or held[0]["step"] != step:
+                held.insert(0, {"step": step, "metrics": {}})
+                self.rows += 1
+            metrics = held[0]["metrics"]
+            last = {tag: entry for tag, entry in metrics.items() if tag.startswith("diagnostics/")}
+            first = {tag: entry for tag, entry in metrics.items() if tag not in last}
+            held[0]["metrics"] = {**first, **{record.tag: _entry(record) for record in late}, **last}
+        for row in held:
+            self._write(row)
 
     def scalars(self, records: Sequence[Record]) -> None:
         """Takes the metrics of one step."""
@@ -54,8 +83,14 @@ class JsonLinesWriter:
             return
         metrics = {record.tag: _entry(record) for record in records}
         row = {"step": int(records[0].step), "metrics": metrics}
-        self._pending += json.dumps(row, separators=(", ", ": "), allow_nan=False).encode() + b"\n"
         self.rows += 1
+        if self._held is not None:
+            self._held.append(row)
+        else:
+            self._write(row)
+
+    def _write(self, row: dict[str, Any]) -> None:
+        self._pending += json.dumps(row, separators=(", ", ": "), allow_nan=False).encode() + b"\n"
         if len(self._pending) >= _PENDING_BYTES:
             self.flush()
 
@@ -78,6 +113,7 @@ class JsonLinesWriter:
     def close(self) -> None:
         """Flushes, waits until the lines are on disk, and closes."""
         if not self._file.closed:
+            self.release()
             self.flush()
             self._file.close()
 

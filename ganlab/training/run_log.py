@@ -120,6 +120,27 @@ class RunLog:
         """How many rows the run has."""
         return self._lines.rows if self._lines else 0
 
+    @property
+    def held(self) -> int:
+        """How many of them are held."""
+        return self._lines.held if self._lines else 0
+
+    def hold(self) -> None:
+        """Holds the next rows of metrics.jsonl until `release`; TensorBoard and the trackers have them at once."""
+        if self._lines:
+            self._lines.hold()
+
+    def release(self, late: Sequence[Record]) -> None:
+        """Writes the rows that are held, with late metrics of the step at which rows began to be held."""
+        if self._lines:
+            self._lines.release(late)
+        if not late:
+            return
+        for writer in (self._tensorboard, self._screen):
+            if writer is not None:
+                writer.scalars(late)
+        self._call_trackers("ganlab_metrics", run=self._run, records=list(late))
+
     def open(self, steps: int, done: int) -> None:
         """Reports that training begins.
 

@@ -19,8 +19,10 @@ from ganlab.runs.lock import LOCK
 from ganlab.telemetry import Record
 from ganlab.training.actions import (
     Action,
+    Ask,
     Diagnose,
     Evaluate,
+    EvaluateBeside,
     Guard,
     KeepBest,
     Log,
@@ -63,14 +65,19 @@ class Session:
         self._signal: str | None = None
         checkpoints = Checkpoints(run.path / "checkpoints")
         self._guard, self._log = Guard(trainer, run_log, checkpoints), Log(experiment, trainer, run_log)
-        evaluate = Evaluate(experiment, evaluation, run, run_log)
+        beside = experiment.evaluate_beside and self._chief
+        self._beside = EvaluateBeside(experiment, evaluation, run, run_log, checkpoints) if beside else None
+        evaluate = self._beside or Evaluate(experiment, evaluation, run, run_log)
         diagnose = Diagnose(experiment, schedule, run_log, self._health)
         self._reporting = (self._guard, diagnose, evaluate)  # the order of the run's health
         best = KeepBest(experiment)
-        self._save = SaveCheckpoint(experiment, trainer, run, run_log, checkpoints, self._log, best, self._reporting)
+        self._save = SaveCheckpoint(
+            experiment, trainer, run, run_log, checkpoints, self._log, best, self._reporting, self._beside
+        )
         # The order is a guarantee: a row has the figures of its step, and rows are on disk before their checkpoint.
         self._profile = Profile(profile if self._chief else None, run.path, run_log.message)
-        self._actions: tuple[Action, ...] = (evaluate, diagnose, best, self._log, self._save, self._profile)
+        asking = [Ask(self._beside)] if self._beside else []
+        self._actions: tuple[Action, ...] = (evaluate, diagnose, best, self._log, self._save, *asking, self._profile)
 
     def train(self, checkpoint: Checkpoint | None) -> None:
         """Trains until the end, a signal or a failure, and records in run.json which of these it was.
@@ -93,6 +100,8 @@ class Session:
         status = "failed"
         fields: dict[str, Any] = {}
         try:
+            if self._beside:
+                self._beside.open()
             self._run_log.open(self._experiment.steps, self._trainer.state.step)
             if checkpoint is not None:
                 self._resume(checkpoint)
@@ -127,6 +136,8 @@ class Session:
             raise self._failed(str(error)) from error
         finally:
             self._profile.stop()
+            if self._beside:
+                self._beside.close()
             if self._guard.seen or "health" in fields:
                 fields["health"] = [*fields.get("health", ()), *self._health()]
             self._run_log.close(self._trainer.state.step, status, **fields)
@@ -181,6 +192,8 @@ class Session:
             self._guard.row(rest)
             now.row += rest
         actions = [action for action in self._actions if self._chief or action.everywhere]
+        for action in actions:
+            action.look()
         waiting = [action for action in actions if action.can_wait and action.due(now)]
         with self._watched(now) if waiting else contextlib.nullcontext():
             for action in waiting:
@@ -210,7 +223,8 @@ class Session:
     def _leave(self, row: list[Record]) -> None:
         """Writes the present step's row and a checkpoint; a run resumed from it does the work due at this step."""
         self._run_log.row(row)
-        if self._chief:
+        # The newest checkpoint owes an evaluation that has not come, and stays the newest.
+        if self._chief and not (self._beside and self._beside.outstanding):
             self._save.save(owed=row)
 
     def _abandon(self, row: list[Record], status: str, sent: str | None) -> None:

@@ -49,6 +49,9 @@ class Action:
         """Whether it is due."""
         return now.last or (self.every > 0 and now.step % self.every == 0)
 
+    def look(self) -> None:
+        """Does what may be done after any chunk."""
+
     def __call__(self, now: Moment) -> None:
         """Acts."""
         raise NotImplementedError

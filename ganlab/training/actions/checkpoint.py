@@ -9,6 +9,7 @@ from ganlab.runs import RunDirectory
 from ganlab.telemetry import Record
 from ganlab.training.actions.action import Action, Moment
 from ganlab.training.actions.best import KeepBest
+from ganlab.training.actions.evaluate_beside import EvaluateBeside
 from ganlab.training.actions.log import Log
 from ganlab.training.checkpoints import Checkpoint, Checkpoints
 from ganlab.training.graph.trainer import Trainer
@@ -28,6 +29,7 @@ class SaveCheckpoint(Action):
         log: Log,
         best: KeepBest,
         actions: Sequence[Action],
+        beside: EvaluateBeside | None = None,
     ) -> None:
         """Takes what it saves.
 
@@ -40,19 +42,24 @@ class SaveCheckpoint(Action):
             log: Holds the iterations since the last row.
             best: Knows the step whose checkpoint stays.
             actions: The others with state.
+            beside: Evaluates checkpoints beside training, or None.
         """
         self.every = experiment.checkpoint_every
         self._experiment, self._trainer, self._run, self._run_log = experiment, trainer, run, run_log
         self._checkpoints, self._log, self._best, self._actions = checkpoints, log, best, (*actions, best)
+        self._beside = beside
         self._saved_at = -1
 
     def due(self, now: Moment) -> bool:
-        """Whether it is due, also because no step was better."""
-        return super().due(now) or self._best.is_best(now.step)
+        """Whether it is due, also because no step was better, or because this one is to be evaluated elsewhere."""
+        return super().due(now) or self._best.is_best(now.step) or self._is_wanted(now.step)
+
+    def _is_wanted(self, step: int) -> bool:
+        return self._beside is not None and self._beside.wanted == step
 
     def __call__(self, now: Moment) -> None:
         """Saves."""
-        self.save()
+        self.save(owed=list(now.row) if self._is_wanted(now.step) else None)
 
     def save(self, *, owed: list[Record] | None = None) -> None:
         """Saves, unless this step is saved already.
@@ -76,7 +83,8 @@ class SaveCheckpoint(Action):
             watch={
                 **{action.name: action.state() for action in self._actions},
                 "warned": self._run_log.warned,
-                "rows": self._run_log.rows,
+                # Those that are held are written again with what is owed.
+                "rows": self._run_log.rows - self._run_log.held + bool(owed and self._run_log.held),
             },
             best=self._best.best.step if self._best.best else None,
         )

@@ -1,0 +1,136 @@
+"""The trainer's side: starts the process, asks it for evaluations and takes its answers."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+from ganlab.errors import GanlabError
+from ganlab.plugins import manager as plugins
+from ganlab.runs import RunDirectory
+
+# How long Python's waiting may last before a signal's handler runs, and before the process is killed at the end.
+_LOOK_SECONDS, _END_SECONDS = 0.2, 5.0
+# Of what it wrote to standard error, the bytes at the end that an error shows.
+_TAIL = 400
+
+
+class Beside:
+    """A process that evaluates checkpoints of a run, one after another.
+
+    It sees no accelerator, which belongs to the training, and yields the processor to it.
+
+    Attributes:
+        asked: The step whose evaluation has not been taken yet, or None.
+    """
+
+    def __init__(self, run: RunDirectory) -> None:
+        """Starts the process and waits until it has made the experiment.
+
+        Raises:
+            GanlabError: It cannot make it, for example because a part is not in a plugin.
+        """
+        rows = plugins.current().rows
+        local = [row.distribution for row in rows if row.name == plugins.LOCAL_MODULE and row.status != "disabled"]
+        request = {
+            "run": str(run.path.resolve()),
+            "no_plugin": [row.name for row in rows if row.status == "disabled" and row.name != plugins.LOCAL_MODULE],
+            "plugin_file": local[0] if local else None,
+        }
+        self.asked: int | None = None
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115  # closed by close()
+        self._child = subprocess.Popen(
+            [sys.executable, "-m", "ganlab.beside"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._said,
+            env={**os.environ, "CUDA_VISIBLE_DEVICES": "-1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            start_new_session=True,  # Ctrl-C goes to the trainer alone
+        )
+        self._answers: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        threading.Thread(target=self._read, name="ganlab-beside", daemon=True).start()
+        self._send(request)
+        try:
+            self._take(wait=True)
+        except BaseException:
+            self.close()
+            raise
+
+    def ask(self, step: int, checkpoint: Path) -> None:
+        """Asks for the evaluation of a checkpoint."""
+        self.asked = step
+        self._send({"step": step, "checkpoint": str(checkpoint.resolve())})
+
+    def answer(self, *, wait: bool = False) -> dict[str, Any] | None:
+        """The evaluation that was asked for: `figures`, `records`, `picture` and `complaints`.
+
+        Args:
+            wait: Whether to wait for it.
+
+        Returns:
+            None if it is not ready, or nothing was asked for.
+
+        Raises:
+            GanlabError: It failed, or the process ended.
+        """
+        if self.asked is None:
+            return None
+        found = self._take(wait=wait)
+        if found is not None:
+            self.asked = None
+        return found
+
+    def close(self) -> None:
+        """Ends the process, whatever it does."""
+        with contextlib.suppress(OSError):
+            if self._child.stdin is not None:
+                self._child.stdin.close()  # upon which it exits
+        try:
+            self._child.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._child.pid, signal.SIGKILL)
+            self._child.wait()
+        self._said.close()
+
+    def _send(self, request: dict[str, Any]) -> None:
+        assert self._child.stdin is not None
+        with contextlib.suppress(OSError):  # it has ended, which the missing answer shows
+            self._child.stdin.write(json.dumps(request).encode() + b"\n")
+            self._child.stdin.flush()
+
+    def _read(self) -> None:
+        assert self._child.stdout is not None
+        for text in self._child.stdout:
+            self._answers.put(json.loads(text))
+        self._answers.put(None)
+
+    def _take(self, *, wait: bool) -> dict[str, Any] | None:
+        while True:
+            try:
+                found = self._answers.get(wait, _LOOK_SECONDS if wait else None)
+            except queue.Empty:
+                if not wait:
+                    return None
+                continue
+            if found is None:
+                raise GanlabError(f"The process that evaluates beside training ended{self._how()}.")
+            if "error" in found:
+                raise GanlabError(found["error"])
+            return found
+
+    def _how(self) -> str:
+        code = self._child.wait()
+        self._said.seek(0, os.SEEK_END)
+        self._said.seek(max(0, self._said.tell() - _TAIL))
+        said = self._said.read().decode(errors="replace").strip().rpartition("\n")[2]
+        return f" with exit status {code}{f': {said}' if said else ''}"

@@ -1,0 +1,195 @@
+"""Evaluation in a process of its own: the same run, however it ends."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from whole_runs import assert_equal_runs, checkpointed, everything, lines, scalars, stopped_at
+
+import ganlab
+from ganlab.run import train
+from ganlab.telemetry import JsonLinesWriter, Record
+from ganlab.training.beside_process import Beside
+from ganlab.training.checkpoints import Checkpoints
+from ganlab.training.graph.trainer import Trainer
+
+pytestmark = pytest.mark.usefixtures("cpus")
+
+
+def experiment(**parts):
+    # Of twelve steps the last evaluation is the trainer's; that of five has its checkpoint to itself.
+    return everything(**{"steps": 12, "checkpoint_every": 4, "evaluate_every": 5, "evaluate_beside": True, **parts})
+
+
+@pytest.fixture(scope="module")
+def usual(cpus, tmp_path_factory):
+    return train(experiment(evaluate_beside=False), tmp_path_factory.mktemp("usual") / "run")
+
+
+def test_the_run_is_the_same_bit_for_bit(usual, tmp_path):
+    run = train(experiment(), tmp_path / "run")
+    assert_equal_runs(usual, run)
+    assert [row["step"] for row in lines(run) if "evaluation/mode_coverage/modes" in row["metrics"]] == [5, 10, 12]
+    for picture in (usual.path / "samples").iterdir():
+        assert (run.path / "samples" / picture.name).read_bytes() == picture.read_bytes()
+    assert run.info["health"] == usual.info["health"]
+
+
+def test_training_goes_on_beside_an_evaluation_until_the_next_checkpoint(tmp_path, monkeypatch):
+    waited, log = [], []
+    original = Beside.answer
+
+    def answer(self, *, wait=False):
+        if self.asked is not None:
+            waited.append((self.asked, wait))
+            if not wait:  # as if it took long
+                return None
+        return original(self, wait=wait)
+
+    train_ = Trainer.train
+
+    def logged(self, count):
+        log.append(self.state.step)
+        return train_(self, count)
+
+    monkeypatch.setattr(Beside, "answer", answer)
+    monkeypatch.setattr(Trainer, "train", logged)
+    monkeypatch.setattr(ganlab.training.session, "_CHUNK_SECONDS", 0.0)
+    train(experiment(checkpoint_every=0), tmp_path / "run")
+    steps = [step for step, wait in waited if not wait]
+    assert steps.count(5) == 5  # after each of the steps from 6 to 10
+    assert [step for step, wait in waited if wait] == [5, 10]  # by the next evaluation, and by the last
+    assert log == list(range(12))
+
+
+def test_a_stop_during_an_evaluation_resumes_where_it_began(usual, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(Beside, "answer", lambda self, wait=False: None)
+        stopped_at(patch, 7)
+        run = train(experiment(), tmp_path / "run")
+    assert run.info["status"] == "interrupted"
+    assert Checkpoints(run.path / "checkpoints").latest().step == 5
+    assert [row["step"] for row in lines(run)] == [3, 6]
+    run = train(experiment(), run.path, resume=True)
+    assert_equal_runs(usual, run)
+    assert not run.info.get("warnings")
+
+
+def test_a_stop_while_training_waits_for_an_evaluation(usual, tmp_path, monkeypatch):
+    def answer(self, *, wait=False):
+        if wait and self.asked == 5:
+            signal.raise_signal(signal.SIGTERM)
+        return None
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Beside, "answer", answer)
+        run = train(experiment(), tmp_path / "run")
+    assert run.info["status"] == "interrupted"
+    assert checkpointed(run)[0] == 5
+    assert_equal_runs(usual, train(experiment(), run.path, resume=True))
+
+
+def test_a_process_that_dies_fails_the_run_which_resumes(usual, tmp_path, monkeypatch):
+    original = Beside.ask
+
+    def ask(self, step, checkpoint):
+        original(self, step, checkpoint)
+        self._child.kill()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Beside, "ask", ask)
+        with pytest.raises(ganlab.TrainingFailedError, match=r"evaluates beside training ended with exit status -9"):
+            train(experiment(), tmp_path / "run")
+    run = ganlab.Run(tmp_path / "run")
+    assert run.info["status"] == "failed"
+    assert_equal_runs(usual, train(experiment(), run.path, resume=True))
+
+
+def test_what_the_process_cannot_make_is_an_error_before_training(tmp_path):
+    class Mine(ganlab.Evaluator):
+        def evaluate(self, samples, dataset, run):
+            return {"figure": 1.0}
+
+    with pytest.raises(
+        ganlab.TrainingFailedError, match=r"cannot make experiment\.evaluators = 'Mine' from the run's file"
+    ):
+        train(experiment(evaluators=[Mine()]), tmp_path / "run")
+    assert not lines(ganlab.Run(tmp_path / "run"))
+
+
+def test_it_cannot_choose_the_best_checkpoint():
+    with pytest.raises(ganlab.ConfigError, match=r"keep_best = .*evaluate_beside = True its figures"):
+        experiment(keep_best="evaluation/mode_coverage/modes:max")
+    with pytest.raises(ganlab.ConfigError, match=r"evaluate_beside = 1 must be True or False"):
+        experiment(evaluate_beside=1)
+
+
+PLUGIN = """
+import ganlab
+
+class Odd(ganlab.Evaluator):
+    def evaluate(self, samples, dataset, run):
+        print("not an answer")
+        if run is not None:
+            raise ValueError("odd")
+        return {"figure": 1.0}
+
+@ganlab.hookimpl
+def ganlab_evaluators():
+    return {"odd": Odd}
+"""
+
+
+@pytest.mark.slow
+def test_an_evaluator_that_fails_is_named(tmp_path):
+    (tmp_path / "ganlab_plugins.py").write_text(PLUGIN)
+    (tmp_path / "mine.gin").write_text(
+        "include 'base/method.gin'\nexperiment.dataset = @datasets.gaussian_ring()\n"
+        "experiment.architecture = @architectures.mlp()\n"
+        "experiment.evaluators = [@evaluators.odd()]\nexperiment.steps = 40\n"
+        "experiment.evaluate_every = 10\nexperiment.evaluate_beside = True\n"
+    )
+    command = [sys.executable, "-m", "ganlab", "run", "--gin", "mine.gin", "--runs", "runs", "--name", "one"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, env=dict(os.environ))
+    assert ended.returncode == 1, ended.stderr
+    assert "evaluators.odd failed in evaluate: ValueError: odd" in ended.stderr
+    (info,) = (json.loads(path.read_text()) for path in tmp_path.glob("runs/**/one/run.json"))
+    assert info["status"] == "failed"
+
+
+def records(step, **values):
+    return [Record(step, name.replace("_", "/"), value) for name, value in values.items()]
+
+
+def test_rows_wait_for_late_metrics_and_keep_their_order(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    writer = JsonLinesWriter(path)
+    writer.scalars(records(1, critic_loss=1.0))
+    writer.hold()
+    writer.scalars(records(2, critic_loss=2.0, diagnostics_mine=0.5))
+    writer.scalars(records(3, critic_loss=3.0))
+    assert (writer.rows, writer.held) == (3, 2)
+    writer.flush()
+    assert len(path.read_text().splitlines()) == 1
+    writer.release(records(2, evaluation_mine=7.0))
+    writer.hold()
+    writer.scalars(records(6, critic_loss=6.0))
+    writer.release(records(5, evaluation_mine=8.0))
+    writer.hold()
+    writer.scalars(records(7, critic_loss=7.0))
+    writer.close()  # without what was to come
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [row["step"] for row in rows] == [1, 2, 3, 5, 6, 7]
+    assert writer.rows == 6
+    assert list(rows[1]["metrics"]) == ["critic/loss", "evaluation/mine", "diagnostics/mine"]
+    assert list(rows[3]["metrics"]) == ["evaluation/mine"]
+
+
+def test_tensorboard_has_the_figures_at_their_steps(usual, tmp_path):
+    run = train(experiment(), tmp_path / "run")
+    figures = [(step, tag) for step, tag, _ in scalars(run) if tag.startswith("evaluation/")]
+    assert figures == [(step, tag) for step, tag, _ in scalars(usual) if tag.startswith("evaluation/")]
+    assert {step for step, _ in figures} == {5, 10, 12}
