@@ -22,7 +22,7 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from benchmarks import engine, loops, replicas
+from benchmarks import engine, loops, replicas, whole_runs
 from benchmarks.pairs import Figure, Ratio
 
 # Families with their own processes come first: afterwards this one holds TensorFlow's threads and memory.
@@ -34,6 +34,8 @@ FAMILIES: dict[str, Callable[..., list[Ratio | Figure]]] = {
     "microbatches": replicas.microbatches,
     "replicas": replicas.replicas,
     "processes": replicas.processes,
+    "trials": whole_runs.trials,
+    "beside": whole_runs.beside,
     "guards": engine.guards,
     "constraints": engine.constraints,
     "compiling": engine.compiling,

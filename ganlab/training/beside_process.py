@@ -34,11 +34,7 @@ class Beside:
     """
 
     def __init__(self, run: RunDirectory) -> None:
-        """Starts the process and waits until it has made the experiment.
-
-        Raises:
-            GanlabError: It cannot make it, for example because a part is not in a plugin.
-        """
+        """Starts the process, which makes the experiment while training begins."""
         rows = plugins.current().rows
         local = [row.distribution for row in rows if row.name == plugins.LOCAL_MODULE and row.status != "disabled"]
         request = {
@@ -58,12 +54,8 @@ class Beside:
         )
         self._answers: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         threading.Thread(target=self._read, name="ganlab-beside", daemon=True).start()
+        self._ready = False
         self._send(request)
-        try:
-            self._take(wait=True)
-        except BaseException:
-            self.close()
-            raise
 
     def ask(self, step: int, checkpoint: Path) -> None:
         """Asks for the evaluation of a checkpoint."""
@@ -80,11 +72,13 @@ class Beside:
             None if it is not ready, or nothing was asked for.
 
         Raises:
-            GanlabError: It failed, or the process ended.
+            GanlabError: It failed, or the process ended, or could not make the experiment.
         """
-        if self.asked is None:
+        wait = wait and self.asked is not None
+        if not self._ready and self._take(wait=wait) is None:
             return None
-        found = self._take(wait=wait)
+        self._ready = True
+        found = None if self.asked is None else self._take(wait=wait)
         if found is not None:
             self.asked = None
         return found

@@ -46,11 +46,7 @@ class EvaluateBeside(Evaluate):
         return self._process is not None and self._process.asked is not None
 
     def open(self) -> None:
-        """Starts the process, unless all evaluations are made here.
-
-        Raises:
-            GanlabError: It cannot make the experiment.
-        """
+        """Starts the process, unless all evaluations are made here."""
         if self.every:
             self._process = Beside(self._run)
 
@@ -65,7 +61,11 @@ class EvaluateBeside(Evaluate):
         return super().due(now) or (saved and self.outstanding)
 
     def look(self) -> None:
-        """Takes the evaluation if it has come."""
+        """Takes the evaluation if it has come.
+
+        Raises:
+            GanlabError: It failed, or the process cannot make the experiment.
+        """
         self._take(wait=False)
 
     def __call__(self, now: Moment) -> None:
