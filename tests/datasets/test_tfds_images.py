@@ -15,15 +15,17 @@ IMAGES = RANDOM.integers(0, 256, (7, 6, 4, 3), np.uint8)
 class Source:
     """A data source like those of TensorFlow Datasets: examples by Python integers, one or a list."""
 
-    def __init__(self, images):
-        self.images = images
+    def __init__(self, images, decoders=None):
+        self.images, self.decoded = images, decoders is None
+        features = {"label": types.SimpleNamespace(num_classes=len(images)), "image": types.SimpleNamespace()}
+        self.dataset_info = types.SimpleNamespace(features=features)
 
     def __len__(self):
         return len(self.images)
 
     def __getitem__(self, number):
         assert type(number) is int
-        return {"image": self.images[number], "label": number}
+        return {"image": self.images[number] if self.decoded else b"", "label": number}
 
     def __getitems__(self, numbers):
         assert type(numbers) is list
@@ -41,10 +43,11 @@ def tfds(monkeypatch):
             calls.append((name, arguments))
             if isinstance(result, Exception):
                 raise result
-            return Source(result)
+            return Source(result, arguments.get("decoders"))
 
         module = types.ModuleType("tensorflow_datasets")
         module.data_source = data_source
+        module.decode = types.SimpleNamespace(SkipDecoding=lambda: "skipped")
         monkeypatch.setitem(sys.modules, "tensorflow_datasets", module)
         return calls
 
@@ -58,6 +61,28 @@ def test_images_are_read_by_number_without_a_download(tfds, through_pipeline):
     assert (images.size, images.sample_shape) == (7, (6, 4, 3))
     numbers = [6, 0, 2, 2]
     np.testing.assert_allclose(through_pipeline(images, numbers, batch=2), IMAGES[numbers] / 127.5 - 1, atol=1e-6)
+
+
+def test_labels_are_read_without_decoding_images(tfds):
+    calls = tfds(IMAGES)
+    images = TfdsImages(name="tiny", labels="label")
+    assert images.classes == 7
+    assert calls[1] == ("tiny", {**calls[0][1], "decoders": {"image": "skipped"}})
+    graph = tf.function(lambda numbers: images.labels(numbers))
+    np.testing.assert_array_equal(graph(tf.constant([6, 0, 2], tf.int64)), [6, 0, 2])
+    assert TfdsImages(name="tiny").classes is None
+
+
+def test_a_feature_that_is_no_class_and_a_missing_class_are_refused(tfds, monkeypatch):
+    tfds(IMAGES)
+    with pytest.raises(ganlab.ConfigError, match=r"tfds\.labels = 'image' must be a class, and in 'tiny' it is not"):
+        TfdsImages(name="tiny", labels="image")
+    with pytest.raises(ganlab.ConfigError, match=r"tfds\.labels = 'labels' must be a feature of 'tiny': image, label"):
+        TfdsImages(name="tiny", labels="labels")
+    images = TfdsImages(name="tiny", labels="label")
+    monkeypatch.setattr(Source, "__getitem__", lambda self, number: {"image": b"", "label": -1})
+    with pytest.raises(Exception, match=r"tfds\.labels = 'label' is missing in example 3 of 'tiny'"):
+        images.labels(tf.constant([3], tf.int64))
 
 
 def test_resize_takes_the_central_square_of_images_of_any_shape(tfds, through_pipeline):

@@ -9,7 +9,7 @@ import pytest
 
 import ganlab
 from ganlab import config
-from ganlab.composition import compose
+from ganlab.composition import compose, make
 from ganlab.plugins import manager as plugins
 from ganlab.plugins.recipes import Recipe
 from ganlab.training.graph.trainer import Trainer
@@ -82,6 +82,16 @@ TRAINED = (
     "wgan_gp_mnist",
     "r3gan_cifar10",
 )
+
+
+@pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.stem)
+def test_published_experiment_has_labels_if_its_networks_take_them(path):
+    whole = config.load([path]).arguments
+    dataset = whole["dataset"]
+    while "dataset" in dataset.arguments:
+        dataset = dataset.arguments["dataset"]
+    if make(whole["architecture"]).conditional and dataset.name == "tfds":  # the others have them always
+        assert dataset.arguments["labels"] == "label"
 
 
 @pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.stem)

@@ -34,6 +34,7 @@ class TfdsImages(ganlab.Dataset):
         split: str = "train",
         data_dir: str | None = None,
         key: str = "image",
+        labels: str | None = None,
         resize: Annotated[int, Ge(1), Lt(2**31)] | None = None,
         download: bool = False,
     ) -> None:
@@ -44,14 +45,15 @@ class TfdsImages(ganlab.Dataset):
             split: A split in TensorFlow Datasets' notation, for example `train` or `train[:90%]`.
             data_dir: The folder of prepared sets; None for TensorFlow Datasets' default.
             key: The feature that holds the image.
+            labels: The feature that holds the class, `label` in most sets; None for no labels.
             resize: The side in pixels that the central square of each image is resized to, by antialiased bilinear
                 interpolation; None leaves images as they are, which must then be of one shape.
             download: Whether to download and prepare a missing set, which can be many gigabytes.
 
         Raises:
             MissingDependencyError: TensorFlow Datasets is not installed, or the set is not prepared.
-            ConfigError: The set, split or feature is unknown, the set is code from elsewhere, or the feature is not an
-                image.
+            ConfigError: The set, split or feature is unknown, the set is code from elsewhere, or a feature is not an
+                image or a class.
         """
         if _NAMESPACE.match(name):
             rule = "names a set of a namespace, whose code would be downloaded and executed; use one of TensorFlow"
@@ -60,10 +62,10 @@ class TfdsImages(ganlab.Dataset):
         if len(self._source) == 0:
             raise refusal("tfds", "split", split, f"of {name!r} is empty; there must be an example.")
         first = self._source[0]
-        if key not in first:
-            raise refusal(
-                "tfds", "key", key, f"must be a feature of {name!r}: {', '.join(first)}.{nearest(key, first)}"
-            )
+        for parameter, feature in (("key", key), ("labels", labels)):
+            if feature is not None and feature not in first:
+                rule = f"must be a feature of {name!r}: {', '.join(first)}.{nearest(feature, first)}"
+                raise refusal("tfds", parameter, feature, rule)
         shape, dtype = np.shape(first[key]), np.asarray(first[key]).dtype
         if len(shape) != 3 or dtype != np.uint8:
             raise refusal(
@@ -72,6 +74,30 @@ class TfdsImages(ganlab.Dataset):
         self._name, self._key, self._resize = name, key, resize
         self.sample_shape = shape if resize is None else (resize, resize, shape[2])
         self.size = len(self._source)
+        self._labels, self.classes = labels, None
+        if labels is not None:
+            self.classes = getattr(self._source.dataset_info.features[labels], "num_classes", None)
+            if not self.classes:
+                raise refusal("tfds", "labels", labels, f"must be a class, and in {name!r} it is not.")
+            # The same examples, without the work of decoding their images.
+            decoders = {key: require("tensorflow_datasets").decode.SkipDecoding()}
+            self._undecoded = _open(name, split, data_dir, download, decoders=decoders)
+
+    def labels(self, numbers: tf.Tensor) -> tf.Tensor:
+        """The classes of the images with these numbers in the set's numbering, `(n,)` int64."""
+        return gather(self._classes, numbers, (numbers.shape[0],), np.int64)
+
+    def _classes(self, numbers: np.ndarray) -> np.ndarray:
+        found = np.array([int(e[self._labels]) for e in self._undecoded.__getitems__(numbers.tolist())], np.int64)
+        if (found < 0).any():
+            raise refusal(
+                "tfds",
+                "labels",
+                self._labels,
+                f"is missing in example {numbers[found.argmin()]} of {self._name!r}, as "
+                "in the test split of some sets. Use another split.",
+            )
+        return found
 
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
         """The images with these numbers, `(n, *sample_shape)` float32; the seed is not used."""
@@ -102,10 +128,10 @@ class TfdsImages(ganlab.Dataset):
         return np.asarray(example[self._key])
 
 
-def _open(name: str, split: str, data_dir: str | None, download: bool) -> Any:
+def _open(name: str, split: str, data_dir: str | None, download: bool, **more: Any) -> Any:
     tfds = require("tensorflow_datasets")
     try:
-        return tfds.data_source(name, split=split, data_dir=data_dir, download=download)
+        return tfds.data_source(name, split=split, data_dir=data_dir, download=download, **more)
     # Not prepared at all, or prepared in a format without random access: there are several errors for both.
     except (AssertionError, NotImplementedError) as error:
         at = f", data_dir={data_dir!r}" if data_dir else ""
