@@ -22,6 +22,7 @@ NEEDED = {
     "datasets.keras": {"name": "mnist"},
     "datasets.moved_examples": {"dataset": None},
     "datasets.tfds": {"name": "mnist"},
+    "datasets.tfrecords": {"path": "records"},
     "datasets.varied": {"dataset": ganlab.component("datasets", "digits")(), "flip": True},
     "evaluators.classifier_score": {"features": None},
     "evaluators.label_accuracy": {"features": None},

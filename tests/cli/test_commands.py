@@ -41,6 +41,7 @@ experiment.jit = 'off'
 experiment.evaluators = ()
 experiment.diagnostics = ()
 experiment.evaluate_every = 1000
+experiment.evaluate_beside = False
 experiment.checkpoint_every = 1000
 experiment.keep_best = ''
 experiment.log_every = 10

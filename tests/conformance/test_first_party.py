@@ -41,6 +41,11 @@ def folder():
     for number in range(14):
         pixels = random.integers(0, 256, size=(10, 12, 3), dtype=np.uint8)
         (path / f"{number}.png").write_bytes(tf.io.encode_png(pixels).numpy())
+    with tf.io.TFRecordWriter(str(path / "pictures.tfrecord")) as writer:
+        for _ in range(14):
+            png = tf.io.encode_png(random.integers(0, 256, size=(8, 8, 3), dtype=np.uint8)).numpy()
+            feature = {"image/encoded": tf.train.Feature(bytes_list=tf.train.BytesList(value=[png]))}
+            writer.write(tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString())
     return path
 
 
@@ -83,6 +88,7 @@ ARGUMENTS = {
     "schedules.warmup": lambda: {"value": 2.0, "over": 4},
     "datasets.arrays": lambda: {"path": str(folder() / "points.npy")},
     "datasets.image_folder": lambda: {"path": str(folder()), "size": 8},
+    "datasets.tfrecords": lambda: {"path": str(folder())},
     "datasets.two_images": lambda: {"side": 8},
     # Its iterations are unrolled into the graph; tests/constraints has the default number.
     "constraints.bjorck": lambda: {"iterations": 4},

@@ -43,6 +43,7 @@ def test_the_plugin_offers_the_datasets_under_their_names():
         "photo_patches",
         "swiss_roll",
         "tfds",
+        "tfrecords",
         "translated_gaussians",
         "two_images",
         "varied",

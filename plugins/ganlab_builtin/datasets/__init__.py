@@ -15,6 +15,7 @@ from ganlab_builtin.datasets.moved_examples import MovedExamples
 from ganlab_builtin.datasets.photo_patches import PhotoPatches
 from ganlab_builtin.datasets.swiss_roll import SwissRoll
 from ganlab_builtin.datasets.tfds_images import TfdsImages
+from ganlab_builtin.datasets.tfrecords import TFRecords
 from ganlab_builtin.datasets.varied import Varied
 
 
@@ -34,6 +35,7 @@ def ganlab_datasets() -> dict[str, type[ganlab.Dataset]]:
         "photo_patches": PhotoPatches,
         "swiss_roll": SwissRoll,
         "tfds": TfdsImages,
+        "tfrecords": TFRecords,
         "translated_gaussians": TranslatedGaussians,
         "two_images": TwoImages,
         "varied": Varied,
@@ -53,6 +55,7 @@ __all__ = [
     "MovedExamples",
     "PhotoPatches",
     "SwissRoll",
+    "TFRecords",
     "TfdsImages",
     "TranslatedGaussians",
     "TwoImages",

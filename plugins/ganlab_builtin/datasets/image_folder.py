@@ -31,7 +31,11 @@ class ImageFolder(ganlab.Dataset):
 
     Attributes:
         skipped: The number of files that were left out because they cannot be decoded.
+        class_names: The names of the subfolders that are the classes; none without classes.
+        filter: The method of `tf.image.resize` that images are resized with.
     """
+
+    filter = "bilinear"
 
     def __init__(
         self, *, path: str, size: Annotated[int, Ge(1), Lt(2**31)] = 64, channels: int = 3, skip_broken: bool = False
@@ -81,6 +85,7 @@ class ImageFolder(ganlab.Dataset):
         places = {name: place for place, name in enumerate(sorted(set(tops)))}
         self._labels = [places[top] for top in tops]
         self.classes = len(places) if len(places) > 1 and all(tops) else None
+        self.class_names = list(places) if self.classes else []
 
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
         """The images with these numbers, `(n, size, size, channels)` float32; the seed is not used.
@@ -132,7 +137,7 @@ class ImageFolder(ganlab.Dataset):
             pixels = tf.cond(grey, lambda: tf.repeat(pixels[..., :1], 3, axis=-1), lambda: pixels[..., :3])
         else:
             pixels = tf.cond(grey, lambda: pixels[..., :1], lambda: tf.image.rgb_to_grayscale(pixels[..., :3]))
-        return tf.ensure_shape(square(from_bytes(pixels), size), self.sample_shape)
+        return tf.ensure_shape(square(from_bytes(pixels), size, self.filter), self.sample_shape)
 
 
 def _listed(names: set[str]) -> str:

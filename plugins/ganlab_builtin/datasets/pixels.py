@@ -37,13 +37,14 @@ def from_bytes(images: tf.Tensor) -> tf.Tensor:
     return tf.cast(images, tf.float32) / 127.5 - 1.0
 
 
-def square(images: tf.Tensor, size: int) -> tf.Tensor:
-    """The central square of images, brought to one size by antialiased bilinear interpolation.
+def square(images: tf.Tensor, size: int, method: str = "bilinear") -> tf.Tensor:
+    """The central square of images, brought to one size by antialiased interpolation.
 
     Args:
         images: float32 in [-1, 1], `(height, width, channels)` or `(n, height, width, channels)`; height and width
             may be unknown.
         size: The side of the result in pixels.
+        method: A method of `tf.image.resize`.
 
     Returns:
         float32 in [-1, 1], `(size, size, channels)` or `(n, size, size, channels)`.
@@ -52,5 +53,5 @@ def square(images: tf.Tensor, size: int) -> tf.Tensor:
     side = tf.minimum(height, width)
     top, left = (height - side) // 2, (width - side) // 2
     cropped = images[..., top : top + side, left : left + side, :]
-    resized = tf.image.resize(cropped, (size, size), method="bilinear", antialias=True)
-    return tf.clip_by_value(resized, -1.0, 1.0)  # the interpolation's weights sum to 1 up to rounding only
+    resized = tf.image.resize(cropped, (size, size), method=method, antialias=True)
+    return tf.clip_by_value(resized, -1.0, 1.0)  # weights may be negative, and sum to 1 up to rounding only
