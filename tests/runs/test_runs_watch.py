@@ -1,6 +1,7 @@
 """What trains now: speeds and times left by a clock of the test, and files in any state."""
 
 import json
+import types
 
 import pytest
 from click.testing import CliRunner
@@ -94,7 +95,8 @@ def test_the_command_looks_once_or_until_the_end(running, tmp_path, monkeypatch)
         statuses[0] = "completed"
         (folder / "metrics.jsonl").write_text(row(100, 0.5))
 
-    monkeypatch.setattr("ganlab.cli.runs_watch.time.sleep", ends)
+    # Its own clock alone: threads that an earlier test left may sleep, too.
+    monkeypatch.setattr("ganlab.cli.runs_watch.time", types.SimpleNamespace(sleep=ends))
     said = command(folder.parent).splitlines()
     assert len(said) == 2
     assert said[0].endswith("running, step 20/100, 2 steps/s, 40 s left, critic/loss 0.25")
