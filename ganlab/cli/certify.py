@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import click
 
 from ganlab.cli import certified_distance
+from ganlab.cli.experiments import use_plugins
 from ganlab.cli.messages import say
 from ganlab.cli.options import OF_THE_RUN, checkpoint_option, plugin_options
 from ganlab.cli.quiet_start import start_tensorflow
 from ganlab.cli.tables import cell, table_console
 from ganlab.plugins.import_guard import printing_to_stderr
-from ganlab.runs.experiment_source import use_plugins
 from ganlab.support.terminal import line
 
 if TYPE_CHECKING:

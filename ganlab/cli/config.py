@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ganlab.cli.experiments import read_experiment, use_plugins
 from ganlab.cli.messages import say
 from ganlab.cli.options import BESIDE_GIN, HERE, experiment_options, plugin_options
 from ganlab.errors import ConfigError
 from ganlab.plugins.discovery import plugin_file_in
-from ganlab.runs.experiment_source import read_experiment, use_plugins
 from ganlab.telemetry.jsonl import to_json
 
 if TYPE_CHECKING:

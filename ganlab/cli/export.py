@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ganlab.cli.experiments import use_plugins
 from ganlab.cli.messages import say
 from ganlab.cli.options import OF_THE_RUN, checkpoint_option, plugin_options
 from ganlab.cli.quiet_start import start_tensorflow
 from ganlab.exporting import FORMATS
-from ganlab.runs.experiment_source import use_plugins
 
 if TYPE_CHECKING:
     from ganlab.training.loading import Step

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
+from ganlab.cli.experiments import use_plugins
 from ganlab.cli.messages import say, warn
 from ganlab.cli.options import OF_THE_RUN, plugin_options
 from ganlab.cli.quiet_start import start_tensorflow
-from ganlab.runs.experiment_source import use_plugins
 from ganlab.support.signals import exit_code
 
 

@@ -11,13 +11,13 @@ from typing import Any
 import click
 
 from ganlab.cli import plugin_commands
+from ganlab.cli.experiments import use_plugins
 from ganlab.cli.messages import say
 from ganlab.cli.options import HERE, plugin_options
 from ganlab.cli.subcommands import Subcommands
 from ganlab.cli.tables import cell, table_console
 from ganlab.plugins.discovery import plugin_file_in
 from ganlab.plugins.manager import KINDS, Component, Plugin, Plugins
-from ganlab.runs.experiment_source import use_plugins
 
 
 class _Plugins(Subcommands):

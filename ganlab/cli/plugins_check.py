@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ganlab.cli.experiments import use_plugins
 from ganlab.cli.messages import say
 from ganlab.cli.options import HERE, plugin_options
 from ganlab.cli.tables import cell, table_console
@@ -22,7 +23,6 @@ from ganlab.errors import MissingDependencyError, PluginError, nearest
 from ganlab.plugins.discovery import plugin_file_in
 from ganlab.plugins.import_guard import printing_to_stderr
 from ganlab.plugins.manager import KINDS, LOCAL_MODULE, UNUSABLE, Component, Plugins
-from ganlab.runs.experiment_source import use_plugins
 from ganlab.testing.check_process import Checked
 from ganlab.testing.settings import settings
 

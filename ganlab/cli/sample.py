@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ganlab.cli.experiments import use_plugins
 from ganlab.cli.messages import say
 from ganlab.cli.options import OF_THE_RUN, checkpoint_option, plugin_options
 from ganlab.cli.quiet_start import start_tensorflow
-from ganlab.runs.experiment_source import use_plugins
 from ganlab.support.terminal import line
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ganlab.cli.durations import Duration
+from ganlab.cli.experiments import use_plugins
 from ganlab.cli.messages import say
 from ganlab.cli.options import BESIDE_GIN, experiment_options, plugin_options
 from ganlab.cli.process import unheard
 from ganlab.cli.sweep_output import print_end, print_plan, shown
-from ganlab.runs.experiment_source import use_plugins
 from ganlab.support.signals import Collector, exit_code, handling
 
 if TYPE_CHECKING:
