@@ -25,6 +25,7 @@ class Received(Collector):
         super().__init__()
         self._leaving = False
         self._woken, self._seen = woken, b""
+        self._reading = threading.Lock()
         self._overdue: Interruption | None = None
         self._pokes, self._poked = 0, 0
 
@@ -35,9 +36,10 @@ class Received(Collector):
 
     def asked(self) -> signal.Signals | None:
         """The signal that the run is to stop for, even before the main thread handles it; any thread may call this."""
-        if self.first is None and self._woken is not None:
-            with contextlib.suppress(BlockingIOError):
-                self._seen += os.read(self._woken, 4096)
+        with self._reading:
+            if self.first is None and self._woken is not None:
+                with contextlib.suppress(BlockingIOError):
+                    self._seen += os.read(self._woken, 4096)
         seen = [number for number in self._seen if number in STOPPING]
         for _ in range(min(self._pokes, seen.count(signal.SIGINT))):
             seen.remove(signal.SIGINT)
@@ -52,6 +54,13 @@ class Received(Collector):
         """Raises an error in the main thread from another thread, and so ends whatever it waits for."""
         self._overdue, self._pokes = error, self._pokes + 1
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    def end(self) -> None:
+        """Closes the file descriptor. A thread may still ask, and the number may soon be another file's."""
+        with self._reading:
+            if self._woken is not None:
+                os.close(self._woken)
+                self._woken = None
 
     def let_be(self) -> None:
         """Cancels an `interrupt` that has not arrived yet."""
@@ -106,5 +115,5 @@ def signals() -> Iterator[Received]:
             yield received
     finally:
         signal.set_wakeup_fd(before)
-        os.close(reading)
+        received.end()
         os.close(writing)
