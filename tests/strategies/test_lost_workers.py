@@ -8,11 +8,9 @@ import time
 
 import numpy as np
 import pytest
-import tensorflow as tf
 import workers
 
 import ganlab
-from ganlab.training.checkpoints import Checkpoints
 
 _EXPERIMENT = workers.EXPERIMENT.format(optimizer="adam") + (
     "experiment.strategy = @strategies.multi_worker()\n"
@@ -41,23 +39,16 @@ def outcome(processes):
     return [process.returncode for process in processes], outputs
 
 
-def numbers(run):
-    checkpoint = Checkpoints(run.path / "checkpoints").latest()
-    reader = tf.train.load_checkpoint(checkpoint.prefix)
-    names = [name for name in reader.get_variable_to_shape_map() if "OBJECT_GRAPH" not in name]
-    return checkpoint.step, {name: reader.get_tensor(name) for name in names}
-
-
 @pytest.mark.slow
 def test_workers_that_lose_one_another_resume_bit_for_bit(tmp_path):
     (tmp_path / "experiment.gin").write_text(_EXPERIMENT)
     runs = tmp_path / "runs" / "experiment"
-    codes, outputs = outcome(workers.start_two(tmp_path, "--gin", "experiment.gin", "--name", "whole"))
+    codes, outputs = outcome(workers.start_several(tmp_path, 2, "--gin", "experiment.gin", "--name", "whole"))
     assert codes == [0, 0], "\n".join(outputs)
 
     arguments = ["--gin", "experiment.gin", "--name", "killed"]
     for sent, whom in ((signal.SIGTERM, 1), (signal.SIGKILL, 0), (signal.SIGKILL, 1), (signal.SIGTERM, 0)):
-        processes = workers.start_two(tmp_path, *arguments)
+        processes = workers.start_several(tmp_path, 2, *arguments)
         wait_for_checkpoints(runs / "killed", 2, processes)
         os.kill(processes[whom].pid, sent)
         codes, outputs = outcome(processes)
@@ -73,13 +64,13 @@ def test_workers_that_lose_one_another_resume_bit_for_bit(tmp_path):
         assert info["status"] == ("running" if (sent, whom) == (signal.SIGKILL, 0) else "interrupted")
         assert info["step"] < 600
         arguments = ["--resume", str(runs / "killed")]
-    codes, outputs = outcome(workers.start_two(tmp_path, *arguments))
+    codes, outputs = outcome(workers.start_several(tmp_path, 2, *arguments))
     assert codes == [0, 0], "\n".join(outputs)
 
     whole, killed = ganlab.Run(runs / "whole"), ganlab.Run(runs / "killed")
     assert len(killed.info["resumed"]) == 4
     assert (whole.path / "metrics.jsonl").read_bytes() == (killed.path / "metrics.jsonl").read_bytes()
-    (step, one), (other_step, other) = numbers(whole), numbers(killed)
+    (step, one), (other_step, other) = workers.numbers(whole), workers.numbers(killed)
     assert step == other_step == 600
     assert one.keys() == other.keys()
     for name, value in one.items():

@@ -9,6 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import tensorflow as tf
+
+import ganlab
+from ganlab.training.checkpoints import Checkpoints
+
 EXPERIMENT = """
 experiment.dataset = @datasets.digits()
 experiment.architecture = @architectures.mlp()
@@ -37,11 +43,20 @@ def start(folder: Path, *arguments: str, **environment: str) -> subprocess.Popen
     )
 
 
-def start_two(folder: Path, *arguments: str) -> list[subprocess.Popen[str]]:
-    """Two workers that train one run."""
-    workers = [f"127.0.0.1:{port}" for port in _free_ports(2)]
-    clusters = [{"cluster": {"worker": workers}, "task": {"type": "worker", "index": index}} for index in range(2)]
+def start_several(folder: Path, count: int, *arguments: str) -> list[subprocess.Popen[str]]:
+    """Workers that train one run."""
+    workers = [f"127.0.0.1:{port}" for port in _free_ports(count)]
+    clusters = [{"cluster": {"worker": workers}, "task": {"type": "worker", "index": index}} for index in range(count)]
     return [start(folder, *arguments, TF_CONFIG=json.dumps(cluster)) for cluster in clusters]
+
+
+def numbers(run: ganlab.Run) -> tuple[int, dict[str, np.ndarray]]:
+    """The step of a run's newest checkpoint, and everything in it by name."""
+    checkpoint = Checkpoints(run.path / "checkpoints").latest()
+    assert checkpoint is not None
+    reader = tf.train.load_checkpoint(checkpoint.prefix)
+    names = [name for name in reader.get_variable_to_shape_map() if "OBJECT_GRAPH" not in name]
+    return checkpoint.step, {name: reader.get_tensor(name) for name in names}
 
 
 def _free_ports(count: int) -> list[int]:
