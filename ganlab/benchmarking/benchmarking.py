@@ -13,11 +13,12 @@ from typing import Any
 from ganlab.benchmarking import plan as plans
 from ganlab.benchmarking.against import held_against, read_reference, reference_files
 from ganlab.benchmarking.contestants import contestants
+from ganlab.benchmarking.markdown import markdown
 from ganlab.benchmarking.plan import Plan, planned
 from ganlab.benchmarking.report import report
 from ganlab.benchmarking.results import results
 from ganlab.benchmarking.running import Runner, cores
-from ganlab.benchmarking.store import PAGE, RESULTS, Folder, as_text
+from ganlab.benchmarking.store import PAGE, RESULTS, TABLES, Folder, as_text
 from ganlab.benchmarking.suite import find_suite, read_suite
 from ganlab.errors import ConfigError, RunError
 from ganlab.plugins.discovery import plugin_file_in
@@ -37,7 +38,7 @@ class Benchmarked:
     """A benchmark that has ended.
 
     Attributes:
-        path: Its folder, with `results.json` and `report.html`.
+        path: Its folder, with `results.json`, `report.html` and `report.md`.
         content: The content of `results.json`.
     """
 
@@ -232,6 +233,7 @@ def _write(plan: Plan, folder: Folder, references: Sequence[tuple[Path, Mapping[
     found["references"] = [held_against(found, reference, path) for path, reference in references]
     write_text(folder.path / RESULTS, as_text(found))
     write_text(folder.path / PAGE, report(found))
+    write_text(folder.path / TABLES, markdown(found))
     return found
 
 

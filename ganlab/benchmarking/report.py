@@ -8,7 +8,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from ganlab.benchmarking.results import DONE
-from ganlab.benchmarking.rows import Row, figure_text, ordered, ranks_in, rows_of
+from ganlab.benchmarking.rows import Row, figure_text, ordered, problems_of, ranks_in, rows_of
 from ganlab.comparing.axes import scale_of
 from ganlab.comparing.html import Child, breakable, element, page
 from ganlab.comparing.report_tables import Column, table
@@ -143,7 +143,7 @@ def _task(name: str, task: Mapping[str, Any], rows: Sequence[Row]) -> list[Child
     if not body:
         return [*made, element("p", "No constraint has a figure here.", class_="none")]
     caption = (
-        f"{_ABOUT.get(task['kind'], 'The mean over trials with its 95% interval by Student')}, as numbers and as a dot "
+        f"{_ABOUT.get(task['kind'], 'The mean over trials with its 95% interval over seeds')}, as numbers and as a dot "
         "and a bar on a scale that the column shares. n: how many there are."
     )
     return [*made, table(caption, columns, body, wide=len(columns) > _MOST_ON_PAPER)]
@@ -197,14 +197,8 @@ def _settings(results: Mapping[str, Any], rows: Sequence[Row]) -> ET.Element:
 
 def _problems(results: Mapping[str, Any], rows: Sequence[Row]) -> Iterator[ET.Element]:
     for row in sorted(rows, key=lambda row: row.name):
-        said: dict[tuple[str, str], list[str]] = {}
-        for name in results["tasks"]:
-            outcome = row.task(name)
-            if outcome["reason"]:
-                said.setdefault((outcome["status"], outcome["reason"]), []).append(results["tasks"][name]["title"])
-        for (status, reason), titles in said.items():
-            which = "all tasks" if len(titles) == len(results["tasks"]) else ", ".join(titles)
-            yield element("li", _name(row), f" — {which}: {status}. {reason}")
+        for status, reason, titles in problems_of(results, row):
+            yield element("li", _name(row), f" — {', '.join(titles)}: {status}. {reason}")
 
 
 def _origin(results: Mapping[str, Any]) -> ET.Element:

@@ -160,14 +160,23 @@ def _trained(folder: Folder, contestant: Contestant, task: Task, known: Mapping[
     figures = {}
     for key, figure, report in columns(task):
         numbers = [
-            value["figures"][figure.name]
+            (value["report"], value["figures"][figure.name])
             for value in values
             if report is None or value["report"] == report
             if value["figures"][figure.name] is not None
         ]
-        if (made := estimate(numbers)) is not None:
-            figures[key] = {**asdict(made), "interval": "student" if made.n > 1 else None}
+        if (made := _over_seeds(numbers)) is not None:
+            figures[key] = made
     return _outcome(*_status(trials), figures, trials=values)
+
+
+def _over_seeds(values: Iterable[tuple[str, float]]) -> dict[str, Any] | None:
+    """The mean of values, each with the problem that it is from, and its interval over the seeds of each problem."""
+    groups: dict[str, list[float]] = {}
+    for problem, value in values:
+        groups.setdefault(problem, []).append(value)
+    made = estimate(groups.values())
+    return None if made is None else {**asdict(made), "interval": None if made.low is None else "student"}
 
 
 def _status(trials: Sequence[Trial]) -> tuple[str, str]:
@@ -229,12 +238,16 @@ def _certificate(folder: Folder, contestant: Contestant, task: Task, known: Mapp
         if known.get("chosen", {}).get(task.of, 0) is None:
             return _outcome(FAILED, f"no setting of {task.of} could be trained")
         return _outcome(PENDING)
-    ratios = [one["upper"] / one["lower"] for one in found.values() if one.get("upper") and one.get("lower")]
+    ratios = [
+        (name.rpartition("/")[0], one["upper"] / one["lower"])
+        for name, one in found.items()
+        if one.get("upper") and one.get("lower")
+    ]
     notes = [one["note"] for one in found.values() if one.get("note")]
-    made = estimate(ratios)
+    made = _over_seeds(ratios)
     if made is None:
         return _outcome(NONE, notes[0] if notes else "no certificate suits these critics")
     (key,) = task.figures
     status = DONE if len(ratios) == len(found) else PARTIAL
     reason = "" if status == DONE else f"{len(found) - len(ratios)} of {len(found)} critics have none"
-    return _outcome(status, reason, {key: {**asdict(made), "interval": "student" if made.n > 1 else None}})
+    return _outcome(status, reason, {key: made})

@@ -78,6 +78,22 @@ def ranks_in(
     ]
 
 
+def problems_of(results: Mapping[str, Any], row: Row) -> list[tuple[str, str, list[str]]]:
+    """What is missing of a constraint: each status with its reason, and the titles of the tasks that have it.
+
+    One that all tasks have in common names them as `all tasks`.
+    """
+    said: dict[tuple[str, str], list[str]] = {}
+    for name, task in results["tasks"].items():
+        outcome = row.task(name)
+        if outcome["reason"]:
+            said.setdefault((outcome["status"], outcome["reason"]), []).append(task["title"])
+    every = len(results["tasks"])
+    return [
+        (status, reason, ["all tasks"] if len(titles) == every else titles) for (status, reason), titles in said.items()
+    ]
+
+
 def figure_text(figure: Mapping[str, Any] | None) -> str:
     """A figure with half its interval's width: `0.7186 ± 0.0123`; with quartiles, `1.62 (1.60 to 1.65)`."""
     if figure is None:

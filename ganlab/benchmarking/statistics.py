@@ -1,9 +1,9 @@
-"""Means with Student's 95% interval, and ranks."""
+"""Means with 95% intervals over seeds, and ranks."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -13,7 +13,7 @@ class Mean:
 
     Attributes:
         mean: The mean.
-        low: The lower end of its 95% interval; None for one trial.
+        low: The lower end of its 95% interval; None where a group has one trial.
         high: The upper end.
         n: The number of trials.
     """
@@ -24,22 +24,36 @@ class Mean:
     n: int
 
 
-def mean_of(values: Sequence[float]) -> Mean | None:
-    """The mean `m` of n values with the interval `m ± t s / sqrt(n)`, t at 97.5% for n - 1 degrees of freedom.
+def mean_of(groups: Iterable[Sequence[float]]) -> Mean | None:
+    """The mean of the means of groups, with its 95% interval over the trials within groups.
+
+    The seeds of a problem are a group: that one problem is harder than another widens no interval. With n values and
+    deviation s in each of k groups, the interval is `m ± t sqrt(sum(s^2 / n)) / k`, where t is Student's with Welch's
+    degrees of freedom (Welch 1947, "The generalization of Student's problem when several different population variances
+    are involved"). For one group it is Student's interval.
 
     Args:
-        values: Finite numbers; for none, there is no mean.
+        groups: Finite numbers; empty groups do not count, and without any number there is no mean.
     """
     from scipy.special import stdtrit
 
-    n = len(values)
-    if not n:
+    filled = [values for values in groups if values]
+    if not filled:
         return None
-    mean = math.fsum(values) / n
-    if n == 1:
-        return Mean(mean, None, None, 1)
-    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
-    half = float(stdtrit(n - 1, 0.975)) * deviation / math.sqrt(n)
+    n, k = sum(map(len, filled)), len(filled)
+    means = [math.fsum(values) / len(values) for values in filled]
+    mean = math.fsum(means) / k
+    if min(map(len, filled)) == 1:
+        return Mean(mean, None, None, n)
+    errors = [
+        math.fsum((value - each) ** 2 for value in values) / (len(values) - 1) / len(values)
+        for values, each in zip(filled, means, strict=True)
+    ]
+    total = math.fsum(errors)
+    if not total:
+        return Mean(mean, mean, mean, n)
+    freedom = total**2 / math.fsum(e**2 / (len(values) - 1) for values, e in zip(filled, errors, strict=True))
+    half = float(stdtrit(freedom, 0.975)) * math.sqrt(total) / k
     return Mean(mean, mean - half, mean + half, n)
 
 

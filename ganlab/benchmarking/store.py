@@ -18,7 +18,7 @@ from ganlab.support.strict_json import parse_json
 from ganlab.support.terminal import line
 from ganlab.telemetry.jsonl import to_json
 
-INFO, RESULTS, PAGE = "benchmark.json", "results.json", "report.html"
+INFO, RESULTS, PAGE, TABLES = "benchmark.json", "results.json", "report.html", "report.md"
 _LARGEST = 1 << 26
 _TUNING = "tune"
 

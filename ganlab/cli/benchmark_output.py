@@ -96,7 +96,7 @@ def _print_tables(results: Mapping[str, Any]) -> None:
     """A table for each task, the best constraint first, and the reasons why figures are missing."""
     from rich.table import Table
 
-    from ganlab.benchmarking.rows import figure_text, ordered, ranks_in, rows_of
+    from ganlab.benchmarking.rows import figure_text, ordered, problems_of, ranks_in, rows_of
 
     console = table_console(120)
     rows = rows_of(results)
@@ -120,11 +120,5 @@ def _print_tables(results: Mapping[str, Any]) -> None:
             console.print(made)
             console.print()
     for row in rows:
-        said: dict[tuple[str, str], list[str]] = {}
-        for name in results["tasks"]:
-            outcome = row.task(name)
-            if outcome["reason"]:
-                said.setdefault((outcome["status"], outcome["reason"]), []).append(name)
-        for (status, reason), names in said.items():
-            which = "all tasks" if len(names) == len(results["tasks"]) else ", ".join(names)
-            say(f"{line(row.name)} ({line(which)}): {status}. {line(reason)}")
+        for status, reason, titles in problems_of(results, row):
+            say(f"{line(row.name)} ({line(', '.join(titles))}): {status}. {line(reason)}")

@@ -14,15 +14,30 @@ from ganlab.benchmarking.statistics import mean_of, ranks
 @pytest.mark.parametrize("n", [2, 3, 6, 40])
 def test_intervals_are_those_of_scipy(n):
     values = np.random.default_rng(n).normal(3.0, 2.0, n)
-    found = mean_of(values.tolist())
+    found = mean_of([values.tolist()])
     low, high = scipy.stats.t.interval(0.95, n - 1, loc=values.mean(), scale=scipy.stats.sem(values))
     np.testing.assert_allclose([found.mean, found.low, found.high], [values.mean(), low, high], rtol=1e-12)
     assert found.n == n
 
 
 def test_one_trial_has_no_interval_and_none_no_mean():
-    assert (mean_of([2.0]).low, mean_of([2.0]).high, mean_of([2.0]).mean) == (None, None, 2.0)
-    assert mean_of([]) is None
+    one = mean_of([[2.0]])
+    assert (one.low, one.high, one.mean) == (None, None, 2.0)
+    assert mean_of([[], []]) is None
+
+
+def test_intervals_over_the_seeds_of_two_problems_are_welchs():
+    rng = np.random.default_rng(0)
+    easy, hard = rng.normal(0.9, 0.01, 3), rng.normal(0.2, 0.1, 4)
+    # scipy has the interval of a difference, which is twice as wide as that of the mean of the two.
+    welch = scipy.stats.ttest_ind(easy, hard, equal_var=False).confidence_interval()
+    found = mean_of([easy.tolist(), [], hard.tolist()])
+    np.testing.assert_allclose(found.mean, (easy.mean() + hard.mean()) / 2, rtol=1e-12)
+    np.testing.assert_allclose(found.high - found.low, (welch.high - welch.low) / 2, rtol=1e-12)
+    assert found.n == 7
+    same = mean_of([[1.0, 1.0], [3.0, 3.0]])
+    assert (same.low, same.mean, same.high) == (2.0, 2.0, 2.0)
+    assert mean_of([[1.0, 2.0], [3.0]]).low is None
 
 
 def test_equal_figures_share_their_ranks_and_incomplete_ones_come_last():
