@@ -78,6 +78,25 @@ def test_dcgan_makes_squares_of_any_side(size, base):
     assert generator(normal((2, 3))).shape == (2, size, size, 3)
 
 
+def test_images_need_not_be_square():
+    for name, shape, base, channels in (("dcgan", (21, 50, 3), (3, 7), 1), ("resnet", (48, 32, 3), (6, 4), 2)):
+        one = make(name, channels=channels, latent_dim=3)
+        generator, critic = one.generator(shape), one.critic(shape)
+        assert generator.output_shape == critic.input_shape == (None, *shape)
+        assert generator.get_layer("base").output.shape[1:3] == base
+        assert generator(normal((2, 3))).shape == (2, *shape)
+        assert critic(normal((2, *shape))).shape == (2, 1)
+
+
+def test_a_sum_over_pixels_counts_those_of_either_side():
+    shape = (64, 48, 3)
+    critics = [make("resnet", channels=1, pooling=pooling).critic(shape) for pooling in ("mean", "sum")]
+    critics[1].set_weights(critics[0].get_weights())
+    sample, pixels = normal((2, *shape)), np.prod(critics[0].get_layer("last_activation").output.shape[1:3])
+    bias = critics[0].get_layer("score").bias
+    np.testing.assert_allclose(critics[1](sample) - bias, pixels * (critics[0](sample) - bias), rtol=1e-4, atol=1e-5)
+
+
 def test_dcgan_halves_28_as_the_mnist_networks_do():
     dcgan = make("dcgan", channels=2)
     assert sides(dcgan.critic((28, 28, 1))) == [14, 7, 4]
@@ -343,11 +362,12 @@ def test_batch_normalization_takes_its_moments_over_all_replicas(case, cpus):
 @pytest.mark.parametrize(
     ("name", "shape", "message"),
     [
-        ("dcgan", (28, 20, 1), r"architectures\.dcgan cannot make samples of shape \(28, 20, 1\): .*square images"),
-        ("dcgan", (7, 7, 1), r"\(7, 7, 1\): it makes square images .* of side 8 or more.*architectures\.mlp"),
+        ("dcgan", (28, 7, 1), r"architectures\.dcgan cannot make samples of shape \(28, 7, 1\): .*architectures\.mlp"),
+        ("dcgan", (7, 7, 1), r"\(7, 7, 1\): it makes images .* of 8 pixels or more either way"),
         ("dcgan", (2,), r"architectures\.dcgan cannot make samples of shape \(2,\)"),
-        ("resnet", (28, 28, 1), r"architectures\.resnet cannot .* \(28, 28, 1\): .* of side 32, 40, 48, 56, or one"),
-        ("resnet", (36, 36, 1), r"architectures\.resnet cannot .* \(36, 36, 1\): .* of side 32, 40, 48, 56, or one"),
+        ("resnet", (28, 28, 1), r"architectures\.resnet cannot .* \(28, 28, 1\): .* side is 32, 40, 48, 56, or one"),
+        ("resnet", (36, 36, 1), r"architectures\.resnet cannot .* \(36, 36, 1\): .* side is 32, 40, 48, 56, or one"),
+        ("resnet", (32, 36, 3), r"resnet cannot .* \(32, 36, 3\): .* larger side can be halved as often"),
         ("resnet", (100, 100, 1), r"architectures\.resnet cannot .* \(100, 100, 1\)"),
         ("resnet", (32, 32), r"architectures\.resnet cannot .* \(32, 32\)"),
         ("sndcgan", (36, 36, 1), r"sndcgan cannot make samples of shape \(36, 36, 1\): .* that is a multiple of 8"),

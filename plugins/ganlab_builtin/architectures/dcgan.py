@@ -13,8 +13,8 @@ from ganlab_builtin.architectures.parts import (
     GENERATOR_NORMALIZATIONS,
     check_choice,
     drop,
+    image_sides,
     normalize,
-    square_side,
     to_pixels,
     to_score,
     unsupported,
@@ -24,13 +24,14 @@ _SMALLEST, _BASE, _WIDEST = 8, 4, 8
 
 
 class DCGAN(ganlab.Architecture):
-    """A convolutional generator and critic for square images of any side from 8.
+    """A convolutional generator and critic for images of any height and width from 8.
 
     Radford, Metz and Chintala, "Unsupervised Representation Learning with Deep Convolutional GANs" (2016). Feature maps
-    halve (rounding up) from the image's side to at most 4 and double back, odd sides by cutting a row and a column off:
-    28, 14, 7, 4 as in the MNIST networks of Gulrajani et al. (2017), which `generator_normalization = "none"` makes
-    exactly. Channels double as sides halve, from `channels` to eight times that. Weights start as in He et al. (2015),
-    so that any width and kernel keeps the size of signals; the first paper's fixed deviation of 0.02 fits one width.
+    halve (rounding up) until their smaller side is at most 4 and double back, odd sides by cutting a row or a column
+    off: 28, 14, 7, 4 as in the MNIST networks of Gulrajani et al. (2017), which `generator_normalization = "none"`
+    makes exactly. Channels double as sides halve, from `channels` to eight times that. Weights start as in He et al.
+    (2015), so that any width and kernel keeps the size of signals; the first paper's fixed deviation of 0.02 fits one
+    width.
     """
 
     def __init__(
@@ -71,10 +72,10 @@ class DCGAN(ganlab.Architecture):
         self.conditional = labels != "none"
 
     def generator(self, sample_shape: tuple[int, ...], classes: int | None = None) -> keras.Model:
-        """A model `(n, latent_dim) -> (n, side, side, c)` in [-1, 1], float32; a conditional one takes labels too.
+        """A model `(n, latent_dim) -> (n, height, width, c)` in [-1, 1], float32; a conditional one takes labels too.
 
         Raises:
-            IncompatibleError: These are not square images of side 8 or more, or they have no classes.
+            IncompatibleError: These are not images of 8 pixels or more either way, or they have no classes.
         """
         sides = _sides(sample_shape)[::-1]
         widths = self._widths(len(sides) - 1)[::-1]
@@ -83,22 +84,23 @@ class DCGAN(ganlab.Architecture):
         if self.conditional:
             label = label_input(classes, "dcgan")
             inputs, x = [latent, label], embedded(latent, label)
-        x = keras.layers.Dense(sides[0] ** 2 * widths[0], kernel_initializer="he_uniform", name="project")(x)
-        x = keras.layers.Reshape((sides[0], sides[0], widths[0]), name="base")(x)
-        for i, side in enumerate(sides[1:], start=1):
+        (height, width), start = sides[0], widths[0]
+        x = keras.layers.Dense(height * width * start, kernel_initializer="he_uniform", name="project")(x)
+        x = keras.layers.Reshape((height, width, start), name="base")(x)
+        for i, (height, width) in enumerate(sides[1:], start=1):
             x = normalize(x, self.generator_normalization, f"normalization_{i}")
             x = keras.layers.ReLU(name=f"activation_{i}")(x)
-            last = side == sides[-1]
+            last = i == len(sides) - 1
             x = self._up(x, sample_shape[2] if last else widths[i], i, bias=last)
-            if side % 2:
-                x = keras.layers.Cropping2D(((0, 1), (0, 1)), name=f"crop_{i}")(x)
+            if height % 2 or width % 2:
+                x = keras.layers.Cropping2D(((0, height % 2), (0, width % 2)), name=f"crop_{i}")(x)
         return keras.Model(inputs, to_pixels(x), name="generator")
 
     def critic(self, sample_shape: tuple[int, ...], classes: int | None = None) -> keras.Model:
-        """A model `(n, side, side, c) -> (n, 1)`, float32; a conditional one takes labels too.
+        """A model `(n, height, width, c) -> (n, 1)`, float32; a conditional one takes labels too.
 
         Raises:
-            IncompatibleError: These are not square images of side 8 or more, or they have no classes.
+            IncompatibleError: These are not images of 8 pixels or more either way, or they have no classes.
         """
         sides = _sides(sample_shape)
         x = sample = keras.Input(sample_shape, name="sample")
@@ -141,12 +143,13 @@ class DCGAN(ganlab.Architecture):
         return [self.channels * min(2**i, _WIDEST) for i in range(count)]
 
 
-def _sides(sample_shape: tuple[int, ...]) -> list[int]:
-    """The sides of feature maps, from the image's down to 3 or 4."""
-    rule = f"square images (side, side, channels) of side {_SMALLEST} or more"
-    sides = [square_side("dcgan", sample_shape, rule)]
-    if sides[0] < _SMALLEST:
+def _sides(sample_shape: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Heights and widths of feature maps, from the image's down to those whose smaller one is 3 or 4."""
+    rule = f"images (height, width, channels) of {_SMALLEST} pixels or more either way"
+    sides = [image_sides("dcgan", sample_shape, rule)]
+    if min(sides[0]) < _SMALLEST:
         raise unsupported("dcgan", sample_shape, rule)
-    while sides[-1] > _BASE:
-        sides.append((sides[-1] + 1) // 2)
+    while min(sides[-1]) > _BASE:
+        height, width = sides[-1]
+        sides.append(((height + 1) // 2, (width + 1) // 2))
     return sides

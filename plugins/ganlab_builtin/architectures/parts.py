@@ -60,6 +60,13 @@ def drop(x: Any, rate: float, name: str) -> Any:
     return ganlab.layers.Dropout(rate, name=name)(x) if rate else x
 
 
+def image_sides(name: str, sample_shape: tuple[int, ...], rule: str) -> tuple[int, int]:
+    """The height and width of images; arguments and errors as of `square_side`."""
+    if len(sample_shape) != 3 or min(sample_shape) < 1:
+        raise unsupported(name, sample_shape, rule)
+    return sample_shape[0], sample_shape[1]
+
+
 def square_side(name: str, sample_shape: tuple[int, ...], rule: str) -> int:
     """The side of square images.
 
@@ -71,9 +78,10 @@ def square_side(name: str, sample_shape: tuple[int, ...], rule: str) -> int:
     Raises:
         IncompatibleError: These are not square images.
     """
-    if len(sample_shape) != 3 or sample_shape[0] != sample_shape[1] or min(sample_shape) < 1:
+    height, width = image_sides(name, sample_shape, rule)
+    if height != width:
         raise unsupported(name, sample_shape, rule)
-    return sample_shape[0]
+    return height
 
 
 def unsupported(name: str, sample_shape: tuple[int, ...], rule: str) -> ganlab.IncompatibleError:

@@ -21,9 +21,9 @@ from ganlab_builtin.architectures.parts import (
     GENERATOR_NORMALIZATIONS,
     INITIALIZERS,
     check_choice,
+    image_sides,
     kernel_start,
     normalize,
-    square_side,
     to_pixels,
     to_score,
     unsupported,
@@ -32,11 +32,16 @@ from ganlab_builtin.architectures.residual_blocks import BlockStyle, down_block,
 
 _SMALLEST, _WIDEST = 32, 16
 _BASES = (4, 5, 6, 7)
-_RULE = "square images (side, side, channels) of side 32, 40, 48, 56, or one of these times a power of two"
+_RULE = (
+    "images (height, width, channels) whose smaller side is 32, 40, 48, 56, or one of these times a power of two, and "
+    "whose larger side can be halved as often"
+)
 
 
 class ResNet(ganlab.Architecture):
-    """A residual generator and critic for square images of base * 2**k pixels, base 4 to 7, k at least 3.
+    """A residual generator and critic for images of base * 2**k pixels, base 4 to 7, k at least 3.
+
+    That is the rule for the smaller side of images that are not square; the larger one has to be a multiple of 2**k.
 
     Blocks of two 3x3 convolutions beside a shortcut, average pooling. At 32 pixels the CIFAR-10 networks of Gulrajani
     et al., "Improved Training of Wasserstein GANs" (2017), appendix: equally wide throughout, two critic blocks that
@@ -82,8 +87,8 @@ class ResNet(ganlab.Architecture):
                 channels, "classifier" returns `logits` beside the score and leaves the label to the loss. The
                 generator's normalizations have a gain and a bias for each class; with the normalization "none" it takes
                 an embedding of the label beside its latent vector.
-            attention: The side of the feature maps with self-attention in both networks, 8 or more and at most half of
-                the image's; None for no attention. The paper's is 32, for images of 128 pixels.
+            attention: The smaller side of the feature maps with self-attention in both networks, 8 or more and at most
+                half of the image's; None for no attention. The paper's is 32, for images of 128 pixels.
             upsampling: How the generator doubles sides: "nearest", or "bilinear" between the centres of pixels.
             pooling: The critic's last features are the "mean" over pixels or, as in Miyato et al., the "sum".
             initializer: How kernels start. "he" is uniform as in He et al. (2015) in the 3x3 convolutions of blocks and
@@ -126,15 +131,15 @@ class ResNet(ganlab.Architecture):
         self.conditional = labels != "none"
 
     def generator(self, sample_shape: tuple[int, ...], classes: int | None = None) -> keras.Model:
-        """A model `(n, latent_dim) -> (n, side, side, c)` in [-1, 1], float32; a conditional one takes labels too.
+        """A model `(n, latent_dim) -> (n, height, width, c)` in [-1, 1], float32; a conditional one takes labels too.
 
         Raises:
-            IncompatibleError: These are not square images of such a side, or they have no classes.
+            IncompatibleError: These are not images of such sides, or they have no classes.
             ConfigError: They have no feature maps of the side `attention`.
         """
-        base, halvings = self._sides(sample_shape)
+        (height, width), halvings = self._sides(sample_shape)
         style = self._generator_style
-        start, *widths = _widths(self.generator_channels, base, halvings)[::-1]
+        start, *widths = _widths(self.generator_channels, min(height, width), halvings)[::-1]
         latent = keras.Input((self.latent_dim,), name="latent")
         inputs, x, label = latent, latent, None
         if self.conditional:
@@ -142,8 +147,9 @@ class ResNet(ganlab.Architecture):
             inputs = [latent, label]
             if style.normalization == "none":
                 x = embedded(latent, label)
-        x = keras.layers.Dense(base**2 * start, kernel_initializer=kernel_start(style.initializer), name="project")(x)
-        x = keras.layers.Reshape((base, base, start), name="base")(x)
+        first = kernel_start(style.initializer)
+        x = keras.layers.Dense(height * width * start, kernel_initializer=first, name="project")(x)
+        x = keras.layers.Reshape((height, width, start), name="base")(x)
         by_label = functools.partial(normalize_by_label, label=label, kind=style.normalization)
         for i, width in enumerate(widths, start=1):
             x = up_block(x, width, f"block_{i}", style, lambda x, name: by_label(x, name=name))
@@ -155,15 +161,15 @@ class ResNet(ganlab.Architecture):
         return keras.Model(inputs, to_pixels(x), name="generator")
 
     def critic(self, sample_shape: tuple[int, ...], classes: int | None = None) -> keras.Model:
-        """A model `(n, side, side, c) -> (n, 1)`, float32; a conditional one takes labels too.
+        """A model `(n, height, width, c) -> (n, 1)`, float32; a conditional one takes labels too.
 
         Raises:
-            IncompatibleError: These are not square images of such a side, or they have no classes.
+            IncompatibleError: These are not images of such sides, or they have no classes.
             ConfigError: They have no feature maps of the side `attention`.
         """
         base, halvings = self._sides(sample_shape)
         style = self._critic_style
-        widths, pooled = _critic_blocks(self.critic_channels, base, halvings)
+        widths, pooled = _critic_blocks(self.critic_channels, min(base), halvings)
         x = sample = keras.Input(sample_shape, name="sample")
         label = label_input(classes, "resnet") if self.conditional else None
         if self.labels == "concatenation":
@@ -186,19 +192,20 @@ class ResNet(ganlab.Architecture):
 
     def _attend(self, x: Any) -> Any:
         """Self-attention behind a block, where its feature maps have the chosen side."""
-        return ganlab.layers.SelfAttention(name="attention")(x) if x.shape[1] == self.attention else x
+        return ganlab.layers.SelfAttention(name="attention")(x) if min(x.shape[1:3]) == self.attention else x
 
-    def _sides(self, sample_shape: tuple[int, ...]) -> tuple[int, int]:
-        """The side of the smallest feature maps of the generator, and how often the image's is twice that.
+    def _sides(self, sample_shape: tuple[int, ...]) -> tuple[tuple[int, int], int]:
+        """The height and width of the generator's smallest feature maps, and how often the image's are twice these.
 
         Raises:
             IncompatibleError: The networks cannot make such images.
             ConfigError: They have no feature maps of the side `attention`.
         """
-        side = square_side("resnet", sample_shape, _RULE)
+        height, width = image_sides("resnet", sample_shape, _RULE)
+        side = min(height, width)
         halvings = max(0, side.bit_length() - 3)  # 3 bits: 4 to 7
         base = side >> halvings
-        if side < _SMALLEST or base not in _BASES or base << halvings != side:
+        if side < _SMALLEST or base not in _BASES or height % (1 << halvings) or width % (1 << halvings):
             raise unsupported("resnet", sample_shape, _RULE)
         sides = [base << k for k in range(1, halvings)]
         if self.attention not in (None, *sides):
@@ -206,7 +213,7 @@ class ResNet(ganlab.Architecture):
                 f"architectures.resnet.attention = {self.attention} must be the side of feature maps of both networks: "
                 f"{', '.join(map(str, sides))} for images of {side} pixels, or None."
             )
-        return base, halvings
+        return (height >> halvings, width >> halvings), halvings
 
 
 def _is_flat(base: int, halvings: int) -> bool:
