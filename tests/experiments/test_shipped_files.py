@@ -22,6 +22,7 @@ SMALL = {
     "critic_channels": None,
     "depth": 2,
     "samples": 64,
+    "size": 2000,
     "devices": None,
 }
 LOCAL_BATCH = 4
