@@ -133,7 +133,11 @@ def test_new_components_train_the_same(on_one, name, way):
 
 @pytest.mark.parametrize(
     ("part", "name", "right"),
-    [("constraints", "mode_seeking", "generator_constraints"), ("generator_constraints", "score_drift", "constraints")],
+    [
+        ("constraints", "mode_seeking", "generator_constraints"),
+        ("constraints", "latent_step", "generator_constraints"),
+        ("generator_constraints", "score_drift", "constraints"),
+    ],
 )
 def test_a_constraint_of_the_other_network_is_refused(part, name, right):
     with pytest.raises(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -271,12 +272,19 @@ def _check_network(name: str, constraint: Constraint, kind: str) -> None:
         return getattr(type(constraint), method) is not getattr(Constraint, method)
 
     here, there = ("penalty", "generator_penalty") if kind == "constraints" else ("generator_penalty", "penalty")
-    if overrides(there) and not any(map(overrides, (here, *_ON_EITHER))):
+    of_generator = here == "penalty" and _needs_critic(constraint)
+    if of_generator or (overrides(there) and not any(map(overrides, (here, *_ON_EITHER)))):
         other, right = ("generator", "generator_constraints") if here == "penalty" else ("critic", "constraints")
         raise IncompatibleError(
             f"Constraint {name} acts on the {other} alone, and has no effect in experiment.{kind}. Put it in "
             f"experiment.{right}."
         )
+
+
+def _needs_critic(constraint: Constraint) -> bool:
+    """Whether its `transform` cannot do without the critic, which it is given for a generator alone."""
+    further = list(inspect.signature(constraint.transform).parameters.values())[1:]
+    return any(parameter.name == "critic" and parameter.default is parameter.empty for parameter in further)
 
 
 def _code(name: str, method: str) -> AbstractContextManager[None]:
