@@ -45,6 +45,11 @@ def at(step: Any, steps: int) -> Iterator[None]:
         _clock.now = before
 
 
+def now() -> Any:
+    """The step that this thread computes, as `at` was given it; None outside."""
+    return None if _clock.now is None else _clock.now[0]
+
+
 class _Start(float):
     """A schedule's first value, for a constructor, which remembers what it was computed from."""
 

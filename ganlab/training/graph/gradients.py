@@ -1,4 +1,4 @@
-"""The parts of a step that are functions of tensors alone, and whether XLA compiles them."""
+"""The parts of a step that are functions of tensors alone: traced once for all updates, compiled by XLA where asked."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from ganlab.composition import Experiment
 from ganlab.errors import IncompatibleError
+from ganlab.plugins import scheduled
 from ganlab.training.graph.networks import Tensors
 from ganlab.training.graph.noise import Draw, draw
 from ganlab.training.graph.parts import in_turn, summed
@@ -37,11 +38,13 @@ Part = Callable[[Draws, Log, Values, Tensors], tuple[list[tf.Tensor], Tensors, t
 
 
 class Gradients:
-    """A part of the step without variables or communication, compiled by XLA where asked, in microbatches where asked.
+    """A part of the step without variables or communication, in microbatches where asked.
 
-    The random numbers of a compiled part are drawn outside and passed in, because XLA's would differ.
+    A part that several updates of an iteration share is a function that is traced once on each device. XLA compiles it
+    where asked; the random numbers of a compiled part are drawn outside and passed in, because XLA's would differ.
 
     Attributes:
+        compiled: Whether XLA compiles this part; known once it has been traced.
         communicates: What communicates with other replicas in this part, as messages name it; empty if nothing does, or
             before the part is traced.
     """
@@ -53,6 +56,7 @@ class Gradients:
         trained: Callable[[Values], Sequence[tf.Tensor]],
         *,
         compiled: bool,
+        shared: bool,
     ) -> None:
         """Takes the part.
 
@@ -61,35 +65,32 @@ class Gradients:
             experiment: The experiment.
             trained: Returns the tensors that the part's gradients belong to.
             compiled: Whether XLA is to compile it.
+            shared: Whether several calls in a graph are to share one trace.
         """
-        self._part, self._experiment, self._trained, self._compiled = part, experiment, trained, compiled
+        self._part, self._experiment, self._trained = part, experiment, trained
+        self._compiled, self._shared = compiled, shared
         self._function: Callable[..., Any] | None = None
         self._spec: list[Draw] = []
         self._metrics: list[Metric] = []
-        self.communicates = ""
+        self.compiled, self.communicates = False, ""
 
     def __call__(self, values: Values, data: Tensors, draws: Draws) -> tuple[Result, list[Metric]]:
         """Runs the part for the rows of `data`; returns the result and the metrics."""
         parts = self._experiment.microbatches
-        if self._compiled and self._function is None:
+        if self._function is None and (self._compiled or (self._shared and not tf.executing_eagerly())):
             self._prepare(values, {name: x[: x.shape[0] // parts] for name, x in data.items()})
         result = self._once(values, data, draws) if parts == 1 else self._in_parts(parts, values, data, draws)
         return result, self._metrics
 
-    @property
-    def compiled(self) -> bool:
-        """Whether XLA compiles this part; known once it has been traced."""
-        return self._function is not None
-
     def _once(self, values: Values, data: Tensors, draws: Draws) -> Result:
         if self._function is None:
-            # Of its own, as a compiled part has: what was drawn before must not count.
+            # Of its own, as a traced part has: what was drawn before must not count.
             own = Draws(draws.seed, draws.local_batch, draws.step, draws.replica, draws.first, whole=draws.whole)
             result = self._run(own, values, data)
             self.communicates = own.collective
             return result
         given = [draw(spec, seed=draws.seed, step=draws.step, first=draws.start) for spec in self._spec]
-        return self._function(values, data, draws.step, draws.replica, draws.start, given)
+        return self._function(values, data, draws.step, draws.replica, draws.start, scheduled.now(), given)
 
     def _in_parts(self, parts: int, values: Values, data: Tensors, draws: Draws) -> Result:
         """Sums the gradients of a replica's microbatches, one after another, so that they share memory."""
@@ -120,39 +121,56 @@ class Gradients:
         return Result(gradients, buffers, scores, tf.stack(log.values))
 
     def _prepare(self, values: Values, data: Tensors) -> None:
-        """Traces on a scratch graph to record draws and communication between replicas; then decides on compiling."""
-        seed, whole = self._experiment.seed, self._experiment.microbatches == 1
+        """Traces the part once to record draws and communication between replicas; then decides what becomes of it."""
         seen: list[Draws] = []
-
-        def rows(data: Tensors) -> int:
-            return int(next(iter(data.values())).shape[0])
-
-        def scratch(values: Values, data: Tensors, step: tf.Tensor, replica: tf.Tensor) -> Any:
-            seen.append(Draws(seed, rows(data), step, replica, scratch=True, whole=whole))
-            return self._run(seen[-1], values, data)
-
+        recording = tf.function(self._traced(seen), autograph=False)
+        integers = tf.TensorSpec([], tf.int64), tf.TensorSpec([], tf.int32), tf.TensorSpec([], tf.int64)
         specs = tf.nest.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), (values, data))
-        integer = tf.TensorSpec([], tf.int64), tf.TensorSpec([], tf.int32)
-        tf.function(scratch, autograph=False).get_concrete_function(*specs, *integer)
+        recording.get_concrete_function(*specs, *integers, scheduled.now(), [])
         self.communicates = seen[-1].collective
-        if not may_compile(self._experiment, self.communicates):
-            self._compiled = False
-            return
-        self._spec = seen[-1].recorded
+        if self._compiled and may_compile(self._experiment, self.communicates):
+            self._spec, self.compiled = seen[-1].recorded, True
+            self._function = tf.function(self._traced(None), jit_compile=True, autograph=False)
+        elif self._shared and not self._compiled and is_local(self._experiment, self.communicates):
+            self._function = recording
+        self._compiled = self._shared = False  # decided
 
-        def compiled(
-            values: Values, data: Tensors, step: tf.Tensor, replica: tf.Tensor, first: tf.Tensor, given: list[tf.Tensor]
+    def _traced(self, seen: list[Draws] | None) -> Callable[..., Any]:
+        """The part as a function of tensors; with `seen` it draws itself, makes no collective, and notes its draws."""
+        seed, whole, steps = self._experiment.seed, self._experiment.microbatches == 1, self._experiment.steps
+
+        def traced(
+            values: Values,
+            data: Tensors,
+            update: tf.Tensor,
+            replica: tf.Tensor,
+            first: tf.Tensor,
+            step: tf.Tensor,
+            given: list[tf.Tensor],
         ) -> Any:
-            return self._run(
-                Draws(seed, rows(data), step, replica, first=first, given=given, whole=whole), values, data
-            )
+            rows = int(next(iter(data.values())).shape[0])
+            draws = Draws(seed, rows, update, replica, first=first, whole=whole)
+            if seen is None:
+                draws.given = given
+            else:
+                draws.scratch = True
+                seen.append(draws)
+            # Of this graph: a step of the graph around would be that of its first trace.
+            with scheduled.at(step, steps):
+                return self._run(draws, values, data)
 
-        self._function = tf.function(compiled, jit_compile=True, autograph=False)
+        return traced
 
 
 def rows_of(x: tf.Tensor, part: tf.Tensor, rows: int) -> tf.Tensor:
     """The rows of one microbatch, `(rows, ...)`."""
     return tf.ensure_shape(x[part * rows : (part + 1) * rows], [rows, *x.shape[1:]])
+
+
+def is_local(experiment: Experiment, communicates: str) -> bool:
+    """Whether a part needs no other replica, given the name of what communicates in it; empty for nothing."""
+    # A single replica under a mirrored strategy communicates too, with itself; under one device there is nothing to do.
+    return not communicates or isinstance(experiment.strategy, tf.distribute.OneDeviceStrategy)
 
 
 def may_compile(experiment: Experiment, communicates: str) -> bool:
@@ -161,8 +179,7 @@ def may_compile(experiment: Experiment, communicates: str) -> bool:
     Raises:
         IncompatibleError: It cannot be compiled, though experiment.jit asks for it.
     """
-    # A single replica under a mirrored strategy communicates too, with itself; under one device there is nothing to do.
-    if not communicates or isinstance(experiment.strategy, tf.distribute.OneDeviceStrategy):
+    if is_local(experiment, communicates):
         return True
     if experiment.jit == "on":
         raise IncompatibleError(

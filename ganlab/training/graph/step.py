@@ -20,7 +20,7 @@ from ganlab.plugins.blame import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph import differentiation, noise
 from ganlab.training.graph.calls import CriticCalls, GeneratorCalls, WrappedCritic, witnessing
-from ganlab.training.graph.gradients import Gradients, may_compile, rows_of
+from ganlab.training.graph.gradients import Gradients, is_local, may_compile, rows_of
 from ganlab.training.graph.inputs import OF_GENERATOR
 from ganlab.training.graph.loss_calls import LossCalls
 from ganlab.training.graph.networks import CriticFunction, Network
@@ -49,13 +49,16 @@ class TrainingStep:
         self._loss = LossCalls(experiment.loss)
         _check_parts(experiment, state)
         compiled = compiled and may_compile(experiment, state.critic.synchronizes)
+        shared = experiment.critic_steps > 1 and is_local(experiment, state.critic.synchronizes)
         critic_part = differentiation.explaining(self.critic_part, state.critic)
-        self._critic_gradients = Gradients(critic_part, experiment, lambda v: v.critic_trained, compiled=compiled)
+        self._critic_gradients = Gradients(
+            critic_part, experiment, lambda v: v.critic_trained, compiled=compiled, shared=shared
+        )
         # The generator's gradient goes through both networks.
         compiled = compiled and may_compile(experiment, state.generator.synchronizes)
         generator_part = differentiation.explaining(self.generator_part, state.generator, state.critic)
         self._generator_gradients = Gradients(
-            generator_part, experiment, lambda v: v.generator_trained, compiled=compiled
+            generator_part, experiment, lambda v: v.generator_trained, compiled=compiled, shared=False
         )
 
     def iteration(self, step: tf.Tensor, examples: Tensors) -> tf.Tensor:

@@ -1,0 +1,65 @@
+"""The critic's gradient is traced once for all updates of an iteration, and its numbers are those of separate traces."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from small import assert_same, constraint, small, trained
+
+import ganlab
+from ganlab.training.graph.gradients import Gradients
+from ganlab.training.graph.step import TrainingStep
+from ganlab.training.graph.trainer import Trainer
+
+
+class MeanScore(ganlab.Constraint):
+    """Communicates in its penalty, which cannot be shared then."""
+
+    def penalty(self, critic, batch, state, replica):
+        scores = critic(batch.real)
+        return tf.square(scores - replica.mean(tf.reduce_mean(scores)))
+
+
+@pytest.fixture
+def traces(monkeypatch):
+    """Counts how often the critic's part is traced."""
+    count, part = [], TrainingStep.critic_part
+
+    def counted(self, *given):
+        count.append(given)
+        return part(self, *given)
+
+    monkeypatch.setattr(TrainingStep, "critic_part", counted)
+    return count
+
+
+@pytest.mark.parametrize(("replicas", "expected"), [(0, 1), (2, 2)])
+def test_one_trace_on_each_device_serves_all_updates(cpus, traces, replicas, expected):
+    trainer = Trainer(small(replicas, critic_steps=4, constraints=[constraint("gradient_penalty")]))
+    trainer.train(2)
+    assert len(traces) == expected
+
+
+def test_a_part_that_communicates_is_traced_for_every_update(cpus, traces):
+    trainer = Trainer(small(2, critic_steps=3, constraints=[MeanScore()]))
+    trainer.train(2)
+    assert len(traces) == 1 + 2 * 3  # one to find out
+
+
+@pytest.mark.parametrize("replicas", [0, 2])
+def test_shared_traces_train_as_separate_ones_do(cpus, monkeypatch, replicas):
+    weight = ganlab.component("schedules", "linear")(start=1.0, end=3.0)
+
+    def one():
+        # Draws, a penalty that is computed in every second update, and one whose weight follows a schedule.
+        parts = [constraint("gradient_penalty", every=2), constraint("r1", gamma=weight), constraint("spectral_norm")]
+        return trained(replicas, count=4, critic_steps=3, constraints=parts)
+
+    together = one()
+    start = Gradients.__init__
+
+    def separate(self, *given, **named):
+        start(self, *given, **{**named, "shared": False})
+
+    monkeypatch.setattr(Gradients, "__init__", separate)
+    assert_same(one(), together, rtol=1e-5, atol=1e-6)
+    assert np.ptp(together.metric("constraints/r1/slope")) > 0
