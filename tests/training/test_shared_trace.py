@@ -1,4 +1,4 @@
-"""The critic's gradient is traced once for all updates of an iteration, and its numbers are those of separate traces."""
+"""The critic's gradient is traced once for all updates of an iteration, with the numbers of separate traces."""
 
 import numpy as np
 import pytest
