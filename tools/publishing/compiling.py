@@ -15,7 +15,7 @@ GREY_IMAGES = Path(__file__).with_name("grey_images.py")
 # Most of these experiments had one GPU. This is the smallest square of chips.
 NEAREST = ("v5e:2x2",)
 SLICES = {
-    # google/compare_gan had 128 cores of a v3.
+    # google/compare_gan recommends 128 cores of a v3.
     "biggan_imagenet128": ("v3:8x8", "v5e:8x8", "v4:4x4x4"),
     "biggan_imagenet128_256x8": ("v5e:8x8", "v4:4x4x4"),
     "biggan_deep_imagenet128": ("v5e:8x8", "v4:4x4x4"),
