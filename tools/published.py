@@ -1,8 +1,11 @@
-"""Verifies the files of gin/published with narrow networks, on other images of their shapes.
+"""Verifies the files of gin/published with narrow networks, or compiles them as they are for TPU slices.
 
     python tools/published.py [NAME ...] [--checks gradients,replicas,graph,microbatches]
+    python tools/published.py [NAME ...] --compile [--topology v5e:2x2,...] [--param NAME=VALUE] [--install]
 
-Each file goes through `ganlab verify` in a process of its own; a line of docs/published.md's table is printed for each.
+Images are others, of the same shape. Each file is verified by `ganlab verify`, on 1 and 2 replicas for two iterations,
+or planned by `ganlab plan` at its full width and batch; a line of docs/published.md's tables is printed for each. What
+did not pass, and what to know about a plan, goes to standard error.
 """
 
 from __future__ import annotations
@@ -13,6 +16,12 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from publishing import compiling
+from publishing.datasets import data
 
 import ganlab
 from ganlab import config
@@ -20,7 +29,7 @@ from ganlab.plugins.recipes import Recipe
 
 # Parameters that make a component small, where it has them.
 SMALL = {"width": 8, "channels": 8, "generator_channels": None, "critic_channels": None, "samples": 64}
-SIDES = {"mnist": 28, "cifar10": 32}
+BATCH = 8
 
 
 def recipes(value: object) -> Iterator[Recipe]:
@@ -35,25 +44,25 @@ def recipes(value: object) -> Iterator[Recipe]:
 
 def settings(experiment: Recipe) -> list[str]:
     """The settings that make an experiment small and give it images that are here."""
-    found = ["experiment.batch_size=8", "experiment.strategy=@strategies.one_device()", "experiment.microbatches=1"]
-    found.append(f"experiment.critic_steps={min(2, experiment.arguments.get('critic_steps', 1))}")
-    for recipe in recipes(list(experiment.arguments.values())):
+    given = experiment.arguments
+    found = [f"experiment.batch_size={BATCH * given.get('microbatches', 1)}"]
+    found += ["experiment.strategy=@strategies.one_device()"]
+    found += [f"experiment.critic_steps={min(2, given.get('critic_steps', 1))}"]
+    if "generator_batch_size" in given:
+        found.append(f"experiment.generator_batch_size={2 * BATCH}")
+    for recipe in recipes(list(given.values())):
         known = inspect.signature(ganlab.component(recipe.kind, recipe.name)).parameters
         found += [f"{recipe.kind}.{recipe.name}.{name}={size}" for name, size in SMALL.items() if name in known]
-    dataset, place = experiment.arguments["dataset"], "experiment.dataset"
-    while inner := dataset.arguments.get("dataset"):
-        place, dataset = f"datasets.{dataset.name}.dataset", inner
-    name = dataset.arguments["name"]
-    images = "glyphs" if name == "mnist" else "photo_patches"
-    side = dataset.arguments.get("resize") or SIDES[name]
-    return [*found, f"{place}=@datasets.{images}()", f"datasets.{images}.side={side}"]
+    images = data(experiment)
+    dataset = "glyphs" if images.channels == 1 else "photo_patches"
+    return [*found, f"{images.place}=@datasets.{dataset}()", f"datasets.{dataset}.side={images.side}"]
 
 
-def verified(name: str, experiment: Recipe, checks: list[str]) -> str:
+def verified(name: str, experiment: Recipe, checks: list[str], params: list[str]) -> str:
     """A row of the table: each check with its status, and its reason if it did not pass."""
     command = [sys.executable, "-m", "ganlab", "verify", "--gin", f"published/{name}", "--json"]
     command += ["--checks", ",".join(checks), "--replicas", "1,2", "--iterations", "2"]
-    for setting in settings(experiment):
+    for setting in [*settings(experiment), *params]:
         command += ["--param", setting]
     done = subprocess.run(command, capture_output=True, text=True)
     try:
@@ -69,13 +78,32 @@ def verified(name: str, experiment: Recipe, checks: list[str]) -> str:
 
 def main() -> None:
     """Prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="files; by default all")
     parser.add_argument("--checks", default="gradients,replicas,graph,microbatches")
+    parser.add_argument("--compile", action="store_true", help="compile the files as they are, and verify nothing")
+    parser.add_argument("--topology", default="", metavar="NAMES", help="slices; by default those that suit each file")
+    parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="a further setting")
+    parser.add_argument("--install", action="store_true", help="install the TPU compiler (600 MB) if it is missing")
     given = parser.parse_args()
-    for path in config.shipped_gin_files():
-        if path.parent.name == "published" and (not given.names or path.stem in given.names):
-            print(verified(path.stem, config.load([path]), given.checks.split(",")), flush=True)
+    files = {path.stem: path for path in config.shipped_gin_files() if path.parent.name == "published"}
+    if unknown := [name for name in given.names if name not in files]:
+        parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(files)}")
+    for name in given.names or files:
+        experiment = config.load([files[name]])
+        if not given.compile:
+            print(verified(name, experiment, given.checks.split(","), given.param), flush=True)
+            continue
+        topologies = [one for one in given.topology.split(",") if one]
+        try:
+            plans = compiling.compiled(name, experiment, topologies, given.param, install=given.install)
+        except ganlab.GanlabError as error:
+            print(f"| {name} | {error} |", flush=True)
+            continue
+        for plan in plans:
+            print(compiling.row(name, plan), flush=True)
+            for note in plan.notes:
+                print(f"{name}, {plan.topology}: {note}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
