@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from ganlab.benchmarking import Folder, Plan
 
 # Processor time of a trial beside its updates, of an update, and of a constraint's measurements: together they give the
-# 424 s for each constraint that docs/benchmark.md reports.
-_TRIAL_SECONDS, _UPDATE_SECONDS, _MEASURING_SECONDS = 9.0, 0.0014, 40.0
+# 175 s that `ganlab benchmark --quick --constraint gradient_penalty` used.
+_TRIAL_SECONDS, _UPDATE_SECONDS, _MEASURING_SECONDS = 2.0, 0.0009, 30.0
 
 
 def print_plan(plan: Plan, asked: Mapping[str, Any], *, as_json: bool) -> None:
