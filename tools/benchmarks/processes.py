@@ -65,6 +65,8 @@ class Child:
         if not line:
             raise RuntimeError(f"{self._script} ended with code {self._process.wait()}; BENCH_DEBUG=1 shows why.")
         said: dict[str, Any] = json.loads(line)
+        if "error" in said:
+            raise RuntimeError(f"{self._script}: {said['error']}")
         self.bytes = int(said["bytes"])
         return float(said["seconds"]) / int(said["iterations"])
 

@@ -3,8 +3,8 @@
     python tools/peers/ganlab_run.py mlp '{"log_every": 1, "run": "/tmp/run"}'
 
 Options, all of them optional: `run`, a directory that the run is written to with all telemetry (without it nothing is
-written, and only training is timed); `replicas`, the number of virtual ones; `workers`, whether `TF_CONFIG` selects one
-of several processes; and settings of the experiment that are numbers or words.
+written, and only training is timed); `device`, `cpu` or `gpu`; `replicas`, the number of virtual ones; `workers`,
+whether `TF_CONFIG` selects one of several processes; and settings of the experiment that are numbers or words.
 
 Prints a line of JSON for each line on standard input, a number of iterations: how many were made, at least those, and
 how long they took. A run is paused only where its processes agree on how to continue, after a chunk's rows are written.
@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import cases
 
 import ganlab
+from ganlab.lazy import tensorflow as tf
 from ganlab.training.graph.trainer import Trainer
 from peers import serving
 
@@ -65,10 +66,15 @@ def main() -> None:
     """Trains until standard input ends."""
     kind, options = sys.argv[1], json.loads(sys.argv[2] if len(sys.argv) > 2 else "{}")
     folder, replicas, workers = options.pop("run", None), options.pop("replicas", 0), options.pop("workers", False)
+    device = options.pop("device", "cpu")
+    if device == "gpu" and not tf.config.list_physical_devices("GPU"):
+        serving.refuse("TensorFlow sees no GPU. Install the extra `gpu`, and a driver, or use --device cpu.")
     if workers:
         options["strategy"] = ganlab.component("strategies", "multi_worker")()
     elif replicas:
         options["strategy"] = ganlab.component("strategies", "mirrored")(virtual_replicas=replicas)
+    elif device == "gpu":
+        options["strategy"] = ganlab.component("strategies", "one_device")(device="GPU:0")
     experiment = cases.CASES[kind](**options)
     paced = Paced()
     paced.wait(0)
