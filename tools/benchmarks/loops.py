@@ -54,10 +54,8 @@ def loops(rounds: int, setting: Setting = _CPU) -> list[Ratio | Figure]:
             if setting.device == "cpu":
                 rows.append(Ratio(f"{label}: peak memory, ganlab / hand-written", [(ours.bytes, hand.bytes)], 1.10))
             for script, name, python in _peers(setting):
-                with _peer(script, kind, setting, python=python) as peer:
-                    peer.ready()
-                    bar = bars.get((kind, script))
-                    rows.append(compare(f"{label}: ganlab / {name}", ours, peer, rounds, bar=bar))
+                title, bar = f"{label}: ganlab / {name}", bars.get((kind, script))
+                rows += _compared(title, ours, _peer(script, kind, setting, python), rounds, bar)
     return rows
 
 
@@ -76,10 +74,20 @@ def precision(rounds: int, setting: Setting = _CPU) -> list[Ratio | Figure]:
             name = f"{label}: ganlab in mixed_bfloat16 / hand-written in float32"
             rows.append(compare(name, ours, hand, rounds, bar=bar))
             for script, name, python in [(HAND, "hand-written TensorFlow", sys.executable), *_peers(setting)]:
-                with _peer(script, kind, setting, python=python, lower=True) as peer:
-                    peer.ready()
-                    rows.append(compare(f"{label}: ganlab / {name}, both in bfloat16", ours, peer, rounds))
+                peer = _peer(script, kind, setting, python, lower=True)
+                rows += _compared(f"{label}: ganlab / {name}, both in bfloat16", ours, peer, rounds)
     return rows
+
+
+def _compared(title: str, ours: Child, peer: Child, rounds: int, bar: float | None = None) -> list[Ratio]:
+    """The ratio to a peer; none, and a message, if the peer cannot train: the others' figures took long."""
+    with peer:
+        try:
+            peer.ready()
+            return [compare(title, ours, peer, rounds, bar=bar)]
+        except RuntimeError as error:
+            print(f"  {title}: not measured. {error}", file=sys.stderr, flush=True)
+            return []
 
 
 def _peers(setting: Setting) -> list[tuple[str, str, str]]:
@@ -95,7 +103,7 @@ def _peers(setting: Setting) -> list[tuple[str, str, str]]:
     return found
 
 
-def _peer(script: str, kind: str, setting: Setting, *, python: str = sys.executable, lower: bool = False) -> Child:
+def _peer(script: str, kind: str, setting: Setting, python: str = sys.executable, *, lower: bool = False) -> Child:
     precision = "bfloat16" if lower else "float32"
     options = ("--device", setting.device, "--precision", precision)
     return Child(script, kind, *options, python=python, env=environment(setting.device))

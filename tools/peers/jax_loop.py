@@ -195,7 +195,7 @@ def prepare(asked: serving.Asked) -> None:
     jax.config.update("jax_platforms", {"cpu": "cpu", "gpu": "cuda"}[asked.device])
     try:
         jax.devices()
-    except RuntimeError:
+    except (RuntimeError, AssertionError):  # the second where its build is for CPUs alone
         serving.refuse("JAX sees no GPU. Install jax[cuda12], and a driver, or use --device cpu.")
 
 
