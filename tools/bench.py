@@ -2,6 +2,7 @@
 
     python tools/bench.py
     python tools/bench.py loops replicas --rounds 5 --json
+    python tools/bench.py --device gpu --torch PYTHON --jax PYTHON
 
 Everything is timed in turn with what it is compared with, in several rounds. The medians of the rounds' ratios are
 printed with their quartiles and, if there is one, the bar that they have to stay under. Other work on the machine makes
@@ -22,8 +23,9 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from benchmarks import engine, loops, replicas, whole_runs
+from benchmarks import engine, limit, loops, prediction, replicas, whole_runs
 from benchmarks.pairs import Figure, Ratio
+from benchmarks.setting import Setting
 
 # Families with their own processes come first: afterwards this one holds TensorFlow's threads and memory.
 FAMILIES: dict[str, Callable[..., list[Ratio | Figure]]] = {
@@ -34,8 +36,10 @@ FAMILIES: dict[str, Callable[..., list[Ratio | Figure]]] = {
     "microbatches": replicas.microbatches,
     "replicas": replicas.replicas,
     "processes": replicas.processes,
+    "prediction": prediction.prediction,
     "trials": whole_runs.trials,
     "beside": whole_runs.beside,
+    "limit": limit.limit,
     "guards": engine.guards,
     "constraints": engine.constraints,
     "compiling": engine.compiling,
@@ -44,13 +48,16 @@ FAMILIES: dict[str, Callable[..., list[Ratio | Figure]]] = {
     "diagnostics": engine.diagnostics,
 }
 
+# Those that also run on a GPU, and need to know with what.
+ANYWHERE = ("loops", "precision")
 
-def measure(names: Sequence[str], rounds: int, torch: str) -> dict[str, list[Ratio | Figure]]:
+
+def measure(names: Sequence[str], rounds: int, setting: Setting) -> dict[str, list[Ratio | Figure]]:
     """The figures of each family, also printed to standard error as they come; none for a family that fails."""
     results: dict[str, list[Ratio | Figure]] = {}
     for name in names:
         print(f"{name} ...", file=sys.stderr, flush=True)
-        given = {"torch": torch} if name == "loops" else {}
+        given = {"setting": setting} if name in ANYWHERE else {}
         try:
             results[name] = FAMILIES[name](rounds, **given)
         except Exception as error:  # keep the others' figures, which took half an hour
@@ -87,17 +94,26 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="FAMILY", help=f"which, of {', '.join(FAMILIES)}; all by default")
     parser.add_argument("--only", nargs="+", default=[], metavar="FAMILY", help="the same")
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu", help=f"gpu: for {', '.join(ANYWHERE)}")
     parser.add_argument("--torch", default="", metavar="PYTHON", help="an interpreter that has PyTorch")
+    parser.add_argument("--jax", default="", metavar="PYTHON", help="an interpreter that has JAX")
     parser.add_argument("--json", action="store_true", help="print JSON, with every round")
     arguments = parser.parse_args()
-    names = [*arguments.names, *arguments.only] or list(FAMILIES)
+    on_gpu = arguments.device == "gpu"
+    names = [*arguments.names, *arguments.only] or list(ANYWHERE if on_gpu else FAMILIES)
     unknown = [name for name in names if name not in FAMILIES]
     if unknown:
         parser.error(f"no family {unknown[0]!r}; there are {', '.join(FAMILIES)}")
-    results = measure(names, arguments.rounds, arguments.torch)
+    if on_gpu and (elsewhere := [name for name in names if name not in ANYWHERE]):
+        parser.error(f"{elsewhere[0]!r} is measured on a CPU alone; with --device gpu there are {', '.join(ANYWHERE)}")
+    setting = Setting(arguments.device, arguments.torch, arguments.jax)
+    if problem := setting.problem():
+        parser.error(problem)
+    results = measure(names, arguments.rounds, setting)
     if arguments.json:
         figures = {name: [row.as_json() for row in rows] for name, rows in results.items()}
-        print(json.dumps({"machine": platform.processor(), "cores": os.cpu_count(), "figures": figures}, indent=2))
+        machine = {"machine": platform.processor(), "cores": os.cpu_count(), "device": arguments.device}
+        print(json.dumps({**machine, "figures": figures}, indent=2))
     else:
         print(table(results))
     return int(len(results) < len(names))

@@ -107,7 +107,7 @@ def count(graph: tf.Graph, *, once: bool = False) -> Counts:
         graph: The function's graph.
         once: Whether the body of a loop counts once, as it does in XLA's cost analysis.
     """
-    used = _used(graph)
+    used = used_operations(graph)
     counts = Counts()
     inner: dict[str, Counts] = {}
     for op in used:
@@ -152,22 +152,29 @@ def _kernel(op: tf.Operation) -> Kernel:
 def _called(op: tf.Operation, once: bool) -> Counts:
     made = Counts()
     if op.type in _LOOPS:
-        trips = _trips(_graph(op, op.get_attr("cond").name))
+        trips = _trips(function_of(op, op.get_attr("cond").name))
         if trips is None:
             made.notes.add("A loop whose length is unknown before it runs was counted once.")
-        made.add(count(_graph(op, op.get_attr("body").name), once=once), 1 if once else trips or 1)
+        made.add(count(function_of(op, op.get_attr("body").name), once=once), 1 if once else trips or 1)
         return made
     if op.type in _CALLS:
-        made.add(count(_graph(op, op.get_attr("f").name), once=once), 1)
+        made.add(count(function_of(op, op.get_attr("f").name), once=once), 1)
         return made
     both = op.type.endswith("If")
     names = [op.get_attr("then_branch"), op.get_attr("else_branch")] if both else op.get_attr("branches")
-    made.add(max((count(_graph(op, function.name), once=once) for function in names), key=lambda found: found.flops), 1)
+    made.add(
+        max((count(function_of(op, function.name), once=once) for function in names), key=lambda found: found.flops), 1
+    )
     made.notes.add("Of a branch, for example a penalty that is not computed in every update, the costlier side counts.")
     return made
 
 
-def _graph(op: tf.Operation, name: str) -> tf.Graph:
+def function_of(op: tf.Operation, name: str) -> tf.Graph:
+    """The graph of a function that an operation calls, by its name there.
+
+    Raises:
+        LookupError: No graph around the operation has it.
+    """
     graph = op.graph
     while graph is not None:
         found = getattr(graph._functions.get(name), "graph", None)
@@ -187,7 +194,7 @@ def _trips(condition: tf.Graph) -> int | None:
     return None
 
 
-def _used(graph: tf.Graph) -> list[tf.Operation]:
+def used_operations(graph: tf.Graph) -> list[tf.Operation]:
     """The operations that the results or the effects of a function need, in the order in which they were made."""
     waiting = [tensor.op for tensor in getattr(graph, "outputs", ())]
     waiting += list(getattr(graph, "control_outputs", ()))
@@ -202,7 +209,7 @@ def _used(graph: tf.Graph) -> list[tf.Operation]:
     return [op for op in graph.get_operations() if op.name in seen]
 
 
-def _root(tensor: tf.Tensor) -> tf.Tensor:
+def root(tensor: tf.Tensor) -> tf.Tensor:
     """The tensor that one stands for: reshaping and naming copy nothing."""
     while tensor.op.type in _FREE and tensor.op.inputs and tensor.op.type != "ReadVariableOp":
         index = tensor.value_index if tensor.op.type == "IdentityN" else 0
@@ -217,12 +224,12 @@ def _is_alone(op: tf.Operation) -> bool:
 
 def _fused(used: Sequence[tf.Operation], graph: tf.Graph) -> tuple[float, int]:
     """Bytes and kernels where everything that need not lie in memory is computed where it is used."""
-    stored = {_root(tensor).name for tensor in getattr(graph, "outputs", ())}
+    stored = {root(tensor).name for tensor in getattr(graph, "outputs", ())}
     for op in used:
         if op.type in _FREE:
             stored |= {tensor.name for tensor in op.outputs if not op.inputs or op.type == "ReadVariableOp"}
         elif _is_alone(op):
-            stored |= {tensor.name for tensor in op.outputs} | {_root(tensor).name for tensor in op.inputs}
+            stored |= {tensor.name for tensor in op.outputs} | {root(tensor).name for tensor in op.inputs}
         elif op.type in _REDUCTIONS:
             stored |= {tensor.name for tensor in op.outputs}
     total, kernels = 0.0, 0
@@ -242,7 +249,7 @@ def _fused(used: Sequence[tf.Operation], graph: tf.Graph) -> tuple[float, int]:
 
 def _read_by(op: tf.Operation, stored: set[str]) -> Iterator[tf.Tensor]:
     """The tensors in memory that a fused kernel reads to make the results of an operation."""
-    waiting, seen = [_root(tensor) for tensor in op.inputs], set()
+    waiting, seen = [root(tensor) for tensor in op.inputs], set()
     while waiting:
         tensor = waiting.pop()
         if tensor.name in seen:
@@ -251,7 +258,7 @@ def _read_by(op: tf.Operation, stored: set[str]) -> Iterator[tf.Tensor]:
         if tensor.name in stored:
             yield tensor
         else:
-            waiting += [_root(source) for source in tensor.op.inputs]
+            waiting += [root(source) for source in tensor.op.inputs]
 
 
 def _peak(used: Sequence[tf.Operation], graph: tf.Graph, inner: dict[str, Counts]) -> float:
@@ -259,9 +266,9 @@ def _peak(used: Sequence[tf.Operation], graph: tf.Graph, inner: dict[str, Counts
     last: dict[str, int] = {}
     for position, op in enumerate(used):
         for tensor in op.inputs:
-            last[_root(tensor).name] = position
+            last[root(tensor).name] = position
     end = len(used)
-    last |= {_root(tensor).name: end for tensor in getattr(graph, "outputs", ())}
+    last |= {root(tensor).name: end for tensor in getattr(graph, "outputs", ())}
     ending: dict[int, list[tf.Tensor]] = {}
     live = highest = 0.0
     for position, op in enumerate(used):

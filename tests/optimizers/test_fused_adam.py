@@ -70,3 +70,19 @@ def test_replicas_move_alike(cpus):
         update(tf.constant(g))
     for value in strategy.experimental_local_results(variable.value):
         np.testing.assert_allclose(value.numpy(), by_hand(start, given), rtol=1e-5)
+
+
+def test_what_is_the_same_for_all_variables_is_computed_once():
+    variables, optimizer = [keras.Variable(np.ones([n], np.float32)) for n in (2, 3, 4)], fused()
+    optimizer.build(variables)
+
+    @tf.function(autograph=False)
+    def update():
+        for _ in range(2):
+            optimizer.apply([tf.ones_like(variable.value) for variable in variables], variables)
+
+    made = [op.type for op in update.get_concrete_function().graph.get_operations()]
+    assert made.count("ResourceApplyAdam") == 2 * 3
+    assert made.count("Pow") == 2 * 2
+    update()
+    np.testing.assert_allclose(variables[0].numpy(), by_hand(np.ones(2), np.ones((2, 2))), rtol=1e-6)

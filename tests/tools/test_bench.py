@@ -1,6 +1,7 @@
 """The arithmetic of tools/bench.py, worked out by hand."""
 
 import importlib.util
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -68,3 +69,26 @@ def test_an_unknown_family_is_refused():
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "no family 'loop'; there are loops, precision" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--device", "gpu", "replicas"], "'replicas' is measured on a CPU alone; with --device gpu there are loops"),
+        (["loops", "--jax", "no-such-python"], "--jax no-such-python: JAX cannot be imported there"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_at_once(arguments, message):
+    command = [sys.executable, str(TOOLS / "bench.py"), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+@pytest.mark.slow
+def test_a_gpu_that_is_not_there_is_named():
+    command = [sys.executable, str(TOOLS / "bench.py"), "--device", "gpu"]
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 2
+    assert "sees no GPU. Install ganlab[gpu] and NVIDIA's driver, or use --device cpu." in done.stderr

@@ -1,4 +1,4 @@
-"""The two experiments that everything is measured on, as ganlab trains them."""
+"""The two experiments that everything is measured on, as ganlab trains them; also a plugin file with their images."""
 
 from __future__ import annotations
 
@@ -22,6 +22,12 @@ class Table(ganlab.Dataset):
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
         """The rows of these numbers."""
         return tf.gather(self._examples, numbers)
+
+
+@ganlab.hookimpl
+def ganlab_datasets() -> dict[str, type[ganlab.Dataset]]:
+    """The images, for experiment files."""
+    return {"table": Table}
 
 
 def mlp(*, width: int = 512, depth: int = 3, **parts: Any) -> ganlab.Experiment:

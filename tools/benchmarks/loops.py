@@ -13,59 +13,100 @@ from pathlib import Path
 
 from benchmarks.pairs import Figure, Ratio
 from benchmarks.processes import Child, compare
+from benchmarks.setting import Setting, environment
 
 KINDS = ("mlp", "dcgan")
 # Written by hand for one device, in the graph.
 HAND = "tf_loop.py"
 _LABELS = {"mlp": "MLP", "dcgan": "DCGAN"}
+# The largest ratios that are good enough, on a CPU.
+_BARS = {
+    ("mlp", HAND): 0.75,
+    ("dcgan", HAND): 0.82,
+    ("mlp", "torch_eager.py"): 0.50,
+    ("dcgan", "torch_eager.py"): 0.85,
+}
+_CPU = Setting()
 
 
-def ganlab_run(kind: str, folder: str | Path | None, **options: object) -> Child:
+def ganlab_run(kind: str, folder: str | Path | None, *, device: str = "cpu", **options: object) -> Child:
     """A run of ganlab that logs every step into `folder`; without one, its training alone."""
-    given = {"log_every": 1, "evaluate_every": 0, "checkpoint_every": 0, **options}
+    given = {"log_every": 1, "evaluate_every": 0, "checkpoint_every": 0, "device": device, **options}
     if folder is not None:
         given["run"] = str(Path(folder) / f"run-{time.monotonic_ns()}")
-    return Child("ganlab_run.py", kind, json.dumps(given))
+    return Child("ganlab_run.py", kind, json.dumps(given), env=environment(device))
 
 
-def loops(rounds: int, *, torch: str = "") -> list[Ratio | Figure]:
-    """Runs with all telemetry against the loop written by hand, Keras' `fit` and PyTorch, and memory on the way."""
+def loops(rounds: int, setting: Setting = _CPU) -> list[Ratio | Figure]:
+    """Runs with all telemetry against the loop written by hand, Keras' `fit`, PyTorch and JAX; memory on the way."""
     rows: list[Ratio | Figure] = []
     for kind in KINDS:
         with (
             tempfile.TemporaryDirectory() as folder,
-            ganlab_run(kind, folder) as ours,
-            Child(HAND, kind) as hand,
+            ganlab_run(kind, folder, device=setting.device) as ours,
+            _peer(HAND, kind, setting) as hand,
         ):
             ours.ready()
             hand.ready()
-            label = _LABELS[kind]
-            rows.append(compare(f"{label}: ganlab / hand-written TensorFlow", ours, hand, rounds, bar=1.03))
-            rows.append(Ratio(f"{label}: peak memory, ganlab / hand-written", [(ours.bytes, hand.bytes)], 1.10))
-            peers = [("keras_fit.py", sys.executable, "Keras fit", None)]
-            if torch:
-                peers.append(("torch_eager.py", torch, "PyTorch eager", {"mlp": 0.50, "dcgan": 0.85}[kind]))
-            for script, python, name, bar in peers:
-                with Child(script, kind, python=python) as peer:
-                    peer.ready()
-                    rows.append(compare(f"{label}: ganlab / {name}", ours, peer, rounds, bar=bar))
+            label, bars = _LABELS[kind], _BARS if setting.device == "cpu" else {}
+            bar = bars.get((kind, HAND))
+            rows.append(compare(f"{label}: ganlab / hand-written TensorFlow", ours, hand, rounds, bar=bar))
+            if setting.device == "cpu":
+                rows.append(Ratio(f"{label}: peak memory, ganlab / hand-written", [(ours.bytes, hand.bytes)], 1.10))
+            for script, name, python in _peers(setting):
+                title, bar = f"{label}: ganlab / {name}", bars.get((kind, script))
+                rows += _compared(title, ours, _peer(script, kind, setting, python), rounds, bar)
     return rows
 
 
-def precision(rounds: int) -> list[Ratio | Figure]:
-    """`precision = "mixed_bfloat16"` against the float32 loop written by hand."""
+def precision(rounds: int, setting: Setting = _CPU) -> list[Ratio | Figure]:
+    """`precision = "mixed_bfloat16"` against the float32 loop written by hand, and against others in bfloat16."""
     rows: list[Ratio | Figure] = []
     for kind in KINDS:
         with (
             tempfile.TemporaryDirectory() as folder,
-            ganlab_run(kind, folder, precision="mixed_bfloat16") as ours,
-            Child(HAND, kind) as hand,
+            ganlab_run(kind, folder, device=setting.device, precision="mixed_bfloat16") as ours,
+            _peer(HAND, kind, setting) as hand,
         ):
             ours.ready()
             hand.ready()
-            name = f"{_LABELS[kind]}: ganlab in mixed_bfloat16 / hand-written in float32"
-            rows.append(compare(name, ours, hand, rounds, bar=0.75))
+            label, bar = _LABELS[kind], 0.75 if setting.device == "cpu" else None
+            name = f"{label}: ganlab in mixed_bfloat16 / hand-written in float32"
+            rows.append(compare(name, ours, hand, rounds, bar=bar))
+            for script, name, python in [(HAND, "hand-written TensorFlow", sys.executable), *_peers(setting)]:
+                peer = _peer(script, kind, setting, python, lower=True)
+                rows += _compared(f"{label}: ganlab / {name}, both in bfloat16", ours, peer, rounds)
     return rows
+
+
+def _compared(title: str, ours: Child, peer: Child, rounds: int, bar: float | None = None) -> list[Ratio]:
+    """The ratio to a peer; none, and a message, if the peer cannot train: the others' figures took long."""
+    with peer:
+        try:
+            peer.ready()
+            return [compare(title, ours, peer, rounds, bar=bar)]
+        except RuntimeError as error:
+            print(f"  {title}: not measured. {error}", file=sys.stderr, flush=True)
+            return []
+
+
+def _peers(setting: Setting) -> list[tuple[str, str, str]]:
+    """Script, name and interpreter of what ganlab is compared with beside the loop written by hand."""
+    found = [("keras_fit.py", "Keras fit", sys.executable)]
+    if setting.device == "gpu":
+        found.append(("tf_compiled.py", "hand-written TensorFlow with XLA", sys.executable))
+    if setting.torch:
+        found.append(("torch_eager.py", "PyTorch eager", setting.torch))
+        found.append(("torch_compiled.py", "PyTorch torch.compile", setting.torch))
+    if setting.jax:
+        found.append(("jax_loop.py", "JAX", setting.jax))
+    return found
+
+
+def _peer(script: str, kind: str, setting: Setting, python: str = sys.executable, *, lower: bool = False) -> Child:
+    precision = "bfloat16" if lower else "float32"
+    options = ("--device", setting.device, "--precision", precision)
+    return Child(script, kind, *options, python=python, env=environment(setting.device))
 
 
 def telemetry(rounds: int) -> list[Ratio | Figure]:
@@ -97,7 +138,7 @@ def starting(rounds: int) -> list[Ratio | Figure]:
         imports.append(_seconds([sys.executable, "-c", "import tensorflow, keras"]))
         runs.append(_until_first_iteration("eight_gaussians"))
     for _ in range(min(rounds, 3)):
-        with ganlab_run("mlp", None) as ours, Child(HAND, "mlp") as hand:
+        with ganlab_run("mlp", None) as ours, _peer(HAND, "mlp", _CPU) as hand:
             ours.ready()
             with hand:
                 begun = time.perf_counter()

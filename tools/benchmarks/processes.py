@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -45,7 +46,8 @@ class Child:
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         assert self._process.stdin is not None
-        self._process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
         try:
             self._process.wait(20)
         except subprocess.TimeoutExpired:
@@ -55,8 +57,9 @@ class Child:
     def ask(self, iterations: int) -> None:
         """Makes it train that many iterations, or a few more."""
         assert self._process.stdin is not None
-        self._process.stdin.write(f"{iterations}\n")
-        self._process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):  # it has ended: its answer says why
+            self._process.stdin.write(f"{iterations}\n")
+            self._process.stdin.flush()
 
     def answer(self) -> float:
         """Waits until it has; returns the seconds of one iteration."""
@@ -65,6 +68,8 @@ class Child:
         if not line:
             raise RuntimeError(f"{self._script} ended with code {self._process.wait()}; BENCH_DEBUG=1 shows why.")
         said: dict[str, Any] = json.loads(line)
+        if "error" in said:
+            raise RuntimeError(f"{self._script}: {said['error']}")
         self.bytes = int(said["bytes"])
         return float(said["seconds"]) / int(said["iterations"])
 
@@ -113,7 +118,7 @@ def compare(
         bar: The largest ratio that is good enough.
     """
     # Warmed up, and with chunks as long as they become in a run.
-    counts = [max(1, round(seconds / min(child.train(2), child.train(8)))) for child in (first, second)]
+    counts = [max(1, round(seconds / _each(child, seconds))) for child in (first, second)]
     for child, count in zip((first, second), counts, strict=True):
         child.train(count)
     pairs = []
@@ -125,3 +130,9 @@ def compare(
             early = first.train(counts[0])
             pairs.append((early, second.train(counts[1])))
     return Ratio(name, pairs, bar)
+
+
+def _each(child: Child | Together, seconds: float) -> float:
+    """Seconds of an iteration, once it is warm; of one that takes longer than a turn, from fewer iterations."""
+    each = child.train(2)
+    return each if each > seconds else min(each, child.train(8))

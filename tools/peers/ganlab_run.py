@@ -3,8 +3,9 @@
     python tools/peers/ganlab_run.py mlp '{"log_every": 1, "run": "/tmp/run"}'
 
 Options, all of them optional: `run`, a directory that the run is written to with all telemetry (without it nothing is
-written, and only training is timed); `replicas`, the number of virtual ones; `workers`, whether `TF_CONFIG` selects one
-of several processes; and settings of the experiment that are numbers or words.
+written, and only training is timed); `device`, `cpu` or `gpu`; `replicas`, the number of virtual ones; `workers`,
+whether `TF_CONFIG` selects one of several processes; and settings of the experiment that are numbers or words. With
+`source` as the model it has `source`, the fields of a `Source`: experiment files and overrides.
 
 Prints a line of JSON for each line on standard input, a number of iterations: how many were made, at least those, and
 how long they took. A run is paused only where its processes agree on how to continue, after a chunk's rows are written.
@@ -25,7 +26,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import cases
 
 import ganlab
+from ganlab.composition import Experiment, compose
+from ganlab.lazy import tensorflow as tf
 from ganlab.training.graph.trainer import Trainer
+from ganlab.verification.report import Source
+from ganlab.verification.trainings import recipe_of
 from peers import serving
 
 
@@ -61,15 +66,25 @@ class Paced:
             self.wait(step)
 
 
+def _of_source(fields: dict[str, Any]) -> Experiment:
+    made = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
+    return compose(recipe_of(Source(**made)))
+
+
 def main() -> None:
     """Trains until standard input ends."""
     kind, options = sys.argv[1], json.loads(sys.argv[2] if len(sys.argv) > 2 else "{}")
     folder, replicas, workers = options.pop("run", None), options.pop("replicas", 0), options.pop("workers", False)
+    device = options.pop("device", "cpu")
+    if device == "gpu" and not tf.config.list_physical_devices("GPU"):
+        serving.refuse("TensorFlow sees no GPU. Install the extra `gpu`, and a driver, or use --device cpu.")
     if workers:
         options["strategy"] = ganlab.component("strategies", "multi_worker")()
     elif replicas:
         options["strategy"] = ganlab.component("strategies", "mirrored")(virtual_replicas=replicas)
-    experiment = cases.CASES[kind](**options)
+    elif device == "gpu":
+        options["strategy"] = ganlab.component("strategies", "one_device")(device="GPU:0")
+    experiment = _of_source(options["source"]) if kind == "source" else cases.CASES[kind](**options)
     paced = Paced()
     paced.wait(0)
     if folder is not None:

@@ -2,7 +2,7 @@
 
     python tools/peers/keras_fit.py mlp
 
-Prints a line of JSON for each line on standard input, a number of iterations: the seconds that they took.
+See serving.py for its options and answers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class WassersteinGAN(keras.Model):
         """Takes the networks."""
         super().__init__()
         self.generator, self.critic = model.generator, model.critic
-        self._batch, self._latent, self._weight = model.batch, model.latent, model.weight
+        self._model = model
         self._optimizers = [keras.optimizers.Adam(1e-4, beta_1=0.5, beta_2=0.9) for _ in range(2)]
 
     def train_step(self, real: Any) -> dict[str, tf.Tensor]:
@@ -37,32 +37,27 @@ class WassersteinGAN(keras.Model):
         for k in range(tf_loop.CRITIC_STEPS):
             critic_loss = self._update_critic(real[k])
         with tf.GradientTape() as tape:
-            fake = self.generator(tf.random.normal((self._batch, self._latent)), training=True)
+            fake = self.generator(tf.random.normal((self._model.batch, self._model.latent)), training=True)
             loss = -tf.reduce_mean(self.critic(fake, training=True))
         weights = self.generator.trainable_variables
         self._optimizers[1].apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
         return {"critic": critic_loss, "generator": loss}
 
     def _update_critic(self, real: tf.Tensor) -> tf.Tensor:
-        axes = list(range(1, len(real.shape)))
-        fake = self.generator(tf.random.normal((self._batch, self._latent)), training=True)
-        mixing = tf.random.uniform((self._batch, *(1 for _ in axes)))
-        points = mixing * real + (1.0 - mixing) * fake
+        model = self._model
+        fake = self.generator(tf.random.normal((model.batch, model.latent)), training=True)
+        mixing = tf.random.uniform((model.batch, *(1 for _ in model.shape)))
         with tf.GradientTape() as tape:
-            with tf.GradientTape() as inner:
-                inner.watch(points)
-                scores = self.critic(points, training=True)
-            slopes = tf.sqrt(tf.reduce_sum(tf.square(inner.gradient(scores, points)), axis=axes) + 1e-12)
-            loss = tf.reduce_mean(self.critic(fake, training=True)) - tf.reduce_mean(self.critic(real, training=True))
-            loss += self._weight * tf.reduce_mean(tf.square(slopes - 1.0))
+            loss = tf_loop.critic_loss(model, real, fake, mixing)
         weights = self.critic.trainable_variables
         self._optimizers[0].apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
         return loss
 
 
-def trainer(kind: str) -> serving.Train:
-    """Trains the named model for the requested iterations."""
-    model = tf_loop.MODELS[kind]()
+def trainer(asked: serving.Asked) -> serving.Train:
+    """Trains the model for the requested iterations."""
+    tf_loop.prepare(asked)
+    model = tf_loop.MODELS[asked.kind]()
     gan = WassersteinGAN(model)
     gan.compile()
     table = np.random.default_rng(0).uniform(-1, 1, (4096, *model.shape)).astype(np.float32)

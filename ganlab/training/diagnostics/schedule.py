@@ -106,9 +106,11 @@ class DiagnosticSchedule:
         return looked
 
     def _look(self, step: int, diagnostics: Mapping[str, Diagnostic]) -> tuple[Looked, dict[str, str | None]]:
-        view = View(self._experiment, self._state, self._functions, step)
         looked = Looked()
         complaints: dict[str, str | None] = {}
+        if not diagnostics:  # making a view takes as long as some dozens of iterations
+            return looked, complaints
+        view = View(self._experiment, self._state, self._functions, step)
         for name, diagnostic in diagnostics.items():
             with plugin_code(f"diagnostics.{name}", "look"):
                 findings = diagnostic.look(view)

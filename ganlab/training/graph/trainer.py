@@ -63,10 +63,14 @@ class Trainer:
         Raises:
             GanlabError: It cannot be trained, or the examples cannot be read or are not finite.
         """
-        set_products(self.experiment)
         self._inputs.check(self.state.step)
+        self.graph()
+
+    def graph(self) -> tf.Graph:
+        """The graph of a chunk, whose only loop's body is an iteration; built if it was not."""
+        set_products(self.experiment)
         start, length = tf.TensorSpec([], tf.int64), tf.TensorSpec([], tf.int32)
-        self._chunk.get_concrete_function(start, length, *self._iterators())
+        return self._chunk.get_concrete_function(start, length, *self._iterators()).graph
 
     def agree(self, values: Sequence[float]) -> list[float]:
         """The largest of each value over all processes, so that they take the same decisions."""
