@@ -18,7 +18,7 @@ class Adam(keras.optimizers.Adam):
 
     def apply(self, grads: Any, trainable_variables: Any = None) -> None:
         """Updates variables by their gradients; numbers that are the same for all are computed once."""
-        self._shared = _Shared()
+        self._shared: _Shared | None = _Shared()
         try:
             super().apply(grads, trainable_variables)
         finally:
