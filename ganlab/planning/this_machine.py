@@ -20,6 +20,11 @@ from ganlab.verification.trainings import recipe_of
 
 # Seconds for each measurement; a machine that other work shares is measured in several short pieces.
 _PIECE, _PIECES = 0.01, 5
+# How many operations more one call has than another, to tell the time of one; and the time below which so few would
+# drown in the noise of the calls, and more are taken.
+_MORE, _MANY, _QUICK = 8, 128, 2e-5
+# Updates of variables by an optimizer, each an operation.
+_UPDATE = "ResourceApply"
 # Kernels that are measured at their own shapes: products, and whatever moves more bytes than this.
 _LARGE = 2**16
 _RESOURCES = (tf.resource, tf.variant, tf.string)
@@ -89,7 +94,8 @@ def peaks() -> Peaks:
 def seconds(kernels: Sequence[Kernel]) -> tuple[float, float]:
     """Seconds of all kernels, one after another: those of products, and those of everything else.
 
-    Products and large operations are measured at their shapes; small ones are estimated by their bytes.
+    Products, optimizers' updates and large operations are measured at their shapes; small ones are estimated by their
+    bytes.
     """
     groups: dict[Any, list[Kernel]] = defaultdict(list)
     for kernel in kernels:
@@ -99,7 +105,7 @@ def seconds(kernels: Sequence[Kernel]) -> tuple[float, float]:
     for alike in groups.values():
         first = alike[0]
         spent = None
-        if first.op.type in PRODUCTS or first.accessed >= _LARGE:
+        if first.op.type in PRODUCTS or first.op.type.startswith(_UPDATE) or first.accessed >= _LARGE:
             spent = _measured(first.op)
         if spent is None:
             spent = float(np.interp(np.log(max(first.accessed, 1.0)), *curve))
@@ -120,13 +126,24 @@ def _curve() -> tuple[np.ndarray, np.ndarray]:
     for n in sizes:
         x = tf.zeros([n])
         spent.append(_chained(lambda x=x: tf.raw_ops.AddV2(x=x, y=1.0)))  # type: ignore[misc]
-    return np.log([8.0 * n for n in sizes]), np.array(spent)
+    # Fewer bytes never take longer; where they seem to, other work came between.
+    return np.log([8.0 * n for n in sizes]), np.minimum.accumulate(spent[::-1])[::-1]
 
 
 def _measured(op: tf.Operation) -> float | None:
     """Seconds of one operation with other numbers; None if it cannot run alone."""
+    updates = op.type.startswith(_UPDATE)
+    if op.op_def.is_stateful and not updates:
+        return None
     given: list[Any] = []
+    variables: list[tf.Variable] = []
     for tensor in op.inputs:
+        if updates and tensor.dtype == tf.resource:  # of the gradient's shape
+            numbers = [one for one in op.inputs if one.dtype != tf.resource]
+            largest = max(numbers, key=lambda one: one.shape.num_elements() or 0)
+            variables.append(tf.Variable(tf.zeros(largest.shape, largest.dtype)))
+            given.append(variables[-1].handle)
+            continue
         value = tf.get_static_value(tensor)
         if tensor.dtype in _RESOURCES or (value is None and not tensor.shape.is_fully_defined()):
             return None
@@ -135,9 +152,11 @@ def _measured(op: tf.Operation) -> float | None:
         elif tensor.dtype.is_floating:
             drawn = np.random.default_rng(0).uniform(0.1, 0.9, tensor.shape.as_list())
             given.append(tf.cast(tf.constant(drawn, tf.float32), tensor.dtype))
+        elif op.type in PRODUCTS:  # the shape of the result, of a convolution's gradient
+            given.append(tf.constant(op.outputs[0].shape.as_list(), tensor.dtype))
         else:
             given.append(tf.zeros(tensor.shape, tensor.dtype))
-    if op.op_def.is_stateful or not op.outputs:
+    if not op.outputs and not updates:
         return None
     attributes = {name: value for name, value in op.node_def.attr.items() if not name.startswith("_")}
     types = [tensor.dtype for tensor in op.outputs]
@@ -145,7 +164,8 @@ def _measured(op: tf.Operation) -> float | None:
     def once() -> Any:
         graph = tf.compat.v1.get_default_graph()
         inputs = [tf.convert_to_tensor(value) for value in given]
-        return graph.create_op(op.type, inputs, types, attrs=attributes).outputs[0]
+        made = graph.create_op(op.type, inputs, types, attrs=attributes)
+        return made if updates else made.outputs[0]
 
     try:
         return _chained(once)
@@ -167,18 +187,31 @@ def _chained(make: Callable[[], Any]) -> float:
 
         return tf.function(run, autograph=False)
 
-    few, more = many(2), many(10)
-    return max(1e-7, (_typical(more) - _typical(few)) / 8)
+    few = many(2)
+    for extra in (_MORE, _MANY):
+        each = _difference(few, many(2 + extra)) / extra
+        if each > _QUICK:
+            break
+    return max(1e-7, each)
+
+
+def _difference(few: Callable[[], Any], more: Callable[[], Any]) -> float:
+    """How much longer one call takes than another: the median of a few turns of both, as the machine is loaded now."""
+    few()
+    more()
+    return float(np.median([_once(more) - _once(few) for _ in range(_PIECES)]))
 
 
 def _typical(function: Callable[[], Any]) -> float:
     """The median of a few times of a call, as the machine is loaded now."""
     function()
-    found = []
-    for _ in range(_PIECES):
-        begun, calls = time.perf_counter(), 0
-        while calls < 2 or time.perf_counter() - begun < _PIECE:
-            function()
-            calls += 1
-        found.append((time.perf_counter() - begun) / calls)
-    return float(np.median(found))
+    return float(np.median([_once(function) for _ in range(_PIECES)]))
+
+
+def _once(function: Callable[[], Any]) -> float:
+    """Seconds of a call, from as many as fit into a short piece of time."""
+    begun, calls = time.perf_counter(), 0
+    while calls < 2 or time.perf_counter() - begun < _PIECE:
+        function()
+        calls += 1
+    return (time.perf_counter() - begun) / calls
