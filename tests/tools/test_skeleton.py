@@ -76,10 +76,7 @@ def test_products_within_a_loop_are_refused(benchmarks):
 
 def test_an_iteration_of_the_mlp_has_its_products_by_hand(benchmarks):
     skeleton = benchmarks("skeleton")
-    from ganlab.training.graph.trainer import Trainer
-
-    trainer = Trainer(benchmarks("cases").mlp(width=8, batch_size=4))
-    products = skeleton.products_of(skeleton.body_of(trainer.graph()))
+    products = skeleton.products_of(skeleton.iteration_of(benchmarks("cases").mlp(width=8, batch_size=4)))
     # An update of the critic: its samples 4; real and fake 4 each, the points between them 3, their slope 4; back from
     # real and fake 7 each, and from the slope 7. Of the generator: 4, the critic 4, back through it 4 and itself 7.
     assert len(products) == 5 * (4 + 4 + 4 + 3 + 4 + 7 + 7 + 7) + 4 + 4 + 4 + 7

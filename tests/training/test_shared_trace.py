@@ -55,11 +55,6 @@ def test_shared_traces_train_as_separate_ones_do(cpus, monkeypatch, replicas):
         return trained(replicas, count=4, critic_steps=3, constraints=parts)
 
     together = one()
-    start = Gradients.__init__
-
-    def separate(self, *given, **named):
-        start(self, *given, **{**named, "shared": False})
-
-    monkeypatch.setattr(Gradients, "__init__", separate)
+    monkeypatch.setattr(Gradients, "sharing", False)
     assert_same(one(), together, rtol=1e-5, atol=1e-6)
     assert np.ptp(together.metric("constraints/r1/slope")) > 0

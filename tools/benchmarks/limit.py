@@ -13,13 +13,12 @@ def limit(rounds: int) -> list[Ratio | Figure]:
 
     They are read from the graph that the training runs, so that those that ganlab leaves out are not among them.
     """
-    from benchmarks.skeleton import Alone, body_of, products_of
+    from benchmarks.skeleton import Alone, iteration_of, products_of
     from ganlab.training.graph.trainer import Trainer
 
     rows: list[Ratio | Figure] = []
     for kind, bar in _BARS.items():
-        trainer = Trainer(cases.CASES[kind]())
-        products = products_of(body_of(trainer.graph()))
+        trainer, products = Trainer(cases.CASES[kind]()), products_of(iteration_of(cases.CASES[kind]()))
         name = f"{kind.upper()}: ganlab / its {len(products)} products alone"
         rows.append(compare(name, trainer.train, Alone(products), rounds, seconds=2.0, bar=bar))
     return rows

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import unittest.mock
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import tensorflow as tf
 
+from ganlab.composition import Experiment
 from ganlab.planning.counting import count, function_of, root, used_operations
 from ganlab.planning.products import PRODUCTS
+from ganlab.training.graph.gradients import Gradients
+from ganlab.training.graph.trainer import Trainer
 
 _CALLERS = ("While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase")
 _CALLERS += ("PartitionedCall", "StatefulPartitionedCall")
@@ -94,6 +98,12 @@ def body_of(graph: tf.Graph) -> tf.Graph:
     if len(loops) != 1:
         raise ValueError(f"The graph has {len(loops)} loops; it must have one, whose body is an iteration.")
     return function_of(loops[0], loops[0].get_attr("body").name)
+
+
+def iteration_of(experiment: Experiment) -> tf.Graph:
+    """The graph of an iteration, flat: with a trace of its own for each update, where training calls one trace."""
+    with unittest.mock.patch.object(Gradients, "sharing", False):
+        return body_of(Trainer(experiment).graph())
 
 
 class Alone:
