@@ -7,7 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ganlab.benchmarking.results import DONE
-from ganlab.benchmarking.rows import Row, figure_text, ordered, problems_of, ranks_in, rows_of
+from ganlab.benchmarking.rows import (
+    RANKS,
+    Row,
+    definitions_of,
+    figure_text,
+    ordered,
+    overview,
+    problems_of,
+    ranks_in,
+    rows_of,
+)
 from ganlab.support.terminal import line
 
 # Characters that mean something in a line of Markdown, in a table or in HTML.
@@ -17,7 +27,7 @@ _ABSENT = "-"
 
 
 def markdown(results: Mapping[str, Any]) -> str:
-    """The page.
+    """Writes results as tables, the best constraint of each task first.
 
     Args:
         results: The content of results.json. Markup in its texts is escaped.
@@ -46,17 +56,13 @@ def _head(results: Mapping[str, Any]) -> Iterator[str]:
 
 def _overview(results: Mapping[str, Any], rows: Sequence[Row]) -> Iterator[str]:
     tasks = results["tasks"]
-    places = {name: ranks_in(rows, name, task["columns"])[1] for name, task in tasks.items()}
-    known = [[places[name][n] for name in tasks if places[name][n] is not None] for n in range(len(rows))]
-    order = sorted(range(len(rows)), key=lambda n: (-len(known[n]), sum(rank or 0 for rank in known[n]), rows[n].name))
+    places, order = overview(results, rows)
     yield "## Ranks by task"
-    yield (
-        "1 is best: the order of the mean of a constraint's ranks in the task's columns. One with a trial that was not "
-        "completed comes after all others. Rows with more ranks come first, then those whose ranks sum to less; there "
-        "is no overall score."
-    )
+    yield RANKS
     body = [
-        [_name(rows[n]), *(_place(places[name][n], rows[n].task(name)) for name in tasks)] for n in order if known[n]
+        [_name(rows[n]), *(_place(places[name][n], rows[n].task(name)) for name in tasks)]
+        for n in order
+        if any(place[n] is not None for place in places.values())
     ]
     yield _table(["constraint", *(escaped(task["title"]) for task in tasks.values())], body)
 
@@ -71,11 +77,7 @@ def _task(name: str, task: Mapping[str, Any], rows: Sequence[Row]) -> Iterator[s
     _, places = ranks_in(rows, name, task["columns"])
     yield f"## {escaped(task['title'])}"
     yield escaped(task["about"])
-    said: dict[str, str] = {}
-    for column in task["columns"].values():
-        about = f"{column['about']} {column['better'].capitalize()} is better.".strip()
-        said.setdefault(column["label"].partition(",")[0], about)
-    yield "\n".join(f"- {escaped(label)}: {escaped(about)}" for label, about in said.items())
+    yield "\n".join(f"- {escaped(label)}: {escaped(about)}" for label, about in definitions_of(task).items())
     body = [
         [
             str(places[n] or _ABSENT),

@@ -8,7 +8,17 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from ganlab.benchmarking.results import DONE
-from ganlab.benchmarking.rows import Row, figure_text, ordered, problems_of, ranks_in, rows_of
+from ganlab.benchmarking.rows import (
+    RANKS,
+    Row,
+    definitions_of,
+    figure_text,
+    ordered,
+    overview,
+    problems_of,
+    ranks_in,
+    rows_of,
+)
 from ganlab.comparing.axes import scale_of
 from ganlab.comparing.html import Child, breakable, element, page
 from ganlab.comparing.report_tables import Column, table
@@ -18,11 +28,6 @@ from ganlab.comparing.svg import interval
 _BAR = (3.0, 117.0)
 # What a figure is, by the kind of its task.
 _ABOUT = {"cost": "The median over rounds with its quartiles", "sensitivity": "The fraction of the settings tried"}
-_RANKS = (
-    "1 is best: the order of the mean of a constraint's ranks in the task's columns. A constraint with a trial that "
-    "was not completed comes after all others. There is no overall score; rows with more ranks come first, then those "
-    "whose ranks sum to less."
-)
 # More columns than these are wider than a printed page: the table prints as cards.
 _MOST_ON_PAPER = 4
 _STYLE = """
@@ -74,7 +79,7 @@ def _section(name: str, heading: str, *inside: Child) -> ET.Element:
 
 def _sections(results: Mapping[str, Any], rows: Sequence[Row]) -> Iterator[tuple[str, str, list[Child]]]:
     """The name, heading and content of each section, in order."""
-    about = element("p", _RANKS, class_="note")
+    about = element("p", RANKS, class_="note")
     yield "overview", "Overview", [*_notes(results), about, _overview(results, rows)]
     for name, task in results["tasks"].items():
         yield f"task-{name}", task["title"], _task(name, task, rows)
@@ -99,9 +104,7 @@ def _notes(results: Mapping[str, Any]) -> Iterator[Child]:
 def _overview(results: Mapping[str, Any], rows: Sequence[Row]) -> ET.Element:
     """Ranks by task, one row for each constraint."""
     tasks = results["tasks"]
-    places = {name: ranks_in(rows, name, task["columns"])[1] for name, task in tasks.items()}
-    known = [[places[name][n] for name in tasks if places[name][n] is not None] for n in range(len(rows))]
-    order = sorted(range(len(rows)), key=lambda n: (-len(known[n]), sum(rank or 0 for rank in known[n]), rows[n].name))
+    places, order = overview(results, rows)
     columns = [Column("Constraint"), *(Column(task["title"]) for task in tasks.values())]
     body: list[tuple[Child, list[list[Child]]]] = [
         (_name(rows[n]), [[_place(places[name][n], rows[n].task(name))] for name in tasks]) for n in order
@@ -121,11 +124,9 @@ def _place(place: int | None, outcome: Mapping[str, Any]) -> ET.Element:
 def _task(name: str, task: Mapping[str, Any], rows: Sequence[Row]) -> list[Child]:
     """A task: its definition and that of its columns, then the figures, the best constraint first."""
     each, places = ranks_in(rows, name, task["columns"])
-    definitions: dict[str, str] = {}
-    for column in task["columns"].values():
-        label = column["label"].partition(",")[0]
-        definitions.setdefault(label, f"{column['about']} {column['better'].capitalize()} is better.".strip())
-    listed = [part for label, about in definitions.items() for part in (element("dt", label), element("dd", about))]
+    listed = [
+        part for label, about in definitions_of(task).items() for part in (element("dt", label), element("dd", about))
+    ]
     scales = {key: _scale(rows, name, key) for key in task["columns"]}
     columns = [Column("Constraint"), Column("Rank")]
     columns += [Column(column["label"], f"{column['better']} is better") for column in task["columns"].values()]

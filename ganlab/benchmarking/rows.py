@@ -11,6 +11,12 @@ from ganlab.benchmarking.results import DONE
 from ganlab.benchmarking.statistics import ranks
 
 _DIGITS = 4
+# How `ranks_in` and `overview` order constraints, for readers of tables.
+RANKS = (
+    "1 is best: the order of the mean of a constraint's ranks in the task's columns. A constraint with a trial that "
+    "was not completed comes after all others. There is no overall score; rows with more ranks come first, then those "
+    "whose ranks sum to less."
+)
 
 
 @dataclass(frozen=True)
@@ -78,10 +84,27 @@ def ranks_in(
     ]
 
 
-def problems_of(results: Mapping[str, Any], row: Row) -> list[tuple[str, str, list[str]]]:
-    """What is missing of a constraint: each status with its reason, and the titles of the tasks that have it.
+def overview(results: Mapping[str, Any], rows: Sequence[Row]) -> tuple[dict[str, list[int | None]], list[int]]:
+    """The ranks of all rows in each task, and the rows' numbers in the order of the overview (`RANKS`)."""
+    places = {name: ranks_in(rows, name, task["columns"])[1] for name, task in results["tasks"].items()}
+    known = [[place[n] for place in places.values() if place[n] is not None] for n in range(len(rows))]
+    order = sorted(range(len(rows)), key=lambda n: (-len(known[n]), sum(rank or 0 for rank in known[n]), rows[n].name))
+    return places, order
 
-    One that all tasks have in common names them as `all tasks`.
+
+def definitions_of(task: Mapping[str, Any]) -> dict[str, str]:
+    """The definitions of a task's figures, by their labels without the problem's name."""
+    found: dict[str, str] = {}
+    for column in task["columns"].values():
+        about = f"{column['about']} {column['better'].capitalize()} is better.".strip()
+        found.setdefault(column["label"].partition(",")[0], about)
+    return found
+
+
+def problems_of(results: Mapping[str, Any], row: Row) -> list[tuple[str, str, list[str]]]:
+    """The reasons why figures of a constraint are missing: status, reason, and the titles of the tasks.
+
+    Where all tasks share a reason, `all tasks` stands for their titles.
     """
     said: dict[tuple[str, str], list[str]] = {}
     for name, task in results["tasks"].items():

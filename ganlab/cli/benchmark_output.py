@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ganlab.benchmarking import Folder, Plan
 
 # Processor time of a trial beside its updates, of an update, and of a constraint's measurements: together they give the
-# 175 s that `ganlab benchmark --quick --constraint gradient_penalty` used.
+# 175 s that one constraint used in the quick suite (docs/benchmark.md).
 _TRIAL_SECONDS, _UPDATE_SECONDS, _MEASURING_SECONDS = 2.0, 0.0009, 30.0
 
 

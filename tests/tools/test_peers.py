@@ -94,7 +94,7 @@ def python_of(module, variable):
 
 
 def said(python, code, kind, given):
-    """What a peer says of the numbers in a file: its losses, and the parameters of generator and critic."""
+    """A peer's losses on the numbers in a file, and its counts of parameters: generator's and critic's."""
     command = [python, "-c", START + code + END, kind, json.dumps(SMALL[kind]), str(given)]
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)

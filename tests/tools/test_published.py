@@ -1,4 +1,4 @@
-"""What tools/published.py asks for, and the rows that it prints."""
+"""The settings and slices of tools/published.py, and the rows that it prints."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What `ganlab plan --topology cpu` says an iteration takes here, against what it takes."""
+"""The time of an iteration as `ganlab plan --topology cpu` predicts it, against the measured time."""
 
 from __future__ import annotations
 

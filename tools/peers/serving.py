@@ -19,7 +19,7 @@ Train = Callable[[int], object]
 
 @dataclass(frozen=True)
 class Asked:
-    """What a peer is to train.
+    """A request to a peer: the model to train, and how.
 
     Attributes:
         kind: The model, `mlp` or `dcgan`.

@@ -1,4 +1,4 @@
-"""What the files of gin/published say of their data."""
+"""The data that the files of gin/published name."""
 
 from __future__ import annotations
 
