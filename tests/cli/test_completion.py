@@ -147,7 +147,7 @@ def test_completion_is_quick_and_imports_nothing_heavy(here, line):
     answer, heavy = done.stdout.splitlines()[-2:]
     assert answer in ("plain,experiment.seed=", "plain,runs/quickstart/20260801-120000-s0-1f2e")
     assert heavy == "[]"
-    assert against_imports(command, env=environment) < 4
+    assert against_imports(command, 4, env=environment) < 4
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
