@@ -1,11 +1,11 @@
 """Verifies the files of gin/published with narrow networks, or compiles them as they are for TPU slices.
 
     python tools/published.py [NAME ...] [--checks gradients,replicas,graph,microbatches]
-    python tools/published.py [NAME ...] --compile [--topology v5e:2x2,...] [--param NAME=VALUE] [--install]
+    python tools/published.py [NAME ...] --compile [--topology NAMES] [--param NAME=VALUE] [--install] [--optimize]
 
 Images are others, of the same shape. Each file is verified by `ganlab verify`, on 1 and 2 replicas for two iterations,
-or planned by `ganlab plan` at its full width and batch; a line of docs/published.md's tables is printed for each. What
-did not pass, and what to know about a plan, goes to standard error.
+or planned by `ganlab plan` at its full width and batch, without the compiler's optimizations if not asked for. A line
+of docs/published.md's tables is printed for each; what did not pass, and what to know of a plan, to standard error.
 """
 
 from __future__ import annotations
@@ -84,6 +84,7 @@ def main() -> None:
     parser.add_argument("--compile", action="store_true", help="compile the files as they are, and verify nothing")
     parser.add_argument("--topology", default="", metavar="NAMES", help="slices; by default those that suit each file")
     parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="a further setting")
+    parser.add_argument("--optimize", action="store_true", help="compile as for a run, in about ten times the time")
     parser.add_argument("--install", action="store_true", help="install the TPU compiler (600 MB) if it is missing")
     given = parser.parse_args()
     files = {path.stem: path for path in config.shipped_gin_files() if path.parent.name == "published"}
@@ -96,7 +97,8 @@ def main() -> None:
             continue
         topologies = [one for one in given.topology.split(",") if one]
         try:
-            plans = compiling.compiled(name, experiment, topologies, given.param, install=given.install)
+            options = {"install": given.install, "optimize": given.optimize}
+            plans = compiling.compiled(name, experiment, topologies, given.param, **options)
         except ganlab.GanlabError as error:
             print(f"| {name} | {error} |", flush=True)
             continue

@@ -38,6 +38,13 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Install the TPU compiler (600 MB) once into the user's cache folder if it is missing.",
 )
+@click.option(
+    "--no-optimize",
+    "optimize",
+    flag_value=False,
+    default=True,
+    help="Let the TPU compiler optimize little: a small part of its time, the same operations, mostly more memory.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @plugin_options(BESIDE_GIN)
 @click.pass_context
@@ -48,6 +55,7 @@ def plan(
     topologies: str,
     efficiency: float,
     install: bool,
+    optimize: bool,
     as_json: bool,
     no_plugin: tuple[str, ...],
     plugin_file: Path | None,
@@ -70,7 +78,7 @@ def plan(
 
     where = places(topologies.split(","))
     source = Source(gin_files, params, no_plugin, str(plugin_file) if plugin_file is not None else None)
-    found = planned(source, where, fraction=efficiency, install=install)
+    found = planned(source, where, fraction=efficiency, install=install, optimize=optimize)
     if as_json:
         say(json.dumps({"efficiency": efficiency, "plans": [one.as_json() for one in found]}, indent=2))
     else:

@@ -21,6 +21,8 @@ _LOOPS = (
     "The TPU compiler counts the body of a loop once; its counts were multiplied as the traced step's loops are long."
 )
 
+_UNOPTIMIZED = "The TPU compiler did not optimize: a run moves other bytes, and mostly needs less memory."
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -53,7 +55,14 @@ class Plan:
         return {**asdict(self), "seconds": self.time.total if self.time else None}
 
 
-def plan(source: Source, where: Sequence[Place], *, fraction: float = FRACTION, install: bool = False) -> list[Plan]:
+def plan(
+    source: Source,
+    where: Sequence[Place],
+    *,
+    fraction: float = FRACTION,
+    install: bool = False,
+    optimize: bool = True,
+) -> list[Plan]:
     """Plans an experiment: compiles or traces its step for each place, counts it and projects the time of an iteration.
 
     Args:
@@ -61,6 +70,8 @@ def plan(source: Source, where: Sequence[Place], *, fraction: float = FRACTION, 
         where: The places.
         fraction: The fraction of the peak that products reach on TPUs and GPUs.
         install: Whether to install the TPU compiler, 600 MB, if it is missing.
+        optimize: Whether the TPU compiler optimizes as for a run. Without, it takes a small part of the time; products
+            and all-reduces are the same, bytes differ, and memory is mostly more.
 
     Returns:
         A plan for each place.
@@ -81,7 +92,7 @@ def plan(source: Source, where: Sequence[Place], *, fraction: float = FRACTION, 
         counts = sorted({one.replicas for one in where if one.chip.kind != "cpu"})
         found = call("ganlab.planning.tracing:counted", source, {"replicas": counts}, cpus=1) if counts else []
         facts = dict(zip(counts, found, strict=True))
-        return [_planned(source, one, facts.get(one.replicas, {}), fraction, install) for one in where]
+        return [_planned(source, one, facts.get(one.replicas, {}), fraction, install, optimize) for one in where]
     except ProcessError as error:
         raise ConfigError(str(error)) from error
 
@@ -96,18 +107,22 @@ def _read(source: Source) -> None:
     read_experiment(source.gin_files, source.params)
 
 
-def _planned(source: Source, where: Place, facts: dict[str, Any], fraction: float, install: bool) -> Plan:
+def _planned(
+    source: Source, where: Place, facts: dict[str, Any], fraction: float, install: bool, optimize: bool
+) -> Plan:
     if where.chip.kind == "cpu":
         return _on_this_machine(source, where)
     if where.chip.kind == "tpu":
-        return _on_tpu(source, where, facts, fraction, install)
+        return _on_tpu(source, where, facts, fraction, install, optimize)
     cost = _cost(facts)
     notes = [*facts["notes"], "Counted in the traced step, as if XLA fused all elementwise operations; not compiled."]
     return _judged(where, facts, cost, where.memory, fraction, notes)
 
 
-def _on_tpu(source: Source, where: Place, facts: dict[str, Any], fraction: float, install: bool) -> Plan:
-    row = check(source, topology=where.name, install=install)
+def _on_tpu(
+    source: Source, where: Place, facts: dict[str, Any], fraction: float, install: bool, optimize: bool
+) -> Plan:
+    row = check(source, topology=where.name, install=install, optimize=optimize)
     memory = row.data.get("memory", {}).get("total")
     if "flops" not in row.data:
         if memory is None:
@@ -116,7 +131,8 @@ def _on_tpu(source: Source, where: Place, facts: dict[str, Any], fraction: float
             )
         traced = _cost({**facts, "memory": memory})
         note = "It did not compile, for want of memory: operations and bytes are those of the traced step."
-        return _judged(where, facts, traced, where.memory, fraction, [note], full=True)
+        told = [note] if optimize else [note, "Memory is that of a program with little optimization."]
+        return _judged(where, facts, traced, where.memory, fraction, told, full=True)
     loops = facts["flops"] / facts["flops_once"]
     reduced = row.data["compiled_all_reduces"]
     cost = Cost(
@@ -128,7 +144,8 @@ def _on_tpu(source: Source, where: Place, facts: dict[str, Any], fraction: float
         memory,
         input_seconds=facts["input_seconds"],
     )
-    notes = [*facts["notes"], *([_LOOPS] if loops > 1 else []), *([] if row.status == "passed" else [row.detail])]
+    notes = [*facts["notes"], *([] if optimize else [_UNOPTIMIZED]), *([_LOOPS] if loops > 1 else [])]
+    notes += [] if row.status == "passed" else [row.detail]
     return _judged(where, facts, cost, where.memory, fraction, notes)
 
 

@@ -35,7 +35,7 @@ def settings(experiment: Recipe) -> list[str]:
 
 
 def compiled(
-    name: str, experiment: Recipe, topologies: Sequence[str], params: Sequence[str], *, install: bool
+    name: str, experiment: Recipe, topologies: Sequence[str], params: Sequence[str], *, install: bool, optimize: bool
 ) -> list[Plan]:
     """Compiles an experiment's step for slices.
 
@@ -45,9 +45,12 @@ def compiled(
         topologies: The slices; none for those that suit the file.
         params: Further settings.
         install: Whether to install the TPU compiler if it is missing.
+        optimize: Whether it optimizes as for a run.
     """
     source = Source((f"published/{name}",), (*settings(experiment), *params), (), str(GREY_IMAGES))
-    return plan(source, [place(one) for one in topologies or SLICES.get(name, NEAREST)], install=install)
+    return plan(
+        source, [place(one) for one in topologies or SLICES.get(name, NEAREST)], install=install, optimize=optimize
+    )
 
 
 def row(name: str, found: Plan) -> str:

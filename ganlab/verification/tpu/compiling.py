@@ -38,7 +38,9 @@ _SHAPE = re.compile(r"([a-z]+)(\d*)\w*\[([\d,]*)\]")
 _PRODUCTS = ("stablehlo.convolution", "stablehlo.dot", "stablehlo.dot_general")
 
 
-def compile_module(module: bytes, topology: str, configuration: str | None, cores: int) -> dict[str, Any]:
+def compile_module(
+    module: bytes, topology: str, configuration: str | None, cores: int, optimize: bool = True
+) -> dict[str, Any]:
     """Compiles for every core of a topology.
 
     Args:
@@ -46,6 +48,7 @@ def compile_module(module: bytes, topology: str, configuration: str | None, core
         topology: libtpu's name for it, `v5e:2x2`.
         configuration: libtpu's name for the view of its chips, or None.
         cores: How many cores it must have.
+        optimize: Whether to optimize as for a run, and not as little as the compiler can.
 
     Returns:
         `outcome` is "compiled", with everything that was measured; "refused", with the compiler's `message`; or
@@ -61,6 +64,7 @@ def compile_module(module: bytes, topology: str, configuration: str | None, core
     with mlir.make_ir_context():
         parsed = ir.Module.parse(module)
         lowered = _prepare(parsed)
+    jax.config.update("jax_optimization_level", "UNKNOWN" if optimize else "O0")
     options = compiler.get_compile_options(
         num_replicas=cores, num_partitions=1, device_assignment=np.arange(cores).reshape(cores, 1)
     )
