@@ -4,7 +4,7 @@ Differences are norms over whole groups of numbers. Single variables mislead, be
 normalization is nothing but rounding. The yardstick is one training against itself from initial weights changed by
 1e-7. Where units have kinks (ReLU), rounding occasionally puts an example on the other side of one, and its gradient
 jumps. So trainings are compared from several starts, and the smallest difference counts. A mistake shows from every
-start.
+start. (`reference.py` says how many.)
 """
 
 from __future__ import annotations
@@ -74,6 +74,12 @@ def compare(references: Sequence[Trace], others: Sequence[Trace]) -> list[Measur
         distance = min(_distance(read(a), read(b)) for a, b in zip(references, others, strict=True))
         measures.append(Measure(kind, group, iteration, distance, limit))
     return measures
+
+
+def may_be_rounding(measures: Iterable[Measure]) -> bool:
+    """Whether trainings depart, and first by so little that a unit's kink may be the reason."""
+    first = next((measure for measure in measures if measure.departs), None)
+    return first is not None and first.distance <= _MOST
 
 
 @dataclass(frozen=True)

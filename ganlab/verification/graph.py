@@ -12,7 +12,8 @@ import tensorflow as tf
 from ganlab.errors import TrainingFailedError
 from ganlab.plugins.recipes import Recipe
 from ganlab.verification.cases import Finding, departure
-from ganlab.verification.comparing import Measure, compare
+from ganlab.verification.comparing import Measure
+from ganlab.verification.reference import Reference, Train
 from ganlab.verification.report import Row, Source
 from ganlab.verification.shapes import line_of, look
 from ganlab.verification.trace import Trace
@@ -51,23 +52,22 @@ def check(source: Source, *, iterations: int) -> Row:
     if step.unknown:
         return _not_static(step.unknown)
     rates = bench.find_rates()
-    references = bench.starts(iterations)
-    row = diverged(NAME, references[0], "gradient descent")
+    reference = Reference(bench, iterations)
+    row = diverged(NAME, reference.traces[0], "gradient descent")
     if row is not None:
         return row
     measures: list[tuple[str, Measure]] = []
     with _eagerly():
-        eager = Bench(recipe, 0, optimizers="sgd", rates=rates).starts(iterations)
-    row = _compared("eagerly", references, eager, measures)
+        eager = Bench(recipe, 0, optimizers="sgd", rates=rates)
+    row = _compared("eagerly", reference, _in_python(reference.trained(eager)), measures)
     if row is not None:
         return row
     try:
-        compiled = _compiled(recipe, rates).starts(iterations)
+        row = _compared("compiled by XLA", reference, reference.trained(_compiled(recipe, rates)), measures)
     except TrainingFailedError as error:
         if not isinstance(error.__cause__, tf.errors.OpError):
             raise
         return _not_compiled(error.__cause__)
-    row = _compared("compiled by XLA", references, compiled, measures)
     if row is not None:
         return row
     notes = ["Every tensor has a static shape."]
@@ -83,10 +83,16 @@ def _compiled(recipe: Recipe, rates: tuple[float, float]) -> Bench:
     return Bench(recipe, 0, optimizers="sgd", rates=rates, jit="on")
 
 
-def _compared(
-    how: str, references: Sequence[Trace], others: Sequence[Trace], measures: list[tuple[str, Measure]]
-) -> Row | None:
-    found = compare(references, others)
+def _in_python(train: Train) -> Train:
+    def eager(starts: Sequence[int | None]) -> list[Trace]:
+        with _eagerly():
+            return train(starts)
+
+    return eager
+
+
+def _compared(how: str, reference: Reference, train: Train, measures: list[tuple[str, Measure]]) -> Row | None:
+    _, found = reference.against(train)
     measures += [(how, measure) for measure in found]
     first = min((m for m in found if m.departs), key=lambda m: m.iteration, default=None)
     if first is None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ganlab.errors import IncompatibleError
 from ganlab.verification.cases import Finding, departure
-from ganlab.verification.comparing import Measure, compare
+from ganlab.verification.comparing import Measure
+from ganlab.verification.reference import Reference
 from ganlab.verification.report import Row, Source
 from ganlab.verification.trainings import Bench, recipe_of
 from ganlab.verification.verdict import diverged, failed, passed
@@ -31,17 +32,18 @@ def check(source: Source, *, iterations: int) -> Row:
     if not numbers:
         return Row(NAME, "not run", None, None, f"A batch of {sizes[0]} does not divide into {PARTS[0]} microbatches.")
     rates = whole.find_rates()
-    references = whole.starts(iterations)
-    row = diverged(NAME, references[0], "gradient descent")
+    reference = Reference(whole, iterations)
+    row = diverged(NAME, reference.traces[0], "gradient descent")
     if row is not None:
         return row
     measures: list[tuple[str, Measure]] = []
     for parts in numbers:
         try:
-            others = Bench(recipe, 0, optimizers="sgd", rates=rates, microbatches=parts).starts(iterations)
+            divided = Bench(recipe, 0, optimizers="sgd", rates=rates, microbatches=parts)
+            _, found = reference.against(reference.trained(divided))
         except IncompatibleError as error:
             return Row(NAME, "refused", None, None, str(error), {"cause": "needs the whole batch"})
-        found, where = compare(references, others), f"in {parts} microbatches"
+        where = f"in {parts} microbatches"
         measures += [(where, measure) for measure in found]
         first = min((m for m in found if m.departs), key=lambda m: m.iteration, default=None)
         if first is not None:

@@ -9,8 +9,9 @@ from ganlab.interfaces import Constraint
 from ganlab.plugins.recipes import Recipe
 from ganlab.training.graph.stack import ConstraintStack
 from ganlab.verification.cases import Case, Finding
-from ganlab.verification.comparing import Measure, compare
+from ganlab.verification.comparing import Measure
 from ganlab.verification.explaining import explain
+from ganlab.verification.reference import Reference
 from ganlab.verification.report import Row, Source
 from ganlab.verification.trace import Arrays, Trace
 from ganlab.verification.trainings import Bench, Optimizers, recipe_of
@@ -35,16 +36,15 @@ def check(source: Source, *, replicas: Sequence[int], iterations: int, optimizer
     by = {"sgd": "gradient descent", "own": "its own optimizers"}[optimizers]
     single = Bench(recipe, 0, optimizers=optimizers)
     rates = single.find_rates() if optimizers == "sgd" else (0.0, 0.0)
-    references = single.starts(iterations)
-    row = diverged(NAME, references[0], by)
+    reference = Reference(single, iterations)
+    row = diverged(NAME, reference.traces[0], by)
     if row is not None:
         return row
     measures: list[tuple[str, Measure]] = []
     for count in replicas:
         bench = Bench(recipe, count, optimizers=optimizers, rates=rates)
-        others = bench.starts(iterations)
-        found = compare(references, others)
-        finding = _finding(recipe, bench, references, others, found)
+        others, found = reference.against(reference.trained(bench))
+        finding = _finding(recipe, bench, reference.traces, others, found)
         where = f"by {by} on {count} replica{'s' if count > 1 else ''}"
         if finding is not None:
             return failed(NAME, finding, found, where, replicas=count)

@@ -24,7 +24,6 @@ PERTURBATION = 1e-7
 # How far plain gradient descent moves a network in one update, relative to its weights: enough to exceed float32's
 # rounding (6e-8), and so little that no experiment becomes chaotic by it.
 _MOVE = 1e-3
-_STARTS = 4
 
 
 def recipe_of(source: Source) -> Recipe:
@@ -134,10 +133,6 @@ class Bench:
             iterations=done,
             lone=tuple(name for name, copies in self._copies().items() if len(copies) < count),
         )
-
-    def starts(self, iterations: int) -> list[Trace]:
-        """Trains from the initial weights and from a few that differ from them by 1e-7, always the same ones."""
-        return [self.train(iterations, perturbed=seed) for seed in (None, *range(_STARTS - 1))]
 
     def find_rates(self) -> tuple[float, float]:
         """Sets the learning rates of gradient descent so that a first update moves each network by a thousandth."""
