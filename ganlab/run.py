@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
+from ganlab.errors import MissingDependencyError
 from ganlab.lazy import require
 from ganlab.plugins.import_guard import no_greetings, quiet_native_stderr
 from ganlab.runs.directory import RunDirectory
@@ -29,8 +31,11 @@ _OF_TRAINING = [
     "ganlab.runs.experiment_source",
     "ganlab.training.start",
     "ganlab.transport",
+    "contourpy",
     "matplotlib.backends.backend_agg",
     "matplotlib.figure",
+    "rich.progress",
+    "typeguard",
 ]
 
 
@@ -238,3 +243,7 @@ def preload() -> None:
     require("keras")
     for name in _OF_TRAINING:
         importlib.import_module(name)
+    from ganlab.transport.exact import pot
+
+    with contextlib.suppress(MissingDependencyError):  # evaluators can do without
+        pot()

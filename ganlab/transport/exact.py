@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import types
 from typing import Literal
 
 import numpy as np
@@ -85,11 +86,19 @@ def _network_simplex(a: np.ndarray, b: np.ndarray, cost: np.ndarray) -> float:
     return float(_solved(a, b, cost)[0])
 
 
-def _solved(a: np.ndarray, b: np.ndarray, cost: np.ndarray) -> tuple[float, dict[str, np.ndarray]]:
-    # By default POT imports every array library that it finds; numpy is always used.
+def pot() -> types.ModuleType:
+    """POT, without the array libraries that it would import beside numpy.
+
+    Raises:
+        MissingDependencyError: It is not installed.
+    """
     for library in ("TENSORFLOW", "PYTORCH", "JAX", "CUPY"):
         os.environ.setdefault(f"POT_BACKEND_DISABLE_{library}", "1")
-    value, log = require("ot").emd2(a, b, cost, numItermax=_PIVOTS, log=True)
+    return require("ot")
+
+
+def _solved(a: np.ndarray, b: np.ndarray, cost: np.ndarray) -> tuple[float, dict[str, np.ndarray]]:
+    value, log = pot().emd2(a, b, cost, numItermax=_PIVOTS, log=True)
     if log.get("warning"):
         raise IncompatibleError(f"Optimal transport between {len(a)} and {len(b)} points failed: {log['warning']}.")
     return value, log

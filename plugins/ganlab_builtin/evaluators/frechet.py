@@ -75,7 +75,7 @@ class FrechetDistance(OverFeatures):
                 f"evaluators.frechet_distance fits Gaussians of {drawn.real.shape[1]} features, and takes {_WIDEST} at "
                 "most. Set evaluators.frechet_distance.features, for example to @features.classifier()."
             )
-        return drawn.distances(lambda x, y: gaussian_frechet(*moments(x), *moments(y)))
+        return self.distances(drawn, lambda x, y: gaussian_frechet(*moments(x), *moments(y)))
 
 
 def moments(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -73,7 +73,7 @@ class KernelDistance(OverFeatures):
             IncompatibleError: There are too few real examples, or samples are of another shape.
         """
         drawn = compared("kid", sample, dataset, samples=self.samples, seed=self.seed, features=self.features)
-        return drawn.distances(lambda x, y: polynomial_mmd(x, y, self.degree))
+        return self.distances(drawn, lambda x, y: polynomial_mmd(x, y, self.degree))
 
     def diagnose(self, figures: Mapping[str, float]) -> str | None:
         """Complains of features that are untrained, or so large that even two real samples are far apart."""

@@ -65,7 +65,7 @@ class ExactW1(OverFeatures):
             IncompatibleError: There are too few real examples, or samples are of another shape.
         """
         drawn = compared("exact_w1", sample, dataset, samples=self.samples, seed=self.seed, features=self.features)
-        return drawn.distances(exact_w1)
+        return self.distances(drawn, exact_w1)
 
 
 class SlicedWasserstein(OverFeatures):
@@ -123,4 +123,4 @@ class SlicedWasserstein(OverFeatures):
             "sliced_wasserstein", sample, dataset, samples=self.samples, seed=self.seed, features=self.features
         )
         measure = functools.partial(sliced_wasserstein, projections=self.projections, order=self.order, seed=self.seed)
-        return drawn.distances(measure)
+        return self.distances(drawn, measure)
