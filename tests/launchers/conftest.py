@@ -40,7 +40,7 @@ def wait_for_log(tmp_path):
 
     def wait_for_log(words):
         log = tmp_path / "log.txt"
-        for _ in range(600):
+        for _ in range(4000):
             if log.exists() and words in log.read_text():
                 return log.read_text()
             time.sleep(0.05)

@@ -3,7 +3,7 @@
 import time
 
 
-def status(job, seconds=30.0):
+def status(job, seconds=200.0):
     """The exit status of a job that ends soon."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -68,7 +68,7 @@ def started(launcher, folder, code, name="job"):
     return launcher.start(command, environment={"COLOUR": "red"}, folder=folder, log=folder / f"{name}.txt")
 
 
-def until(condition, seconds=30.0):
+def until(condition, seconds=200.0):
     """Waits for a condition, and returns what it returned."""
     end = time.monotonic() + seconds
     while not (found := condition()):
@@ -104,13 +104,16 @@ def test_it_has_environment_folder_arguments_log_and_status_of_its_own(launcher,
 def test_it_starts_in_a_fraction_of_the_time_that_tensorflow_needs(launcher, tmp_path):
     code = "import tensorflow as tf; print(float(tf.reduce_sum(tf.ones([3]))))"
     assert status(started(launcher, tmp_path, code)) == 0  # the first pays for the import
-    begun = time.monotonic()
-    assert status(started(launcher, tmp_path, code)) == 0
-    warm = time.monotonic() - begun
-    begun = time.monotonic()
-    subprocess.run([sys.executable, "-P", "-c", f"import ganlab; ganlab.preload(); {code}"], check=True)
-    assert warm < 0.6 * (time.monotonic() - begun)
-    assert (tmp_path / "job.txt").read_text().split() == ["3.0", "3.0"]
+    seconds = {"warm": [], "cold": []}
+    for _ in range(3):
+        begun = time.monotonic()
+        assert status(started(launcher, tmp_path, code)) == 0
+        seconds["warm"].append(time.monotonic() - begun)
+        begun = time.monotonic()
+        subprocess.run([sys.executable, "-P", "-c", f"import ganlab; ganlab.preload(); {code}"], check=True)
+        seconds["cold"].append(time.monotonic() - begun)
+    assert min(seconds["warm"]) < 0.6 * min(seconds["cold"])
+    assert (tmp_path / "job.txt").read_text().split() == ["3.0"] * 4
 
 
 def test_the_death_of_one_leaves_the_others_alone(launcher, tmp_path):

@@ -60,7 +60,7 @@ def test_a_trial_that_lost_its_actor_has_failed_and_its_process_ends(ray, tried,
     process, actor = map(int, wait_for_log("is training").split()[1:3])
     os.kill(actor, signal.SIGKILL)
     assert status(job) == 137
-    end = time.monotonic() + 10
+    end = time.monotonic() + 100
     while time.monotonic() < end:
         try:
             os.kill(process, 0)
