@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import ganlab
 from ganlab.lazy import keras
 from ganlab_builtin.architectures.parts import kernel_start, normalize
 
@@ -97,7 +98,7 @@ def _shortcut(x: Any, width: int, name: str, style: BlockStyle) -> Any:
 
 
 def _upsample(x: Any, name: str, style: BlockStyle) -> Any:
-    return keras.layers.UpSampling2D(interpolation=style.upsampling, name=name)(x)
+    return ganlab.layers.UpSampling2D(interpolation=style.upsampling, name=name)(x)
 
 
 def _pool(x: Any, name: str) -> Any:
