@@ -98,7 +98,10 @@ def _shortcut(x: Any, width: int, name: str, style: BlockStyle) -> Any:
 
 
 def _upsample(x: Any, name: str, style: BlockStyle) -> Any:
-    return ganlab.layers.UpSampling2D(interpolation=style.upsampling, name=name)(x)
+    # TensorFlow's bilinear resize has no second derivative and no float64. Repeated pixels need neither, and a .keras
+    # file of Keras' own layers opens without ganlab.
+    layers = keras.layers if style.upsampling == "nearest" else ganlab.layers
+    return layers.UpSampling2D(interpolation=style.upsampling, name=name)(x)
 
 
 def _pool(x: Any, name: str) -> Any:
