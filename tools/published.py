@@ -4,8 +4,8 @@
     python tools/published.py [NAME ...] --compile [--topology NAMES] [--param NAME=VALUE] [--install] [--optimize]
 
 Images are others, of the same shape. Each file is verified by `ganlab verify`, on 1 and 2 replicas for two iterations,
-or planned by `ganlab plan` at its full width and batch, without the compiler's optimizations if not asked for. A line
-of docs/published.md's tables is printed for each; what did not pass, and what to know of a plan, to standard error.
+or planned by `ganlab plan --no-optimize` at its full width and batch. A line of docs/published.md's tables is printed
+for each; what did not pass, and the notes of a plan, go to standard error.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     "optimize",
     flag_value=False,
     default=True,
-    help="Let the TPU compiler optimize little: a small part of its time, the same operations, mostly more memory.",
+    help="Compile for TPUs without optimization: much sooner, with the same operations, but other bytes and memory.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @plugin_options(BESIDE_GIN)

@@ -21,7 +21,9 @@ _LOOPS = (
     "The TPU compiler counts the body of a loop once; its counts were multiplied as the traced step's loops are long."
 )
 
-_UNOPTIMIZED = "The TPU compiler did not optimize: a run moves other bytes, and mostly needs less memory."
+_UNOPTIMIZED = (
+    "The TPU compiler did not optimize: a run moves other bytes, often more, and needs other memory, often less."
+)
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,8 @@ def plan(
         where: The places.
         fraction: The fraction of the peak that products reach on TPUs and GPUs.
         install: Whether to install the TPU compiler, 600 MB, if it is missing.
-        optimize: Whether the TPU compiler optimizes as for a run. Without, it takes a small part of the time; products
-            and all-reduces are the same, bytes differ, and memory is mostly more.
+        optimize: Whether the TPU compiler optimizes as for a run. If not, it is done much sooner; operations and
+            all-reduces are the same, bytes and memory differ.
 
     Returns:
         A plan for each place.
@@ -131,8 +133,8 @@ def _on_tpu(
             )
         traced = _cost({**facts, "memory": memory})
         note = "It did not compile, for want of memory: operations and bytes are those of the traced step."
-        told = [note] if optimize else [note, "Memory is that of a program with little optimization."]
-        return _judged(where, facts, traced, where.memory, fraction, told, full=True)
+        notes = [note] if optimize else [note, _UNOPTIMIZED]
+        return _judged(where, facts, traced, where.memory, fraction, notes, full=True)
     loops = facts["flops"] / facts["flops_once"]
     reduced = row.data["compiled_all_reduces"]
     cost = Cost(

@@ -3,8 +3,8 @@
 Differences are norms over whole groups of numbers. Single variables mislead, because the gradient of a bias before a
 normalization is nothing but rounding. The yardstick is one training against itself from initial weights changed by
 1e-7. Where units have kinks (ReLU), rounding occasionally puts an example on the other side of one, and its gradient
-jumps. So trainings are compared from several starts, and the smallest difference counts. A mistake shows from every
-start. (`reference.py` says how many.)
+jumps. So trainings are compared from several starts (`reference.py`), and the smallest difference counts. A mistake
+shows from every start.
 """
 
 from __future__ import annotations

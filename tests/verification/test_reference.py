@@ -34,7 +34,7 @@ def test_a_kink_that_separates_all_of_four_starts_is_not_a_mistake():
     reference = Reference(mine, 3)
     assert not departs(reference, other)
     assert mine.starts == other.starts == [None, *range(11)]
-    # Another comparison goes on with what has been trained.
+    # A second comparison reuses the twelve trainings of the reference.
     assert not departs(reference, Bench((None, 0, 1, 2), 1.001))
     assert len(mine.starts) == 12
 

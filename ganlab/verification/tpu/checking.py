@@ -35,8 +35,8 @@ def check(source: Source, *, topology: str = "v5e:2x2", install: bool = True, op
         source: The experiment.
         topology: The slice, for example `v5e:2x2` or `v4:2x2x1`.
         install: Whether to install the compiler, 600 MB, if it is missing.
-        optimize: Whether the compiler optimizes as for a run. Without, it takes a small part of the time, and the
-            program has the same products and all-reduces, but other bytes and mostly more memory.
+        optimize: Whether the compiler optimizes as for a run. If not, it is done much sooner; operations and
+            all-reduces are the same, bytes and memory differ.
 
     Returns:
         A row whose figure is the memory that a core needs, divided by the memory it has. It passes if the step

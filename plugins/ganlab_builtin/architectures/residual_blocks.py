@@ -98,8 +98,8 @@ def _shortcut(x: Any, width: int, name: str, style: BlockStyle) -> Any:
 
 
 def _upsample(x: Any, name: str, style: BlockStyle) -> Any:
-    # TensorFlow's bilinear resize has no second derivative and no float64. Repeated pixels need neither, and a .keras
-    # file of Keras' own layers opens without ganlab.
+    # TensorFlow's bilinear resize has neither a float64 kernel nor a second derivative. Repeating pixels has both, and
+    # a .keras file of Keras' own layers opens without ganlab.
     layers = keras.layers if style.upsampling == "nearest" else ganlab.layers
     return layers.UpSampling2D(interpolation=style.upsampling, name=name)(x)
 

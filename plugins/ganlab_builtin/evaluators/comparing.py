@@ -30,7 +30,7 @@ class OverFeatures(ganlab.Evaluator):
     def distances(self, drawn: Compared, measure: Callable[[np.ndarray, np.ndarray], float]) -> dict[str, float]:
         """The figures of an evaluator that is a distance between samples.
 
-        The real examples are the same whenever a run is evaluated. Their distance is then computed once.
+        A run is always evaluated on the same real examples, so `real_against_real` is computed only when they change.
 
         Args:
             drawn: The samples.
