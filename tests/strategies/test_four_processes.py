@@ -26,7 +26,10 @@ def folder(tmp_path_factory):
 
 
 def arguments(name, strategy="multi_worker"):
-    return "--gin", "experiment.gin", "--name", name, "--param", f"experiment.strategy=@strategies.{strategy}()"
+    params = [f"experiment.strategy=@strategies.{strategy}()"]
+    if strategy == "multi_worker":
+        params.append("strategies.multi_worker.bucket_bytes=64")  # less than a layer: several all-reduces an update
+    return "--gin", "experiment.gin", "--name", name, *(word for param in params for word in ("--param", param))
 
 
 def ended(processes):
