@@ -133,7 +133,9 @@ def test_unusable_cluster_is_refused_with_a_reason(text, message, monkeypatch):
 
 def test_workers_sum_gradients_in_the_buckets_that_were_asked_for(monkeypatch):
     monkeypatch.setenv("TF_CONFIG", json.dumps({**TWO_WORKERS, "task": {"type": "worker", "index": 0}}))
-    monkeypatch.setattr(tf.distribute, "MultiWorkerMirroredStrategy", lambda communication_options: communication_options)
+    monkeypatch.setattr(
+        tf.distribute, "MultiWorkerMirroredStrategy", lambda communication_options: communication_options
+    )
     assert make("multi_worker").bytes_per_pack == 0
     options = make("multi_worker", communication="ring", bucket_bytes=1 << 20)
     assert options.bytes_per_pack == 1 << 20

@@ -81,7 +81,7 @@ def _steps(here: Path, seconds: float) -> int:
         _timed(here, ["run", "--gin", "toy.gin", "--name", f"pace-{steps}", "--param", f"experiment.steps={steps}"])
         (path,) = here.glob(f"runs/**/pace-{steps}/run.json")
         took[steps] = float(_info(path)["wall_seconds"])
-    return max(few, round(seconds * (many - few) / max(took[many] - took[few], 1e-3)))
+    return max(20, round(seconds * (many - few) / max(took[many] - took[few], 1e-3)))
 
 
 def _timed(here: Path, arguments: list[str]) -> float:
