@@ -3,7 +3,7 @@
     python tools/atlas.py [NAME ...] [--constraints NAMES] [--topology NAMES] [--param NAME=VALUE] [--install]
 
 A plan as by `ganlab plan --no-optimize`, with one constraint of the critic in the place of the file's own, and with
-none. Prints a table of docs/performance.md for each experiment: milliseconds of an iteration, how many times as long as
+none. Prints a table of docs/performance.md for each experiment: the time of an iteration, in parentheses its ratio to that
 without a constraint, and what limits it. Nothing is measured on these chips.
 """
 
@@ -46,10 +46,10 @@ def planned(name: str, constraint: str, topologies: list[str], params: list[str]
 
 
 def cell(found: Plan, bare: Plan | None) -> str:
-    """One place of a row: `12.3 ms, 1.45 times, compute`."""
+    """One place of a row: `12.3 ms (1.45), compute`."""
     if found.time is None:
         return found.limit or "cannot be compiled"
-    ratio = f", {found.time.total / bare.time.total:.2f} times" if bare is not None and bare.time else ""
+    ratio = f" ({found.time.total / bare.time.total:.2f})" if bare is not None and bare.time else ""
     return f"{1e3 * found.time.total:.3g} ms{ratio}, {found.limit}"
 
 
