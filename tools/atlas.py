@@ -3,8 +3,8 @@
     python tools/atlas.py [NAME ...] [--constraints NAMES] [--topology NAMES] [--param NAME=VALUE] [--install]
 
 A plan as by `ganlab plan --no-optimize`, with one constraint of the critic in the place of the file's own, and with
-none. Prints a table of docs/performance.md for each experiment: the time of an iteration, in parentheses its ratio to that
-without a constraint, and what limits it. Nothing is measured on these chips.
+none. Prints a table of docs/performance.md for each experiment: the time of an iteration, in parentheses its ratio to
+that without a constraint, and what limits it. Nothing is measured on these chips.
 """
 
 from __future__ import annotations
