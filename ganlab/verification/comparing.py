@@ -18,6 +18,8 @@ from ganlab.verification.trace import Arrays, Trace, norm
 
 # The limit is this many yardsticks, but at least float32's rounding in sums of a few hundred terms.
 _YARDSTICKS, _LEAST = 30.0, 1e-5
+# A layer's moving variance comes from a difference of two such sums, of squares and of values.
+_LEAST_OF_BUFFERS = 1e-4
 # And at most this, or a factor of two in a part of the loss would pass. Near it nothing is compared.
 _MOST = 0.1
 _CHAOTIC = _MOST / 3
@@ -70,7 +72,8 @@ def compare(references: Sequence[Trace], others: Sequence[Trace]) -> list[Measur
         yardstick = max((_distance(read(references[0]), read(start)) for start in references[1:]), default=0.0)
         # A group that has drifted once keeps its wide limit.
         yardsticks[kind, group] = yardstick = max(yardstick, yardsticks.get((kind, group), 0.0))
-        limit = min(_MOST, max(_LEAST, _YARDSTICKS * yardstick)) if yardstick <= _CHAOTIC else None
+        least = _LEAST_OF_BUFFERS if group.endswith("/buffers") else _LEAST
+        limit = min(_MOST, max(least, _YARDSTICKS * yardstick)) if yardstick <= _CHAOTIC else None
         distance = min(_distance(read(a), read(b)) for a, b in zip(references, others, strict=True))
         measures.append(Measure(kind, group, iteration, distance, limit))
     return measures

@@ -14,13 +14,13 @@ from ganlab.training.graph.trainer import Trainer
 @pytest.mark.parametrize("python", [False, True])
 def test_chunks_of_any_length_share_one_graph(cpus, monkeypatch, replicas, python):
     traced = []
-    iteration = TrainingStep._iteration
+    update = TrainingStep.generator_update
 
     def counted(self, *arguments):
         traced.append(tf.distribute.get_replica_context().replica_id_in_sync_group)
-        return iteration(self, *arguments)
+        return update(self, *arguments)
 
-    monkeypatch.setattr(TrainingStep, "_iteration", counted)
+    monkeypatch.setattr(TrainingStep, "generator_update", counted)
     dataset = Points(np.random.default_rng(0).normal(size=(50, 2)), python=python)
     trainer = Trainer(small(replicas, dataset=dataset, constraints=[constraint("gradient_penalty", weight=0.1)]))
     trainer.trace()

@@ -39,6 +39,19 @@ def test_one_trace_on_each_device_serves_all_updates(cpus, traces, replicas, exp
     assert len(traces) == expected
 
 
+@pytest.mark.parametrize(("replicas", "expected"), [(0, 1), (2, 2 * 4)])
+def test_a_single_device_traces_the_critics_update_once(cpus, monkeypatch, replicas, expected):
+    numbers, update = [], TrainingStep.critic_update
+
+    def counted(self, step, k, examples):
+        numbers.append(k)
+        return update(self, step, k, examples)
+
+    monkeypatch.setattr(TrainingStep, "critic_update", counted)
+    Trainer(small(replicas, critic_steps=4)).train(2)
+    assert len(numbers) == expected
+
+
 def test_a_part_that_communicates_is_traced_for_every_update(cpus, traces):
     trainer = Trainer(small(2, critic_steps=3, constraints=[MeanScore()]))
     trainer.train(2)

@@ -44,7 +44,8 @@ class Gradients:
     where asked; the random numbers of a compiled part are drawn outside and passed in, because XLA's would differ.
 
     Attributes:
-        sharing: Whether parts may share a trace; what reads a step's graph operation by operation turns it off.
+        sharing: Whether the updates of an iteration may share a trace; what reads a step's graph operation by operation
+            turns it off.
         compiled: Whether XLA compiles this part; known once it has been traced.
         communicates: What communicates with other replicas in this part, as messages name it; empty if nothing does, or
             before the part is traced.

@@ -148,7 +148,7 @@ class Inputs:
         for replica in self._replicas:
             at = tf.constant(step, tf.int64)
             with plugin_code(selector_of(self._dataset), "examples"):
-                examples = self.examples(at, replica).numpy()
+                examples = self._made(at, tf.constant(replica))["real"].numpy()
             examples = examples.reshape(self._updates * self._local, -1)
             check_finite_examples(self._dataset, self.numbers(at, replica).numpy(), examples)
 

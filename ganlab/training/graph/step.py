@@ -7,6 +7,8 @@ replicas is the mean over the global batch.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -43,6 +45,8 @@ class TrainingStep:
     def __init__(self, experiment: Experiment, state: TrainingState, *, compiled: bool) -> None:
         self.experiment, self.state = experiment, state
         self.metrics: list[Metric] = []
+        self._critic_metrics: list[Metric] = []
+        self._generator_metrics: list[Metric] = []
         self._local, self._generated = experiment.local_batch, experiment.local_generator_batch
         self._latent_dim = int(experiment.architecture.latent_dim)
         self._shares = experiment.replicas * experiment.microbatches
@@ -72,27 +76,66 @@ class TrainingStep:
         Returns:
             The local value of every metric, float32, in the order of `self.metrics`.
         """
-        with tf.variable_creator_scope(_no_variables), scheduled.at(step, self.experiment.steps):
-            return self._iteration(step, examples)
-
-    def _iteration(self, step: tf.Tensor, examples: Tensors) -> tf.Tensor:
-        critic_steps = self.experiment.critic_steps
-        of_critic = {name: x for name, x in examples.items() if not name.startswith(OF_GENERATOR)}
-        of_generator = {
-            name.removeprefix(OF_GENERATOR): x for name, x in examples.items() if name.startswith(OF_GENERATOR)
-        }
         # Unrolled: an optimizer cannot be applied inside a loop within a replica's function.
-        logs = [
-            self._update_critic(step, k, {name: x[k] for name, x in of_critic.items()}) for k in range(critic_steps)
-        ]
-        metrics, values = logs[0][0], over_updates(logs, step * critic_steps)
-        generator_metrics, generator_values = self._update_generator(step, of_generator)
-        log = Log()
-        for tag, schedule in self.state.schedules.items():
-            log.add(tag, tf.cast(schedule.value(tf.cast(step, tf.float32), self.experiment.steps), tf.float32))
-        self.metrics = metrics + generator_metrics + log.metrics
+        updates = range(self.experiment.critic_steps)
+        of_critic = tf.stack([self.critic_update(step, tf.constant(k, tf.int64), examples) for k in updates])
+        return self.reduced(step, of_critic, self.generator_update(step, examples))
+
+    def critic_update(self, step: tf.Tensor, k: tf.Tensor, examples: Tensors) -> tf.Tensor:
+        """Trains the critic once; called in a replica's context.
+
+        Args:
+            step: The number of generator updates done, an int64 scalar.
+            k: The number of the critic's update among those of the iteration, an int64 scalar.
+            examples: As for `iteration`.
+
+        Returns:
+            The local value of each of its metrics, `(metrics,)` float32.
+        """
+        data = {name: x[k] for name, x in examples.items() if not name.startswith(OF_GENERATOR)}
+        with self._scope(step):
+            self._critic_metrics, values = self._update_critic(step, k, data)
+        return values
+
+    def generator_update(self, step: tf.Tensor, examples: Tensors) -> tf.Tensor:
+        """Trains the generator once; called in a replica's context.
+
+        Args:
+            step: The number of generator updates done, an int64 scalar.
+            examples: As for `iteration`.
+
+        Returns:
+            The local value of each of its metrics, and of the schedules, `(metrics,)` float32.
+        """
+        data = {name.removeprefix(OF_GENERATOR): x for name, x in examples.items() if name.startswith(OF_GENERATOR)}
+        with self._scope(step):
+            metrics, values = self._update_generator(step, data)
+            log = Log()
+            for tag, schedule in self.state.schedules.items():
+                log.add(tag, tf.cast(schedule.value(tf.cast(step, tf.float32), self.experiment.steps), tf.float32))
+        self._generator_metrics = metrics + log.metrics
+        return tf.stack([*tf.unstack(values), *log.values])
+
+    def reduced(self, step: tf.Tensor, of_critic: tf.Tensor, of_generator: tf.Tensor) -> tf.Tensor:
+        """The metrics of an iteration.
+
+        Args:
+            step: The number of generator updates done, an int64 scalar.
+            of_critic: Those of its critic updates, `(critic_steps, ..., metrics)`.
+            of_generator: Those of its generator update, `(..., metrics)`.
+
+        Returns:
+            All of them in the order of `self.metrics`, `(..., metrics)`.
+        """
+        self.metrics = self._critic_metrics + self._generator_metrics
         check_unique(self.metrics)
-        return tf.stack([*values, *tf.unstack(generator_values), *log.values])
+        values = over_updates(self._critic_metrics, of_critic, step * self.experiment.critic_steps)
+        return tf.concat([values, of_generator], -1)
+
+    @contextlib.contextmanager
+    def _scope(self, step: tf.Tensor) -> Iterator[None]:
+        with tf.variable_creator_scope(_no_variables), scheduled.at(step, self.experiment.steps):
+            yield
 
     @property
     def compiled(self) -> list[str]:
@@ -109,7 +152,7 @@ class TrainingStep:
         replica = tf.distribute.get_replica_context().replica_id_in_sync_group
         return Draws(self.experiment.seed, rows, update, tf.convert_to_tensor(replica, tf.int32))
 
-    def _update_critic(self, step: tf.Tensor, k: int, data: Tensors) -> tuple[list[Metric], tf.Tensor]:
+    def _update_critic(self, step: tf.Tensor, k: tf.Tensor, data: Tensors) -> tuple[list[Metric], tf.Tensor]:
         state, update = self.state, step * self.experiment.critic_steps + k
         draws, values, log = self._draws(update, self._local), state.values(), Log()
         data, buffers = self.generated(draws, values, data)

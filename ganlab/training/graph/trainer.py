@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,10 @@ import tensorflow as tf
 
 from ganlab.composition import Experiment
 from ganlab.errors import GanlabError, TrainingFailedError
-from ganlab.training.graph.gradients import compiles, set_products
+from ganlab.training.graph.gradients import Gradients, compiles, set_products
 from ganlab.training.graph.guards import Sums, check_finite, checksum, listed, magnitude, not_finite
 from ganlab.training.graph.inputs import Inputs
+from ganlab.training.graph.parts import in_turn
 from ganlab.training.graph.replica import Metric
 from ganlab.training.graph.state import TrainingState, read
 from ganlab.training.graph.step import TrainingStep
@@ -33,6 +34,10 @@ class Trainer:
         self.state = state or TrainingState(experiment)
         self._inputs = Inputs(experiment)
         self._step = TrainingStep(experiment, self.state, compiled=compiles(experiment))
+        # A loop is traced and optimized once for all critic updates. With several replicas it takes longer to run than
+        # the unrolled updates, and a TPU compiles the whole iteration.
+        alone = isinstance(experiment.strategy, tf.distribute.OneDeviceStrategy)
+        self._loops = alone and experiment.critic_steps > 1 and Gradients.sharing
         self._iterator: Iterator[Any] | None = None
         self._iterator_at = 0
         empty = np.zeros((experiment.replicas, 0))
@@ -142,20 +147,38 @@ class Trainer:
         self, start: tf.Tensor, count: tf.Tensor, iterator: Iterator[Any] | None = None
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         strategy = self.experiment.strategy
-        iteration = tf.autograph.experimental.do_not_convert(self._step.iteration)
 
         def body(i: tf.Tensor, rows: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
             step = start + tf.cast(i, tf.int64)
             inputs = self._inputs
             real = inputs.per_replica(step) if iterator is None else inputs.distribute(next(iterator))
-            values = strategy.run(iteration, args=(step, real))
-            return i + 1, rows.write(i, tf.stack(strategy.experimental_local_results(values)))
+            return i + 1, rows.write(i, self._iteration(step, real))
 
         rows = tf.TensorArray(tf.float32, size=count)
         _, rows = tf.while_loop(lambda i, _: i < count, body, (tf.constant(0), rows))
         # Once a chunk, to notice replicas that drift apart: each would continue to train a network of its own.
         bits, magnitudes = (strategy.experimental_local_results(sums) for sums in strategy.run(self._sums))
         return rows.stack(), tf.stack(bits), tf.stack(magnitudes)
+
+    def _iteration(self, step: tf.Tensor, examples: Any) -> tf.Tensor:
+        """Trains for one step; returns the metrics of this process's replicas, `(replicas, metrics)`."""
+        if not self._loops:
+            return self._on_replicas(self._step.iteration, step, examples)
+
+        def body(k: tf.Tensor, values: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
+            found = self._on_replicas(self._step.critic_update, step, tf.cast(k, tf.int64), examples)
+            return k + 1, values.write(k, found)
+
+        updates = self.experiment.critic_steps
+        (values,) = in_turn(updates, body, (tf.TensorArray(tf.float32, size=updates),))
+        of_critic = tf.ensure_shape(values.stack(), [updates, None, None])
+        return self._step.reduced(step, of_critic, self._on_replicas(self._step.generator_update, step, examples))
+
+    def _on_replicas(self, function: Callable[..., tf.Tensor], *arguments: Any) -> tf.Tensor:
+        """The results of a function on this process's replicas, one below the other."""
+        strategy = self.experiment.strategy
+        values = strategy.run(tf.autograph.experimental.do_not_convert(function), args=arguments)
+        return tf.stack(strategy.experimental_local_results(values))
 
     def _sums(self) -> tuple[tf.Tensor, tf.Tensor]:
         values = read(self.state.variables()).values()

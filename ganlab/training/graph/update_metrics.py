@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import tensorflow as tf
 
@@ -9,31 +11,34 @@ from ganlab.errors import ContractError
 from ganlab.training.graph.replica import Metric
 
 
-def over_updates(logs: list[tuple[list[Metric], tf.Tensor]], first: tf.Tensor) -> list[tf.Tensor]:
+def over_updates(metrics: Sequence[Metric], values: tf.Tensor, first: tf.Tensor) -> tf.Tensor:
     """The metrics of an iteration's critic updates, each reduced over the updates that measure it.
 
     Args:
-        logs: The metrics of each update and their values, `(metrics,)`; the metrics are the same in all.
+        metrics: The metrics of each update.
+        values: Their values, `(updates, ..., metrics)`.
         first: The number of the first update, an int64 scalar.
 
     Returns:
-        A float32 scalar for each metric.
+        The reduced values, `(..., metrics)`.
     """
-    metrics, stacked = logs[0][0], tf.stack([values for _, values in logs])
-    updates = first + tf.range(len(logs), dtype=tf.int64)
-    return [_over_measured(stacked[:, i], metric, updates) for i, metric in enumerate(metrics)]
+    updates = first + tf.range(values.shape[0], dtype=tf.int64)
+    by_metric = tf.unstack(values, num=len(metrics), axis=-1)
+    reduced = [_over_measured(value, metric, updates) for metric, value in zip(metrics, by_metric, strict=True)]
+    return tf.stack(reduced, -1)
 
 
 def _over_measured(values: tf.Tensor, metric: Metric, updates: tf.Tensor) -> tf.Tensor:
     if metric.every == 1:
-        return {"max": tf.reduce_max, "min": tf.reduce_min}.get(metric.reduce, tf.reduce_mean)(values)
+        return {"max": tf.reduce_max, "min": tf.reduce_min}.get(metric.reduce, tf.reduce_mean)(values, 0)
     measured = tf.equal(updates % metric.every, 0)
     count = tf.reduce_sum(tf.cast(measured, tf.float32))
     if metric.reduce in ("max", "min"):
         worst = -np.inf if metric.reduce == "max" else np.inf
         reduce = tf.reduce_max if metric.reduce == "max" else tf.reduce_min
-        return tf.where(count > 0, reduce(tf.where(measured, values, worst)), 0.0)
-    return tf.reduce_sum(values) / tf.maximum(count, 1.0)
+        broadcast = tf.reshape(measured, [-1, *(1 for _ in values.shape[1:])])
+        return tf.where(count > 0, reduce(tf.where(broadcast, values, worst), 0), 0.0)
+    return tf.reduce_sum(values, 0) / tf.maximum(count, 1.0)
 
 
 def check_unique(metrics: list[Metric]) -> None:
