@@ -51,6 +51,17 @@ time.sleep(60)
 """
 
 
+ENDING = """
+import atexit, sys, threading, time
+atexit.register(print, "an exit function")
+def late():
+    time.sleep(0.2)
+    print("a thread")
+threading.Thread(target=late).start()
+sys.exit({status})
+"""
+
+
 @pytest.fixture(scope="module")
 def launcher():
     """One launcher for all of these tests: its process imports TensorFlow once."""
@@ -152,6 +163,14 @@ def test_global_generators_differ_between_trials(launcher, tmp_path):
     one, two = ((tmp_path / f"{name}.txt").read_text().split() for name in ("one", "two"))
     assert len(one) == 3
     assert all(a != b for a, b in zip(one, two, strict=True))
+
+
+@pytest.mark.parametrize(("status", "expected"), [("None", 0), ("4", 4), ("'a message'", 1)])
+def test_it_ends_as_python_does(launcher, tmp_path, status, expected):
+    job = started(launcher, tmp_path, ENDING.format(status=status))
+    assert until(lambda: job.poll() is not None and [job.poll()]) == [expected]
+    lines = (tmp_path / "job.txt").read_text().splitlines()
+    assert sorted(lines) == sorted(["a thread", "an exit function", *(["Error: a message"] if expected == 1 else [])])
 
 
 def test_a_missing_folder_is_an_error(launcher, tmp_path):
