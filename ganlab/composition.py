@@ -66,6 +66,7 @@ class Experiment:
     batch_size: int = 64
     generator_batch_size: int | None = None
     microbatches: int = 1
+    rematerialize: bool = False
     critic_steps: int = 5
     steps: int = 10_000
     seed: int = 0
@@ -140,6 +141,7 @@ def experiment(
     batch_size: Count = 64,
     generator_batch_size: Count | None = None,
     microbatches: Count = 1,
+    rematerialize: bool = False,
     critic_steps: Count = 5,
     steps: Count = 10_000,
     seed: CountOrZero = 0,
@@ -173,6 +175,8 @@ def experiment(
         generator_batch_size: Samples of one generator update; None for as many as the critic's batch has.
         microbatches: Into how many parts each replica splits its batch, one after another in the memory of one part.
             The gradient is that of the whole batch.
+        rematerialize: Whether activations are computed again in the backward pass instead of being kept for it: less
+            memory for more time, with the same gradients. Networks are cut into segments for it.
         critic_steps: Critic updates for each generator update.
         steps: Generator updates in the whole run.
         seed: Decides initial weights, data order and noise.
@@ -311,8 +315,9 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     for name in ("keep_best", "start_from"):
         if not isinstance(settings.get(name, ""), str):
             raise ConfigError(f"experiment.{name} = {settings[name]!r} must be a text; '' for none.")
-    if not isinstance(settings.get("evaluate_beside", False), bool):
-        raise ConfigError(f"experiment.evaluate_beside = {settings['evaluate_beside']!r} must be True or False.")
+    for name in ("evaluate_beside", "rematerialize"):
+        if not isinstance(settings.get(name, False), bool):
+            raise ConfigError(f"experiment.{name} = {settings[name]!r} must be True or False.")
     best = settings.get("keep_best", "")
     if best and settings.get("evaluate_beside"):
         raise ConfigError(

@@ -68,6 +68,8 @@ def _smaller(cost: Cost, where: Place, facts: Mapping[str, Any], local: int) -> 
     ):
         parts += 1
     found = [f"experiment.microbatches = {parts}, by this estimate."] if parts <= local else []
+    if not facts["rematerialize"]:
+        found.append("experiment.rematerialize = True: activations are computed again instead of being kept.")
     return [*found, f"A smaller batch for each replica than {local}, or more replicas."]
 
 

@@ -56,6 +56,7 @@ def facts(experiment: Experiment, state: TrainingState, graph: tf.Graph) -> dict
         "precision": experiment.precision,
         "critic_steps": experiment.critic_steps,
         "microbatches": experiment.microbatches,
+        "rematerialize": experiment.rematerialize,
         "flops": counts.flops,
         "flops_once": count(graph, once=True).flops,
         "products": counts.products,

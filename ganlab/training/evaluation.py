@@ -104,7 +104,8 @@ class Evaluation:
         if self._points and self._real is None:
             self._real = real_examples(self._experiment, count)
         if trial and self._real is not None and samples.shape[1] == 2:
-            self._score(self._real)  # everything that can fail: the picture takes many times as long
+            # Everything that can fail, by the graph that scores the picture, which takes many times as long.
+            self._score(np.resize(self._real, (self._score.rows, 2)))
             return None
         return picture(samples, self._real, self._score)
 

@@ -75,8 +75,12 @@ def test_microbatches_are_advised_if_they_fit():
     # 10 GB of variables and 80 GB beside them; 17.2 GB hold the variables and a twelfth, and 16 is the next divisor.
     cost = Cost(1.0, {}, 1.0, 0, 0.0, 90e9)
     facts = {"batch_size": 64, "replicas": 4, "microbatches": 1, "variables": 10e9, "precision": "float32"}
-    first, _ = advice("memory capacity", cost, Time(1.0, 1.0), place("v5e:2x2"), facts, 0.5)
+    facts["rematerialize"] = False
+    first, second, _ = advice("memory capacity", cost, Time(1.0, 1.0), place("v5e:2x2"), facts, 0.5)
     assert first.startswith("experiment.microbatches = 16,")
+    assert second.startswith("experiment.rematerialize = True")
+    facts["rematerialize"] = True
+    assert len(advice("memory capacity", cost, Time(1.0, 1.0), place("v5e:2x2"), facts, 0.5)) == 2
 
 
 def test_parts_on_a_cpu_add_up():

@@ -20,6 +20,7 @@ from ganlab.plugins import optional
 from ganlab.plugins.blame import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph.refusals import check_layers, layers_of, named, own_loss, seed_generators
+from ganlab.training.graph.rematerialization import Segments
 from ganlab.training.graph.values import Tensors
 
 SCORE = "score"
@@ -37,7 +38,9 @@ class Network:
         classes: How many classes its input has, for one that takes labels as weights of classes; else None.
     """
 
-    def __init__(self, model: keras.Model, *, role: str, maker: str, conditional: bool = False) -> None:
+    def __init__(
+        self, model: keras.Model, *, role: str, maker: str, conditional: bool = False, rematerialize: bool = False
+    ) -> None:
         """Takes a built model.
 
         Args:
@@ -45,7 +48,12 @@ class Network:
             role: "generator" or "critic", for errors.
             maker: The architecture that made it, for errors.
             conditional: Whether it takes labels too.
+            rematerialize: Whether its activations in training are computed again in the backward pass.
+
+        Raises:
+            IncompatibleError: They cannot be.
         """
+        self._segments = Segments(model, role) if rematerialize else None
         self.model, self.role, self._maker, self.conditional = model, role, maker, conditional
         self.classes = _weighted_classes(model) if conditional else None
         self.weights = unique_names(model.trainable_variables)
@@ -82,6 +90,13 @@ class Network:
         """
         mapping = [(variable, weights[name]) for name, variable in self.weights.items()]
         mapping += [(variable, buffers[name]) for name, variable in self.buffers.items()]
+        if self._segments and training:
+            with plugin_code(self._maker, f"its {self.role}"):
+                y, after, losses = self._segments(self.inputs(x, labels), mapping, noise)
+            if losses:
+                raise own_loss(f"The {self.role} {self.model.name!r} adds a loss of its own (add_loss)")
+            left = {name: after.get(id(variable), buffers[name]) for name, variable in self.buffers.items()}
+            return tf.nest.map_structure(lambda value: tf.cast(value, tf.float32), y), left
         with keras.StatelessScope(state_mapping=mapping, collect_losses=True) as scope:
             with (
                 noise_from(noise) if noise else contextlib.nullcontext(),
@@ -134,10 +149,11 @@ def build_networks(experiment: Experiment) -> tuple[Network, Network]:
         conditional=conditional,
     )
     check_layers("critic", critic, shape, constraints=experiment.constraints, conditional=conditional)
-    maker = selector_of(architecture)
+    described: dict[str, Any] = {"maker": selector_of(architecture), "conditional": conditional}
+    described["rematerialize"] = experiment.rematerialize
     return (
-        Network(generator, role="generator", maker=maker, conditional=conditional),
-        Network(critic, role="critic", maker=maker, conditional=conditional),
+        Network(generator, role="generator", **described),
+        Network(critic, role="critic", **described),
     )
 
 

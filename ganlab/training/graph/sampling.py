@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import tensorflow as tf
@@ -117,7 +117,13 @@ class Sampler:
 
 
 class Scorer:
-    """The critic as constrained, `(n, *sample_shape) -> (n,)` float32, the layers as in inference."""
+    """The critic as constrained, `(n, *sample_shape) -> (n,)` float32, the layers as in inference.
+
+    Attributes:
+        rows: How many points its graph scores at once.
+    """
+
+    rows: ClassVar[int] = _BATCH
 
     def __init__(self, state: TrainingState, classes: int | None = None) -> None:
         """Takes the critic.
