@@ -99,6 +99,15 @@ def test_one_core_needs_no_all_reduce(source):
     assert "float32 products round their factors to bfloat16" in row.detail
 
 
+def test_microbatches_and_recomputed_activations_compile(source):
+    params = ["experiment.microbatches=2", "experiment.rematerialize=True", "experiment.critic_steps=1"]
+    row = check(source("gradient_penalty", *params, "architectures.dcgan.generator_normalization=none"))
+    assert row.status == "passed", row.detail
+    # Each gradient is summed over the microbatches first, and over the replicas once.
+    sizes = CRITIC + GENERATOR[:2] + GENERATOR[4:]
+    assert written(row) == (len(sizes), 4 * sum(sizes))
+
+
 def test_a_step_that_reduces_nothing_fails(source):
     parts = [f"experiment.{role}_optimizer=@optimizers.alone()" for role in ("critic", "generator")]
     row = check(source("weight_clipping", *parts, "architectures.dcgan.generator_normalization=none"))

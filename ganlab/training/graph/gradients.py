@@ -169,7 +169,8 @@ class Gradients:
 
 def rows_of(x: tf.Tensor, part: tf.Tensor, rows: int) -> tf.Tensor:
     """The rows of one microbatch, `(rows, ...)`."""
-    return tf.ensure_shape(x[part * rows : (part + 1) * rows], [rows, *x.shape[1:]])
+    # Of a constant size: a TPU's compiler takes x[a:b] to have any number of rows up to all.
+    return tf.slice(x, [part * rows, *(0 for _ in x.shape[1:])], [rows, *x.shape[1:]])
 
 
 def is_local(experiment: Experiment, communicates: str) -> bool:
