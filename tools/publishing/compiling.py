@@ -19,6 +19,8 @@ SLICES = {
     "biggan_imagenet128": ("v3:8x8", "v5e:8x8", "v4:4x4x4"),
     "biggan_imagenet128_256x8": ("v5e:8x8", "v4:4x4x4"),
     "biggan_deep_imagenet128": ("v5e:8x8", "v4:4x4x4"),
+    # The authors had eight GPUs.
+    "r3gan_cifar10": ("v4:2x2x2",),
     # Batches of 50 divide over two.
     "diff_augment_cifar10": ("v5e:1x2",),
     "wgan_gp_mnist": ("v5e:1x2",),
