@@ -30,6 +30,7 @@ experiment.augmentations = ()
 experiment.batch_size = 64
 experiment.generator_batch_size = None
 experiment.microbatches = 1
+experiment.rematerialize = False
 experiment.critic_steps = 5
 experiment.steps = 10000
 experiment.seed = 3
