@@ -265,8 +265,8 @@ def _peak(used: Sequence[tf.Operation], graph: tf.Graph, inner: dict[str, Counts
     """The most bytes of tensors at once, each kept from its operation until its last use."""
     last: dict[str, int] = {}
     for position, op in enumerate(used):
-        for tensor in () if op.type in _FREE else op.inputs:
-            last[root(tensor).name] = position
+        if op.type not in _FREE:  # to name a tensor is not to use it
+            last |= {root(tensor).name: position for tensor in op.inputs}
     end = len(used)
     last |= {root(tensor).name: end for tensor in getattr(graph, "outputs", ())}
     ending: dict[int, list[tf.Tensor]] = {}

@@ -17,7 +17,7 @@ DEQUANTIZED = ("projection_cifar10", "sngan_cifar10", "wgan_gp_cifar10_resnet")
 SCALED = ("mimicry_sngan_32", "mimicry_wgan_gp_32", "r3gan_cifar10", "diff_augment_cifar10", "wgan_gp_cifar10_dcgan")
 BYTES = np.arange(256)
 PIXELS = 32 * 32 * 3
-# Five times the error of a mean of so many numbers uniform in [0, 1 / 128).
+# Five standard errors of the mean of PIXELS numbers that are uniform in [0, 1 / 128).
 ERROR = 5 / 128 / np.sqrt(12 * PIXELS)
 
 

@@ -225,3 +225,13 @@ def test_weights_that_differ_explain_states_that_do():
 def test_variables_outside_the_scope_are_explained():
     assert found(trace(2, lone=("critic/optimizer/0000",))).cause == "optimizer outside the scope"
     assert found(trace(2, lone=("generator/average/kernel",))).cause == "variables outside the scope"
+
+
+@pytest.mark.parametrize(("name", "by", "expected"), [(MEAN, 5e-5, False), (MEAN, 5e-3, True), (OUT, 5e-5, True)])
+def test_moving_statistics_may_round_more_than_weights_but_not_by_a_percent(name, by, expected):
+    after = iteration(1, 1).variables
+    changed = {**after, name: after[name].astype(np.float64) + 0.1 * by}
+    group = name.rpartition("/")[0]
+    found = measure(compare([trace()], [trace(at_1={"variables": changed})]), "variable", group)
+    assert found.distance == pytest.approx(by, rel=0.02)
+    assert found.departs is expected

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import json
 import socket
+from dataclasses import asdict
+
+from publishing.compiling import GREY_IMAGES
 
 from benchmarks.loops import ganlab_run
 from benchmarks.pairs import Figure, Ratio
 from benchmarks.processes import Child, Together, compare
+from ganlab.verification.report import Source
 
 _BARS = {("mlp", 2): 1.03, ("mlp", 4): 1.30, ("dcgan", 2): 1.03, ("dcgan", 4): 1.30}
+
+# The setting that recomputes activations.
+_AGAIN = "experiment.rematerialize"
 
 
 def replicas(rounds: int) -> list[Ratio | Figure]:
@@ -25,16 +32,37 @@ def replicas(rounds: int) -> list[Ratio | Figure]:
 
 
 def microbatches(rounds: int) -> list[Ratio | Figure]:
-    """Peak memory of training a DCGAN on 512 examples, at once and in 8 microbatches, against a batch of 64."""
+    """Peak memory of training a DCGAN on 512 examples, at once, in microbatches, and with recomputed activations."""
     small, parts, whole = _peak(64, 1), _peak(512, 8), _peak(512, 1)
     return [
         Ratio("DCGAN: peak memory, batch 512 in 8 microbatches / batch 64", [(parts, small)], 1.25),
         Ratio("DCGAN: peak memory, batch 512 / batch 64", [(whole, small)]),
+        Ratio("DCGAN: peak memory, batch 512, activations recomputed / kept", [(_peak(512, 1, again=True), whole)]),
+        Ratio(
+            "SNGAN, 32 pixels: peak memory, batch 128, activations recomputed / kept",
+            [_peaks_of_sngan() for _ in range(3)],
+        ),
     ]
 
 
-def _peak(batch: int, parts: int) -> int:
-    with ganlab_run("dcgan", None, batch_size=batch, microbatches=parts) as trained:
+def _peak(batch: int, parts: int, *, again: bool = False) -> int:
+    return _peak_of(ganlab_run("dcgan", None, batch_size=batch, microbatches=parts, rematerialize=again))
+
+
+def _peaks_of_sngan() -> tuple[int, int]:
+    """Peak memory of a published residual network on grey images, its activations recomputed, and kept."""
+    params = ("experiment.dataset=@datasets.grey_images()", "datasets.grey_images.side=32", "experiment.batch_size=128")
+    params += ("experiment.critic_steps=2",)
+    files, images = ("published/mimicry_sngan_32",), str(GREY_IMAGES)
+    kept, again = (
+        _peak_of(ganlab_run("source", None, source=asdict(Source(files, (*params, f"{_AGAIN}={value}"), (), images))))
+        for value in (False, True)
+    )
+    return again, kept
+
+
+def _peak_of(run: Child) -> int:
+    with run as trained:
         trained.ready()
         trained.train(2)
         return trained.bytes

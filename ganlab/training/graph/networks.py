@@ -90,22 +90,18 @@ class Network:
         """
         mapping = [(variable, weights[name]) for name, variable in self.weights.items()]
         mapping += [(variable, buffers[name]) for name, variable in self.buffers.items()]
-        if self._segments and training:
-            with plugin_code(self._maker, f"its {self.role}"):
-                y, after, losses = self._segments(self.inputs(x, labels), mapping, noise)
-            if losses:
-                raise own_loss(f"The {self.role} {self.model.name!r} adds a loss of its own (add_loss)")
-            left = {name: after.get(id(variable), buffers[name]) for name, variable in self.buffers.items()}
-            return tf.nest.map_structure(lambda value: tf.cast(value, tf.float32), y), left
-        with keras.StatelessScope(state_mapping=mapping, collect_losses=True) as scope:
-            with (
-                noise_from(noise) if noise else contextlib.nullcontext(),
-                plugin_code(self._maker, f"its {self.role}"),
-            ):
-                y = self.model(self.inputs(x, labels), training=training)
-            if scope.losses:
-                raise own_loss(f"The {self.role} {self.model.name!r} adds a loss of its own (add_loss)")
-            left = {name: scope.get_current_value(variable) for name, variable in self.buffers.items()}
+        with plugin_code(self._maker, f"its {self.role}"):
+            inputs = self.inputs(x, labels)
+            if self._segments and training:
+                y, after, losses = self._segments(inputs, mapping, noise)
+            else:
+                source = noise_from(noise) if noise else contextlib.nullcontext()
+                with keras.StatelessScope(state_mapping=mapping, collect_losses=True) as scope, source:
+                    y, losses = self.model(inputs, training=training), bool(scope.losses)
+                    after = {id(v): scope.get_current_value(v) for v in self.buffers.values()}
+        if losses:
+            raise own_loss(f"The {self.role} {self.model.name!r} adds a loss of its own (add_loss)")
+        left = {name: after.get(id(variable), buffers[name]) for name, variable in self.buffers.items()}
         return tf.nest.map_structure(lambda value: tf.cast(value, tf.float32), y), left
 
     def inputs(self, x: Any, labels: Any) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import tensorflow as tf
@@ -26,6 +26,7 @@ from ganlab.training.graph.gradients import Gradients, is_local, may_compile, ro
 from ganlab.training.graph.inputs import OF_GENERATOR
 from ganlab.training.graph.loss_calls import LossCalls
 from ganlab.training.graph.networks import CriticFunction, Network
+from ganlab.training.graph.objective import Objective, dense, gradient
 from ganlab.training.graph.ordering import after_reads
 from ganlab.training.graph.parts import in_turn
 from ganlab.training.graph.replica import Draws, Log, Metric
@@ -268,11 +269,11 @@ class TrainingStep:
                 generator=lambda z: self._generator_calls(draws, values, data, noise.FAKE_LAYERS)[0](z),
             )
             weight_penalty = stack.weight_penalty(effective, values.parameters, values.states)
-            objective = _Objective(loss, penalty, weight_penalty)
+            objective = Objective(loss, penalty, weight_penalty)
             total = objective.total(size, self._shares)
         trained = values.critic_trained
         differentiation.check(total, trained, self.state.critic)
-        gradients = _gradient(tape, total, trained)
+        gradients = gradient(tape, total, trained)
         objective.report("critic", log)
         log.add("critic/wasserstein", tf.reduce_mean(real_scores) - tf.reduce_mean(fake_scores))
         _check_buffers(self.state.critic, draws, values.critic_buffers, model.buffers)
@@ -359,13 +360,13 @@ class TrainingStep:
                 generator=generator,
             )
             weight_penalty = stack.weight_penalty(calls.weights, values.generator_parameters, values.generator_states)
-            objective = _Objective(loss, penalty, weight_penalty)
+            objective = Objective(loss, penalty, weight_penalty)
             total = objective.total(size, self._shares)
         trained = values.generator_trained
         differentiation.check(total, trained, self.state.generator, self.state.critic)
         objective.report("generator", log)
         _check_buffers(self.state.generator, draws, values.generator_buffers, calls.buffers)
-        return [_dense(g) for g in tape.gradient(total, trained, unconnected_gradients="zero")], calls.buffers, ()
+        return [dense(g) for g in tape.gradient(total, trained, unconnected_gradients="zero")], calls.buffers, ()
 
     def _critic_calls(self, draws: Draws, values: Values, data: Tensors, stream: int) -> WrappedCritic:
         """The critic as constrained, without the gradient of its weights."""
@@ -393,56 +394,6 @@ class TrainingStep:
             step=draws.step,
             latent=data["latent"],
         )
-
-
-@dataclass(frozen=True)
-class _Objective:
-    """One network's loss and penalties: each `(local_batch,)`, and a scalar of its weights.
-
-    Attributes:
-        loss: The loss of each example.
-        penalty: The constraints' penalties on each, or None.
-        weight_penalty: Their penalties on the weights, or None.
-    """
-
-    loss: tf.Tensor
-    penalty: tf.Tensor | None
-    weight_penalty: tf.Tensor | None
-
-    def total(self, size: int, shares: int) -> tf.Tensor:
-        """The part of the global loss in these rows, whose gradients the optimizer sums.
-
-        Args:
-            size: The global batch.
-            shares: The number of parts of the global batch: replicas times microbatches.
-        """
-        total = tf.reduce_sum(self.loss if self.penalty is None else self.loss + self.penalty) / size
-        # The penalty on the weights is the same in every part.
-        return total if self.weight_penalty is None else total + self.weight_penalty / shares
-
-    def report(self, role: str, log: Log) -> None:
-        """Logs the mean loss, and the penalties in it if there are any."""
-        mean = tf.reduce_mean(self.loss)
-        if self.penalty is not None or self.weight_penalty is not None:
-            extra = tf.constant(0.0) if self.weight_penalty is None else self.weight_penalty
-            added = extra if self.penalty is None else tf.reduce_mean(self.penalty) + extra
-            log.add(f"{role}/penalty", added)
-            mean += added
-        log.add(f"{role}/loss", mean)
-
-
-def _gradient(tape: tf.GradientTape, total: tf.Tensor, trained: list[tf.Tensor]) -> list[tf.Tensor]:
-    """The gradient of the critic's total: from the graph if there is one, because that skips terms that are zero."""
-    if tf.executing_eagerly():
-        found = tape.gradient(total, trained, unconnected_gradients="zero")
-    else:
-        found = tf.gradients(total, trained, unconnected_gradients="zero")
-    return [_dense(gradient) for gradient in found]
-
-
-def _dense(gradient: Any) -> tf.Tensor:
-    # The gradient of an embedding has only the rows that were looked up, and replicas and microbatches are summed.
-    return tf.convert_to_tensor(gradient) if isinstance(gradient, tf.IndexedSlices) else gradient
 
 
 def _project(stack: ConstraintStack, variables: dict[str, Any]) -> None:
