@@ -176,7 +176,7 @@ def experiment(
         microbatches: Into how many parts each replica splits its batch, one after another in the memory of one part.
             The gradient is that of the whole batch.
         rematerialize: Whether activations are computed again in the backward pass instead of being kept for it: less
-            memory for more time, with the same gradients. Networks are cut into segments for it.
+            memory for more time in deep networks, with the same gradients. Networks are cut into segments for it.
         critic_steps: Critic updates for each generator update.
         steps: Generator updates in the whole run.
         seed: Decides initial weights, data order and noise.
