@@ -7,10 +7,15 @@ import TensorFlow in the ordinary way; it is then slower to list.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
 import os
 import sys
 import types
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ganlab.errors import ConfigError, MissingDependencyError
@@ -27,6 +32,9 @@ _INSTALL = {
     "ray": "pip install 'ganlab[ray]'",
     "optuna": "pip install 'ganlab[sweep]'",
 }
+# What Keras imports for parts that training does not use, scikit-learn with scipy.stats and a plotting library: a
+# quarter of the time that TensorFlow takes to import.
+_LATE = frozenset({"keras.wrappers", "matplotlib.pyplot"})
 
 
 def require(name: str) -> types.ModuleType:
@@ -45,7 +53,8 @@ def require(name: str) -> types.ModuleType:
     if name == "keras" and name not in sys.modules:
         _check_backend(os.environ.get("KERAS_BACKEND", "tensorflow"))  # before Keras looks for JAX or PyTorch
     try:
-        module = importlib.import_module(name)
+        with _late_parts():
+            module = importlib.import_module(name)
     except ModuleNotFoundError as error:
         if name == "keras" and error.name in ("jax", "torch"):
             _check_backend(error.name)  # set by keras.json
@@ -61,6 +70,30 @@ def require(name: str) -> types.ModuleType:
 def _check_backend(backend: str) -> None:
     if backend != "tensorflow":
         raise ConfigError(f"Keras is set to the backend {backend!r}; ganlab needs 'tensorflow': {USE_TENSORFLOW}.")
+
+
+@contextlib.contextmanager
+def _late_parts() -> Iterator[None]:
+    """While TensorFlow and Keras are imported: the parts in `_LATE` are executed when one of their names is used."""
+    if "keras" in sys.modules:
+        yield
+        return
+    finder = _LateFinder()
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+
+
+class _LateFinder(importlib.abc.MetaPathFinder):
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target) if fullname in _LATE else None
+        if spec is not None and spec.loader is not None:
+            spec.loader = importlib.util.LazyLoader(spec.loader)
+        return spec
 
 
 class _LazyModule(types.ModuleType):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -53,6 +54,17 @@ class Launcher:
             ganlab.GanlabError: It can never be started here; the message names the remedy.
         """
         raise NotImplementedError
+
+    def wait(self, seconds: float) -> None:
+        """Waits until a job may have ended, but no longer than this; by default that long.
+
+        A sweep calls it between two looks at its jobs. A launcher that learns of the end of a job returns then, and the
+        next trial starts at once.
+
+        Args:
+            seconds: The longest time.
+        """
+        time.sleep(seconds)
 
     def close(self) -> None:
         """Releases what the launcher holds, after the last job has ended."""

@@ -68,7 +68,10 @@ def places(*, deny: Sequence[str] = (), local: Path | None = None) -> Iterator[P
 def _distribution(point: importlib.metadata.EntryPoint) -> tuple[str, str]:
     """A distribution's name and version. An interrupted uninstallation leaves entry points without metadata."""
     try:
-        return (point.dist.name or "unknown", point.dist.version or "") if point.dist else ("unknown", "")
+        if point.dist is None:
+            return "unknown", ""
+        metadata = point.dist.metadata  # parsed anew at every access
+        return metadata["Name"] or "unknown", metadata["Version"] or ""
     except Exception:
         return "unknown", ""
 

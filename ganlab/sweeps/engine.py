@@ -55,7 +55,7 @@ class Engine:
         screen: Screen,
         stopped: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
+        wait: Callable[[float], None] | None = None,
     ) -> None:
         """Takes the sweep as its folder has it.
 
@@ -67,10 +67,10 @@ class Engine:
             screen: Displays them.
             stopped: Whether to stop: trials then save, and the sweep can be resumed.
             clock: The time in seconds, for tests.
-            sleep: Waits for some seconds, for tests.
+            wait: Waits for some seconds; by default the launcher does.
         """
         self._sweep, self._driver, self._launcher, self._screen = sweep, driver, launcher, screen
-        self._stopped, self._clock, self._sleep = stopped, clock, sleep
+        self._stopped, self._clock, self._pause = stopped, clock, wait or launcher.wait
         self._jobs, self._threads = sweep.request.jobs, sweep.info["threads"]
         self._timeout = sweep.request.timeout
         self._ending = Ending(launcher, clock)
@@ -87,7 +87,8 @@ class Engine:
             for trial in self.trials:  # an earlier process may have died before it could report
                 self._report_end(trial)
             while self._turn():
-                self._sleep(_POLL_SECONDS)
+                with plugin_code(selector_of(self._launcher), "wait"):
+                    self._pause(_POLL_SECONDS)
         except Exception:
             self._abandon()
             raise
@@ -208,7 +209,7 @@ class Engine:
         """Asks all trials to save and gives them time for it; nothing else may fail here."""
         self._ending.stop(self.trials)
         while any(trial.job for trial in self.trials):
-            self._sleep(_POLL_SECONDS)
+            self._pause(_POLL_SECONDS)
             for trial in self.trials:
                 exit_status = trial.job.poll() if trial.job else None
                 if exit_status is not None:

@@ -86,3 +86,12 @@ class LauncherConformance(Conformance):
         status, output = self._run(code, stop=True)
         if status != 7:
             fail(f"A command that exits with 7 at SIGTERM ended with {status} when stopped; it printed {output!r}.")
+
+    @check()
+    def test_wait_returns_in_time(self) -> None:
+        """`wait` returns after the time that it is given, or before."""
+        launcher, began = self.make(), time.monotonic()
+        launcher.wait(0.1)
+        launcher.close()
+        if (took := time.monotonic() - began) > 5:
+            fail(f"wait(0.1) returned after {took:.1f} s. A sweep looks at its jobs after it: return in time.")

@@ -205,6 +205,24 @@ def test_where_tensorflow_cannot_be_imported_trials_are_processes_that_say_so(tm
     launcher.close()
 
 
+@pytest.mark.slow
+def test_waiting_ends_with_the_trial(tmp_path):
+    (tmp_path / "ganlab_plugins.py").write_text(PLUGIN)
+    (tmp_path / "job.py").write_text("import time; time.sleep(0.5)")
+    launcher = ganlab.component("launchers", "local")()
+    command = [sys.executable, "-P", "-m", "ganlab", "execute", "job.py"]
+    try:
+        job = launcher.start(command, environment={}, folder=tmp_path, log=tmp_path / "job.txt")
+        waits = 0
+        while job.poll() is None:
+            launcher.wait(120)  # once until it has begun, once until it has ended
+            waits += 1
+        assert job.poll() == 0
+        assert waits <= 3
+    finally:
+        launcher.close()
+
+
 SWEEP = """
 import pathlib, sys, time
 import ganlab

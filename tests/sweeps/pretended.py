@@ -134,7 +134,7 @@ class World:
             screen=self.screen,
             stopped=lambda: self._stop_at is not None and self.now >= self._stop_at,
             clock=lambda: self.now,
-            sleep=self._sleep,
+            wait=self._sleep,
         )
 
     def _sleep(self, seconds):

@@ -91,6 +91,19 @@ def test_streams_and_seeds_of_examples_are_unrelated():
     assert np.abs(np.corrcoef(drawn) - np.eye(4)).max() < 0.05
 
 
+def test_example_uniform_is_splitmix64():
+    def mixed(x):
+        x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+        x = (x ^ (x >> 27)) * 0x94D049BB133111EB % 2**64
+        return x ^ (x >> 31)
+
+    golden, seed, stream = 0x9E3779B97F4A7C15, 5, 3
+    key = mixed(((seed << 20) + stream + golden) % 2**64)
+    expected = [mixed(mixed((number + 1) * golden + key & 2**64 - 1)) >> 40 for number in (0, 7, 10**12)]
+    found = example_uniform(tf.constant([0, 7, 10**12], tf.int64), 1, seed, stream).numpy()[:, 0]
+    np.testing.assert_array_equal(found, np.float32(expected) * np.float32(2**-24))
+
+
 @pytest.mark.parametrize("function", [example_uniform, example_normal])
 def test_an_example_has_its_numbers_in_any_company(function):
     together = function(tf.range(100, dtype=tf.int64), 3, seed=2).numpy()

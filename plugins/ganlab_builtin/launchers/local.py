@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -52,6 +53,16 @@ class Local(ganlab.Launcher):
         except OSError as error:
             raise ganlab.RunError(f"No process can be started in {folder} with the log {log}: {error}.") from error
         return _Process(child)
+
+    def wait(self, seconds: float) -> None:
+        """Waits until a forked trial has ended, but no longer than this."""
+        alive = [server for server in self._servers if server.alive]
+        if not alive:
+            super().wait(seconds)
+            return
+        select.select(alive, [], [], seconds)
+        for server in alive:
+            server.follow()
 
     def close(self) -> None:
         """Ends the process that trials are forked from."""

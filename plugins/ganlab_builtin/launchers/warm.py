@@ -80,6 +80,10 @@ class Server:
         with contextlib.suppress(OSError):
             self._connection.sendall(_line({what: self._trials.index(trial)}))
 
+    def fileno(self) -> int:
+        """The descriptor that can be read when there is something to follow."""
+        return self._connection.fileno()
+
     def follow(self) -> None:
         """Takes in what the process has reported since the last time."""
         while self.alive and select.select([self._connection], [], [], 0)[0]:
