@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _TINY = 1e-12
 # Above what rounding takes off a sum of absolute values in float32.
 _MARGIN = 1 + 2e-6
-# Of SplitMix64.
-_GOLDEN, _FACTORS = 0x9E3779B97F4A7C15, (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+# Of SplitMix64: what a counter is multiplied by, and the shifts and factors of its finalizer.
+_GOLDEN, _ROUNDS, _LAST_SHIFT = 0x9E3779B97F4A7C15, ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)), 31
 # Marks the tensors of `fixed` in a graph, for checks that take differences of a loss.
 FIXED = "ganlab_fixed"
 
@@ -316,27 +316,29 @@ def example_uniform(numbers: tf.Tensor, width: int, seed: int, stream: int = 0) 
     Returns:
         float32 in [0, 1), `(n, width)`.
     """
-    *shifts, last = (tf.constant(shift, tf.uint64) for shift in (30, 27, 31))
-    factors = [tf.constant(factor, tf.uint64) for factor in _FACTORS]
+
+    def constant(number: int) -> tf.Tensor:
+        return tf.constant(number, tf.uint64)
+
+    rounds, last = [(constant(shift), constant(factor)) for shift, factor in _ROUNDS], constant(_LAST_SHIFT)
 
     def mixed(x: tf.Tensor) -> tf.Tensor:
-        for shift, factor in zip(shifts, factors, strict=True):
+        for shift, factor in rounds:
             x = tf.bitwise.bitwise_xor(x, tf.bitwise.right_shift(x, shift)) * factor
         return tf.bitwise.bitwise_xor(x, tf.bitwise.right_shift(x, last))
 
     columns = tf.range(1, width + 1, dtype=tf.int64)
     counter = tf.cast(numbers[:, None] * width + columns[None, :], tf.uint64)
-    bits = mixed(mixed(counter * tf.constant(_GOLDEN, tf.uint64) + tf.constant(_key(seed, stream), tf.uint64)))
-    return tf.cast(tf.bitwise.right_shift(bits, tf.constant(40, tf.uint64)), tf.float32) * (2.0**-24)
+    bits = mixed(mixed(counter * constant(_GOLDEN) + constant(_key(seed, stream))))
+    return tf.cast(tf.bitwise.right_shift(bits, constant(40)), tf.float32) * (2.0**-24)
 
 
 def _key(seed: int, stream: int) -> int:
-    """The same hash of a seed and a stream, which are known before any tensor is."""
-    modulus = 1 << 64
-    x = ((seed << 20) + stream + _GOLDEN) % modulus
-    for shift, factor in zip((30, 27), _FACTORS, strict=True):
-        x = (x ^ (x >> shift)) * factor % modulus
-    return x ^ (x >> 31)
+    """The hash of a seed and a stream, in Python's integers: a graph then has one constant instead of fifteen nodes."""
+    x = ((seed << 20) + stream + _GOLDEN) % 2**64
+    for shift, factor in _ROUNDS:
+        x = (x ^ (x >> shift)) * factor % 2**64
+    return x ^ (x >> _LAST_SHIFT)
 
 
 def example_normal(numbers: tf.Tensor, width: int, seed: int, stream: int = 0) -> tf.Tensor:

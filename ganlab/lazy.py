@@ -32,8 +32,8 @@ _INSTALL = {
     "ray": "pip install 'ganlab[ray]'",
     "optuna": "pip install 'ganlab[sweep]'",
 }
-# What Keras imports for parts that training does not use, scikit-learn with scipy.stats and a plotting library: a
-# quarter of the time that TensorFlow takes to import.
+# Keras' wrappers import scikit-learn, and its gallery of images a plotting library: together a quarter of the time that
+# TensorFlow and Keras take to import, and training uses neither.
 _LATE = frozenset({"keras.wrappers", "matplotlib.pyplot"})
 
 
@@ -74,7 +74,7 @@ def _check_backend(backend: str) -> None:
 
 @contextlib.contextmanager
 def _late_parts() -> Iterator[None]:
-    """While TensorFlow and Keras are imported: the parts in `_LATE` are executed when one of their names is used."""
+    """Context manager: modules in `_LATE` that are first imported inside run when one of their attributes is read."""
     if "keras" in sys.modules:
         yield
         return

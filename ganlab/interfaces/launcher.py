@@ -56,10 +56,9 @@ class Launcher:
         raise NotImplementedError
 
     def wait(self, seconds: float) -> None:
-        """Waits until a job may have ended, but no longer than this; by default that long.
+        """Waits between two polls of the jobs; by default it sleeps.
 
-        A sweep calls it between two looks at its jobs. A launcher that learns of the end of a job returns then, and the
-        next trial starts at once.
+        A launcher that is notified when a job ends may return at that moment: the next trial then starts without delay.
 
         Args:
             seconds: The longest time.

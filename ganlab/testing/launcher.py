@@ -94,4 +94,4 @@ class LauncherConformance(Conformance):
         launcher.wait(0.1)
         launcher.close()
         if (took := time.monotonic() - began) > 5:
-            fail(f"wait(0.1) returned after {took:.1f} s. A sweep looks at its jobs after it: return in time.")
+            fail(f"wait(0.1) returned after {took:.1f} s. The sweep polls its jobs only after that: return in time.")

@@ -1,4 +1,4 @@
-"""What Keras imports for parts that training does not use waits until it is used."""
+"""Keras' rarely used dependencies are not imported before they are used."""
 
 import subprocess
 import sys

@@ -182,7 +182,7 @@ class Trainer:
 
     def _sums(self) -> tuple[tf.Tensor, tf.Tensor]:
         values = read(self.state.variables()).values()
-        several = self.experiment.replicas > 1  # one has nothing to be compared with
+        several = self.experiment.replicas > 1  # tracing the sums takes as long as tracing a critic's update
         bits = tf.stack([checksum(value) for value in values]) if several else tf.zeros([len(values)], tf.int64)
         return bits, tf.stack([magnitude(value) for value in values])
 

@@ -55,7 +55,7 @@ class Local(ganlab.Launcher):
         return _Process(child)
 
     def wait(self, seconds: float) -> None:
-        """Waits until a forked trial has ended, but no longer than this."""
+        """Waits until a forked trial has begun or ended, but no longer than this."""
         alive = [server for server in self._servers if server.alive]
         if not alive:
             super().wait(seconds)
