@@ -10,7 +10,7 @@ from ganlab.errors import IncompatibleError
 from ganlab.interfaces import Constraint
 from ganlab.testing.conformance import check, fail
 from ganlab.testing.trained import TrainedConformance
-from ganlab.testing.trainings import Training, departures, distance
+from ganlab.testing.trainings import Training, distance, lasting_departure
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.trainer import Trainer
 from ganlab.verification.truth import of_state
@@ -44,7 +44,8 @@ class GeneratorConstraintConformance(TrainedConformance):
     def _changed(self, **settings: Any) -> str | None:
         """The first difference that settings make; None if training is the same."""
         one, *_ = self._one
-        return next(departures(one, Training(self._experiment(rates=self._rates, **settings)).train(_ITERATIONS)), None)
+        other = Training(self._experiment(rates=self._rates, **settings)).train(_ITERATIONS)
+        return lasting_departure(one, other)
 
     @check(first=True)
     def test_shapes_and_dtypes(self) -> None:

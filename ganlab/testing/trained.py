@@ -8,7 +8,7 @@ from ganlab.composition import Experiment
 from ganlab.testing import parts
 from ganlab.testing.conformance import Conformance, check, fail
 from ganlab.testing.critic_bench import Bench
-from ganlab.testing.trainings import Training, departures, differing, distance, resumed
+from ganlab.testing.trainings import Training, differing, distance, lasting_departure, resumed
 
 _BEFORE, _AFTER = 2, 2
 
@@ -60,7 +60,7 @@ class TrainedConformance(Conformance):
         one, *_ = self._one
         two = Training(self._experiment(replicas=2, rates=self._rates)).train(_BEFORE + _AFTER)
         if self.apart is None:
-            return next(departures(one, two), None)
+            return lasting_departure(one, two)
         found = distance(one, two)
         return None if found <= self.apart else f"training ends {found:.2g} of its way from where one device ends"
 

@@ -20,6 +20,9 @@ from ganlab.training.graph.trainer import Trainer
 RELATIVE, ABSOLUTE = 5e-5, 5e-6
 # The rounding left where numbers of order one cancel: smaller differences are ignored.
 FLOOR = 1e-6
+# Where a rectifier's input is within rounding of its kink, two right trainings may take different sides, and then their
+# gradients differ by much more than rounding. A start that is moved by this part of its weights has other such inputs.
+_MOVED, _STARTS = 1e-4, 5
 
 
 class Training:
@@ -66,6 +69,21 @@ class Training:
             variable.assign(values[name])
         self.state.step = step
         self.rows = self.rows[:0]
+
+    def again(self, count: int, *, moved: int) -> Training:
+        """Trains by the same trainer from other initial weights.
+
+        Args:
+            count: How many iterations to train.
+            moved: The seed of the change of the networks' weights.
+
+        Returns:
+            The training, of which `start` is the same as here.
+        """
+        again = copy.copy(self)
+        again._still = None
+        again.assign(_moved(self.start, moved))
+        return again.train(count)
 
     def reduced(self) -> dict[str, np.ndarray]:
         """Every metric over replicas, `(iterations,)` by tag."""
@@ -124,6 +142,22 @@ def differing(one: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) ->
     return [name for name, value in one.items() if value.tobytes() != other[name].tobytes()]
 
 
+def lasting_departure(one: Training, other: Training) -> str | None:
+    """The first difference of two trainings, unless there is none from a further start, as where a rectifier chose.
+
+    Args:
+        one: A training; afterwards its trainer is at the end of another one.
+        other: Another one of as many iterations; afterwards it may be at the end of another one.
+
+    Returns:
+        A phrase for the first difference beyond rounding, if every start leads to one; None if not.
+    """
+    found = next(departures(one, other), None)
+    further = ([training.again(len(one.rows), moved=seed) for training in (one, other)] for seed in range(_STARTS))
+    lasts = found is not None and all(next(departures(*pair), None) for pair in further)
+    return found if lasts else None
+
+
 def departures(one: Training, other: Training) -> Iterator[str]:
     """Finds differences of two trainings beyond rounding: metrics by iteration, then variables; a phrase for each."""
     metrics, others = one.reduced(), other.reduced()
@@ -148,6 +182,16 @@ def distance(one: Training, other: Training) -> float:
     apart = np.sqrt(sum(np.sum(np.square(mine[name] - theirs[name])) for name in names))
     moved = np.sqrt(sum(np.sum(np.square(mine[name] - one.start[name])) for name in names))
     return float(apart / moved) if moved else float("inf")
+
+
+def _moved(values: Mapping[str, np.ndarray], seed: int) -> dict[str, np.ndarray]:
+    """Moves the networks' weights, the same of two trainings alike; other variables, as learning rates, stay."""
+    random = np.random.default_rng(seed)
+
+    def moved(value: np.ndarray) -> np.ndarray:
+        return (value * (1 + _MOVED * random.choice([-1.0, 1.0], size=value.shape))).astype(value.dtype)
+
+    return {name: moved(value) if "/weights/" in name else value for name, value in values.items()}
 
 
 def _near(a: np.ndarray, b: np.ndarray, scale: float = 0.0) -> bool:
