@@ -19,15 +19,13 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from projecting import model
-from projecting.chips import SLICES
-from projecting.model import Cost, Costs
+from projecting.model import SLICES, Costs
 from projecting.tables import Projection, compiled_lines
+
+from ganlab.planning.times import Cost, time
 
 _TOPOLOGIES = {"v5e": "v5e:2x2", "v5p": "v5p:2x2x1"}
 _GIN = Path(__file__).with_name("projecting") / "dcgan64.gin"
-# The smaller host, ct5lp-hightpu-4t, has 112 vCPUs, two to a core.
-_HOST_CORES = 56
 
 
 def main() -> int:
@@ -37,7 +35,7 @@ def main() -> int:
     parser.add_argument("--param", action="append", default=[], help="an override, as of `ganlab run`")
     parser.add_argument(
         "--precision",
-        choices=sorted(model.PASSES),
+        choices=["float32", "mixed_bfloat16"],
         default="mixed_bfloat16",
         help="of the experiment (default mixed_bfloat16; float32 takes the compiler some ten minutes per program)",
     )
@@ -51,12 +49,11 @@ def main() -> int:
     from ganlab.cli.quiet_start import start_tensorflow
 
     start_tensorflow()
-    counts = {chip: compiled(options, chip) for chip in _TOPOLOGIES}
-
     from projecting.decoding import decoding_rate
 
     rate = decoding_rate()
-    projections = [projection(options, counts, rate, strong=strong) for strong in (True, False)]
+    counts = {chip: compiled(options, chip, rate) for chip in _TOPOLOGIES}
+    projections = [projection(options, counts, strong=strong) for strong in (True, False)]
     if options.json:
         costs = {chip: asdict(found) for chip, found in counts.items()}
         made = {"bytes_a_second_and_core": rate, "compiled": costs, "projections": [p.as_json() for p in projections]}
@@ -69,22 +66,20 @@ def main() -> int:
     return 0
 
 
-def projection(options: argparse.Namespace, counts: dict[str, Costs], rate: float, *, strong: bool) -> Projection:
+def projection(options: argparse.Namespace, counts: dict[str, Costs], *, strong: bool) -> Projection:
     """The times on every slice that has an example for each chip."""
     rows = []
-    for where in SLICES:
+    for name, where in SLICES.items():
         batch = options.batch / where.chips if strong else options.large
         if batch >= 1:
-            cost = counts[where.chip].at(batch)
-            spent = model.time(
-                cost, where, precision=options.precision, efficiency=options.efficiency, host=rate * _HOST_CORES
-            )
-            rows.append((where, batch, spent))
+            cost = counts[where.chip.name].at(batch)
+            spent = time(cost, where, precision=options.precision, fraction=options.efficiency)
+            rows.append((name, where, batch, spent))
     return Projection(options.precision, f"{options.batch} in all" if strong else f"{options.large} on each chip", rows)
 
 
-def compiled(options: argparse.Namespace, chip: str) -> Costs:
-    """The compiler's counts for one chip at both batches."""
+def compiled(options: argparse.Namespace, chip: str, rate: float) -> Costs:
+    """The compiler's counts for one chip at both batches, with examples made at a rate of bytes per core-second."""
     from ganlab.verification.report import Source
     from ganlab.verification.tpu.checking import check
 
@@ -95,9 +90,10 @@ def compiled(options: argparse.Namespace, chip: str) -> Costs:
         row = check(Source((options.gin,), given), topology=_TOPOLOGIES[chip])
         if row.status != "passed":
             raise SystemExit(row.detail)
-        reduced = row.data["compiled_all_reduces"]
-        examples = batch * _bytes_of_an_example(options)
-        made.append(Cost(row.data["flops"], row.data["bytes_accessed"], reduced["count"], reduced["bytes"], examples))
+        data, reduced = row.data, row.data["compiled_all_reduces"]
+        counts = data["bytes_accessed"], reduced["count"], reduced["bytes"], data["memory"]["total"]
+        seconds = batch * _bytes_of_an_example(options) / rate
+        made.append(Cost(data["flops"], {"float32": data["flops"]}, *counts, input_seconds=seconds))
     return Costs(options.small, options.large, *made)
 
 

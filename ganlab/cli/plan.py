@@ -78,7 +78,14 @@ def plan(
 
     where = places(topologies.split(","))
     source = Source(gin_files, params, no_plugin, str(plugin_file) if plugin_file is not None else None)
-    found = planned(source, where, fraction=efficiency, install=install, optimize=optimize)
+    found = planned(
+        source,
+        where,
+        fraction=efficiency,
+        install=install,
+        optimize=optimize,
+        progress=lambda sentence: say(line(sentence), err=True),
+    )
     if as_json:
         say(json.dumps({"efficiency": efficiency, "plans": [one.as_json() for one in found]}, indent=2))
     else:

@@ -18,7 +18,7 @@ def advice(limit: Limit, cost: Cost, spent: Time, where: Place, facts: Mapping[s
         cost: The cost on one replica.
         spent: The projected time.
         where: The place.
-        facts: The experiment's settings, as `tracing.facts` returns them.
+        facts: The experiment's settings, as `tracing.facts` returns them, and the settings that it has `refused`.
         fraction: The fraction of the peak that products reach.
     """
     local = facts["batch_size"] // facts["replicas"]
@@ -67,8 +67,10 @@ def _smaller(cost: Cost, where: Place, facts: Mapping[str, Any], local: int) -> 
         local % parts or fixed + (cost.memory - fixed) * facts["microbatches"] / parts > where.memory
     ):
         parts += 1
-    found = [f"experiment.microbatches = {parts}, by this estimate."] if parts <= local else []
-    if not facts["rematerialize"]:
+    found = []
+    if parts <= local and "microbatches" not in facts["refused"]:
+        found.append(f"experiment.microbatches = {parts}, by this estimate.")
+    if not facts["rematerialize"] and "rematerialize" not in facts["refused"]:
         found.append("experiment.rematerialize = True: activations are computed again instead of being kept.")
     return [*found, f"A smaller batch for each replica than {local}, or more replicas."]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-GIB, GB = 2**30, 10**9
+GIB, MIB = 2**30, 2**20
 Kind = Literal["tpu", "gpu", "cpu"]
 
 
@@ -24,7 +24,7 @@ class Chip:
         hosted: Chips to a host.
         cores: Physical cores of such a host.
         network: Bytes that leave to other hosts, for each chip, in one direction; 0 where `links` lead there too.
-        wraps: The length of a side from which on a slice is closed to a ring; 0 for GPUs.
+        wraps: A side is closed to a ring if its length is a multiple of this; 0 for GPUs.
         hop: Seconds for a message to the next chip.
         launch: Seconds to start a kernel; 0 where the whole step is one program.
     """
@@ -68,8 +68,8 @@ def _tpu(name: str, teraflops: float, memory: int, gigabytes: float, links: floa
 # Peak compute, memory and its bandwidth per chip: https://cloud.google.com/tpu/docs/v2, /v3, /v4, /v5e, /v5p, /v6e.
 # Links: half of the bidirectional figure of those pages; v2 and v3 have four links of 496 and 656 Gbit/s each way
 # (Jouppi et al., "A domain-specific supercomputer for training deep neural networks", 2020). Cores: half of the vCPUs
-# of a host of four chips, 96 (v2, v3), 240 (v4), 112 (v5e), 208 (v5p), 180 (v6e). Wrap-around links: whole pods of
-# v2, v3, v5e and v6e; slices of v4 and v5p whose sides are multiples of four.
+# of a host of four chips, 96 (v2, v3), 240 (v4), 112 (v5e), 208 (v5p), 180 (v6e). Wrap-around links: sides as long as
+# those of whole pods of v2, v3, v5e and v6e; slices of v4 and v5p whose sides are all multiples of four.
 TPUS = {
     chip.name: chip
     for chip in (
@@ -86,7 +86,7 @@ TPUS = {
 def _gpu(
     name: str,
     teraflops: tuple[float, float, float],
-    gigabytes: int,
+    mebibytes: int,
     bandwidth: float,
     links: tuple[float, float],
     hosted: int,
@@ -96,26 +96,27 @@ def _gpu(
     inside, outside = (rate * 1e9 for rate in links)
     # 10 microseconds for a small NCCL message and 4 to launch a kernel are assumptions of the usual order.
     return Chip(
-        name, "gpu", flops, gigabytes * GB, bandwidth * 1e9, inside, hosted, cores, outside, hop=1e-5, launch=4e-6
+        name, "gpu", flops, mebibytes * MIB, bandwidth * 1e9, inside, hosted, cores, outside, hop=1e-5, launch=4e-6
     )
 
 
 # Dense peaks: NVIDIA publishes those of tensor cores with sparsity, twice as high, in the data sheets of H100, H200
 # and L4. Links are one way: half of NVLink's figure, or PCIe 4.0 of 16 lanes. The network is one adapter for each GPU,
-# as in DGX systems (200 and 400 Gbit/s), and 100 Gbit/s, an assumption, for the others. Cores: half of the vCPUs of
+# as in DGX systems (200 and 400 Gbit/s), and 100 Gbit/s, an assumption, for the others. Memory is what nvidia-smi
+# reports, since a sheet's "80 GB" are of 2^30 bytes, of which some are reserved. Cores: half of the vCPUs of
 # Google's a2-ultragpu-8g, a3-highgpu-8g, a3-ultragpu-8g and g2-standard-96, and a usual desktop's.
 GPUS = {
     chip.name: chip
     for chip in (
         # A100 80 GB SXM: "NVIDIA A100 Tensor Core GPU" data sheet; 600 GB/s of NVLink.
-        _gpu("a100", (19.5, 156, 312), 80, 2039, (300, 25), 8, 48),
+        _gpu("a100", (19.5, 156, 312), 81920, 2039, (300, 25), 8, 48),
         # H100 SXM: "NVIDIA H100 Tensor Core GPU" data sheet; 67 teraflops of float32, 900 GB/s of NVLink.
-        _gpu("h100", (67, 494.7, 989.4), 80, 3350, (450, 50), 8, 104),
+        _gpu("h100", (67, 494.7, 989.4), 81559, 3350, (450, 50), 8, 104),
         # H200 SXM: "NVIDIA H200 Tensor Core GPU" data sheet; the H100's cores with more and faster memory.
-        _gpu("h200", (67, 494.7, 989.4), 141, 4800, (450, 50), 8, 112),
+        _gpu("h200", (67, 494.7, 989.4), 143771, 4800, (450, 50), 8, 112),
         # L4: "NVIDIA L4 Tensor Core GPU" data sheet.
-        _gpu("l4", (30.3, 60, 121), 24, 300, (32, 12.5), 8, 48),
+        _gpu("l4", (30.3, 60, 121), 23034, 300, (32, 12.5), 8, 48),
         # RTX 4090: "NVIDIA Ada GPU architecture" white paper, appendix A; bfloat16 with sums in float32.
-        _gpu("rtx4090", (82.6, 82.6, 165.2), 24, 1008, (32, 12.5), 1, 8),
+        _gpu("rtx4090", (82.6, 82.6, 165.2), 24564, 1008, (32, 12.5), 1, 8),
     )
 }

@@ -44,10 +44,9 @@ class Place:
     @property
     def across(self) -> int:
         """Links between the two chips that are furthest from each other; of GPUs, one through the switch."""
-        wraps = self.chip.wraps
-        if not wraps:
+        if not self.chip.wraps:
             return int(self.chips > 1)
-        return sum(side // 2 if side >= wraps and side % wraps == 0 else side - 1 for side in self.sides)
+        return sum(side // 2 if closed else side - 1 for side, closed in zip(self.sides, self._closed, strict=True))
 
     @property
     def memory(self) -> float:
@@ -56,10 +55,22 @@ class Place:
 
     @property
     def links(self) -> float:
-        """Bytes per second that leave a chip in an all-reduce: through the network if there are several hosts."""
-        if self.chip.network and self.chips > self.chip.hosted:
-            return self.chip.network
-        return self.chip.links
+        """Bytes per second that leave a chip in an all-reduce.
+
+        Of GPUs, through the network if there are several hosts. Of a slice, from a chip at its corner, which has the
+        fewest links: two along a side that is closed to a ring, one along another, none along a side of one chip. The
+        cores of a single chip count as chips with all links.
+        """
+        if not self.chip.wraps:
+            return self.chip.network if self.chip.network and self.chips > self.chip.hosted else self.chip.links
+        wired = sum(2 if closed else int(side > 1) for side, closed in zip(self.sides, self._closed, strict=True))
+        return self.chip.links * (wired / (2 * len(self.sides)) or 1.0)
+
+    @property
+    def _closed(self) -> tuple[bool, ...]:
+        """Whether each side is closed to a ring: on a grid of three dimensions all are, or none."""
+        closed = tuple(side % self.chip.wraps == 0 for side in self.sides)
+        return closed if len(closed) < 3 or all(closed) else (False,) * len(closed)
 
 
 def place(name: str) -> Place:
@@ -98,7 +109,7 @@ def places(names: Iterable[str]) -> list[Place]:
     Raises:
         ConfigError: There are none, or one is unknown.
     """
-    found = [place(name) for name in dict.fromkeys(name.strip() for name in names)]
+    found = [place(name) for name in dict.fromkeys(name.strip() for name in names) if name]
     if not found:
         raise ConfigError("No topology. Name at least one, for example v5e:2x2, h100:8 or cpu.")
     return found

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,9 +15,11 @@ from ganlab.runs.experiment_source import read_experiment
 from ganlab.verification.process import ProcessError, call
 from ganlab.verification.report import Source
 from ganlab.verification.tpu import environment
-from ganlab.verification.tpu.checking import check
+from ganlab.verification.tpu.checking import check, check_topologies
 
 FRACTION = 0.5
+# What makes a step smaller, each tried before it is advised.
+_SMALLER = {"microbatches": 2, "rematerialize": True}
 _LOOPS = (
     "The TPU compiler counts the body of a loop once; its counts were multiplied as the traced step's loops are long."
 )
@@ -64,6 +67,7 @@ def plan(
     fraction: float = FRACTION,
     install: bool = False,
     optimize: bool = True,
+    progress: Callable[[str], None] = lambda sentence: None,
 ) -> list[Plan]:
     """Plans an experiment: compiles or traces its step for each place, counts it and projects the time of an iteration.
 
@@ -74,6 +78,7 @@ def plan(
         install: Whether to install the TPU compiler, 600 MB, if it is missing.
         optimize: Whether the TPU compiler optimizes as for a run. If not, it is done much sooner; operations and
             all-reduces are the same, bytes and memory differ.
+        progress: Called with a sentence before each part of the work.
 
     Returns:
         A plan for each place.
@@ -90,11 +95,20 @@ def plan(
             "installed. Install it once with --install, or name GPUs or cpu alone."
         )
     _read(source)
+    if tpus:
+        progress("Asking the TPU compiler for the slices.")
+        with contextlib.suppress(environment.UnavailableError):  # the plans then say why
+            check_topologies(tpus)
     try:
         counts = sorted({one.replicas for one in where if one.chip.kind != "cpu"})
+        if counts:
+            progress("Tracing the step.")
         found = call("ganlab.planning.tracing:counted", source, {"replicas": counts}, cpus=1) if counts else []
-        facts = dict(zip(counts, found, strict=True))
-        return [_planned(source, one, facts.get(one.replicas, {}), fraction, install, optimize) for one in where]
+        facts, plans = dict(zip(counts, found, strict=True)), []
+        for number, one in enumerate(where, start=1):
+            progress(f"Planning for {one.name} ({number} of {len(where)}).")
+            plans.append(_planned(source, one, facts.get(one.replicas, {}), fraction, install, optimize))
+        return plans
     except ProcessError as error:
         raise ConfigError(str(error)) from error
 
@@ -114,11 +128,19 @@ def _planned(
 ) -> Plan:
     if where.chip.kind == "cpu":
         return _on_this_machine(source, where)
+    if facts["batch_size"] != facts["asked_batch_size"]:
+        facts = {**facts, "notes": [*facts["notes"], _other_batch(facts)]}
     if where.chip.kind == "tpu":
         return _on_tpu(source, where, facts, fraction, install, optimize)
     cost = _cost(facts)
     notes = [*facts["notes"], "Counted in the traced step, as if XLA fused all elementwise operations; not compiled."]
-    return _judged(where, facts, cost, where.memory, fraction, notes)
+    return _judged(source, where, facts, cost, fraction, notes)
+
+
+def _other_batch(facts: dict[str, Any]) -> str:
+    asked, planned, replicas = facts["asked_batch_size"], facts["batch_size"], facts["replicas"]
+    parts = "" if facts["microbatches"] == 1 else f" in {facts['microbatches']} microbatches"
+    return f"experiment.batch_size = {asked} does not divide over {replicas} replicas{parts}: {planned} was planned."
 
 
 def _on_tpu(
@@ -134,7 +156,7 @@ def _on_tpu(
         traced = _cost({**facts, "memory": memory})
         note = "It did not compile, for want of memory: operations and bytes are those of the traced step."
         notes = [note] if optimize else [note, _UNOPTIMIZED]
-        return _judged(where, facts, traced, where.memory, fraction, notes, full=True)
+        return _judged(source, where, facts, traced, fraction, notes, full=True)
     loops = facts["flops"] / facts["flops_once"]
     reduced = row.data["compiled_all_reduces"]
     cost = Cost(
@@ -148,7 +170,7 @@ def _on_tpu(
     )
     notes = [*facts["notes"], *([] if optimize else [_UNOPTIMIZED]), *([_LOOPS] if loops > 1 else [])]
     notes += [] if row.status == "passed" else [row.detail]
-    return _judged(where, facts, cost, where.memory, fraction, notes)
+    return _judged(source, where, facts, cost, fraction, notes)
 
 
 def _on_this_machine(source: Source, where: Place) -> Plan:
@@ -174,17 +196,20 @@ def _cost(facts: dict[str, Any]) -> Cost:
 
 
 def _judged(
+    source: Source,
     where: Place,
     facts: dict[str, Any],
     cost: Cost,
-    capacity: float,
     fraction: float,
     notes: Sequence[str],
     *,
     full: bool = False,
 ) -> Plan:
     spent = time(cost, where, precision=facts["precision"], fraction=fraction)
-    limit: Limit = "memory capacity" if full or cost.memory > capacity else spent.limit
+    limit: Limit = "memory capacity" if full or cost.memory > where.memory else spent.limit
+    if limit == "memory capacity":
+        asked = {"replicas": where.replicas, "settings": _SMALLER}
+        facts = {**facts, "refused": call("ganlab.planning.tracing:refused", source, asked, cpus=1)}
     change = advice(limit, cost, spent, where, facts, fraction)
     fits = spent if limit != "memory capacity" else None
-    return Plan(where.name, where.replicas, facts["batch_size"], cost, capacity, fits, limit, change, notes)
+    return Plan(where.name, where.replicas, facts["batch_size"], cost, where.memory, fits, limit, change, notes)

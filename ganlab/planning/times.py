@@ -95,7 +95,7 @@ class Time:
 def time(cost: Cost, where: Place, *, precision: str, fraction: float) -> Time:
     """The shortest time of an iteration.
 
-    An all-reduce that uses every link both ways sends and receives `2 (n - 1) / n` times its bytes on each of n chips,
+    An all-reduce sends and receives `2 (n - 1) / n` times its bytes on each of n chips, at the rate of `Place.links`,
     and passes the slice twice, to add up and to distribute the sum. Replicas of one chip share its links.
 
     Args:

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from ganlab import composition
 from ganlab.composition import Experiment
+from ganlab.errors import IncompatibleError
 from ganlab.planning.counting import count
 from ganlab.plugins.recipes import Recipe
 from ganlab.training.graph.gradients import set_products
@@ -32,13 +33,33 @@ def counted(source: Source, *, replicas: Sequence[int]) -> list[dict[str, Any]]:
         replicas: Numbers of replicas.
 
     Returns:
-        For each number the fields of `facts`.
+        For each number the fields of `facts`, and the global batch that the experiment asks for.
 
     Raises:
         GanlabError: The experiment is invalid.
     """
     recipe = recipe_of(source)
-    return [facts(*traced(recipe, number)) for number in replicas]
+    return [{**facts(*traced(recipe, number)), "asked_batch_size": _batch_size(recipe)} for number in replicas]
+
+
+def refused(source: Source, *, replicas: int, settings: dict[str, Any]) -> list[str]:
+    """Which settings the experiment refuses, each tried alone by tracing the step with it.
+
+    Args:
+        source: The experiment.
+        replicas: The number of replicas.
+        settings: Settings of the experiment by name.
+
+    Raises:
+        GanlabError: The experiment is invalid.
+    """
+    recipe, found = recipe_of(source), []
+    for name, value in settings.items():
+        try:
+            traced(replace(recipe, arguments={**recipe.arguments, name: value}), replicas)
+        except IncompatibleError:
+            found.append(name)
+    return found
 
 
 def own_replicas(source: Source) -> int:
@@ -84,7 +105,7 @@ def traced(recipe: Recipe, replicas: int) -> tuple[Experiment, TrainingState, tf
     Raises:
         GanlabError: The experiment is invalid.
     """
-    asked = recipe.arguments.get("batch_size", composition.parameters()["batch_size"].default)
+    asked = _batch_size(recipe)
     parts = replicas * recipe.arguments.get("microbatches", 1)
     changed = {"strategy": CompileOnlyStrategy(replicas), "batch_size": -(-asked // parts) * parts}
     generated = recipe.arguments.get("generator_batch_size")
@@ -101,6 +122,10 @@ def traced(recipe: Recipe, replicas: int) -> tuple[Experiment, TrainingState, tf
 
     function = tf.function(iteration, autograph=False)
     return experiment, state, function.get_concrete_function(tf.TensorSpec([], tf.int64), examples).graph
+
+
+def _batch_size(recipe: Recipe) -> int:
+    return int(recipe.arguments.get("batch_size", composition.parameters()["batch_size"].default))
 
 
 def variable_bytes(state: TrainingState) -> float:

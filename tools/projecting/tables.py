@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from projecting.chips import Slice
-from projecting.model import Costs, Time
+from ganlab.planning.places import Place
+from ganlab.planning.times import Time
+from projecting.model import Costs
 
 
 @dataclass(frozen=True)
@@ -17,18 +18,18 @@ class Projection:
     Attributes:
         precision: The experiment's.
         scaling: The batch that stays the same as the slice grows, in words.
-        rows: Slices, with the batch of a chip and the iteration's time.
+        rows: Names and slices, with the batch of a chip and the iteration's time.
     """
 
     precision: str
     scaling: str
-    rows: Sequence[tuple[Slice, float, Time]]
+    rows: Sequence[tuple[str, Place, float, Time]]
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, times in seconds."""
         rows = [
-            {"slice": where.name, "chips": where.chips, "batch": batch, **asdict(spent), "total": spent.total}
-            for where, batch, spent in self.rows
+            {"slice": name, "chips": where.chips, "batch": batch, **asdict(spent), "total": spent.total}
+            for name, where, batch, spent in self.rows
         ]
         return {"precision": self.precision, "scaling": self.scaling, "rows": rows}
 
@@ -41,11 +42,11 @@ class Projection:
         yield "| " + " | ".join(heads) + " |"
         yield "|" + "---|" * len(heads)
         first: dict[str, float] = {}
-        for where, batch, spent in self.rows:
+        for name, where, batch, spent in self.rows:
             speed = batch / spent.total
-            ideal = first.setdefault(where.chip, speed)
+            ideal = first.setdefault(where.chip.name, speed)
             times = (spent.products, spent.memory, spent.reducing, spent.total)
-            cells = [where.name, str(where.chips), f"{batch:g}", *(f"{1e3 * part:.2f} ms" for part in times)]
+            cells = [name, str(where.chips), f"{batch:g}", *(f"{1e3 * part:.2f} ms" for part in times)]
             cells += [f"{speed * where.chips:,.0f}", f"{speed / ideal:.0%}", spent.limit]
             yield "| " + " | ".join(cells) + " |"
         yield ""

@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,34 +67,53 @@ def check(source: Source, *, topology: str = "v5e:2x2", install: bool = True, op
         data["batch_size"] = lowered["batch_size"]
         if lowered["obstacles"]:
             return _stopped(lowered["obstacles"], data)
-        compiled = _compile(python, variables, wanted, module, optimize)
+        request = {**_described(wanted), "module": str(module), "optimize": optimize}
+        compiled = _ask(python, variables, request, module.with_suffix(".json"))
     if "died" in compiled:
         return _not_run(f"the process that compiles for the TPU died: {compiled['died']}", data)
     outcome, message = compiled.pop("outcome"), compiled.pop("message", "")
     if outcome == "no topology":
-        raise ConfigError(f"Unknown topology {topology!r}: {message}. Name another slice.")
+        raise _unknown(topology, message)
     data |= compiled
     if outcome == "refused":
         return _refused(message, lowered["lines"], wanted, data)
     return _judged(wanted, lowered["asked_batch_size"], data)
 
 
-def _compile(python: str, variables: dict[str, str], wanted: Topology, module: Path, optimize: bool) -> dict[str, Any]:
+def check_topologies(names: Sequence[str]) -> None:
+    """Asks the compiler, which must be installed, whether it knows the topologies; this takes some seconds.
+
+    Args:
+        names: Slices, for example `v5e:2x2`.
+
+    Raises:
+        ConfigError: One of them is unknown.
+        UnavailableError: The compiler is not installed and cannot be.
+    """
+    python, variables = environment.compiler_python()
+    asked = [_described(chips.topology(name)) for name in names]
+    with tempfile.TemporaryDirectory(prefix="ganlab-tpu-") as folder:
+        answer = _ask(python, variables, {"topologies": asked}, Path(folder) / "known.json")
+    if isinstance(answer, list):  # a compiler that dies here says why when it compiles
+        for name, message in zip(names, answer, strict=True):
+            if message:
+                raise _unknown(name, message)
+
+
+def _unknown(topology: str, message: str) -> ConfigError:
+    return ConfigError(f"Unknown topology {topology!r}: {message}. Name another slice.")
+
+
+def _described(wanted: Topology) -> dict[str, Any]:
+    return {"topology": wanted.name, "configuration": wanted.chip.configuration, "cores": wanted.cores}
+
+
+def _ask(python: str, variables: dict[str, str], request: dict[str, Any], result: Path) -> Any:
     """Runs the compiler's process; returns its answer, or `died` with the last line of its standard error."""
-    result = module.with_suffix(".json")
-    request = {
-        "module": str(module),
-        "result": str(result),
-        "topology": wanted.name,
-        "configuration": wanted.chip.configuration,
-        "cores": wanted.cores,
-        "optimize": optimize,
-    }
-    command, text = [python, "-P", str(COMPILING)], json.dumps(request)
+    command, text = [python, "-P", str(COMPILING)], json.dumps({**request, "result": str(result)})
     done = subprocess.run(command, input=text, capture_output=True, text=True, errors="replace", env=variables)
     if done.returncode == 0:
-        answer: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
-        return answer
+        return json.loads(result.read_text(encoding="utf-8"))
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     ended = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
     return {"died": f"{lines[-1]} ({ended})" if lines else ended}

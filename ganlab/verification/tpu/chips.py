@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ class Chip:
     Attributes:
         name: Its name in topologies.
         dimensions: The dimensions of the grid that connects its chips.
+        most: Chips of the largest slice.
         cores: Cores of a chip, as programs see them.
         memory: Bytes of high-bandwidth memory of such a core.
         configuration: libtpu's name for this view of the chip, or None for its default.
@@ -24,24 +26,26 @@ class Chip:
 
     name: str
     dimensions: int
+    most: int
     cores: int
     memory: int
     configuration: str | None = None
 
 
-# The memory of a chip is 16 GiB (v2), 32 (v3), 32 (v4), 16 (v5e), 95 (v5p) and 32 (v6e), according to the page of each
+# The largest slice is a pod of 256 chips (v2, v5e, v6e), 1024 (v3) or 4096 (v4), and 6144 chips of a pod of v5p. The
+# memory of a chip is 16 GiB (v2), 32 (v3), 32 (v4), 16 (v5e), 95 (v5p) and 32 (v6e), according to the page of each
 # generation, https://cloud.google.com/tpu/docs/v2 and so on. The compiler reserves a little: it refused programs beyond
 # 7.48, 15.48, 30.75, 15.75, 95.73 and 31.24 GiB for a core. v2 and v3 have two cores with half of a chip's memory each.
 # The two cores of v4 and of v5p share theirs and are programmed as one ("megacore"), on v4 only where requested.
 CHIPS = {
     chip.name: chip
     for chip in (
-        Chip("v2", 2, 2, 8 * GIB),
-        Chip("v3", 2, 2, 16 * GIB),
-        Chip("v4", 3, 1, 32 * GIB, "megacore"),
-        Chip("v5e", 2, 1, 16 * GIB),
-        Chip("v5p", 3, 1, 95 * GIB),
-        Chip("v6e", 2, 1, 32 * GIB),
+        Chip("v2", 2, 256, 2, 8 * GIB),
+        Chip("v3", 2, 1024, 2, 16 * GIB),
+        Chip("v4", 3, 4096, 1, 32 * GIB, "megacore"),
+        Chip("v5e", 2, 256, 1, 16 * GIB),
+        Chip("v5p", 3, 6144, 1, 95 * GIB),
+        Chip("v6e", 2, 256, 1, 32 * GIB),
     )
 }
 
@@ -73,7 +77,7 @@ def topology(name: str) -> Topology:
         name: The chip and the number of chips along each side of the slice, for example `v5e:2x2` or `v4:2x2x1`.
 
     Raises:
-        ConfigError: The chip is unknown, or the shape is invalid for this chip.
+        ConfigError: The chip is unknown, the shape is invalid for this chip, or no slice is so large.
     """
     kind, _, shape = name.partition(":")
     if kind not in CHIPS:
@@ -87,7 +91,10 @@ def topology(name: str) -> Topology:
             f"Invalid shape in the topology {name!r}: a {kind} slice takes {chip.dimensions} whole numbers of at "
             f"least 1 with an x between. Write for example {example!r}."
         )
-    chips = 1
-    for side in sides:
-        chips *= side
+    chips = math.prod(sides)
+    if chips > chip.most:
+        raise ConfigError(
+            f"The topology {name!r} has {chips} chips, and the largest slice of {kind} has {chip.most}. Name a smaller "
+            "one."
+        )
     return Topology(name, chip, chips)

@@ -38,6 +38,18 @@ _SHAPE = re.compile(r"([a-z]+)(\d*)\w*\[([\d,]*)\]")
 _PRODUCTS = ("stablehlo.convolution", "stablehlo.dot", "stablehlo.dot_general")
 
 
+def find_devices(topology: str, configuration: str | None, cores: int) -> tuple[list[Any], str]:
+    """The cores of a topology, or none and libtpu's message."""
+    chosen = {} if configuration is None else {"chip_config_name": configuration}
+    try:
+        devices = topologies.get_topology_desc(platform="tpu", topology_name=topology, **chosen).devices
+    except jax.errors.JaxRuntimeError as error:
+        return [], _message(error)
+    if len(devices) != cores:
+        return [], f"it has {len(devices)} cores and {cores} were expected"
+    return list(devices), ""
+
+
 def compile_module(
     module: bytes, topology: str, configuration: str | None, cores: int, optimize: bool = True
 ) -> dict[str, Any]:
@@ -54,13 +66,9 @@ def compile_module(
         `outcome` is "compiled", with everything that was measured; "refused", with the compiler's `message`; or
         "no topology", with libtpu's `message`.
     """
-    chosen = {} if configuration is None else {"chip_config_name": configuration}
-    try:
-        devices = topologies.get_topology_desc(platform="tpu", topology_name=topology, **chosen).devices
-    except jax.errors.JaxRuntimeError as error:
-        return {"outcome": "no topology", "message": _message(error)}
-    if len(devices) != cores:
-        return {"outcome": "no topology", "message": f"it has {len(devices)} cores and {cores} were expected"}
+    devices, message = find_devices(topology, configuration, cores)
+    if not devices:
+        return {"outcome": "no topology", "message": message}
     with mlir.make_ir_context():
         parsed = ir.Module.parse(module)
         lowered = _prepare(parsed)
@@ -155,11 +163,17 @@ def _message(error: Exception) -> str:
 def main() -> None:
     """Reads `{"module": path, "result": path, "topology": ..., "configuration": ..., "cores": n}` from standard input.
 
-    The result of `compile_module` is written as JSON to a file, because libtpu may print to standard output.
+    The result of `compile_module` is written as JSON to a file, because libtpu may print to standard output. With
+    `"topologies": [{"topology": ..., "configuration": ..., "cores": n}, ...]` in the place of all but the result it is
+    libtpu's message for each of them, empty if it exists.
     """
     request = json.load(sys.stdin)
-    module, result = Path(request.pop("module")), Path(request.pop("result"))
-    result.write_text(json.dumps(compile_module(module.read_bytes(), **request)))
+    result = Path(request.pop("result"))
+    if "topologies" in request:
+        answer: Any = [find_devices(**one)[1] for one in request["topologies"]]
+    else:
+        answer = compile_module(Path(request.pop("module")).read_bytes(), **request)
+    result.write_text(json.dumps(answer))
 
 
 if __name__ == "__main__":
