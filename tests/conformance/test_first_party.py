@@ -73,7 +73,7 @@ ARGUMENTS = {
         "blocks": 1,
         "initializer": "normal",
     },
-    "architectures.r3gan": lambda: {"channels": 8, "group": 8},
+    "architectures.r3gan": lambda: {"channels": 8, "group": 8, "blocks": 1},
     "architectures.latents": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
     "datasets.varied": lambda: {"dataset": ganlab.component("datasets", "digits")(), "flip": True, "dequantize": True},
     "datasets.moved_examples": lambda: {"dataset": ganlab.component("datasets", "gaussian_ring")()},
@@ -117,7 +117,9 @@ ATTRIBUTES = {
     "constraints.consistency": {"penalty_at_slope_one": 0.0},
     "architectures.data_plus_noise": {"fixed_generator": True},
     "architectures.fixed_samples": {"fixed_generator": True},
-    "architectures.r3gan": {"bounded_images": False},
+    # Two stages of the four that 32 pixels have, since XLA compiles each of its grouped convolutions, on every replica.
+    "architectures.r3gan": {"bounded_images": False, "sample_shape": (8, 8, 3)},
+    "architectures.lip_convnet": {"sample_shape": (8, 8, 3)},
     "diagnostics.transport_gradient": {"dataset": lambda self: ganlab.component("datasets", "min_funnels")()},
 }
 
