@@ -22,6 +22,7 @@ from ganlab.plugins.blame import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph import differentiation, noise
 from ganlab.training.graph.calls import CriticCalls, GeneratorCalls, WrappedCritic, witnessing
+from ganlab.training.graph.collectives import without_searches
 from ganlab.training.graph.gradients import Gradients, is_local, may_compile, rows_of
 from ganlab.training.graph.inputs import OF_GENERATOR
 from ganlab.training.graph.loss_calls import LossCalls
@@ -135,7 +136,7 @@ class TrainingStep:
 
     @contextlib.contextmanager
     def _scope(self, step: tf.Tensor) -> Iterator[None]:
-        with tf.variable_creator_scope(_no_variables), scheduled.at(step, self.experiment.steps):
+        with tf.variable_creator_scope(_no_variables), scheduled.at(step, self.experiment.steps), without_searches():
             yield
 
     @property
