@@ -1,7 +1,8 @@
 """`python -m ganlab.beside`: evaluates the checkpoints of a run that another process trains.
 
 Standard input has a request on each line, first which run it is, then steps and checkpoints; each is answered by a line
-of standard output. The process exits when standard input ends, as it does when the trainer dies.
+of standard output. Further lines say which plugin's code begins, and that it has ended. The process exits when standard
+input ends, and where it is Linux that says so, when the trainer dies.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import base64
 import json
 import os
 import queue
+import signal
 import sys
 import threading
 from dataclasses import replace
@@ -17,11 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from ganlab.errors import GanlabError
+from ganlab.plugins import blame
 from ganlab.plugins.import_guard import no_greetings, quiet_native_stderr
 from ganlab.runs.experiment_source import use_plugins
 
 # How much lower than the trainer's the process's priority is.
 _NICE = 10
+_PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
@@ -30,9 +34,16 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     os.nice(_NICE)
+    _die_with(int(sys.argv[1]))
     requests: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(requests,), daemon=True).start()
     evaluate = None
+
+    def say(what: dict[str, Any]) -> None:
+        answers.write(json.dumps(what) + "\n")
+        answers.flush()
+
+    blame.listen(lambda code: say({"running": None if code is None else [code.part, code.method]}))
     while True:
         request = requests.get()
         try:
@@ -44,8 +55,17 @@ def main() -> None:
             found = {"error": str(error)}
         except Exception as error:
             found = {"error": f"The evaluation beside training failed: {type(error).__name__}: {error}"}
-        answers.write(json.dumps(found) + "\n")
-        answers.flush()
+        say(found)
+
+
+def _die_with(trainer: int) -> None:
+    """Has Linux kill this process when the trainer dies: compiled code may keep every thread of Python from running."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != trainer:
+            os._exit(0)
 
 
 def _read(requests: queue.SimpleQueue[dict[str, Any]]) -> None:

@@ -9,7 +9,7 @@ import threading
 import time
 import traceback
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,6 +53,16 @@ class Running:
 
 # By thread, outermost first.
 _running: dict[int, list[Running]] = defaultdict(list)
+_listeners: list[Callable[[Running | None], None]] = []
+
+
+def listen(listener: Callable[[Running | None], None]) -> None:
+    """Has a function called, in the thread that runs it, when a plugin's code begins, and with None when it has ended.
+
+    Args:
+        listener: Calls within other calls are left out.
+    """
+    _listeners.append(listener)
 
 
 def running(thread: int) -> Running | None:
@@ -73,6 +83,7 @@ def plugin_code(part: str, method: str) -> Iterator[None]:
     """
     stack = _running[threading.get_ident()]
     stack.append(Running(part, method, time.monotonic()))
+    _tell(stack)
     try:
         yield
     except (KeyboardInterrupt, GeneratorExit, Interruption):
@@ -85,9 +96,16 @@ def plugin_code(part: str, method: str) -> Iterator[None]:
             raise meant from None
         raise PluginError(f"{part} failed in {method}: {sentence(meant)}{_where(meant)}") from error
     finally:
+        _tell(stack, ended=True)
         stack.pop()
         if not stack:  # threads come and go
             _running.pop(threading.get_ident(), None)
+
+
+def _tell(stack: list[Running], *, ended: bool = False) -> None:
+    if len(stack) == 1:
+        for listener in _listeners:
+            listener(None if ended else stack[0])
 
 
 def unwrapped(error: BaseException) -> BaseException:

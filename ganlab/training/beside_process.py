@@ -11,12 +11,16 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 from ganlab.errors import GanlabError
 from ganlab.plugins import manager as plugins
+from ganlab.plugins.blame import Running
 from ganlab.runs import RunDirectory
+from ganlab.training.time_limits import limit
+from ganlab.training.watchdog import LIMIT
 
 # How long Python's waiting may last before a signal's handler runs, and before the process is killed at the end.
 _LOOK_SECONDS, _END_SECONDS = 0.2, 5.0
@@ -45,7 +49,8 @@ class Beside:
         self.asked: int | None = None
         self._said = tempfile.TemporaryFile()  # noqa: SIM115  # closed by close()
         self._child = subprocess.Popen(
-            [sys.executable, "-m", "ganlab.beside"],
+            # -P: like the trainer, it imports no modules from the working directory.
+            [sys.executable, "-P", "-m", "ganlab.beside", str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._said,
@@ -53,6 +58,8 @@ class Beside:
             start_new_session=True,  # Ctrl-C goes to the trainer alone
         )
         self._answers: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        self._running: Running | None = None
+        self._limit = limit(LIMIT)
         threading.Thread(target=self._read, name="ganlab-beside", daemon=True).start()
         self._ready = False
         self._send(request)
@@ -72,7 +79,8 @@ class Beside:
             None if it is not ready, or nothing was asked for.
 
         Raises:
-            GanlabError: It failed, or the process ended, or could not make the experiment.
+            GanlabError: It failed, or the process ended, or could not make the experiment, or a plugin in it has not
+                answered within its limit.
         """
         wait = wait and self.asked is not None
         if not self._ready and self._take(wait=wait) is None:
@@ -104,8 +112,14 @@ class Beside:
 
     def _read(self) -> None:
         assert self._child.stdout is not None
-        for text in self._child.stdout:
-            self._answers.put(json.loads(text))
+        with contextlib.suppress(ValueError):  # killed while it wrote a line
+            for text in self._child.stdout:
+                found = json.loads(text)
+                if "running" in found:
+                    code = found["running"]
+                    self._running = Running(code[0], code[1], time.monotonic()) if code else None
+                else:
+                    self._answers.put(found)
         self._answers.put(None)
 
     def _take(self, *, wait: bool) -> dict[str, Any] | None:
@@ -113,14 +127,25 @@ class Beside:
             try:
                 found = self._answers.get(wait, _LOOK_SECONDS if wait else None)
             except queue.Empty:
+                self._check_time()
                 if not wait:
                     return None
                 continue
             if found is None:
-                raise GanlabError(f"The process that evaluates beside training ended{self._how()}.")
+                where = f" in {self._running.part}, {self._running.method}," if self._running else ""
+                raise GanlabError(f"The process that evaluates beside training ended{where}{self._how()}.")
             if "error" in found:
                 raise GanlabError(found["error"])
             return found
+
+    def _check_time(self) -> None:
+        code = self._running
+        seconds = 0.0 if code is None else time.monotonic() - code.since
+        if code is not None and seconds >= self._limit:
+            raise GanlabError(
+                f"{code.part} has not answered for {seconds:.0f} s in {code.method}, beside training; the limit is "
+                f"{LIMIT}={self._limit:g}. Raise the limit, or leave the plugin out"
+            )
 
     def _how(self) -> str:
         code = self._child.wait()

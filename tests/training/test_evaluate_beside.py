@@ -1,10 +1,14 @@
 """Evaluation in a process of its own: the same run, however it ends."""
 
+import io
 import json
 import os
+import queue
 import signal
 import subprocess
 import sys
+import time
+from types import SimpleNamespace
 
 import pytest
 from whole_runs import assert_equal_runs, checkpointed, everything, lines, scalars, stopped_at
@@ -101,7 +105,7 @@ def test_a_process_that_dies_fails_the_run_which_resumes(usual, tmp_path, monkey
 
     with monkeypatch.context() as patch:
         patch.setattr(Beside, "ask", ask)
-        with pytest.raises(ganlab.TrainingFailedError, match=r"evaluates beside training ended with exit status -9"):
+        with pytest.raises(ganlab.TrainingFailedError, match=r"evaluates beside training ended.* with exit status -9"):
             train(experiment(), tmp_path / "run")
     run = ganlab.Run(tmp_path / "run")
     assert run.info["status"] == "failed"
@@ -128,13 +132,25 @@ def test_it_cannot_choose_the_best_checkpoint():
 
 
 PLUGIN = """
+import ctypes, os, time
 import ganlab
 
 class Odd(ganlab.Evaluator):
+    def __init__(self, *, how: str = "fails") -> None:
+        self.how = how
+
     def evaluate(self, samples, dataset, run):
         print("not an answer")
-        if run is not None:
+        if run is not None and self.how == "fails":
             raise ValueError("odd")
+        if run is not None and self.how == "hangs":
+            time.sleep(600)
+        if run is not None and self.how == "exits":
+            os._exit(3)
+        if run is not None and self.how == "holds":
+            with open("holding", "w") as file:
+                file.write(str(os.getpid()))
+            ctypes.PyDLL(None).sleep(600)  # no thread of Python runs meanwhile
         return {"figure": 1.0}
 
 @ganlab.hookimpl
@@ -143,21 +159,73 @@ def ganlab_evaluators():
 """
 
 
-@pytest.mark.slow
-def test_an_evaluator_that_fails_is_named(tmp_path):
+@pytest.fixture
+def run_of_odd(tmp_path):
+    """Starts a run whose evaluator is odd; a module in the working directory must not be imported."""
     (tmp_path / "ganlab_plugins.py").write_text(PLUGIN)
+    (tmp_path / "queue.py").write_text("raise RuntimeError('imported from the working directory')")
     (tmp_path / "mine.gin").write_text(
         "include 'base/method.gin'\nexperiment.dataset = @datasets.gaussian_ring()\n"
         "experiment.architecture = @architectures.mlp()\n"
         "experiment.evaluators = [@evaluators.odd()]\nexperiment.steps = 40\n"
         "experiment.evaluate_every = 10\nexperiment.evaluate_beside = True\n"
     )
-    command = [sys.executable, "-m", "ganlab", "run", "--gin", "mine.gin", "--runs", "runs", "--name", "one"]
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, env=dict(os.environ))
-    assert ended.returncode == 1, ended.stderr
-    assert "evaluators.odd failed in evaluate: ValueError: odd" in ended.stderr
+
+    def start(how):
+        command = [sys.executable, "-P", "-m", "ganlab", "run", "--gin", "mine.gin", "--runs", "runs", "--name", "one"]
+        command += ["--param", f"evaluators.odd.how='{how}'"]
+        limited = {**os.environ, "GANLAB_EVALUATOR_SECONDS": "3"}
+        return subprocess.Popen(command, cwd=tmp_path, text=True, stderr=subprocess.PIPE, env=limited)
+
+    return start
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ("fails", "evaluators.odd failed in evaluate: ValueError: odd"),
+        ("hangs", "in evaluate, beside training; the limit is GANLAB_EVALUATOR_SECONDS=3."),
+        ("holds", "in evaluate, beside training; the limit is GANLAB_EVALUATOR_SECONDS=3."),
+        ("exits", "ended in evaluators.odd, evaluate, with exit status 3"),
+    ],
+)
+def test_an_evaluator_that_fails_is_named(run_of_odd, tmp_path, how, told):
+    with run_of_odd(how) as run:
+        said = run.communicate(timeout=120)[1]
+    assert run.returncode == 1, said
+    assert told in said
+    assert "evaluators.odd" in said
+    assert "Traceback" not in said
     (info,) = (json.loads(path.read_text()) for path in tmp_path.glob("runs/**/one/run.json"))
     assert info["status"] == "failed"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux ends a process with its parent")
+def test_the_process_ends_with_a_trainer_that_is_killed(run_of_odd, tmp_path):
+    with run_of_odd("holds") as run:
+        await_(lambda: (tmp_path / "holding").exists() and (tmp_path / "holding").read_text())
+        run.kill()
+        run.communicate()
+    process = int((tmp_path / "holding").read_text())
+    await_(lambda: not os.path.exists(f"/proc/{process}"))
+
+
+def await_(condition, seconds=60.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_a_line_that_was_cut_off_is_an_end():
+    beside = Beside.__new__(Beside)
+    beside._answers, beside._running = queue.SimpleQueue(), None
+    beside._child = SimpleNamespace(stdout=io.BytesIO(b'{"running": ["evaluators.odd", "evaluate"]}\n{"figures": {"a"'))
+    beside._read()
+    assert beside._answers.get_nowait() is None
+    assert (beside._running.part, beside._running.method) == ("evaluators.odd", "evaluate")
 
 
 def records(step, **values):

@@ -44,10 +44,14 @@ def guard(parent: int, grace: float, begin: Callable[[], object]) -> int:
     for number in (*_ASKING, _KILLING, signal.SIGCHLD):
         signal.signal(number, lambda number, frame: received.append(number))
     _die_with_parent(signal.SIGTERM)
+    # After the fork the child has the guard's handlers, which would swallow a signal: they wait until it has its own.
+    unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, (*_ASKING, _KILLING))
     child = os.fork()
     if child == 0:
         _settle(os.getppid())
+        signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
         begin()
+    signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
     with contextlib.suppress(OSError):  # the child does so too: whichever comes first
         os.setpgid(child, child)
     asked_at: float | None = None
