@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from ganlab.errors import RunError
 from ganlab.interfaces import Launcher
 from ganlab.plugins.blame import plugin_code
 from ganlab.plugins.recipes import selector_of
@@ -81,7 +83,8 @@ class Engine:
         """Trains all that is left to train, or as much as there is time for.
 
         Raises:
-            GanlabError: The launcher or the search failed; trials under way were asked to save.
+            GanlabError: The launcher or the search failed, or the sweep's folder cannot be written; trials under way
+                were asked to save.
         """
         try:
             for trial in self.trials:  # an earlier process may have died before it could report
@@ -89,8 +92,13 @@ class Engine:
             while self._turn():
                 with plugin_code(selector_of(self._launcher), "wait"):
                     self._pause(_POLL_SECONDS)
-        except Exception:
+        except Exception as error:
             self._abandon()
+            if isinstance(error, OSError):
+                again = f"ganlab sweep --resume {shlex.quote(str(self._sweep.path))}"
+                raise RunError(
+                    f"{self._sweep.path} cannot be written: {error}. Fix that and resume: {again}"
+                ) from error
             raise
         finally:
             with plugin_code(selector_of(self._launcher), "close"):

@@ -155,7 +155,9 @@ class Trial:
         elif self.status == INTERRUPTED and exit_status in (0, 2):  # 2: it refused to resume the run
             self.status = FAILED
         if self.status != COMPLETED:
-            self.error = self.last_error() or f"its process ended with exit status {exit_status}"
+            # A process that ends as if all were well has printed no error.
+            said = "" if self.status == FAILED and exit_status == 0 else self.last_error()
+            self.error = said or f"its process ended with exit status {exit_status}"
 
     def look(self) -> None:
         """Reads status, step, time and value from the run directory, if there is one."""

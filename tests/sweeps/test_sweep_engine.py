@@ -1,3 +1,5 @@
+import errno
+import os
 import sys
 
 import pytest
@@ -135,6 +137,28 @@ def test_a_run_that_an_earlier_process_finishes_is_not_started(sweep):
         launcher = PretendLauncher({})
         assert World(Sweep(made.path), launcher, during=during).run() == {"a/s0": "completed"}
     assert launcher.started == []
+
+
+def test_a_process_that_ends_in_the_middle_as_if_all_were_well_is_named_by_its_exit_status(sweep):
+    launcher = PretendLauncher({"a/s0": [[Train(3), End(0, "running", said="Tracing ...")]]})
+    world = World(sweep(), launcher)
+    assert world.run()["a/s0"] == "failed"
+    assert world.engine.trials[0].error == "its process ended with exit status 0"
+
+
+def test_a_folder_that_cannot_be_written_is_named_after_the_trials_saved(sweep, monkeypatch):
+    launcher = PretendLauncher({}, default=[Train(step) for step in range(1, 50)])
+    made = sweep()
+    world = World(made, launcher)
+
+    def show(trials):
+        if launcher.running:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(world.engine._screen, "show", show)
+    with pytest.raises(RunError, match=r"cannot be written: .*No space left on device.* --resume "):
+        world.run()
+    assert not launcher.running
 
 
 def test_a_launcher_that_fails_ends_the_sweep_after_the_others_saved(sweep):
