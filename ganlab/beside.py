@@ -43,7 +43,11 @@ def main() -> None:
         answers.write(json.dumps(what) + "\n")
         answers.flush()
 
-    blame.listen(lambda code: say({"running": None if code is None else [code.part, code.method]}))
+    def tell(code: blame.Running | None) -> None:
+        if threading.current_thread() is threading.main_thread():  # which answers too: lines do not mix
+            say({"running": None if code is None else [code.part, code.method]})
+
+    blame.listen(tell)
     while True:
         request = requests.get()
         try:
