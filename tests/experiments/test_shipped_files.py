@@ -25,6 +25,7 @@ SMALL = {
     "depth": 2,
     "samples": 64,
     "size": 2000,
+    "updates": 20,
     "devices": None,
 }
 LOCAL_BATCH = 4
