@@ -13,10 +13,10 @@ from ganlab.runs.lock import holder
 
 GIN = """
 include 'eight_gaussians'
-experiment.steps = 240
+experiment.steps = 1200
 experiment.batch_size = 32
-experiment.log_every = 5
-experiment.checkpoint_every = 40
+experiment.log_every = 25
+experiment.checkpoint_every = 200
 experiment.evaluate_every = 0
 experiment.strategy = @strategies.one_device()
 architectures.mlp.width = 8
@@ -62,7 +62,7 @@ def test_a_resumed_sweep_loses_nothing_and_repeats_nothing(sweep, tmp_path):
     killed, folder = begin(sweep, "killed", jobs=1), tmp_path / "runs" / "killed"
     deadline = time.monotonic() + 200
     # Half-way: the first is finished, and the other has rows but not all of them.
-    while not (status(folder / LAST)[0] == "running" and 40 <= status(folder / LAST)[1] < 240):
+    while not (status(folder / LAST)[0] == "running" and 200 <= status(folder / LAST)[1] < 1200):
         assert killed.poll() is None, killed.communicate()[0]
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -75,7 +75,7 @@ def test_a_resumed_sweep_loses_nothing_and_repeats_nothing(sweep, tmp_path):
     again = sweep("--resume", str(folder), "--json")
     said, _ = again.communicate(timeout=300)
     assert again.returncode == 0, said
-    assert [status(folder / name) for name in (FIRST, LAST)] == [("completed", 240)] * 2
+    assert [status(folder / name) for name in (FIRST, LAST)] == [("completed", 1200)] * 2
     assert {file: (file.read_bytes(), file.stat().st_mtime_ns) for file in files} == finished
     for name, times in ((FIRST, 0), (LAST, 1)):
         assert len(json.loads((folder / name / "run.json").read_text()).get("resumed", [])) == times
