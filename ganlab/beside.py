@@ -1,8 +1,8 @@
 """`python -m ganlab.beside`: evaluates the checkpoints of a run that another process trains.
 
 Standard input has a request on each line, first which run it is, then steps and checkpoints; each is answered by a line
-of standard output. Further lines say which plugin's code begins, and that it has ended. The process exits when standard
-input ends, and where it is Linux that says so, when the trainer dies.
+of standard output. Other lines name the plugin whose code begins to run, and report its end. The process exits when
+standard input ends, and on Linux also when the trainer dies.
 """
 
 from __future__ import annotations

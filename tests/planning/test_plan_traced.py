@@ -1,4 +1,4 @@
-"""What a plan says beside its figures: another batch, progress, and no advice that the experiment refuses."""
+"""Plans report progress and a batch that was rounded up, and advise no setting that the experiment refuses."""
 
 import pytest
 
