@@ -12,6 +12,7 @@ from ganlab.errors import MissingDependencyError
 from ganlab.lazy import require
 from ganlab.plugins.import_guard import no_greetings, quiet_native_stderr
 from ganlab.runs.directory import RunDirectory
+from ganlab.support.collector import collect_rarely
 
 if TYPE_CHECKING:
     import keras
@@ -231,12 +232,15 @@ def train(
 def preload() -> None:
     """Imports everything that training needs, without startup messages, and touches no device.
 
+    Python's garbage collector runs less often from then on.
+
     For launchers: a process that has done only this can be forked, and its children train at once.
 
     Raises:
         MissingDependencyError: TensorFlow or Keras is not installed.
         ConfigError: Keras is set to another backend.
     """
+    collect_rarely()
     no_greetings()
     with quiet_native_stderr():
         require("tensorflow")

@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from ganlab.support.collector import collect_rarely
+
 FORKING = Path(__file__).with_name("forking.py")
 
+collect_rarely()
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 # Some shells export their width: a table must not depend on where its test runs.
 os.environ.pop("COLUMNS", None)

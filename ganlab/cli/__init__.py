@@ -14,6 +14,7 @@ from ganlab.cli.messages import message_of, one_line, say, take_any_name, warn_p
 from ganlab.cli.process import finish, open_streams
 from ganlab.errors import GanlabError, TrainingFailedError, nearest
 from ganlab.plugins.command_names import COMMAND_NAMES
+from ganlab.support.collector import collect_rarely
 from ganlab.support.terminal import lines
 from ganlab.version import __version__
 
@@ -114,6 +115,7 @@ def cli(debug: bool) -> None:
 
 def main() -> None:
     """The entry point `ganlab`."""
+    collect_rarely()
     open_streams()
     take_any_name()
     warn_plainly()

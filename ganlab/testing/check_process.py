@@ -100,8 +100,10 @@ def _message(report: Any) -> str:
 
 def main(specification: dict[str, Any]) -> None:
     """Checks the components of a specification."""
+    from ganlab.support.collector import collect_rarely
     from ganlab.testing.devices import split_cpu
 
+    collect_rarely()
     split_cpu()  # first, because making a component may use TensorFlow
 
     import pytest

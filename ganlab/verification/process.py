@@ -17,6 +17,7 @@ from typing import Any
 
 from ganlab.errors import GanlabError, TrainingFailedError
 from ganlab.plugins.blame import sentence
+from ganlab.support.collector import collect_rarely
 from ganlab.verification.report import Row, Source
 
 
@@ -68,6 +69,7 @@ def _environment() -> dict[str, str]:
 
 def _main(result: Path) -> None:
     spec = json.load(sys.stdin)
+    collect_rarely()
     try:
         _split_cpu(spec["cpus"])
         module, _, function = spec["target"].partition(":")

@@ -25,9 +25,11 @@ class Notes:
 
     def note(self, where: tf.Variable, gradient: tf.Tensor) -> None:
         """Records a gradient of the current update, on the current device."""
-        update = tf.convert_to_tensor(self._count) % self._updates
-        noted = tf.convert_to_tensor(where)
-        where.assign(tf.tensor_scatter_nd_update(noted, update[None, None], tf.cast(gradient, tf.float32)[None]))
+        rows = tf.expand_dims(tf.cast(gradient, tf.float32), 0)
+        if self._updates > 1:
+            update = tf.reshape(tf.convert_to_tensor(self._count) % self._updates, [1, 1])
+            rows = tf.tensor_scatter_nd_update(tf.convert_to_tensor(where), update, rows)
+        where.assign(rows)
 
     def next(self) -> None:
         """Advances to the next update."""
