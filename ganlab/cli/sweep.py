@@ -229,7 +229,7 @@ def _run(
         print_end(found, trials, interrupted=bool(received), as_json=as_json)
     if received:
         ctx.exit(exit_code(received[0].name))
-    if any(trial.status not in ("completed", "pruned") for trial in trials):
+    if not trials or any(trial.status not in ("completed", "pruned") for trial in trials):
         ctx.exit(1)
 
 

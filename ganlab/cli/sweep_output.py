@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 def print_end(found: Sweep, trials: Sequence[Trial], *, interrupted: bool, as_json: bool) -> None:
     """Prints a sweep's trials, problems and the next command when its process ends."""
     from ganlab.runs.changes import MARK, in_words
+    from ganlab.support.formatting import counted
     from ganlab.sweeps.screen import as_data, print_table, summary, table
     from ganlab.sweeps.trial import COMPLETED, DIVERGED, FAILED, PRUNED, TIMED_OUT
     from ganlab.telemetry.jsonl import to_json
@@ -37,6 +38,13 @@ def print_end(found: Sweep, trials: Sequence[Trial], *, interrupted: bool, as_js
             say(f"{changed}: its settings differ from those of its configuration.", err=True)
     for complaint in _complaints(trials):
         say(complaint, err=True)
+    refused = [proposal.error for proposal in found.proposals if proposal.error]
+    if refused:
+        count = counted(len(refused), "proposal")
+        say(
+            f"{count} of searches.{line(found.request.search)} cannot be trained. The first: {line(refused[0])}",
+            err=True,
+        )
     for trial in trials:
         if trial.error:
             say(f"{line(trial.name)} {trial.status}: {line(trial.error)} (log: {shown(trial.log)})", err=True)
@@ -44,7 +52,7 @@ def print_end(found: Sweep, trials: Sequence[Trial], *, interrupted: bool, as_js
         say(f"Resume it: {again}", err=True)
     elif failed:
         say(f"Retry failed trials: {again} --retry-failed", err=True)
-    elif not as_json:
+    elif trials and not as_json:
         say(f"Compare: ganlab compare {shlex.quote(shown(found.path))}")
 
 

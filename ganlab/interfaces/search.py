@@ -47,8 +47,8 @@ class Proposal:
         value: Its objective, the mean over seeds, once it is known; None until then, and if it failed.
         ended: Whether it has ended, successfully or not.
         given_up: Whether it ended because the search gave it up; `value` is then the last one reported.
-        reports: Once it has ended, the steps and values that its runs reported. For a configuration that is resumed,
-            all are reported again.
+        reports: Once it has ended or was given up, the steps and values that were reported. For a configuration that
+            is resumed, all are reported again.
     """
 
     settings: Mapping[str, str]

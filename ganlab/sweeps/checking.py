@@ -65,6 +65,7 @@ def _is_proposal(value: Any) -> bool:
         and (configuration is None or isinstance(configuration, str))
         and all(isinstance(value.get(name, False), bool) for name in ("ended", "given_up"))
         and isinstance(value.get("error", ""), str)
+        and type(value.get("last_step", 0)) is int
     )
 
 

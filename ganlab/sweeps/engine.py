@@ -161,6 +161,8 @@ class Engine:
             if trial.job is not None:
                 return
         else:
+            if not self._stopping:
+                self._driver.report(self._with(trial))  # what it has written since the last look
             trial.end(exit_status)
         self._ended(trial, exit_status)
 

@@ -69,6 +69,7 @@ class Proposed:
         value: The objective's value, or the last one of a configuration that was given up; None if there is none.
         ended: Whether all trials of the configuration have ended.
         given_up: Whether the search gave the configuration up.
+        last_step: The step of the report by which it did.
         error: Why the settings are invalid.
     """
 
@@ -77,6 +78,7 @@ class Proposed:
     value: float | None = None
     ended: bool = False
     given_up: bool = False
+    last_step: int | None = None
     error: str = ""
 
     @classmethod
@@ -88,4 +90,9 @@ class Proposed:
 
     def as_json(self) -> dict[str, Any]:
         """The fields as sweep.json has them."""
-        return {name: value for name, value in asdict(self).items() if name != "error" or value}
+        found = asdict(self)
+        return {
+            name: value
+            for name, value in found.items()
+            if name not in ("error", "last_step") or value not in ("", None)
+        }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from ganlab.errors import ConfigError, GanlabError, RunError, nearest
+from ganlab.errors import ConfigError, ContractError, GanlabError, RunError, nearest
 from ganlab.interfaces import Proposal, Search
 from ganlab.plugins.blame import plugin_code
 from ganlab.plugins.recipes import selector_of
@@ -15,7 +15,7 @@ from ganlab.sweeps.metric_follower import MetricFollower, known_values
 from ganlab.sweeps.request import Proposed, Request
 from ganlab.sweeps.space import Space
 from ganlab.sweeps.store import Sweep
-from ganlab.sweeps.trial import COMPLETED, ENDED, PRUNED, Trial
+from ganlab.sweeps.trial import COMPLETED, ENDED, Trial
 
 # After this many proposals in a row for configurations that already exist, a search counts as exhausted.
 _REPEATS = 100
@@ -50,7 +50,7 @@ class SearchDriver:
         self._sweep, self._search, self._configurations = sweep, search, configurations
         self._proposals = sweep.proposals
         self._exhausted = search is None
-        self._reported: dict[str, tuple[int, float]] = {}
+        self._reported: dict[str, int] = {}
         if search is not None and space is not None:
             start(search, space, sweep.request, [self._known(proposal) for proposal in self._proposals])
 
@@ -89,30 +89,39 @@ class SearchDriver:
                 return configuration
             twins = [twin for twin in self._proposals if twin.configuration == configuration.name and twin.ended]
         for twin in twins[:1]:
-            self._end(number, twin.value, given_up=twin.given_up)
+            proposal.given_up, proposal.last_step = twin.given_up, twin.last_step
+            self._end(number, twin.value)
         self._sweep.save()
         return None
 
     def report(self, trials: Sequence[Trial]) -> bool:
-        """Reports new values of a configuration in progress to the search.
+        """Reports new values of a configuration to the search, until it gives the configuration up.
 
         Args:
             trials: All trials of the configuration.
 
         Returns:
-            Whether the search gives the configuration up.
+            Whether the search has given the configuration up by one of these values.
         """
+        for trial in trials:
+            if not trial.job:  # an earlier process of the sweep may have trained it
+                trial.trail.follow()
         begun = [trial.trail for trial in trials if trial.trail.values]
         if self._search is None or not begun or any(trial.job and not trial.trail.values for trial in trials):
             return False
         name = trials[0].configuration
-        last, _ = self._reported.get(name, (-1, 0.0))
-        for step, value in means(begun):
-            if step <= last:
+        proposals = {number: self._proposals[number] for number in self._of(name)}
+        # How much a run still writes before it ends is chance, and must not decide what is proposed next.
+        if any(proposal.given_up for proposal in proposals.values()):
+            return False
+        for step, value in self._series(begun):
+            if step <= self._reported.get(name, -1):
                 continue
-            self._reported[name] = (step, value)
-            given_up = [self._gives_up(number, step, value) for number in self._of(name)]
-            if any(given_up):
+            self._reported[name] = step
+            answers = [self._gives_up(number, step, value) for number in proposals]
+            if any(answers):
+                for proposal in proposals.values():
+                    proposal.value, proposal.given_up, proposal.last_step = value, True, step
                 return True
         return False
 
@@ -129,13 +138,11 @@ class SearchDriver:
         numbers = self._of(name)
         if not numbers or not all(trial.status in ENDED for trial in trials):
             return
-        given_up = any(trial.status == PRUNED for trial in trials)
-        if given_up:
-            _, value = self._reported.get(name, (0, None))
-        elif all(trial.status == COMPLETED for trial in trials) and self._sweep.request.objective:
+        if all(trial.status == COMPLETED for trial in trials) and self._sweep.request.objective:
             value = self._mean(trials)
         for number in numbers:
-            self._end(number, value, given_up=given_up)
+            proposal = self._proposals[number]
+            self._end(number, proposal.value if proposal.given_up else value)
         self._sweep.save()
 
     def _proposed(self) -> dict[str, str] | None:
@@ -149,9 +156,9 @@ class SearchDriver:
         with plugin_code(selector_of(self._search), "report"):
             return bool(self._search.report(number, step, value))
 
-    def _end(self, number: int, value: float | None, *, given_up: bool = False) -> None:
+    def _end(self, number: int, value: float | None) -> None:
         proposal = self._proposals[number]
-        proposal.value, proposal.ended, proposal.given_up = value, True, given_up
+        proposal.value, proposal.ended = value, True
         if self._search is not None:
             with plugin_code(selector_of(self._search), "finish"):
                 self._search.finish(number, value)
@@ -165,18 +172,33 @@ class SearchDriver:
         ]
 
     def _known(self, proposal: Proposed) -> Proposal:
-        reports = self._reports(proposal.configuration) if proposal.ended else []
+        reports = self._reports(proposal) if proposal.ended or proposal.given_up else []
         return Proposal(dict(proposal.settings), proposal.value, proposal.ended, proposal.given_up, reports)
 
-    def _reports(self, configuration: str | None) -> list[tuple[int, float]]:
-        objective = self._sweep.request.objective
+    def _reports(self, proposal: Proposed) -> list[tuple[int, float]]:
+        """What was reported of a proposal."""
+        objective, name = self._sweep.request.objective, proposal.configuration
         silent = getattr(type(self._search), "report", None) is Search.report
-        if configuration is None or objective is None or silent:
+        if name is None or objective is None or silent:
             return []
-        trails = [MetricFollower(self._sweep.run(configuration, seed), objective) for seed in self._sweep.request.seeds]
+        trails = [MetricFollower(self._sweep.run(name, seed), objective) for seed in self._sweep.request.seeds]
         for trail in trails:
             trail.follow()
-        return means([trail for trail in trails if trail.values])
+        last = math.inf if proposal.last_step is None else proposal.last_step
+        return [(step, value) for step, value in self._series([t for t in trails if t.values]) if step <= last]
+
+    def _series(self, trails: Sequence[MetricFollower]) -> list[tuple[int, float]]:
+        """The reports that runs of a configuration give: at each step a mean.
+
+        Of runs that train one after another, the first decides at the steps that it reaches: the others come later.
+        """
+        if self._sweep.request.jobs > 1:
+            return means(trails)
+        series: list[tuple[int, float]] = []
+        for count in range(1, len(trails) + 1):
+            last = series[-1][0] if series else -1
+            series += [(step, value) for step, value in means(trails[:count]) if step > last]
+        return series
 
     def _mean(self, trials: Sequence[Trial]) -> float | None:
         values = [trial.value for trial in trials if trial.value is not None]
@@ -215,10 +237,22 @@ def start(search: Search, space: Space, request: Request, history: Sequence[Prop
 
 
 def propose(search: Search) -> dict[str, str] | None:
-    """One proposal of a search."""
+    """One proposal of a search.
+
+    Raises:
+        ContractError: It is not a mapping from names to texts.
+        PluginError: The search failed.
+    """
     with plugin_code(selector_of(search), "propose"):
         proposed = search.propose()
-    return None if proposed is None else dict(proposed)
+    if proposed is None:
+        return None
+    if not isinstance(proposed, Mapping) or not all(isinstance(one, str) for pair in proposed.items() for one in pair):
+        raise ContractError(
+            f"{selector_of(search)} returned {proposed!r} from propose; it must be a mapping from the names of "
+            "settings to their values as texts, or None when nothing is left to propose."
+        )
+    return dict(proposed)
 
 
 def plan(search: Search, space: Space, request: Request, configurations: Configurations) -> list[Proposed]:

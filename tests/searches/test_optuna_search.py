@@ -151,6 +151,27 @@ def test_a_restored_search_prunes_by_earlier_reports():
     assert search.report(4, 10, 3.0)
 
 
+
+@pytest.mark.parametrize("pruner", ["median", "hyperband"])
+def test_a_restored_search_prunes_and_proposes_as_one_that_was_not_stopped(pruner):
+    def tried(restarted_at):
+        """The proposals, and where each was given up; the search is a new one after that many."""
+        options = {"pruner": pruner, "startup": 4, "pruner_startup": 2, "budget": 24}
+        search, history = begun(**options), []
+        for number in range(24):
+            if number == restarted_at:
+                search = begun(**options, history=history)
+            settings = dict(search.propose())
+            end = trained(search, number, bowl(settings))
+            reports = [(step, bowl(settings)) for step in STEPS if end is None or step <= end]
+            history.append(ganlab.Proposal(settings, bowl(settings), True, end is not None, reports))
+        return [(one.settings, one.given_up, len(one.reports)) for one in history]
+
+    undisturbed = tried(None)
+    assert 3 < sum(given_up for _, given_up, _ in undisturbed) < 24
+    assert tried(12) == undisturbed
+
+
 def test_hyperband_gives_up_most_of_many_bad_ones_and_never_the_best():
     search = begun(pruner="hyperband", budget=40)
     ends = []

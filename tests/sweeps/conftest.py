@@ -8,7 +8,7 @@ from ganlab.sweeps.configurations import Configuration
 def sweep(tmp_path):
     """Makes a sweep of the configurations a and b, or without any: `sweep(seeds=[0], objective="critic/loss")`."""
 
-    def sweep(configurations=("a", "b"), **asked):
+    def sweep(configurations=("a", "b"), name="s", **asked):
         defaults = {"seeds": [0, 1], "jobs": 2, "objective": None, "budget": None, "direction": "minimize"}
         others = {"no_plugin": [], "plugin_file": None, "search_seed": 0}
         made = [Configuration(name, {"x": name}, f"# {name}\n") for name in configurations]
@@ -16,6 +16,6 @@ def sweep(tmp_path):
             {"settings": {"x": name}, "configuration": name, "value": None, "ended": False} for name in configurations
         ]
         info = {"folder": str(tmp_path), "threads": 3, "trials": {}, "proposals": proposals}
-        return Sweep.create(tmp_path / "runs" / "s", {**info, "asked": {**defaults, **others, **asked}}, made)
+        return Sweep.create(tmp_path / "runs" / name, {**info, "asked": {**defaults, **others, **asked}}, made)
 
     return sweep

@@ -6,7 +6,7 @@ import pytest
 from pretended import WEIGHT, End, PretendLauncher, Train, World, holding, statuses
 
 import ganlab
-from ganlab import ConfigError, PluginError, RunError
+from ganlab import ConfigError, ContractError, PluginError, RunError
 from ganlab.plugins import manager as plugins
 from ganlab.run import Run
 from ganlab.sweeps import Sweep
@@ -249,6 +249,96 @@ def test_configurations_that_a_search_gives_up_stay_stopped(sweep):
     one, two = search.history
     assert (one.value, one.ended, one.given_up, one.reports) == (9.0, True, True, [(5, 4.0), (6, 9.0)])
     assert (two.value, two.ended, two.given_up, two.reports) == (1.0, True, False, [(10, 1.0)])
+
+
+def test_what_a_run_writes_after_it_is_given_up_does_not_reach_the_search(sweep):
+    """How much that is depends on how fast its process ends."""
+    made = sweep([], objective="critic/loss", jobs=1, seeds=[0], budget=2)
+    script = [Train(5, critic_loss=9.0), Train(6, critic_loss=8.0), Train(7, critic_loss=7.0), End(0)]
+    launcher = PretendLauncher({name(1, 0): [script]}, deaf=True)
+    search = Listed("12", give_up=lambda number, step, value: value > 5)
+    assert World(made, launcher, search=search).run()[name(1, 0)] == "completed"  # it did not hear the signal
+    assert search.reports[:2] == [(0, 5, 9.0), (0, "end", 9.0)]
+    one = made.proposals[0]
+    assert (one.value, one.given_up, one.last_step) == (9.0, True, 5)
+    again = Listed("12")
+    World(Sweep(made.path), PretendLauncher({}), search=again).run()
+    assert again.history[0].reports == [(5, 9.0)]
+    assert again.history[0].given_up
+
+
+def test_the_last_rows_of_a_short_run_reach_the_search(sweep):
+    class Sudden(PretendLauncher):
+        """Its jobs write rows and end between two looks."""
+
+        def start(self, command, **arguments):
+            job = super().start(command, **arguments)
+            look = job.poll
+
+            def poll():
+                while look() is None:
+                    pass
+                return 0
+
+            job.poll = poll
+            return job
+
+    made = sweep([], objective="critic/loss", jobs=1, seeds=[0], budget=1)
+    launcher = Sudden({name(1, 0): [[Train(5, critic_loss=4.0), Train(6, critic_loss=9.0), End()]]})
+    search = Listed("1", give_up=lambda number, step, value: value > 5)
+    World(made, launcher, search=search).run()
+    assert search.reports == [(0, 5, 4.0), (0, 6, 9.0), (0, "end", 9.0)]
+    assert made.proposals[0].given_up
+
+
+def test_a_sweep_that_is_killed_as_it_gives_up_reports_the_same_when_it_is_resumed(sweep):
+    made = sweep([], objective="critic/loss", jobs=1, seeds=[0], budget=2)
+    script = [Train(5, critic_loss=4.0), Train(6, critic_loss=9.0), Train(7, critic_loss=1.0), End(137, "running")]
+    search = Listed("12", give_up=lambda number, step, value: value > 5)
+
+    def killed(world):
+        if made.proposals[0].given_up:
+            raise KeyboardInterrupt
+
+    world = World(made, PretendLauncher({name(1, 0): [script]}, deaf=True), search=search, during=killed)
+    with pytest.raises(KeyboardInterrupt):
+        world.run()
+    reopened, again = Sweep(made.path), Listed("12")
+    World(reopened, PretendLauncher({}), search=again).run()
+    (one,) = again.history
+    assert (one.reports, one.given_up, one.ended) == ([(5, 4.0), (6, 9.0)], True, False)
+    assert again.reports[0] == (0, "end", 9.0)
+    assert reopened.proposals[0].value == 9.0
+
+
+def test_runs_that_train_one_after_another_report_the_same_when_resumed(sweep):
+    first, second, last = (
+        [Train(5, critic_loss=4.0), Train(10, critic_loss=1.0), End()],
+        Train(5, critic_loss=8.0),
+        Train(10, critic_loss=3.0),
+    )
+    whole, cut = (sweep([], objective="critic/loss", jobs=1, seeds=[0, 1], budget=1, name=n) for n in ("w", "c"))
+    undisturbed = Listed("1")
+    scripts = {name(1, 0): [first], name(1, 1): [[second, last, End()]]}
+    World(whole, PretendLauncher(scripts), search=undisturbed).run()
+    assert undisturbed.reports == [(0, 5, 4.0), (0, 10, 1.0), (0, "end", 2.0)]
+    scripts = {name(1, 0): [first], name(1, 1): [[second, End(137, "running")], [last, End()]]}
+    launcher = PretendLauncher(scripts)
+    World(cut, launcher, search=Listed("1")).run()
+    resumed = Listed("1")
+    World(Sweep(cut.path), launcher, search=resumed).run()
+    assert resumed.reports == undisturbed.reports
+
+
+@pytest.mark.parametrize("proposed", [5, ["a"], {WEIGHT: 1.0}, {1: "1"}], ids=repr)
+def test_a_proposal_that_is_no_mapping_of_texts_is_named(sweep, proposed):
+    class Wrong(Listed):
+        def propose(self):
+            return proposed
+
+    world = World(sweep([], objective="critic/loss"), PretendLauncher({}), search=Wrong(""))
+    with pytest.raises(ContractError, match=r"Wrong returned .* from propose; it must be a mapping"):
+        world.run()
 
 
 def test_resume_restores_the_search(sweep):

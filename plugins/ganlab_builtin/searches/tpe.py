@@ -99,7 +99,9 @@ class Optuna(ganlab.Search):
             for number, proposal in enumerate(history):
                 self._begin(dict(proposal.settings))
                 for step, value in proposal.reports:
-                    self._note(number, step, value)
+                    # Hyperband keeps in the study what it sees when it is asked.
+                    if self._note(number, step, value):
+                        self._trials[number].should_prune()
                 if proposal.given_up:
                     self._given_up.add(number)
                 if proposal.ended:
