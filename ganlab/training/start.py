@@ -31,6 +31,7 @@ from ganlab.training.interruption import signals
 from ganlab.training.recorded_origins import Origins
 from ganlab.training.restore import go_back
 from ganlab.training.run_log import RunLog
+from ganlab.training.same_settings import check_same_settings
 from ganlab.training.session import Session, is_chief, written
 from ganlab.training.starting_weights import start_from
 
@@ -70,6 +71,7 @@ def train(
                 with written(before):
                     held.enter_context(locked(before, screen.warning))
         screen.message(_opening(experiment))
+        check_same_settings(experiment, resume=resume)
         trainer = Trainer(experiment)
         trainer.trace()
         origins.of_trainer(trainer)

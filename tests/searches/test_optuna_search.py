@@ -151,7 +151,6 @@ def test_a_restored_search_prunes_by_earlier_reports():
     assert search.report(4, 10, 3.0)
 
 
-
 @pytest.mark.parametrize("pruner", ["median", "hyperband"])
 def test_a_restored_search_prunes_and_proposes_as_one_that_was_not_stopped(pruner):
     def tried(restarted_at):

@@ -111,6 +111,18 @@ def test_cluster_that_names_this_process_is_used(config):
     check_cluster(json.dumps(config))
 
 
+BAD = ("localhost", "a:", ":1", "a:0", "a:65536", "a:1/x", "http://a:1", "a b:1")
+
+
+def _two_at(*hosts):
+    return json.dumps({"cluster": {"worker": hosts}, "task": {"type": "worker", "index": 0}})
+
+
+@pytest.mark.parametrize("host", ["10.0.0.1:1", "[fe80::1]:65535", "node-1.example:12345"])
+def test_every_kind_of_address_is_taken(host):
+    assert check_cluster(_two_at("a:1", host)) == ["a:1", host]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -120,6 +132,8 @@ def test_cluster_that_names_this_process_is_used(config):
         (json.dumps({"cluster": {"worker": ["a:1"]}}), r"has no object 'task'"),
         (json.dumps({"cluster": {"ps": ["a:1"]}, "task": {}}), r"has no cluster\.worker"),
         (json.dumps({"cluster": {"worker": "a:1"}, "task": {}}), r"cluster\.worker = 'a:1', which must be a list"),
+        *((_two_at("a:1", bad), rf"has {bad!r} in cluster\.worker, which must be 'host:port'") for bad in BAD),
+        (_two_at("a:1", "a:1"), r"has 'a:1' more than once"),
         (json.dumps({**TWO_WORKERS, "task": {"type": "ps", "index": 0}}), r"task\.type = 'ps', .* one of 'worker'"),
         (json.dumps({**TWO_WORKERS, "task": {"type": "worker", "index": 2}}), r"index = 2, which must be from 0 to 1"),
         (json.dumps({**TWO_WORKERS, "task": {"type": "worker", "index": "0"}}), r"task\.index = '0', which must be"),

@@ -45,9 +45,13 @@ def start(folder: Path, *arguments: str, **environment: str) -> subprocess.Popen
 
 def start_several(folder: Path, count: int, *arguments: str) -> list[subprocess.Popen[str]]:
     """Workers that train one run."""
-    workers = [f"127.0.0.1:{port}" for port in _free_ports(count)]
-    clusters = [{"cluster": {"worker": workers}, "task": {"type": "worker", "index": index}} for index in range(count)]
-    return [start(folder, *arguments, TF_CONFIG=json.dumps(cluster)) for cluster in clusters]
+    hosts = free_addresses(count)
+    return [start(folder, *arguments, TF_CONFIG=config(hosts, index)) for index in range(count)]
+
+
+def config(hosts: list[str], index: int) -> str:
+    """The `TF_CONFIG` of one of the workers at these addresses."""
+    return json.dumps({"cluster": {"worker": hosts}, "task": {"type": "worker", "index": index}})
 
 
 def numbers(run: ganlab.Run) -> tuple[int, dict[str, np.ndarray]]:
@@ -59,12 +63,13 @@ def numbers(run: ganlab.Run) -> tuple[int, dict[str, np.ndarray]]:
     return checkpoint.step, {name: reader.get_tensor(name) for name in names}
 
 
-def _free_ports(count: int) -> list[int]:
+def free_addresses(count: int) -> list[str]:
+    """Addresses on this machine that nobody uses."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for one in sockets:
             one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
+        return [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
     finally:
         for one in sockets:
             one.close()

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from ganlab.composition import Experiment
 from ganlab.errors import GanlabError, TrainingFailedError
+from ganlab.training.graph.gathering import Gather
 from ganlab.training.graph.gradients import Gradients, compiles, set_products
 from ganlab.training.graph.guards import Sums, check_finite, checksum, listed, magnitude, not_finite
 from ganlab.training.graph.inputs import Inputs
@@ -47,7 +48,7 @@ class Trainer:
             for name, value in self.state.variables().items()
             if name.startswith("constraints/") and "/state/" in name and bool(tf.reduce_any(_is_infinite(value)))
         }
-        self._gather = _Gather(experiment.strategy)
+        self._gather = Gather(experiment.strategy)
         self._chunk = tf.function(self._run, autograph=False)
 
     @property
@@ -190,34 +191,3 @@ class Trainer:
 def _is_infinite(variable: tf.Variable) -> tf.Tensor:
     value = tf.convert_to_tensor(variable)
     return tf.math.is_inf(value) if value.dtype.is_floating else tf.zeros([], tf.bool)
-
-
-class _Gather:
-    """Gathers the metrics of all processes' replicas, once a chunk."""
-
-    def __init__(self, strategy: tf.distribute.Strategy) -> None:
-        self._strategy = strategy
-        self._ones = strategy.experimental_distribute_values_from_function(lambda context: tf.constant(1))
-        self._across = tf.function(self._all, autograph=False, reduce_retracing=True)
-
-    def __call__(self, rows: tf.Tensor) -> np.ndarray:
-        if rows.shape[1] == self._strategy.num_replicas_in_sync:
-            return rows.numpy()
-        return self._across(rows).numpy()
-
-    def largest(self, values: Sequence[float]) -> np.ndarray:
-        """The largest of each value over all processes."""
-        mine = len(self._strategy.experimental_local_results(self._ones))
-        if mine == self._strategy.num_replicas_in_sync:
-            return np.asarray(values)
-        rows = tf.tile(tf.constant(values, tf.float32)[None, None, :], [1, mine, 1])
-        return self._across(rows).numpy().max(axis=(0, 1))
-
-    def _all(self, rows: tf.Tensor) -> tf.Tensor:
-        remaining = tf.unstack(rows, axis=1)
-        local = self._strategy.experimental_distribute_values_from_function(lambda context: remaining.pop(0))
-
-        def gather(mine: tf.Tensor) -> tf.Tensor:
-            return tf.distribute.get_replica_context().all_gather(mine[:, None], axis=1)
-
-        return self._strategy.experimental_local_results(self._strategy.run(gather, args=(local,)))[0]

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
+import signal
+import sys
+import threading
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 import ganlab
@@ -14,6 +20,8 @@ _EXAMPLE = (
     '{"cluster": {"worker": ["host-a:12345", "host-b:12345"]}, "task": {"type": "worker", "index": 0}}, '
     "with each process's own index"
 )
+# A name, an IPv4 address, or an IPv6 address in brackets, and a port.
+_ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[^\s:\[\]/]+):[0-9]{1,5}")
 _COMMUNICATIONS = ("auto", "ring", "nccl")
 
 
@@ -42,13 +50,15 @@ def multi_worker(
             f"strategies.multi_worker.communication = {communication!r} must be one of "
             f"{', '.join(map(repr, _COMMUNICATIONS))}."
         )
-    check_cluster(os.environ.get("TF_CONFIG", ""))
+    addresses = check_cluster(os.environ.get("TF_CONFIG", ""))
     implementation = getattr(tf.distribute.experimental.CommunicationImplementation, communication.upper())
     options = tf.distribute.experimental.CommunicationOptions(
         implementation=implementation, bytes_per_pack=bucket_bytes
     )
+    _say_who_is_waited_for(addresses)
     try:
-        return tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
+        with _ended_by_ctrl_c():
+            return tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
     except RuntimeError as error:
         if "program startup" not in str(error):
             raise
@@ -63,8 +73,35 @@ def multi_worker(
         ) from error
 
 
-def check_cluster(text: str) -> None:
+@contextlib.contextmanager
+def _ended_by_ctrl_c() -> Iterator[None]:
+    """Context manager: Ctrl-C ends the process at once. Python's handler would wait until TensorFlow has returned.
+
+    SIGTERM cannot be treated alike: TensorFlow takes it over as it begins to wait.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    main = threading.current_thread() is threading.main_thread()
+    changed = main and handler not in (None, signal.SIG_IGN)
+    if changed:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        if changed:
+            signal.signal(signal.SIGINT, handler)
+
+
+def _say_who_is_waited_for(addresses: list[str]) -> None:
+    if len(addresses) > 1:
+        everyone = f"all of {len(addresses)} workers: {', '.join(addresses)}"
+        print(f"strategies.multi_worker: waiting for {everyone}.", file=sys.stderr, flush=True)
+
+
+def check_cluster(text: str) -> list[str]:
     """Checks the value of `TF_CONFIG`, which lists the workers and which of them this process is.
+
+    Returns:
+        The addresses of all workers.
 
     Raises:
         ConfigError: It is missing, not JSON, or does not name this process among the workers.
@@ -80,8 +117,14 @@ def check_cluster(text: str) -> None:
     for name, hosts in addresses.items():
         if not isinstance(hosts, list) or not hosts or not all(isinstance(host, str) for host in hosts):
             raise _unusable(f"has cluster.{name} = {hosts!r}, which must be a list of 'host:port'")
+        for host in hosts:
+            if not _ADDRESS.fullmatch(host) or not 0 < int(host.rpartition(":")[2]) < 2**16:
+                raise _unusable(f"has {host!r} in cluster.{name}, which must be 'host:port' with a port below 65536")
     if not addresses:
         raise _unusable("has no cluster.worker")
+    every = [host for hosts in addresses.values() for host in hosts]
+    if len(set(every)) < len(every):
+        raise _unusable(f"has {max(every, key=every.count)!r} more than once; each worker has an address of its own")
     kind, index = task.get("type"), task.get("index")
     if kind not in addresses:
         raise _unusable(f"has task.type = {kind!r}, which must be one of {', '.join(map(repr, addresses))}")
@@ -90,6 +133,7 @@ def check_cluster(text: str) -> None:
         raise _unusable(
             f"has task.index = {index!r}, which must be from 0 to {count - 1}, as there are {count} {kind}s"
         )
+    return every
 
 
 def _part(config: Any, name: str) -> dict[str, Any]:
