@@ -10,7 +10,6 @@ import click
 
 from ganlab.cli.messages import say
 from ganlab.cli.tables import table_console
-from ganlab.errors import RunError
 from ganlab.support.terminal import line
 
 if TYPE_CHECKING:
@@ -74,14 +73,17 @@ def compare(
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
     from ganlab.comparing import compare as compared
     from ganlab.comparing.writing import as_data, to_csv
+    from ganlab.support.atomic import encoded, new_file
 
     comparison = compared(runs, by=by, metrics=metrics, against=against)
     if csv_file is not None:
-        _write(csv_file, to_csv(comparison))
+        with new_file(csv_file) as file:
+            file.write(encoded(to_csv(comparison)))
     if html_file is not None:
         from ganlab.comparing.report import report
 
-        _write(html_file, report(comparison))
+        with new_file(html_file) as file:
+            file.write(encoded(report(comparison)))
     pairs = _pairs(comparison, against) if paired else {}
     if as_json:
         say(json.dumps({**as_data(comparison), **_paired_data(pairs)}, indent=2, allow_nan=False))
@@ -116,12 +118,3 @@ def _paired_data(pairs: Pairs) -> dict[str, object]:
 
     rows = [{"label": label, "tag": tag, **asdict(one)} for (label, tag), one in pairs.items()]
     return {"paired": to_json(rows)} if rows else {}
-
-
-def _write(path: Path, text: str) -> None:
-    from ganlab.support.atomic import write_text
-
-    try:
-        write_text(path, text)
-    except OSError as error:
-        raise RunError(f"{line(path)} cannot be written: {error.strerror}. Choose another file.") from None

@@ -15,17 +15,22 @@ from ganlab.errors import RunError
 
 @contextlib.contextmanager
 def new_file(path: Path) -> Iterator[IO[bytes]]:
-    """Context manager: a file to write bytes to, which replaces an older file when the block ends without an error.
+    """Context manager: a file of a user's to write bytes to, which replaces an older one if the block ends well.
 
     Args:
-        path: The path of the file. An older file there is replaced.
+        path: The path of the file. A link leads to the file that is replaced; a device or a pipe is written to.
 
     Raises:
         RunError: The file cannot be written, or a file read inside the block cannot be read.
     """
-    part = _aside(path)
+    target = path.resolve()
+    part = _aside(target)
     try:
-        with _replacing(path, part, durable=True) as file:
+        if target.exists() and not target.is_file() and not target.is_dir():
+            with target.open("wb") as file:
+                yield file
+            return
+        with _replacing(target, part, durable=True) as file:
             yield file
     except OSError as error:
         raise _unwritable(path, part, error) from error

@@ -150,14 +150,14 @@ def keep_precision(trained: Trained) -> None:
 
 
 def find_checkpoint(run: RunDirectory, step: Step = None) -> Checkpoint:
-    """The checkpoint of a step, the best by `experiment.keep_best`, or the newest.
+    """The checkpoint of a step, the best by `experiment.keep_best`, or the newest; its files are read and checked.
 
     Args:
         run: The run.
         step: A step, "best", or None for the newest.
 
     Raises:
-        RunError: There is none, or the run's folder is not as ganlab wrote it.
+        RunError: There is none, it is damaged, or the run's folder is not as ganlab wrote it.
     """
     run.check()
     if step == "best":
@@ -165,13 +165,14 @@ def find_checkpoint(run: RunDirectory, step: Step = None) -> Checkpoint:
     found = Checkpoints(run.path / "checkpoints").all()
     if not found:
         raise RunError(f"{run.path} has no checkpoint yet, so there is no generator to load. Train it further first.")
-    for checkpoint in found:
-        if checkpoint.step == step:
-            return checkpoint
-    if step is not None:
-        steps = ", ".join(str(checkpoint.step) for checkpoint in found)
+    chosen = found[-1] if step is None else next((one for one in found if one.step == step), None)
+    steps = ", ".join(str(checkpoint.step) for checkpoint in found)
+    if chosen is None:
         raise RunError(f"{run.path} has no checkpoint of step {step}; those that are kept are of {steps}.")
-    return found[-1]
+    damage = chosen.damage()
+    if damage is not None:
+        raise RunError(f"The checkpoint {chosen.path} is damaged: {damage}. Choose another step; there are {steps}.")
+    return chosen
 
 
 def _best(run: RunDirectory) -> int:

@@ -34,12 +34,14 @@ def start_from(
     """
     if not experiment.start_from:
         return None
-    checkpoint = find_checkpoint(RunDirectory(experiment.start_from))
-    damage = checkpoint.damage()
-    if damage is None and (name := checkpoint.not_finite()):
-        damage = f"its variable {name} is not finite"
-    if damage is not None:
-        raise RunError(f"experiment.start_from: the checkpoint {checkpoint.path} is damaged: {damage}.")
+    try:
+        checkpoint = find_checkpoint(RunDirectory(experiment.start_from))
+    except RunError as error:
+        raise RunError(f"experiment.start_from: {error}") from error
+    if name := checkpoint.not_finite():
+        raise RunError(
+            f"experiment.start_from: the checkpoint {checkpoint.path} is of no use: its variable {name} is not finite."
+        )
     there = {name: value for name, value in checkpoint.values() if _of_networks(name)}
     here = {name: tuple(v.shape) for name, v in state.variables().items() if _of_networks(name)}
     fits = {name: value for name, value in there.items() if here.get(name) == value.shape}

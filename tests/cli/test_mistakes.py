@@ -329,7 +329,7 @@ COMMANDS = {
         "Invalid value for '--seed': -1 is not in the range 0<=x<=2147483647."
     ),
     ("run", "--gin", "exp.gin", "--no-plugin", "ganlab_plugin"): (
-        "Unknown plugin 'ganlab_plugin' to allow or deny. Did you mean 'ganlab_plugins'? See 'ganlab plugins'."
+        "--no-plugin names the plugin 'ganlab_plugin', which is not there. Did you mean 'ganlab_plugins'?"
     ),
     ("run", "--gin", "exp.gin", "--plugin-file", "mine.py"): (
         "--plugin-file mine.py is not a file. Give the path of a Python file with ganlab hooks."

@@ -160,6 +160,20 @@ def test_missing_run_checkpoint_or_picture_is_reported(ganlab, points, tmp_path)
     assert "has no checkpoint yet" in ganlab("sample", copy.path, "-o", "x.npz", code=2)
 
 
+def test_a_checkpoint_with_a_wrong_bit_is_reported_in_a_sentence(ganlab, points, tmp_path):
+    copy = shutil.copytree(points, tmp_path / "copy")
+    (data,) = (copy / "checkpoints" / "step-00000004").glob("variables.data*")
+    written = bytearray(data.read_bytes())
+    written[len(written) // 2] ^= 1
+    data.write_bytes(written)
+    said = ganlab("sample", copy, "-o", "x.npz", code=2)
+    assert said.splitlines()[-1] == (
+        f"Error: The checkpoint {copy / 'checkpoints' / 'step-00000004'} is damaged: {data.name} is not what was "
+        "written. Choose another step; there are 2, 4."
+    )
+    ganlab("sample", copy, "-o", "x.npz", "--checkpoint", 2)
+
+
 @pytest.mark.parametrize("ending", ["png", "npz"])
 def test_full_disk_keeps_the_existing_file(ganlab, points, tmp_path, monkeypatch, ending):
     target = tmp_path / f"old.{ending}"

@@ -194,6 +194,21 @@ def test_the_death_of_the_server_asks_its_trials_to_save_and_starts_the_next_as_
     launcher.close()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("code", "how", "expected"), [(SAVING, "stop", 143), (DEAF, "stop", 143), (DEAF, "kill", 137)])
+def test_trials_of_a_stopped_server_end_when_asked_to(tmp_path, code, how, expected):
+    launcher = ganlab.component("launchers", "local")(grace_seconds=1.0)
+    job = started(launcher, tmp_path, code)
+    process = until(lambda: training(tmp_path / "job.txt"))
+    server = _parent(_parent(process))
+    os.kill(server, signal.SIGSTOP)
+    getattr(job, how)()
+    assert status(job, 20) == expected
+    assert not alive(process)
+    launcher.close()  # takes ten seconds, and ends the server
+    assert not alive(server)
+
+
 def test_where_tensorflow_cannot_be_imported_trials_are_processes_that_say_so(tmp_path, monkeypatch):
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "tensorflow.py").write_text("raise ImportError('broken on purpose')")

@@ -275,9 +275,17 @@ def test_unknown_plugin_name_is_an_error_in_either_list(install, discover, monke
         monkeypatch.setenv("GANLAB_PLUGINS", "god_plugin")
     with pytest.raises(PluginError) as caught:
         discover(deny=["god_plugin"] if by == "deny" else [])
+    who = {"deny": "--no-plugin", "allow": "The environment variable GANLAB_PLUGINS"}[by]
     assert str(caught.value) == (
-        "Unknown plugin 'god_plugin' to allow or deny. Did you mean 'good_plugin'? See 'ganlab plugins'."
+        f"{who} names the plugin 'god_plugin', which is not there. Did you mean 'good_plugin'?"
     )
+
+
+def test_known_plugins_are_listed_where_none_has_a_similar_name(install, discover, monkeypatch):
+    install("ganlab-good", "1.0", good_plugin=GOOD)
+    monkeypatch.setenv("GANLAB_PLUGINS", "zebra")
+    with pytest.raises(PluginError, match=r"GANLAB_PLUGINS names the plugin 'zebra'.* Known plugins: .*good_plugin"):
+        discover()
 
 
 def test_local_file_is_a_plugin_without_packaging(install, discover, tmp_path):

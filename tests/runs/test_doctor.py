@@ -120,7 +120,7 @@ def test_broken_plugins_and_clashes_are_reported_but_not_disabled_ones(found):
 def test_unknown_plugin_in_ganlab_plugins_is_broken(monkeypatch):
     monkeypatch.setattr(plugins, "_current", None)
     monkeypatch.setenv("GANLAB_PLUGINS", "surely_not_there")
-    assert "Unknown plugin 'surely_not_there'" in broken(plugin_findings())["plugins"]
+    assert "GANLAB_PLUGINS names the plugin 'surely_not_there'" in broken(plugin_findings())["plugins"]
 
 
 def test_doctor_prints_a_table_and_exits_with_1_if_something_is_broken(monkeypatch):

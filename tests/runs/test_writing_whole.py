@@ -1,6 +1,8 @@
 """Files and folders are written completely or not at all."""
 
 import errno
+import os
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -67,3 +69,24 @@ def test_new_folder_replaces_only_an_empty_folder(tmp_path):
     for name in ("file", "full", "dangling"):
         with pytest.raises(RunError, match="already"), new_folder(tmp_path / name):
             pytest.fail("entered")
+
+
+def test_what_a_link_leads_to_is_replaced_and_the_link_stays(tmp_path):
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to("real")
+    with new_file(tmp_path / "link") as file:
+        file.write(b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text() == "new"
+    assert {path.name for path in tmp_path.iterdir()} == {"real", "link"}
+
+
+def test_a_pipe_is_written_to_and_stays_one(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit(pipe.read_bytes)
+        with new_file(pipe) as file:
+            file.write(b"new")
+        assert read.result(10) == b"new"
+    assert pipe.is_fifo()

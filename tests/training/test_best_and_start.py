@@ -165,6 +165,6 @@ def test_damage_and_strangers_are_errors_before_training(best, tmp_path):
     stranger = train(small(0, architecture=other, steps=1), tmp_path / "other")
     variables = stranger.path / "checkpoints" / "step-00000001" / "variables.data-00000-of-00001"
     variables.write_bytes(variables.read_bytes()[:-4] + b"\0\1\2\3")
-    with pytest.raises(RunError, match=r"experiment.start_from: the checkpoint .* is damaged: variables.data"):
+    with pytest.raises(RunError, match=r"experiment.start_from: The checkpoint .* is damaged: variables.data"):
         train(small(0, start_from=str(stranger.path), steps=1), tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -6,9 +6,11 @@ import contextlib
 import json
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,11 @@ from ganlab_builtin.launchers.children import Child
 
 # Commands that can be forked: `python -P -m ganlab`, as a sweep calls it.
 _FORKABLE = [sys.executable, "-P", "-m", "ganlab"]
-_TERMINATED = 143
+_TERMINATED, _KILLED = 143, 137
+# What a trial's guard takes as being asked to end it.
+_SIGNALS = {"stop": signal.SIGTERM, "kill": signal.SIGUSR1}
+# How long the process may take to report the end of a trial.
+_REPORT_SECONDS = 5.0
 
 
 def can_fork(command: Sequence[str]) -> bool:
@@ -76,7 +82,7 @@ class Server:
         return trial
 
     def signal(self, what: str, trial: Trial) -> None:
-        """Has a trial signalled: `stop` or `kill`."""
+        """Has a trial that has not begun signalled: `stop` or `kill`."""
         with contextlib.suppress(OSError):
             self._connection.sendall(_line({what: self._trials.index(trial)}))
 
@@ -107,8 +113,11 @@ class Server:
         """Ends the process; trials under way are asked to save."""
         self.alive = False
         self._connection.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        try:
             self._process.wait(10)
+        except subprocess.TimeoutExpired:  # somebody has stopped it; its guards notice its end
+            self._process.kill()
+            self._process.wait()
 
     def _child(self, command: Sequence[str], folder: Path, log: Path) -> Child:
         return Child(command, environment=self.environment, folder=folder, log=log, grace_seconds=self._grace)
@@ -122,6 +131,7 @@ class Trial(ganlab.Job):
         self._status: int | None = None
         self._asked: list[str] = []
         self._guard: int | None = None
+        self._ended_at: float | None = None
         self._child: Child | None = None
 
     def began(self, process: int) -> None:
@@ -147,9 +157,11 @@ class Trial(ganlab.Job):
         self._server.follow()
         if self._child is not None:
             return self._child.poll()
-        guard = None if self._server.alive or self._status is not None else self._guard
-        if guard is not None and select.select([guard], [], [], 0)[0]:
-            self.ended(_TERMINATED)  # its guard asked it to save when the server ended
+        if self._status is None and self._guard is not None and select.select([self._guard], [], [], 0)[0]:
+            self._ended_at = self._ended_at or time.monotonic()
+            if not self._server.alive or time.monotonic() - self._ended_at > _REPORT_SECONDS:
+                # Nobody is left who knows how it ended.
+                self.ended(_KILLED if "kill" in self._asked else _TERMINATED)
         return self._status
 
     def stop(self) -> None:
@@ -161,9 +173,13 @@ class Trial(ganlab.Job):
         self._ask("kill")
 
     def _ask(self, what: str) -> None:
+        self._server.follow()
         self._asked.append(what)
         if self._child is not None:
             getattr(self._child, what)()
+        elif self._guard is not None:  # heard also while the server is stopped
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._guard, _SIGNALS[what])
         else:
             self._server.signal(what, self)
 
