@@ -39,6 +39,7 @@ FAMILIES: dict[str, Callable[..., list[Ratio | Figure]]] = {
     "prediction": prediction.prediction,
     "trials": whole_runs.trials,
     "beside": whole_runs.beside,
+    "shares": limit.shares,
     "limit": limit.limit,
     "guards": engine.guards,
     "constraints": engine.constraints,
