@@ -118,7 +118,7 @@ def _two_at(*hosts):
     return json.dumps({"cluster": {"worker": hosts}, "task": {"type": "worker", "index": 0}})
 
 
-@pytest.mark.parametrize("host", ["10.0.0.1:1", "[fe80::1]:65535", "node-1.example:12345"])
+@pytest.mark.parametrize("host", ["192.0.2.7:1", "[2001:db8::1]:65535", "node-1.example:12345"])
 def test_every_kind_of_address_is_taken(host):
     assert check_cluster(_two_at("a:1", host)) == ["a:1", host]
 
