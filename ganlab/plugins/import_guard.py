@@ -34,7 +34,8 @@ def watched(name: str, origin: str) -> Iterator[None]:
     note = f"Still importing the plugin {name!r} of {origin} after {_SLOW_SECONDS:g} s; Ctrl-C stops, {remedy}."
     timer = threading.Timer(_SLOW_SECONDS, lambda: print(note, file=sys.stderr, flush=True))
     timer.daemon = True
-    timer.start()
+    with contextlib.suppress(RuntimeError):  # the system gives no thread for the message, which is no plugin's fault
+        timer.start()
     try:
         with printing_to_stderr(), quiet_tensorflow():
             yield

@@ -36,3 +36,14 @@ def test_a_signal_while_a_trial_is_forked_is_not_lost(number):
         process.send_signal(number)
         assert process.wait(20) == 128 + signal.SIGTERM
         assert time.monotonic() - began < 10
+
+
+def test_a_system_that_lets_no_process_start_is_named():
+    script = SCRIPT.partition("settle =")[0] + (
+        "def fork():\n    raise BlockingIOError(11, 'Resource temporarily unavailable')\n\nos.fork = fork\n"
+        "sys.exit(guard.guard(os.getppid(), 30.0, lambda: None))\n"
+    )
+    command = [sys.executable, "-I", "-S", "-c", script, os.path.dirname(guard.__file__)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (guard.CANNOT_START, "")
+    assert done.stderr == "The system lets no further process start: Resource temporarily unavailable.\n"

@@ -134,3 +134,12 @@ def test_reason_of_a_broken_plugin_is_complete_within_bounds(plugin):
     (row,) = plugins.discover(local=plugin("raise ValueError('x' * 100_000)")).rows
     assert len(row.reason) < 2100
     assert row.reason.endswith("more letters ...]")
+
+
+def test_a_plugin_is_imported_where_no_thread_can_be_started(plugin, monkeypatch):
+    def refused(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(import_guard.threading.Thread, "start", refused)
+    (row,) = plugins.discover(local=plugin("x = 1")).rows
+    assert row.status == "loaded"

@@ -46,7 +46,11 @@ def guard(parent: int, grace: float, begin: Callable[[], object]) -> int:
     _die_with_parent(signal.SIGTERM)
     # After the fork the child has the guard's handlers, which would swallow a signal: they wait until it has its own.
     unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, (*_ASKING, _KILLING))
-    child = os.fork()
+    try:
+        child = os.fork()
+    except OSError as error:
+        print(f"The system lets no further process start: {error.strerror}.", file=sys.stderr, flush=True)
+        return CANNOT_START
     if child == 0:
         _settle(os.getppid())
         signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
