@@ -98,6 +98,7 @@ class Search:
         """Takes the objective at a step of a running configuration; returns True to give it up.
 
         The value is the mean over the seeds that have begun, once all of them have it. Steps rise, and each comes once.
+        After the first True nothing more is reported of that configuration, whatever its runs still write.
         """
         return False
 
