@@ -23,7 +23,7 @@ def new_file(path: Path) -> Iterator[IO[bytes]]:
     Raises:
         RunError: The file cannot be written, or a file read inside the block cannot be read.
     """
-    target = path.resolve()
+    target = Path(os.path.realpath(path))  # which, unlike resolve(), takes links that lead in a circle
     part = _aside(target)
     try:
         if target.exists() and not target.is_file() and not target.is_dir():

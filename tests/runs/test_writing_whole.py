@@ -81,6 +81,13 @@ def test_what_a_link_leads_to_is_replaced_and_the_link_stays(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"real", "link"}
 
 
+def test_a_link_that_leads_to_itself_is_replaced(tmp_path):
+    (tmp_path / "link").symlink_to("link")
+    with new_file(tmp_path / "link") as file:
+        file.write(b"new")
+    assert (tmp_path / "link").read_bytes() == b"new"
+
+
 def test_a_pipe_is_written_to_and_stays_one(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
