@@ -103,16 +103,16 @@ class SearchDriver:
         Returns:
             Whether the search has given the configuration up by one of these values.
         """
-        for trial in trials:
-            if not trial.job:  # an earlier process of the sweep may have trained it
-                trial.trail.follow()
-        begun = [trial.trail for trial in trials if trial.trail.values]
-        if self._search is None or not begun or any(trial.job and not trial.trail.values for trial in trials):
-            return False
         name = trials[0].configuration
         proposals = {number: self._proposals[number] for number in self._of(name)}
         # How much a run still writes before it ends is chance, and must not decide what is proposed next.
-        if any(proposal.given_up for proposal in proposals.values()):
+        if self._search is None or any(proposal.given_up for proposal in proposals.values()):
+            return False
+        for trial in trials:
+            if trial.status in ENDED and not trial.trail.values:  # an earlier process of the sweep trained it
+                trial.trail.follow()
+        begun = [trial.trail for trial in trials if trial.trail.values]
+        if not begun or any(trial.job and not trial.trail.values for trial in trials):
             return False
         for step, value in self._series(begun):
             if step <= self._reported.get(name, -1):
@@ -176,7 +176,7 @@ class SearchDriver:
         return Proposal(dict(proposal.settings), proposal.value, proposal.ended, proposal.given_up, reports)
 
     def _reports(self, proposal: Proposed) -> list[tuple[int, float]]:
-        """What was reported of a proposal."""
+        """The steps and values that the search was given for a proposal."""
         objective, name = self._sweep.request.objective, proposal.configuration
         silent = getattr(type(self._search), "report", None) is Search.report
         if name is None or objective is None or silent:

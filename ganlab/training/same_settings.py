@@ -39,13 +39,13 @@ def check_same_settings(experiment: Experiment, *, resume: bool) -> None:
     mine = numbers_of(settings)
     with translated_errors(experiment, 0):
         largest = Gather(experiment.strategy).largest([*mine, *(-number for number in mine)])
-    if list(largest) != [*mine, *(-number for number in mine)]:
-        differ = {i for i, own in enumerate(mine) if not largest[i] == own == -largest[len(mine) + i]}
+    differ = {i for i, own in enumerate(mine) if not largest[i] == own == -largest[len(mine) + i]}
+    if differ:
         raise ConfigError(_differing({name: value for name, value in settings.items() if differ >= _places(name)}))
 
 
 def settings_of(experiment: Experiment, *, resume: bool) -> dict[str, Any]:
-    """What all workers must have: every setting, and whether they resume."""
+    """Every setting of a worker, and whether it resumes a run: these must be equal in all workers."""
     return {**config.flatten(experiment.recipe), _RESUMED: resume}
 
 

@@ -51,7 +51,7 @@ def trials(rounds: int) -> list[Ratio | Figure]:
         by_hand = _started_by_hand()
     return [
         Ratio(f"{_TRIALS} trials of {about:.1f} s / their training", pairs, 1.20),
-        Figure("a trial: what it takes besides its training", (pairs[-1][0] * _CORES / _TRIALS - about), "s"),
+        Figure("a trial: what it takes besides its training", pairs[-1][0] * _CORES / _TRIALS - about, "s"),
         Figure("a hand-written loop, forked in the same way: until its first iteration is done", by_hand, "s"),
     ]
 
