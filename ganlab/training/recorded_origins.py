@@ -36,9 +36,7 @@ class Origins:
             RunError: They differ between workers.
         """
         self.found[ENVIRONMENT] = environment(plugins.current().rows, trainer.compiled)
-        mine = essence(self.found[DATA], self.found[CODE])
-        both = [*mine, *(-value for value in mine)]
-        if trainer.agree(both) != both:
+        if not trainer.alike(essence(self.found[DATA], self.found[CODE])):
             raise RunError(
                 f"The workers do not all have the same data and code: the dataset {self.found[DATA]['of']}, or a "
                 "module of a plugin, differs between them. Give all of them the same files and start them all again."

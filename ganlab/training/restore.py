@@ -39,7 +39,8 @@ def go_back(
     """
     checkpoint = Checkpoints(run.path / "checkpoints").latest_sound(say, mend=mend)
     step = checkpoint.step if checkpoint else 0
-    if trainer.agree([float(step), -float(step)]) != [step, -step]:
+    # In two numbers, because float32 has no whole numbers between some beyond 2^24.
+    if not trainer.alike(divmod(step, 1 << 20)):
         raise RunError(
             f"The workers do not find the same newest checkpoint of {run.path}; this one finds that of step {step}. "
             "All of them must see the chief's folder of runs: use a shared folder."

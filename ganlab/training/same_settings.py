@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from ganlab import config
 from ganlab.composition import Experiment
 from ganlab.errors import ConfigError
@@ -38,8 +40,8 @@ def check_same_settings(experiment: Experiment, *, resume: bool) -> None:
     settings = settings_of(experiment, resume=resume)
     mine = numbers_of(settings)
     with translated_errors(experiment, 0):
-        largest = Gather(experiment.strategy).largest([*mine, *(-number for number in mine)])
-    differ = {i for i, own in enumerate(mine) if not largest[i] == own == -largest[len(mine) + i]}
+        smallest, largest = Gather(experiment.strategy).extremes(mine)
+    differ = {int(i) for i in np.flatnonzero(smallest != largest)}
     if differ:
         raise ConfigError(_differing({name: value for name, value in settings.items() if differ >= _places(name)}))
 

@@ -17,7 +17,7 @@ _WAIT = 240
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """The folder of an experiment, with the run `one` of one process and the run `four` of four."""
+    """The folder of an experiment."""
     here = tmp_path_factory.mktemp("four")
     experiment = workers.EXPERIMENT.format(optimizer="sgd")
     steps = "experiment.steps = 12\nexperiment.evaluate_every = 5\nexperiment.checkpoint_every = 1\n"
@@ -53,10 +53,9 @@ def wait_for_a_checkpoint(path, processes):
         time.sleep(0.01)
 
 
-@pytest.mark.slow
-def test_four_workers_train_and_log_what_one_process_does_while_one_is_slow(folder):
-    codes, outputs = ended([workers.start(folder, *arguments("one", "one_device"))])
-    assert codes == [0], outputs[0]
+@pytest.fixture(scope="module")
+def four(folder):
+    """The run of four processes of which one is slow, and what each of them printed."""
     processes = workers.start_several(folder, 4, *arguments("four"))
     wait_for_a_checkpoint(folder / "runs" / "experiment" / "four", processes)
     for _ in range(3):  # the others wait
@@ -66,11 +65,18 @@ def test_four_workers_train_and_log_what_one_process_does_while_one_is_slow(fold
         time.sleep(0.1)
     codes, outputs = ended(processes)
     assert codes == [0, 0, 0, 0], "\n".join(outputs)
+    return run(folder, "four"), outputs
+
+
+@pytest.mark.slow
+def test_four_workers_train_and_log_what_one_process_does_while_one_is_slow(folder, four):
+    four, outputs = four
     assert "Completed at step 12 of 12" in outputs[0]
     assert all("Worker done" in output for output in outputs[1:])
-
-    assert sorted(path.name for path in (folder / "runs" / "experiment").iterdir()) == ["four", "one"]
-    one, four = run(folder, "one"), run(folder, "four")
+    codes, outputs = ended([workers.start(folder, *arguments("one", "one_device"))])
+    assert codes == [0], outputs[0]
+    assert {path.name for path in (folder / "runs" / "experiment").iterdir()} <= {"four", "one", "lost"}
+    one = run(folder, "one")
     assert (one.info["replicas"], four.info["replicas"]) == (1, 4)
     rows, bounds = (
         [[r for r in found.metrics() if bool(r.replicas) == seen] for found in (one, four)] for seen in (True, False)
@@ -90,7 +96,7 @@ def test_four_workers_train_and_log_what_one_process_does_while_one_is_slow(fold
 
 
 @pytest.mark.slow
-def test_a_lost_worker_ends_all_four_which_resume_bit_for_bit(folder):
+def test_a_lost_worker_ends_all_four_which_resume_bit_for_bit(folder, four):
     processes = workers.start_several(folder, 4, *arguments("lost"))
     wait_for_a_checkpoint(folder / "runs" / "experiment" / "lost", processes)
     os.kill(processes[3].pid, signal.SIGKILL)
@@ -100,7 +106,7 @@ def test_a_lost_worker_ends_all_four_which_resume_bit_for_bit(folder):
     assert run(folder, "lost").info["status"] == "interrupted"
     codes, outputs = ended(workers.start_several(folder, 4, "--resume", str(run(folder, "lost").path)))
     assert codes == [0, 0, 0, 0], "\n".join(outputs)
-    whole, lost = run(folder, "four"), run(folder, "lost")
+    whole, lost = four[0], run(folder, "lost")
     assert (whole.path / "metrics.jsonl").read_bytes() == (lost.path / "metrics.jsonl").read_bytes()
     (_, one), (_, other) = workers.numbers(whole), workers.numbers(lost)
     assert one.keys() == other.keys()

@@ -22,13 +22,13 @@ class Gather:
             return rows.numpy()
         return self._across(rows).numpy()
 
-    def largest(self, values: Sequence[float]) -> np.ndarray:
-        """The largest of each value over all processes."""
+    def extremes(self, values: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
+        """The smallest and the largest of each value over all processes, `(k,)` float32 each."""
         mine = len(self._strategy.experimental_local_results(self._ones))
-        if mine == self._strategy.num_replicas_in_sync:
-            return np.asarray(values)
-        rows = tf.tile(tf.constant(values, tf.float32)[None, None, :], [1, mine, 1])
-        return self._across(rows).numpy().max(axis=(0, 1))
+        rows = np.tile(np.asarray(values, np.float32), [1, mine, 1])
+        if mine < self._strategy.num_replicas_in_sync:
+            rows = self._across(tf.constant(rows)).numpy()
+        return rows.min(axis=(0, 1)), rows.max(axis=(0, 1))
 
     def _all(self, rows: tf.Tensor) -> tf.Tensor:
         remaining = tf.unstack(rows, axis=1)

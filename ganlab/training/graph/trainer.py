@@ -81,7 +81,13 @@ class Trainer:
     def agree(self, values: Sequence[float]) -> list[float]:
         """The largest of each value over all processes, so that they take the same decisions."""
         with translated_errors(self.experiment, self.state.step):
-            return [float(value) for value in self._gather.largest(values)]
+            return [float(value) for value in self._gather.extremes(values)[1]]
+
+    def alike(self, values: Sequence[float]) -> bool:
+        """Whether all processes have these values, by float32."""
+        with translated_errors(self.experiment, self.state.step):
+            smallest, largest = self._gather.extremes(values)
+        return bool((smallest == largest).all())
 
     def train(self, count: int) -> np.ndarray:
         """Trains `count` iterations.
