@@ -77,6 +77,7 @@ def test_more_confidence_is_wider(pair):
     assert sure["upper"] > usual["upper"]
 
 
+@pytest.mark.slow
 def test_a_finite_dataset_is_the_distribution_itself(tmp_path, cpus):
     run = trained(tmp_path, DIGITS)
     found = json.loads(certified(run, "--json", "--samples", "512"))

@@ -137,6 +137,7 @@ def test_completion_is_quick_with_many_folders(here, offered):
     assert time.monotonic() - begun < 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ["ganlab run --param experiment.see", "ganlab runs show runs/q"])
 def test_completion_is_quick_and_imports_nothing_heavy(here, line):
     code = "import sys; sys.argv = ['ganlab']; from ganlab.cli import main\ntry: main()\nexcept SystemExit: pass\n"

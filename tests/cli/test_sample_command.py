@@ -121,6 +121,7 @@ def test_points_and_interpolations_are_drawn_in_the_plane(ganlab, points, tmp_pa
     assert pictures[0] != pictures[1]
 
 
+@pytest.mark.slow
 def test_interpolated_numbers_go_row_by_row(ganlab, points, tmp_path):
     ganlab("sample", points, "-o", "ways.npz", "--interpolate", "--rows", 2, "--columns", 3)
     ganlab("sample", points, "-o", "ends.npz", "-n", 4)

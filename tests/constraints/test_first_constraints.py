@@ -199,6 +199,7 @@ class TestSpectralNorm:
         np.testing.assert_array_equal(as_matrix(tf.constant(kernel)), kernel.reshape(12, 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["weight_clipping", "gradient_penalty", "spectral_norm"])
 def test_mixed_precision_trains_float32_weights(name):
     trainer = Trainer(experiment([constraint(name)], precision="mixed_bfloat16"))

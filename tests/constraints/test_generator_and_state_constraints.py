@@ -119,6 +119,7 @@ def test_closed_loop_control_is_the_squared_score_of_both():
     np.testing.assert_allclose(found, 0.5 * (scores(REAL) ** 2 + scores(FAKE) ** 2), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_closed_loop_control_makes_the_linear_game_converge():
     # Data at 1, a generator of one number g, a critic w x: without it the Wasserstein game only circles.
     def distance(weight):

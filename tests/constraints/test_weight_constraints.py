@@ -82,6 +82,7 @@ def convolution(**arguments):
 
 
 class TestSpectralNorm:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "geometry", [{"strides": 2, "padding": "same"}, {}, {"groups": 2, "padding": "same"}], ids=str
     )

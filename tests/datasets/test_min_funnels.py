@@ -44,6 +44,7 @@ def moved_by_bisection(dataset, x):
     return centre + (distance / inside) ** dataset.degree * inside * direction
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dims", "funnels", "degree"), [(2, 4, 8.0), (2, 40, 3.0), (5, 9, 8.0), (3, 1, 2.0)])
 def test_points_move_along_their_rays(dims, funnels, degree):
     dataset = make(dims=dims, funnels=funnels, degree=degree, half_side=2.0)
@@ -79,6 +80,7 @@ def test_the_distance_is_the_mean_move():
     assert dataset.wasserstein == pytest.approx(moves.mean(), abs=5 * moves.std() / 100_000**0.5)
 
 
+@pytest.mark.slow
 def test_the_published_distances():
     # From 4,096 points each: a standard error of 1 to 2%.
     with (PUBLISHED / "published.csv").open(encoding="utf-8") as file:

@@ -21,6 +21,7 @@ class Spy(ganlab.Constraint):
         return tf.zeros([batch.real.shape[0]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("replicas", [1, 2, 4])
 def test_the_batch_is_the_one_that_each_replica_sees_next(replicas):
     views = Views(replicas, constraints=[Spy()], critic_steps=1)

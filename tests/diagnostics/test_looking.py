@@ -50,6 +50,7 @@ def found(run):
     return figures
 
 
+@pytest.mark.slow
 def test_reduced_figures_are_the_same_on_one_device_and_on_two_replicas(runs):
     one, two = found(runs[0]), found(runs[2])
     assert list(one) == list(two)

@@ -127,6 +127,7 @@ def test_the_command_draws_a_row_for_each_class(run, tmp_path):
     assert done.exit_code == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["dcgan", "resnet"])
 def test_convolutional_generators_draw_interpolate_and_export_by_label(name, cpus, tmp_path):
     component = ganlab.component

@@ -222,6 +222,7 @@ def graph_file(arrays, path):
     path.write_bytes(graph.SerializeToString())
 
 
+@pytest.mark.slow
 def test_every_kind_of_file_gives_the_same_arrays(tmp_path, file):
     arrays = dict(np.load(file))
     graph_file(arrays, tmp_path / "a.pb")

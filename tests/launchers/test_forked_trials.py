@@ -209,6 +209,7 @@ def test_trials_of_a_stopped_server_end_when_asked_to(tmp_path, code, how, expec
     assert not alive(server)
 
 
+@pytest.mark.slow
 def test_where_tensorflow_cannot_be_imported_trials_are_processes_that_say_so(tmp_path, monkeypatch):
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "tensorflow.py").write_text("raise ImportError('broken on purpose')")

@@ -51,6 +51,7 @@ def spread_out(z):
     return tf.matmul(tf.nn.softmax(-distances), z)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("places", "reached"), [(1, 1.0), (2, 0.68), (3, 0.57), (7, 0.35), (20, 0.2)])
 def test_the_bound_for_places_holds_and_is_this_tight(places, reached):
     found = max(ascended(spread_out, (places, width)) for width in (1, 3))
@@ -79,6 +80,7 @@ def test_no_slope_is_above_one(places, heads):
     assert 0.1 < ascended(layer, (places, 4), size=0.5) <= 1
 
 
+@pytest.mark.slow
 def test_no_slope_is_above_one_in_float32_for_small_and_large_weights():
     for query, value, merge in ((1e-4, 1e-4, 1e-4), (1e3, 1e3, 1e3), (1e-4, 1e3, 1.0), (1e3, 1e-4, 1.0)):
         layer = layer_of((3, 4), 2, (query, value, merge), "float32")

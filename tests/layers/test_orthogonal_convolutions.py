@@ -74,6 +74,7 @@ def test_orthogonal_convolutions_have_singular_values_of_one(size, filters, shap
         np.testing.assert_allclose(layer.effective_kernel(), kernel, atol=1e-5 if scale <= 1 else 1e-2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["soc", "bcop", "bcop-zeros"])
 @pytest.mark.parametrize("scale", [0.0, 1e-3, 0.1, 1.0, 30.0, 1e3])
 def test_no_norm_is_above_one_in_float32(kind, scale):

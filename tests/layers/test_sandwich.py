@@ -43,6 +43,7 @@ def test_every_pattern_of_slopes_has_a_jacobian_of_norm_at_most_one():
         assert np.linalg.norm(jacobians, 2, axis=(1, 2)).max() <= 1
 
 
+@pytest.mark.slow
 def test_the_constant_is_reached_by_ascent_of_the_weights():
     layer = layer_of(4, 6, activation="linear")
     optimizer = keras.optimizers.Adam(0.02)

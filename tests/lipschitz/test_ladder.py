@@ -218,6 +218,7 @@ def test_a_box_narrows_the_bound_and_holds_in_it():
     assert exact.upper <= rung.bound <= 1.01 * exact.upper
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("below", [0.0, 0.3, 2.0])
 def test_splitting_a_box_finds_the_constant_in_it(below):
     chain = chained(critic([8, 6, 5], lambda: keras.layers.LeakyReLU(below), seed=4))

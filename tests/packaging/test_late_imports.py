@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 _SCRIPT = """
 import sys
 from ganlab.lazy import require
@@ -17,6 +19,7 @@ assert not any(type(finder).__name__ == "_LateFinder" for finder in sys.meta_pat
 """
 
 
+@pytest.mark.slow
 def test_scikit_learn_is_imported_when_it_is_used():
     ended = subprocess.run([sys.executable, "-c", _SCRIPT], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr[-2000:]

@@ -99,9 +99,11 @@ def test_the_citation_has_this_version():
     assert re.search(rf"^version: {re.escape(__version__)}$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
 
 
-def test_the_workflow_runs_ci_on_every_supported_python():
+def test_the_workflow_runs_every_part_of_ci_on_some_supported_python():
     workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
     script = (ROOT / ".ci" / "run").read_text()
-    assert "run: bash .ci/run" in workflow
+    assert "run: bash .ci/run ${{ matrix.part }}" in workflow
+    parts = re.findall(r"part: (\d)", workflow)
+    assert parts == re.search(r"^  ((\d \| )+\d)\) long=", script, re.MULTILINE)[1].split(" | ")
     versions = re.findall(r'"(3\.\d+)"', workflow)
     assert sorted(versions) == sorted(set(re.findall(r"\bpython(3\.\d+)\b", script)))

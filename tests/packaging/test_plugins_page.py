@@ -95,6 +95,7 @@ EXAMPLES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_example_trains_the_same_on_one_and_two_replicas(here, cpus, name):
     from ganlab import Run

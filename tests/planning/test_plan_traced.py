@@ -15,6 +15,7 @@ NORMALIZED = (
 )
 
 
+@pytest.mark.slow
 def test_a_batch_that_does_not_divide_is_named_and_so_is_each_part_of_the_work():
     told = []
     three, four = plan(Source(("swiss_roll",), SMALL), [place("h100:3"), place("h100:4")], progress=told.append)

@@ -130,6 +130,7 @@ def test_unused_broken_plugin_does_not_affect_a_run(ganlab, alone, name):
     assert (done.returncode, done.stdout, done.stderr) == (0, alone, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BROKEN)
 def test_run_with_a_component_of_a_broken_plugin_reports_the_reason(ganlab, name):
     _, status, reason = BROKEN[name]

@@ -37,6 +37,7 @@ def test_a_trial_that_ignores_signals_is_killed_and_the_sweep_ends(one):
     assert trial.error == "it ignored SIGTERM for 60 s and was killed"
 
 
+@pytest.mark.slow
 def test_the_launchers_grace_period_is_respected(one):
     launcher = PretendLauncher({}, default=TRAINING, deaf=True)
     launcher.grace_seconds = 400.0

@@ -259,6 +259,7 @@ def test_the_server_draws_the_replicas_in_one_chart_for_all_runs(server):
     }
 
 
+@pytest.mark.slow
 def test_server_returns_the_curve_of_a_replica(server):
     curve = get(f"{server}/plugin/scalars/scalars?run=a&tag=replica/1/critic/loss")
     assert [event[1:] for event in curve] == [[1, 0.75], [2, 0.75]]

@@ -125,6 +125,7 @@ def test_a_row_that_was_changed_is_found_out(run, tmp_path):
     assert found.start == 0
 
 
+@pytest.mark.slow
 def test_a_step_without_a_row_shows_its_iteration_and_further_diagnostics(run):
     printed = json.loads(invoke("replay", run.path, "--step", 7, "--diagnostics", "slopes", "--json").stdout)
     assert printed["logged"] == {}
@@ -148,6 +149,7 @@ def test_a_fork_without_changes_is_its_parent(run, tmp_path):
     assert twin.info["status"] == "completed"
 
 
+@pytest.mark.slow
 def test_a_fork_has_its_own_learning_rate_and_its_parents_rows_before(run, tmp_path):
     rate = "optimizers.adam.learning_rate=1e-30"
     twin = run.fork(tmp_path / "still", at=12, params=[rate])
@@ -161,6 +163,7 @@ def test_a_fork_has_its_own_learning_rate_and_its_parents_rows_before(run, tmp_p
     assert mine[12, tag] == mine[23, tag] != parents[23, tag]
 
 
+@pytest.mark.slow
 def test_a_fork_under_another_constraint_begins_its_state_anew(run, tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path)
@@ -182,6 +185,7 @@ def test_forks_that_cannot_be_are_refused(run, tmp_path, at, message):
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.slow
 def test_a_planted_fault_is_found_exactly(tmp_path, cpus):
     fault = KINDS["penalty"] + "\noptimizers.adam.learning_rate = @schedules.jump()\n"
     run = trained(tmp_path, fault, JUMP)

@@ -56,6 +56,7 @@ def test_part_that_communicates_stays_uncompiled(monkeypatch, role, network, com
     assert_same(one, two)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("role", "network", "compiled"), NORMALIZED, ids=["critic", "generator"])
 def test_part_that_communicates_is_refused_under_jit_on(role, network, compiled):
     parts = {"architecture": Layers(**{role: network}), "constraints": [constraint("weight_clipping", limit=0.5)]}

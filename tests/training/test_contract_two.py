@@ -67,12 +67,14 @@ def test_microbatches_train_as_one_batch(replicas, parts):
     assert_same(straight, trained(replicas, count=4, **in_parts(microbatches=parts)), rtol=3e-5, atol=3e-6)
 
 
+@pytest.mark.slow
 def test_compiled_equals_uncompiled(one):
     assert_same(one, trained(0, count=4, **whole(jit="on")), rtol=3e-5, atol=3e-6)
     parts = trained(0, count=4, **in_parts(microbatches=2))
     assert_same(parts, trained(0, count=4, **in_parts(microbatches=2, jit="on")), rtol=3e-5, atol=3e-6)
 
 
+@pytest.mark.slow
 def test_lazy_generator_penalty_is_multiplied():
     slow = trained(0, count=3, **whole(generator_constraints=[plugin.Moving(every=3)]))
     measured = slow.metric("generator_constraints/moving/apart")[:, 0]

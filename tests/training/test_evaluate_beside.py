@@ -42,6 +42,7 @@ def test_the_run_is_the_same_bit_for_bit(usual, tmp_path):
     assert run.info["health"] == usual.info["health"]
 
 
+@pytest.mark.slow
 def test_training_goes_on_beside_an_evaluation_until_the_next_checkpoint(tmp_path, monkeypatch):
     waited, log = [], []
     original = Beside.answer
@@ -69,6 +70,7 @@ def test_training_goes_on_beside_an_evaluation_until_the_next_checkpoint(tmp_pat
     assert log == list(range(12))
 
 
+@pytest.mark.slow
 def test_a_stop_during_an_evaluation_resumes_where_it_began(usual, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(Beside, "answer", lambda self, wait=False: None)
@@ -82,6 +84,7 @@ def test_a_stop_during_an_evaluation_resumes_where_it_began(usual, tmp_path, mon
     assert not run.info.get("warnings")
 
 
+@pytest.mark.slow
 def test_a_stop_while_training_waits_for_an_evaluation(usual, tmp_path, monkeypatch):
     def answer(self, *, wait=False):
         if wait and self.asked == 5:
@@ -96,6 +99,7 @@ def test_a_stop_while_training_waits_for_an_evaluation(usual, tmp_path, monkeypa
     assert_equal_runs(usual, train(experiment(), run.path, resume=True))
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_fails_the_run_which_resumes(usual, tmp_path, monkeypatch):
     original = Beside.ask
 
@@ -112,6 +116,7 @@ def test_a_process_that_dies_fails_the_run_which_resumes(usual, tmp_path, monkey
     assert_equal_runs(usual, train(experiment(), run.path, resume=True))
 
 
+@pytest.mark.slow
 def test_what_the_process_cannot_make_is_an_error(tmp_path):
     class Mine(ganlab.Evaluator):
         def evaluate(self, samples, dataset, run):
@@ -256,6 +261,7 @@ def test_rows_wait_for_late_metrics_and_keep_their_order(tmp_path):
     assert list(rows[3]["metrics"]) == ["evaluation/mine"]
 
 
+@pytest.mark.slow
 def test_tensorboard_has_the_figures_at_their_steps(usual, tmp_path):
     run = train(experiment(), tmp_path / "run")
     figures = [(step, tag) for step, tag, _ in scalars(run) if tag.startswith("evaluation/")]

@@ -45,6 +45,7 @@ def one(cpus):
     return trained(0, count=4, **of_points())
 
 
+@pytest.mark.slow
 @REPLICAS
 def test_layers_with_labels_train_the_same(one, replicas):
     assert_same(one, trained(replicas, count=4, **of_points()), rtol=3e-5, atol=3e-6)

@@ -59,9 +59,8 @@ def plain(cpus):
     return trained(0, constraints=[], critic_steps=2)
 
 
-@pytest.mark.parametrize(
-    ("replicas", "jit"), [(2, "on"), *(pytest.param(n, "off", marks=pytest.mark.slow) for n in (0, 4))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("replicas", "jit"), [(2, "on"), (0, "off"), (4, "off")])
 def test_lazy_penalty_equals_a_penalty_masked_and_multiplied_by_hand(masked, plain, replicas, jit):
     # Two updates an iteration and cycles of three: the penalty comes first, second or not at all in an iteration.
     lazy = trained(replicas, constraints=[Slopes(every=3)], critic_steps=2, jit=jit)

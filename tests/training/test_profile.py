@@ -20,6 +20,7 @@ def plain(cpus, tmp_path_factory):
     return ganlab.train(small(2, steps=8), tmp_path_factory.mktemp("plain") / "run")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wanted", ["3..5", "0..2", "6..90"])
 def test_a_trace_is_written_and_changes_nothing(plain, tmp_path, wanted, capsys):
     run = ganlab.train(small(2, steps=8), tmp_path / "run", profile=wanted, console=True)

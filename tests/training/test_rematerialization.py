@@ -50,6 +50,7 @@ def kept(cpus):
     return of_points(0, remat=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("replicas", [0, 2])
 def test_it_trains_the_same(kept, replicas):
     assert_same(kept, of_points(replicas, remat=True), rtol=1e-5, atol=1e-6)
@@ -60,6 +61,7 @@ def test_it_trains_the_same_compiled_by_xla(kept):
     assert_same(kept, of_points(0, remat=True, jit="on"), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_it_trains_the_same_in_microbatches():
     parts = {"architecture": Layers(critic=score), "constraints": [constraint("gradient_penalty", weight=0.1)]}
     whole = of_points(0, remat=False, **parts)
@@ -99,6 +101,7 @@ def peak(constraints, *, remat):
     return count(Trainer(experiment).graph()).peak
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [(), ("r1",)], ids=["loss", "penalty"])
 def test_a_deep_network_takes_less_than_half_the_memory(names):
     constraints = [constraint(name) for name in names]

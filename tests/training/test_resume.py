@@ -218,6 +218,7 @@ def slow(cpus, tmp_path_factory):
     return graph, graph.train(tmp_path_factory.mktemp("slow") / "run")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [5, 10], ids=["between", "at the end"])
 def test_resume_does_the_evaluation_that_a_signal_abandoned(slow, tmp_path, monkeypatch, at):
     graph, uninterrupted = slow
@@ -279,6 +280,7 @@ def assert_warned_as(run, other):
     assert run.info["warnings"] == warnings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [8, 10, 12], ids=["before", "at the warning", "at an evaluation"])
 def test_resumed_run_warns_like_an_uninterrupted_one(warning, warned, tmp_path, monkeypatch, step):
     with monkeypatch.context() as patch:

@@ -58,6 +58,7 @@ def by_hand(weights, **parts):
     return state
 
 
+@pytest.mark.slow
 def test_a_weight_follows_its_schedule_step_by_step():
     one = trained(0, count=4, **penalized(schedule(start=1.0, end=9.0, over=4)))
     expected = by_hand([1.0, 3.0, 5.0, 7.0])

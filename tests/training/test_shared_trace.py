@@ -58,6 +58,7 @@ def test_a_part_that_communicates_is_traced_for_every_update(cpus, traces):
     assert len(traces) == 1 + 2 * 3  # one to find out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("replicas", [0, 2])
 def test_shared_traces_train_as_separate_ones_do(cpus, monkeypatch, replicas):
     weight = ganlab.component("schedules", "linear")(start=1.0, end=3.0)

@@ -25,6 +25,7 @@ def microbatches(experiments):
     return microbatches
 
 
+@pytest.mark.slow
 def test_a_penalty_by_example_trains_the_same_in_parts(microbatches):
     row = microbatches()
     assert row.status == "passed", row.detail
