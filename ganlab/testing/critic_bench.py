@@ -15,6 +15,7 @@ from ganlab.plugins import optional
 from ganlab.plugins.blame import plugin_code
 from ganlab.training.graph import noise
 from ganlab.training.graph.calls import CriticCalls
+from ganlab.training.graph.constrained import Constrained, batch_of
 from ganlab.training.graph.replica import Draws, Log, ReplicaView
 from ganlab.training.graph.sampling import Scorer
 from ganlab.training.graph.state import TrainingState, read
@@ -69,8 +70,8 @@ class Bench:
         self._values = self.state.values()
         with self.state.timed():
             self.data = self._data()
-            self.batch = self._step._batch(self.draws(), self.data, experiment.batch_size)
-            advanced = self._step.advanced(self.draws(), self.state.values(), self.data, Log())
+            self.batch = batch_of(self.data, experiment.batch_size, self.draws())
+            advanced = self._step.critic.advanced(self.draws(), self.state.values(), self.data, Log())
             self.effective = self.state.stack.effective(self.weights, [self.parameters], advanced.states)
         self.advanced = advanced.states[0]
 
@@ -133,7 +134,7 @@ class Bench:
         """The gradient of the critic's first update by each weight and parameter, as the engine computes it."""
         values = self.state.values()._replace(states=[self.advanced])
         with self.state.timed():
-            gradients, *_ = self._step.critic_part(self.draws(), Log(), values, self.data)
+            gradients, *_ = self._step.critic.part(self.draws(), Log(), values, self.data)
         names = [*self.weights, *(f"the parameter {name!r}" for name in self.parameters)]
         return {name: g.numpy() for name, g in zip(names, gradients, strict=True)}
 
@@ -142,7 +143,7 @@ class Bench:
         values = self.state.values()._replace(states=[self.advanced])
         weights = values.generator
         with self.state.timed():
-            gradients, *_ = self._step.generator_part(self.draws(), Log(), values, self.data)
+            gradients, *_ = self._step.generator.part(self.draws(), Log(), values, self.data)
         return {name: g.numpy() for name, g in zip(weights, gradients, strict=True)}
 
     def rates(self) -> tuple[float, float]:
@@ -150,6 +151,10 @@ class Bench:
         trained = {**self.weights, **{f"the parameter {name!r}": value for name, value in self.parameters.items()}}
         generator = read(self.state.generator.weights)
         return _rate(trained, self.critic_gradients()), _rate(generator, self.generator_gradients())
+
+    @property
+    def _networks(self) -> Constrained:
+        return Constrained(self.state)
 
     @property
     def _step(self) -> TrainingStep:
@@ -160,14 +165,14 @@ class Bench:
         data = {"real": tf.convert_to_tensor(dataset.examples(numbers, self._seed))}
         if dataset.classes is not None:
             data["labels"] = tf.cast(optional.call(dataset.labels, numbers, seed=self._seed), tf.int64)
-        data, _ = self._step.generated(self.draws(), self.state.values(), data)
-        return self._step.augmented(self.draws(), self.state.values(), data)
+        data, _ = self._step.critic.generated(self.draws(), self.state.values(), data)
+        return self._step.critic.augmented(self.draws(), self.state.values(), data)
 
     def _critic(self, draws: Draws) -> Critic:
-        return lambda x: self._step._critic_calls(draws, self._values, self.data, noise.CRITIC_LAYERS)(x)
+        return lambda x: self._networks.critic(draws, self._values, self.data, noise.CRITIC_LAYERS)(x)
 
     def _generator(self, draws: Draws) -> Critic:
-        return lambda z: self._step._generator_calls(draws, self._values, self.data, noise.FAKE_LAYERS)[0](z)
+        return lambda z: self._networks.generator(draws, self._values, self.data, noise.FAKE_LAYERS)[0](z)
 
     def _call(self, method: str, *arguments: Any, **others: Any) -> Any:
         with plugin_code(self.name, method), self.state.timed():

@@ -18,7 +18,6 @@ from ganlab.plugins import optional, scheduled
 from ganlab.training.diagnostics.activations import Intermediates
 from ganlab.training.graph import noise
 from ganlab.training.graph.inputs import OF_GENERATOR, Inputs
-from ganlab.training.graph.loss_calls import LossCalls
 from ganlab.training.graph.replica import Draws, Log, ReplicaView
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.step import TrainingStep
@@ -74,10 +73,8 @@ class Derivatives:
     def __init__(self, experiment: Experiment, state: TrainingState) -> None:
         """Takes an experiment of one replica and its variables, of which only the names and shapes are used."""
         self._experiment, self._state = experiment, state
-        self._step = TrainingStep(experiment, state, compiled=False)
         self._loss = _RecordingLoss(experiment.loss)
-        self._step.experiment = replace(experiment, loss=self._loss)
-        self._step._loss = LossCalls(self._loss)
+        self._step = TrainingStep(replace(experiment, loss=self._loss), state, compiled=False)
         self._doubles: dict[str, Double] = {}
         self._layers: dict[str, Sequence[CriticLayer]] = {}
         self._calls: dict[str, Mapping[str, Call]] = {}
@@ -189,21 +186,21 @@ class Derivatives:
     def _critic(self, given: Any) -> dict[str, Any]:
         rows, data, log = self._experiment.local_batch, dict(given["data"]), Log()
         values = _copied(given["values"])
-        values = self._step.advanced(self._draws(rows), values, data, Log())
+        values = self._step.critic.advanced(self._draws(rows), values, data, Log())
         self._held["critic"] = [tensor.name for group in values.states for tensor in group.values()]
         values = given["values"]._replace(states=values.states)
         with self._recorded("critic"):
-            gradients, buffers, _ = self._step.critic_part(self._draws(rows), log, values, data)
+            gradients, buffers, _ = self._step.critic.part(self._draws(rows), log, values, data)
         states = [dict(state) for state in values.states]
         return {"gradients": gradients, "buffers": buffers, "states": states, **self._result(log)}
 
     def _generator(self, given: Any) -> dict[str, Any]:
         rows, data, log = self._experiment.local_generator_batch, dict(given["data"]), Log()
-        values = self._step.generator_advanced(self._draws(rows), _copied(given["values"]), data, Log())
+        values = self._step.generator.advanced(self._draws(rows), _copied(given["values"]), data, Log())
         self._held["generator"] = [tensor.name for group in values.generator_states for tensor in group.values()]
         values = given["values"]._replace(generator_states=values.generator_states)
         with self._recorded("generator"):
-            gradients, *_ = self._step.generator_part(self._draws(rows), log, values, data)
+            gradients, *_ = self._step.generator.part(self._draws(rows), log, values, data)
         return {"gradients": gradients, **self._result(log)}
 
     def _result(self, log: Log) -> dict[str, tf.Tensor]:
@@ -231,8 +228,8 @@ class Derivatives:
         data = {name: tf.constant(x[0]) for name, x in self._examples().items() if OF_GENERATOR not in name}
         draws = self._draws(self._experiment.local_batch)
         tensors = tf.nest.map_structure(tf.convert_to_tensor, self._state.collected(values))
-        made, left = self._step.generated(draws, tensors, data)
-        made = self._step.augmented(draws, tensors, made)
+        made, left = self._step.critic.generated(draws, tensors, data)
+        made = self._step.critic.augmented(draws, tensors, made)
         return {name: x.numpy() for name, x in made.items()}, left
 
     @contextlib.contextmanager

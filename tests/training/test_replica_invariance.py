@@ -19,8 +19,7 @@ from small import (
 )
 
 import ganlab
-from ganlab.training.graph import noise
-from ganlab.training.graph import step as step_module
+from ganlab.training.graph import critic_update, noise
 from ganlab.training.graph.stack import ConstraintStack
 from ganlab.training.graph.state import TrainingState
 
@@ -142,13 +141,13 @@ def far_from(reference, replicas=2):
 
 
 def test_a_loss_over_the_local_batch_would_show(penalized, monkeypatch):
-    part = step_module.TrainingStep.critic_part
+    part = critic_update.CriticUpdate.part
 
     def over_the_local_batch(self, *arguments):
         gradients, *others = part(self, *arguments)
         return [g * self.experiment.replicas for g in gradients], *others
 
-    monkeypatch.setattr(step_module.TrainingStep, "critic_part", over_the_local_batch)
+    monkeypatch.setattr(critic_update.CriticUpdate, "part", over_the_local_batch)
     assert far_from(penalized) > 1e-2
 
 

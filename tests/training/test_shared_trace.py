@@ -6,6 +6,7 @@ import tensorflow as tf
 from small import assert_same, constraint, small, trained
 
 import ganlab
+from ganlab.training.graph.critic_update import CriticUpdate
 from ganlab.training.graph.gradients import Gradients
 from ganlab.training.graph.step import TrainingStep
 from ganlab.training.graph.trainer import Trainer
@@ -22,13 +23,13 @@ class MeanScore(ganlab.Constraint):
 @pytest.fixture
 def traces(monkeypatch):
     """Counts how often the critic's part is traced."""
-    count, part = [], TrainingStep.critic_part
+    count, part = [], CriticUpdate.part
 
     def counted(self, *given):
         count.append(given)
         return part(self, *given)
 
-    monkeypatch.setattr(TrainingStep, "critic_part", counted)
+    monkeypatch.setattr(CriticUpdate, "part", counted)
     return count
 
 

@@ -12,7 +12,7 @@ import keras
 import tensorflow as tf
 
 import ganlab
-from ganlab.training.graph import gradients, networks, noise, replica, state, step
+from ganlab.training.graph import critic_update, gradients, networks, noise, replica, state
 from ganlab.training.graph.stack import ConstraintStack
 from ganlab.verification import Source
 from ganlab.verification.replicas import check
@@ -44,13 +44,13 @@ def mean_instead_of_sum(patch):
 @mutant
 def loss_over_the_local_batch(patch):
     """Each replica averages its loss over its own examples."""
-    part = step.TrainingStep.critic_part
+    part = critic_update.CriticUpdate.part
 
     def local(self, *arguments):
         gradients, *others = part(self, *arguments)
         return [gradient * self.experiment.replicas for gradient in gradients], *others
 
-    patch(step.TrainingStep, "critic_part", local)
+    patch(critic_update.CriticUpdate, "part", local)
 
 
 @mutant

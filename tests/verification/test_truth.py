@@ -250,9 +250,9 @@ def test_a_missing_gradient_is_found_in_its_variable():
 
 @pytest.mark.slow
 def test_an_optimizer_that_receives_another_gradient_is_found(monkeypatch):
-    from ganlab.training.graph.step import TrainingStep
+    from ganlab.training.graph.generator_update import GeneratorUpdate
 
-    update = TrainingStep._update_generator
+    update = GeneratorUpdate.__call__
 
     def doubled(self, step, data):
         apply = self.state.generator_optimizer.apply
@@ -262,7 +262,7 @@ def test_an_optimizer_that_receives_another_gradient_is_found(monkeypatch):
         finally:
             self.state.generator_optimizer.apply = apply
 
-    monkeypatch.setattr(TrainingStep, "_update_generator", doubled)
+    monkeypatch.setattr(GeneratorUpdate, "__call__", doubled)
     found = row(dense())
     assert (found.status, found.data["cause"], found.data["where"]) == (
         "failed",
