@@ -404,8 +404,9 @@ class TestSettings:
         [
             ("lipschitz_penalty", {"slope": 2.5}, "2.5 where 1 is allowed"),
             ("lipschitz_penalty", {"slope": 0.1}, None),
-            ("dragan", {"slope": 2.5}, "steep. Try a larger"),
-            ("dragan", {"slope": 0.3}, "flat. Try a smaller"),
+            ("dragan", {"slope": 2.5}, "steep: the penalty does not hold the critic. Try a larger constraints.dragan."),
+            # A penalty from both sides lifts what is too low, too.
+            ("dragan", {"slope": 0.3}, "flat: the critic gives little signal. Try a larger constraints.dragan.weight"),
             ("dragan", {"slope": 1.1}, None),
             ("banach_penalty", {"slope": 60.0, "target": 27.0}, "60 where its target is 27, steep"),
             ("banach_penalty", {"slope": 30.0, "target": 27.0}, None),

@@ -11,7 +11,7 @@ from ganlab.bounds import Ge, Gt, Le
 from ganlab.functional import example_norm, input_gradient
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.constraints.slope_penalty import SlopePenalty
-from ganlab_builtin.constraints.thresholds import FLAT, STEEP
+from ganlab_builtin.constraints.thresholds import off_target
 
 
 class BanachPenalty(SlopePenalty):
@@ -90,14 +90,8 @@ class BanachPenalty(SlopePenalty):
 
     def diagnose(self, metrics: Mapping[str, float]) -> str | None:
         """Warns of slopes at twice the target or more, or less than half of it."""
-        slope, target = metrics["slope"], metrics["target"]
-        if target == 0 or FLAT * target <= slope < STEEP * target:
-            return None
-        seen, remedy = ("steep", "larger") if slope > target else ("flat", "smaller")
-        return (
-            f"The critic's mean slope of order {_dual(self.ord):.3g} is {slope:.3g} where its target is {target:.3g}, "
-            f"{seen}. Try a {remedy} constraints.banach_penalty.weight."
-        )
+        far = off_target(metrics["slope"], metrics["target"], "constraints.banach_penalty.weight")
+        return far and f"The critic's mean slope of order {_dual(self.ord):.3g} is {far}"
 
 
 def _dual(ord: float) -> float:

@@ -9,7 +9,7 @@ import ganlab
 from ganlab.bounds import Ge
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.constraints.slope_penalty import SlopePenalty
-from ganlab_builtin.constraints.thresholds import FLAT, STEEP
+from ganlab_builtin.constraints.thresholds import off_target
 
 
 class DRAGAN(SlopePenalty):
@@ -79,11 +79,5 @@ class DRAGAN(SlopePenalty):
 
     def diagnose(self, metrics: Mapping[str, float]) -> str | None:
         """Warns of slopes at twice the target or more, or less than half of it."""
-        slope = metrics["slope"]
-        if self.target == 0 or FLAT * self.target <= slope < STEEP * self.target:
-            return None
-        seen, remedy = ("steep", "larger") if slope > self.target else ("flat", "smaller")
-        return (
-            f"The critic's mean slope near the data is {slope:.3g} where its target is {self.target:g}, {seen}. Try a "
-            f"{remedy} constraints.dragan.weight."
-        )
+        far = off_target(metrics["slope"], self.target, "constraints.dragan.weight")
+        return far and f"The critic's mean slope near the data is {far}"

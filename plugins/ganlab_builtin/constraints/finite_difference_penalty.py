@@ -10,7 +10,7 @@ import ganlab
 from ganlab.bounds import Ge, Gt
 from ganlab.functional import interpolate
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.constraints.thresholds import FLAT, STEEP
+from ganlab_builtin.constraints.thresholds import off_target
 
 
 class FiniteDifferencePenalty(ganlab.Constraint):
@@ -98,11 +98,5 @@ class FiniteDifferencePenalty(ganlab.Constraint):
 
     def diagnose(self, metrics: Mapping[str, float]) -> str | None:
         """Warns of slopes at twice the target or more, or less than half of it."""
-        slope = metrics["slope"]
-        if self.target == 0 or FLAT * self.target <= slope < STEEP * self.target:
-            return None
-        seen, remedy = ("steep", "larger") if slope > self.target else ("flat", "smaller")
-        return (
-            f"The critic's mean slope is {slope:.3g} where its target is {self.target:g}, {seen}. Try a {remedy} "
-            "constraints.finite_difference_penalty.weight."
-        )
+        far = off_target(metrics["slope"], self.target, "constraints.finite_difference_penalty.weight")
+        return far and f"The critic's mean slope is {far}"

@@ -9,7 +9,7 @@ import ganlab
 from ganlab.bounds import Ge
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.constraints.slope_penalty import SlopePenalty
-from ganlab_builtin.constraints.thresholds import FLAT, STEEP
+from ganlab_builtin.constraints.thresholds import off_target
 
 
 class GradientPenalty(SlopePenalty):
@@ -51,16 +51,5 @@ class GradientPenalty(SlopePenalty):
 
     def diagnose(self, metrics: Mapping[str, float]) -> str | None:
         """Warns of slopes at twice the target or more, or less than half of it."""
-        slope = metrics["slope"]
-        if self.target == 0:  # any slope is infinitely many times as steep
-            return None
-        if slope >= STEEP * self.target:
-            seen, remedy = "steep: the penalty does not hold the critic", "a larger constraints.gradient_penalty.weight"
-        elif slope < FLAT * self.target:
-            seen, remedy = (
-                "flat: the critic gives little signal",
-                "a smaller weight, more critic_steps or a larger learning rate",
-            )
-        else:
-            return None
-        return f"The critic's mean slope is {slope:.3g} where its target is {self.target:g}, {seen}. Try {remedy}."
+        far = off_target(metrics["slope"], self.target, "constraints.gradient_penalty.weight")
+        return far and f"The critic's mean slope is {far}"

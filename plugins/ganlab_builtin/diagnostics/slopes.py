@@ -76,8 +76,9 @@ class Slopes(ganlab.Diagnostic):
         else:
             seen = "it is held back too much, and tells the generator little"
             remedy = (
-                "a smaller weight of its penalty or a larger limit, for example constraints.weight_clipping.limit, or "
-                "a larger experiment.critic_steps"
+                "a larger limit, for example constraints.weight_clipping.limit, a larger weight of a penalty that "
+                "draws slopes to a target, a smaller one of a penalty that only lowers them, or a larger "
+                "experiment.critic_steps"
             )
         return (
             f"The critic's mean slope between real and generated examples is {slope:.3g} where {self.target:g} is "
