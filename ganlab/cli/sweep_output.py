@@ -20,7 +20,7 @@ def print_end(found: Sweep, trials: Sequence[Trial], *, interrupted: bool, as_js
     """Prints a sweep's trials, problems and the next command when its process ends."""
     from ganlab.runs.changes import MARK, in_words
     from ganlab.support.formatting import counted
-    from ganlab.sweeps.screen import as_data, print_table, summary, table
+    from ganlab.sweeps.screen import as_data, best, print_table, summary, table
     from ganlab.sweeps.trial import COMPLETED, DIVERGED, FAILED, PRUNED, TIMED_OUT
     from ganlab.telemetry.jsonl import to_json
 
@@ -32,6 +32,8 @@ def print_end(found: Sweep, trials: Sequence[Trial], *, interrupted: bool, as_js
     else:
         print_table(table(trials))
         say(f"\n{summary(trials)}. Sweep: {shown(found.path)}")
+        if first := best(found, trials):
+            say(line(first))
     for trial in trials:
         if trial.changes:
             changed = line(f"{MARK} {trial.name} changed midway, {in_words(trial.changes)}")
@@ -83,6 +85,8 @@ def print_plan(
     as_json: bool,
 ) -> None:
     """Prints the trials that a sweep would train."""
+    from ganlab.support.formatting import counted
+
     seeds = list(request.seeds)
     if as_json:
         plan = [
@@ -92,17 +96,18 @@ def print_plan(
         return
     for made in configurations:
         say(made.name)
-    listed = ", ".join(map(str, seeds))
+    of_seeds = f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))}"
     if not configurations:
         what = f"up to {request.budget} configurations" if request.budget else "configurations"
-        say(f"searches.{request.search} chooses {what} as results come in, seeds {listed}.")
+        say(f"searches.{request.search} chooses {what} as results come in, {of_seeds}.")
         return
     merged = len(proposals) - len(configurations)
     give = "combination gives" if merged == 1 else "combinations give"
     same = f" ({merged} {give} the same experiment as another)" if merged else ""
+    trials = counted(len(configurations) * len(seeds), "trial")
     say(
-        f"\n{len(configurations) * len(seeds)} trials: {len(configurations)} configurations{same}, seeds {listed}. "
-        f"{request.jobs} at a time, threads: {threads} each."
+        f"\n{trials}: {counted(len(configurations), 'configuration')}{same}, {of_seeds}. {request.jobs} at a time, "
+        f"threads: {threads} each."
     )
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ganlab.config.registry import Names
-from ganlab.errors import ConfigError, nearest
+from ganlab.errors import ConfigError
 
-# The metrics that the core logs for every run.
+# The metrics that the core logs for every run; the last four are no numbers.
 _CORE = {
     "critic/loss": (
         "What the critic minimizes, as a mean over examples: the loss of experiment.loss plus the constraints' "
@@ -30,6 +31,8 @@ _CORE = {
     "samples": "Pictures of samples at each evaluation, always from the same latent vectors.",
     "experiment": "The experiment with every parameter in use: a text, as in operative.gin.",
 }
+
+NUMBERS_OF_CORE = ("critic/loss", "critic/penalty", "critic/wasserstein", "generator/loss")
 
 # Metrics that the core logs in addition to a constraint's own.
 _OF_CONSTRAINTS = {
@@ -98,6 +101,23 @@ def ending(name: str, names: Names) -> list[str]:
     return sorted(tag for tag in metric_names(names) if tag.endswith(f"/{name}"))
 
 
+def figures_of(selector: str, names: Names) -> list[str]:
+    """The names of the metrics that a component explains, of which `<layer>` and the like stand for any text."""
+    own = _OF_CONSTRAINTS if selector.startswith("constraints.") else {}
+    return [*_help_of(selector, names), *own]
+
+
+def nearest_metric(tag: str, known: Iterable[str]) -> str:
+    """A sentence that suggests a known metric for one that is not, by its end if that is all that differs; or ''."""
+    known = sorted(known)
+    if same := [full for full in known if full.endswith(f"/{tag}")]:
+        return f" Metrics that end in this name: {', '.join(same)}."
+    # Users leave out the prefix, or know only the last part.
+    ends = {end: full for full in known for end in (full.rpartition("/")[2], full.partition("/")[2], full)}
+    found = difflib.get_close_matches(tag, known, n=1) or difflib.get_close_matches(tag, ends, n=1)
+    return f" Did you mean {ends[found[0]]!r}?" if found else ""
+
+
 def _of_core(tag: str, names: Names) -> MetricHelp | None:
     if tag not in _CORE:
         return None
@@ -123,7 +143,7 @@ def _of_component(tag: str, names: Names) -> Iterator[MetricHelp]:
         if selector not in names.selectors:
             continue
         known = {**_help_of(selector, names), **(_OF_CONSTRAINTS if begin == "constraints" else {})}
-        texts = [text for pattern, text in known.items() if _means(pattern, key)]
+        texts = [text for pattern, text in known.items() if means(pattern, key)]
         if texts:
             yield MetricHelp(tag, selector, tuple(texts))
         elif not known.keys() - _OF_CONSTRAINTS.keys():  # its author has explained no metric: show its documentation
@@ -131,7 +151,7 @@ def _of_component(tag: str, names: Names) -> Iterator[MetricHelp]:
             yield MetricHelp(tag, selector, (about, _doc(selector, names)))
 
 
-def _means(pattern: str, key: str) -> bool:
+def means(pattern: str, key: str) -> bool:
     """Whether a name matches a pattern, or is the pattern itself."""
     parts = (".+" if part.startswith("<") else re.escape(part) for part in re.split(r"(<\w+>)", pattern))
     return pattern == key or re.fullmatch("".join(parts), key) is not None
@@ -148,12 +168,7 @@ def _doc(selector: str, names: Names) -> str:
 
 
 def _unknown(name: str, tag: str, names: Names) -> str:
-    known = list(metric_names(names))
-    # Users leave out the prefix, or know only the last part.
-    ends = {end: full for full in known for end in (full, full.partition("/")[2], full.rpartition("/")[2])}
-    near = nearest(tag, known) or nearest(tag, ends)
-    if same := ending(tag, names):
-        near = f" Metrics that end in this name: {', '.join(same)}."
+    near = nearest_metric(tag, metric_names(names))
     return (
         f"Nothing logs a metric {name!r}.{near or ' Metrics are named as in metrics.jsonl, critic/loss for example.'}"
     )

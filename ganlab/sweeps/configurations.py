@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ganlab import config
+from ganlab import composition, config
 from ganlab.errors import ConfigError
-from ganlab.interfaces import Choices
+from ganlab.interfaces import Choices, Range
+from ganlab.plugins.recipes import Recipe
 from ganlab.runs.naming import short
 from ganlab.sweeps.space import Space
 
@@ -50,6 +51,7 @@ class Configurations:
 
     Attributes:
         unused: Settings that had no effect in any configuration so far, each with the reason.
+        recipes: The experiments that were read.
     """
 
     def __init__(
@@ -60,13 +62,14 @@ class Configurations:
         Args:
             sources: Experiment files.
             params: Overrides of the experiment files.
-            names: Names of the settings that vary.
+            names: The settings that name a configuration's folder, where they have an effect.
             known: Configurations that the sweep already has.
         """
         self._sources, self._params = sources, params
         self._short = _shortened(names)
         self._made = {configuration.text: configuration for configuration in known}
         self.unused: dict[str, str] | None = None
+        self.recipes: list[Recipe] = []
 
     @property
     def made(self) -> list[Configuration]:
@@ -85,19 +88,27 @@ class Configurations:
         variant = config.load_variant(self._sources, self._params, settings)
         before = variant.unused if self.unused is None else self.unused
         self.unused = {key: reason for key, reason in before.items() if key in variant.unused}
+        composition.check_settings(variant.recipe.arguments)
         text = config.render(variant.recipe)
+        self.recipes.append(variant.recipe)
         if text not in self._made:
             self._made[text] = Configuration(self._name(variant.used), dict(variant.used), text)
         return self._made[text]
 
     def _name(self, settings: Mapping[str, str]) -> str:
-        said = [f"{self._short[name]}={_word(value)}" for name, value in settings.items()]
+        said = [f"{self._short[name]}={_word(value)}" for name, value in settings.items() if name in self._short]
         name = ",".join(said) or "base"
         taken = {other.name.casefold() for other in self._made.values()}  # some file systems ignore case
         if len(name) <= _LONGEST and name.casefold() not in taken:
             return name
         digest = hashlib.sha256(json.dumps(sorted(settings.items())).encode()).hexdigest()
         return f"{name[: _LONGEST - _DIGITS - 1]}~{digest[:_DIGITS]}"
+
+
+def varying(space: Space) -> list[str]:
+    """The settings that name a sweep's configurations: those with several values; all of them if none has."""
+    several = [name for name, axis in space.items() if not isinstance(axis, Choices) or len(axis.values) > 1]
+    return several or list(space)
 
 
 def check(configurations: Configurations, space: Space) -> None:
@@ -108,8 +119,15 @@ def check(configurations: Configurations, space: Space) -> None:
     Raises:
         GanlabError: An experiment is invalid, or a setting has no effect in any of them.
     """
+    ranges = [name for name, axis in space.items() if isinstance(axis, Range)]
     for settings in _combinations(space):
-        configurations.of(settings)
+        try:
+            configurations.of(settings)
+        except ConfigError as error:
+            ends = [name for name in ranges if f"{name}={settings[name]}" in str(error)]
+            if not ends:
+                raise
+            raise ConfigError(f"At an end of the range of {ends[0]}: {error}") from None
     check_used(configurations)
 
 

@@ -183,7 +183,7 @@ class Engine:
         """Whether a trial has reached the time limit, which is recorded."""
         if self._timeout is None or trial.seconds < self._timeout:
             return False
-        trial.error = f"it has trained for {trial.seconds:.0f} s; the limit is {self._timeout:g} s"
+        trial.error = f"it has run for {trial.seconds:.0f} s; the limit is {self._timeout:g} s"
         self._write(trial, TIMED_OUT)
         return True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
@@ -14,6 +15,7 @@ from ganlab.runs.health import in_brief
 from ganlab.support.formatting import in_time
 from ganlab.support.terminal import line
 from ganlab.sweeps.engine import counts
+from ganlab.sweeps.store import Sweep
 from ganlab.sweeps.trial import (
     COMPLETED,
     DIVERGED,
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 # The width without a terminal.
 _WIDTH = 120
+# A metric's name that is longer takes several lines.
+_LONG = 24
 _STYLES = {
     RUNNING: "cyan",
     WAITING: "yellow",
@@ -103,7 +107,7 @@ def table(trials: Sequence[Trial]) -> Table:
     made.add_column("seed", justify="right", no_wrap=True)
     made.add_column("status", no_wrap=True)
     made.add_column("step", justify="right", no_wrap=True)
-    made.add_column(Text(line(trials[0].tag)) if trials else "metric", justify="right", overflow="fold")
+    made.add_column(Text(_headed(trials[0].tag)) if trials else "metric", justify="right", overflow="fold")
     made.add_column("health", overflow="fold")
     made.add_column("warnings", justify="right", no_wrap=True)
     made.add_column("time", justify="right", no_wrap=True)
@@ -142,6 +146,23 @@ def summary(trials: Sequence[Trial]) -> str:
     sick = sum(bool(trial.health) for trial in trials)
     ill = f", {sick} ill" if sick else ""
     return f"{', '.join(f'{count} {status}' for status, count in counts(trials).items()) or 'none'} of {total}{ill}"
+
+
+def best(sweep: Sweep, trials: Sequence[Trial]) -> str:
+    """A sentence that names the best of several completed configurations by the objective; empty without one."""
+    request = sweep.request
+    found: dict[str, float] = {}
+    for name in dict.fromkeys(trial.configuration for trial in trials):
+        of_one = [trial for trial in trials if trial.configuration == name]
+        values = [trial.value for trial in of_one if trial.status == COMPLETED and trial.value is not None]
+        if len(values) == len(of_one) and all(map(math.isfinite, values)):
+            found[name] = math.fsum(values) / len(values)
+    if not request.objective or len(found) < 2:
+        return ""
+    choose = min if request.direction == "minimize" else max
+    name = choose(found, key=found.__getitem__)
+    over = f", the mean over {len(request.seeds)} seeds" if len(request.seeds) > 1 else ""
+    return f"Best {request.objective}: {found[name]:.4g}{over}, with {name}."
 
 
 def as_data(trial: Trial) -> dict[str, Any]:
@@ -197,6 +218,11 @@ def _health(trial: Trial) -> str:
 
 def _value(trial: Trial) -> str:
     return "" if trial.value is None else f"{trial.value:.4g}"
+
+
+def _headed(tag: str) -> str:
+    """A metric's name above its column: a long one takes several lines, so that configurations keep their width."""
+    return line(tag).replace("/", "/\n") if len(tag) > _LONG else line(tag)
 
 
 def _worth_seeing(trials: Sequence[Trial], room: int) -> list[Trial]:

@@ -11,13 +11,15 @@ from typing import Any
 
 from ganlab.config import arguments, load_variant
 from ganlab.config.files import find_gin_file
+from ganlab.config.logged import check_logged
+from ganlab.config.registry import Names
 from ganlab.errors import ConfigError
-from ganlab.interfaces import Launcher, Search
+from ganlab.interfaces import Launcher, Range, Search
 from ganlab.plugins.manager import LOCAL_MODULE, component, current
 from ganlab.runs.experiment_source import use_plugins
 from ganlab.runs.fields import check_name, check_place
 from ganlab.support.paths import as_name
-from ganlab.sweeps.configurations import Configuration, Configurations, check, check_used
+from ganlab.sweeps.configurations import Configuration, Configurations, check, check_used, varying
 from ganlab.sweeps.engine import Engine, Screen
 from ganlab.sweeps.request import Proposed, Request
 from ganlab.sweeps.search_driver import SearchDriver, plan, start
@@ -176,14 +178,18 @@ def planned_sweep(request: Request, threads: int | None = None) -> Plan:
     if not request.seeds:
         seed = load_variant(request.gin, request.params, {}).recipe.arguments.get("seed", 0)
         request = replace(request, seeds=[seed])
-    configurations = Configurations(request.gin, request.params, list(space), known=())
+    configurations = Configurations(request.gin, request.params, varying(space), known=())
     proposals: list[Proposed] = []
     if search.needs_objective:
         start(search, space, request, ())  # raises if something is wrong; it is started anew for the trials
         check(configurations, space)
     else:
+        if any(isinstance(axis, Range) for axis in space.values()):
+            check(Configurations(request.gin, request.params, varying(space), known=()), space)
         proposals = plan(search, space, request, configurations)
         check_used(configurations)
+    if request.objective:
+        check_logged(request.objective, configurations.recipes, Names(current()))
     made = [] if search.needs_objective else configurations.made
     return Plan(request, launcher, search, proposals, made, threads or max(1, _cores() // request.jobs))
 
@@ -287,7 +293,7 @@ def _driver(found: Sweep, search: Search) -> SearchDriver:
     request = found.request
     space = parse_space(request.grid, request.range)
     known = found.configurations()
-    configurations = Configurations(request.gin, request.params, list(space), known)
+    configurations = Configurations(request.gin, request.params, varying(space), known)
     for configuration in known:
         if configurations.of(configuration.settings) is not configuration:
             raise ConfigError(

@@ -287,6 +287,10 @@ def test_seed_defaults_to_the_experiments_own(sweep):
             ("--gin", "b.gin", "--search", "learner"),
             "searches.learner needs an objective: name a metric, for example ",
         ),
+        (
+            ("--gin", "b.gin", "--objective", "critic/wassersteinn"),
+            "The experiment logs no metric 'critic/wassersteinn'. Did you mean 'critic/wasserstein'?",
+        ),
         (("--gin", "b.gin", "--maximize"), "--maximize needs an objective: name a metric, for example "),
         (("--gin", "b.gin", "--search", "random"), "searches.random draws without end: limit the number of "),
         (("--gin", "b.gin", "--name", "a/b"), "Invalid sweep name 'a/b': use at most 60 printable "),

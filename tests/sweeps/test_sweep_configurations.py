@@ -3,6 +3,7 @@ import pytest
 from ganlab import Choices, ConfigError, Range, config
 from ganlab.plugins import manager as plugins
 from ganlab.sweeps import Configurations, check, check_used
+from ganlab.sweeps.configurations import varying
 
 GP, SN, R1 = "[@constraints.gradient_penalty()]", "[@constraints.spectral_norm()]", "[@constraints.r1()]"
 WEIGHT, CONSTRAINTS = "constraints.gradient_penalty.weight", "experiment.constraints"
@@ -74,6 +75,16 @@ def test_settings_of_parts_that_only_some_have_are_accepted(made):
             {WEIGHT: Choices(("1", "2"))},
             "--param 'constraints.gradient_penalty.weight=3': constraints.gradient_penalty.weight = 3 has no effect: ",
         ),
+        (
+            [],
+            {WEIGHT: Range(-5.0, 10.0)},
+            f"At an end of the range of {WEIGHT}: setting '{WEIGHT}=-5.0': {WEIGHT} = -5.0 must be at least 0",
+        ),
+        (
+            ["experiment.ema_decay=0.9"],
+            {"experiment.ema_half_life": Choices(("0.0", "10.0"))},
+            "experiment.ema_decay = 0.9 and experiment.ema_half_life = 10.0 say the same in two ways.",
+        ),
         ([], {WEIGHT: Choices(("1", "many"))}, "setting 'constraints.gradient_penalty.weight=many': "),
         # Wrong for one combination of several settings alone.
         (
@@ -88,6 +99,15 @@ def test_every_experiment_is_read_before_any_is_trained(params, space, message):
     with pytest.raises(ConfigError) as raised:
         check(configurations, space)
     assert message in str(raised.value)
+
+
+def test_folders_are_named_by_what_differs(made):
+    space = {WEIGHT: Choices(("1", "2")), "experiment.steps": Choices(("20",))}
+    assert varying(space) == [WEIGHT]
+    _, (one,) = made(varying(space), {WEIGHT: "1", "experiment.steps": "20"})
+    assert one.name == "gradient_penalty.weight=1"
+    assert one.settings == {WEIGHT: "1", "experiment.steps": "20"}
+    assert varying({WEIGHT: Choices(("1",))}) == [WEIGHT]
 
 
 def test_every_value_of_a_large_space_is_tried(made, monkeypatch):

@@ -96,7 +96,7 @@ def test_timeout_limits_a_trial(sweep, deaf):
     world = World(made, PretendLauncher(scripts, deaf=deaf))
     assert world.run() == {"a/s0": "timed out", "b/s0": "completed"}
     trial = world.engine.trials[0]
-    assert trial.error.startswith("it has trained for 30 s; the limit is 30 s")
+    assert trial.error.startswith("it has run for 30 s; the limit is 30 s")
     assert ("and was killed" in trial.error) is deaf
     assert as_data(trial)["status"] == "timed out"
     assert "1 completed, 1 timed out of 2 trials" in summary(world.engine.trials)
@@ -124,7 +124,7 @@ def test_timeout_counts_the_time_of_earlier_processes(one):
     world = World(Sweep(made.path), launcher, retry_failed=True)
     assert world.run() == {"a/s0": "timed out"}
     assert launcher.started == [], "it has no time left"
-    assert world.engine.trials[0].error == "it has trained for 31 s; the limit is 30 s"
+    assert world.engine.trials[0].error == "it has run for 31 s; the limit is 30 s"
 
 
 def test_a_trial_that_ends_in_time_is_not_limited(one):

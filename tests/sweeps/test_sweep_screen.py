@@ -4,7 +4,7 @@ import pytest
 
 from ganlab.runs import create_run
 from ganlab.sweeps import Sweep, Trial
-from ganlab.sweeps.screen import LiveTable, as_data, summary, table
+from ganlab.sweeps.screen import LiveTable, as_data, best, summary, table
 
 
 @pytest.fixture
@@ -38,6 +38,33 @@ def test_a_table_lists_a_configuration_once_and_its_known_values(trials):
     assert head == ["configuration", "seed", "status", "step", "critic/loss", "health", "warnings", "time"]
     assert one == ["a", "0", "running", "30/60", "-1.235", "3", "min", "5", "s"]
     assert two == ["1", "queued"]
+
+
+def test_a_long_metric_leaves_room_for_the_configuration(trials):
+    (trial,) = trials("completed")
+    trial.tag, trial.configuration = "evaluation/mode_coverage/reverse_kl", "gradient_penalty.weight=9.1066"
+    first, second, head, row = drawn([trial])
+    assert (first.split(), second.split()) == (["evaluation/"], ["mode_coverage/"])
+    assert head.split()[4] == "reverse_kl"
+    assert row.startswith("gradient_penalty.weight=9.1066 ")
+
+
+@pytest.mark.parametrize(("direction", "expected"), [("minimize", "b"), ("maximize", "a")])
+def test_the_best_configuration_is_the_one_with_the_best_mean(tmp_path, direction, expected):
+    asked = {"objective": "critic/loss", "direction": direction, "seeds": [0, 1]}
+    sweep = Sweep.create(tmp_path / "s", {"asked": asked, "proposals": [], "trials": {}}, [])
+    values = {"a": (3.0, 5.0), "b": (1.0, 6.0), "c": (-9.0, None), "d": (float("-inf"), 1.0)}
+    trials = [
+        Trial(sweep, name, seed, "critic/loss", status="completed", value=value)
+        for name, each in values.items()
+        for seed, value in enumerate(each)
+    ]
+    mean = {"a": "4", "b": "3.5"}[expected]
+    assert best(sweep, trials) == f"Best critic/loss: {mean}, the mean over 2 seeds, with {expected}."
+    # One configuration is no choice, and neither are those that have not ended.
+    assert best(sweep, trials[:2]) == ""
+    trials[0].status = "failed"
+    assert best(sweep, trials) == ""
 
 
 def test_health_and_warnings_of_trials_are_columns_fields_and_words(trials):

@@ -1,0 +1,58 @@
+"""Whether experiments log a metric, as far as their components explain what they log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ganlab.config.metric_help import NUMBERS_OF_CORE, figures_of, means, nearest_metric
+from ganlab.config.registry import Names
+from ganlab.errors import ConfigError, nearest
+from ganlab.plugins.recipes import Recipe
+
+# The parts whose components explain their metrics, by the prefixes of these.
+_PARTS = {
+    "constraints": "constraints",
+    "generator_constraints": "generator_constraints",
+    "evaluation": "evaluators",
+    "diagnostics": "diagnostics",
+}
+# The prefixes of others.
+_OTHERS = ("losses", "augmentations", "schedules")
+
+
+def check_logged(tag: str, recipes: Sequence[Recipe], names: Names) -> None:
+    """Refuses a metric that none of several experiments logs.
+
+    Explanations are optional, so one that a component does not explain passes, unless it is spelt nearly like one that
+    the component does.
+
+    Args:
+        tag: The metric, as metrics.jsonl has it.
+        recipes: The experiments.
+        names: The names of all components.
+
+    Raises:
+        ConfigError: No part of any of them logs it; the message suggests one that is logged.
+    """
+    begin, _, rest = tag.partition("/")
+    if tag in NUMBERS_OF_CORE or (begin in _OTHERS and rest):
+        return
+    logged = {f"{of}/": figures_of(selector, names) for recipe in recipes for of, selector in _components(recipe)}
+    for of, figures in logged.items():
+        figure = tag.removeprefix(of)
+        if figure not in ("", tag) and (any(means(known, figure) for known in figures) or not nearest(figure, figures)):
+            return
+    known = {*NUMBERS_OF_CORE, *(f"{of}{figure}" for of, figures in logged.items() for figure in figures)}
+    raise ConfigError(
+        f"The experiment logs no metric {tag!r}.{nearest_metric(tag, known)} A metric is one of "
+        f"{', '.join(NUMBERS_OF_CORE)}, or of a part of the experiment, for example a figure of its evaluators."
+    )
+
+
+def _components(recipe: Recipe) -> Iterator[tuple[str, str]]:
+    """What the metrics of each component that explains them begin with, and its selector."""
+    for prefix, part in _PARTS.items():
+        found = [item for item in recipe.arguments.get(part, ()) if isinstance(item, Recipe)]
+        for i, item in enumerate(found):
+            before = sum(other.name == item.name for other in found[:i])
+            yield f"{prefix}/{item.name}" + (f"_{before + 1}" if before else ""), item.selector

@@ -1,0 +1,63 @@
+"""A sweep's objective is a metric that its experiments log, as far as their components explain them."""
+
+import pytest
+
+import ganlab
+from ganlab import config
+from ganlab.config.logged import check_logged
+from ganlab.config.registry import Names
+from ganlab.plugins import manager as plugins
+
+
+@pytest.fixture
+def check(monkeypatch):
+    monkeypatch.setattr(plugins, "_current", None)
+    params = [
+        "experiment.constraints=[@constraints.gradient_penalty(), @a/constraints.gradient_penalty()]",
+        "experiment.generator_constraints=[@constraints.spectral_norm()]",
+        "experiment.evaluators=[@evaluators.mode_coverage()]",
+        "experiment.diagnostics=[@diagnostics.slopes()]",
+    ]
+    recipe = config.load(["eight_gaussians"], params)
+    return lambda tag: check_logged(tag, [recipe], Names(plugins.current()))
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        "critic/loss",
+        "evaluation/mode_coverage/modes",
+        "constraints/gradient_penalty/slope",
+        "constraints/gradient_penalty_2/slope",
+        "constraints/gradient_penalty/lipschitz_bound",
+        "generator_constraints/spectral_norm/lipschitz_bound",
+        "diagnostics/slopes/real/mean",
+        "schedules/critic_optimizer/learning_rate",
+        "losses/mine/entropy",
+        # A component need not explain everything.
+        "evaluation/mode_coverage/entropy_of_the_labels",
+    ],
+)
+def test_what_is_logged_passes(check, tag):
+    check(tag)
+
+
+@pytest.mark.parametrize(
+    ("tag", "suggestion"),
+    [
+        ("critic/los", "Did you mean 'critic/loss'?"),
+        ("health", ""),
+        ("replica/0/critic/loss", "Did you mean 'critic/loss'?"),
+        ("evaluation/mode_coverage/modez", "Did you mean 'evaluation/mode_coverage/modes'?"),
+        ("evaluation/mode_coverage/", ""),
+        ("mode_coverage/modes", "Metrics that end in this name: evaluation/mode_coverage/modes."),
+        ("modes", "Metrics that end in this name: evaluation/mode_coverage/modes."),
+        ("constraints/gradient_penalty_3/slope", "Did you mean 'constraints/gradient_penalty"),
+        ("evaluation/exact_w1/distance", ""),
+        ("schedules/", ""),
+    ],
+)
+def test_what_is_not_logged_is_refused_with_a_suggestion(check, tag, suggestion):
+    with pytest.raises(ganlab.ConfigError, match="The experiment logs no metric") as raised:
+        check(tag)
+    assert suggestion in str(raised.value)
