@@ -27,7 +27,7 @@ class ImageFolder(ganlab.Dataset):
     transparency is dropped, and a camera's orientation tag (EXIF) is not applied.
 
     If every file lies in a subfolder and there are at least two of these, they are the classes, in the order of their
-    names.
+    names. If a few files do not, there are none, and a warning names these files.
 
     Attributes:
         skipped: The number of files that were left out because they cannot be decoded.
@@ -86,6 +86,13 @@ class ImageFolder(ganlab.Dataset):
         self._labels = [places[top] for top in tops]
         self.classes = len(places) if len(places) > 1 and all(tops) else None
         self.class_names = list(places) if self.classes else []
+        outside = {name for name, top in zip(found, tops, strict=True) if not top}
+        if 0 < len(outside) < len(found) / 2 and len(places) > 2:
+            warnings.warn(
+                f"datasets.image_folder.path = {path!r} has no classes, although it has {len(places) - 1} subfolders: "
+                f"not every image is in one of them, {_listed(outside)}.",
+                stacklevel=2,
+            )
 
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
         """The images with these numbers, `(n, size, size, channels)` float32; the seed is not used.
