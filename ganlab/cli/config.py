@@ -186,8 +186,7 @@ def _as_data(make: Callable[..., Any], parameter: inspect.Parameter) -> dict[str
 def _hint(make: Callable[..., Any], parameter: inspect.Parameter) -> tuple[str, str]:
     """A parameter's type and its bounds, each empty if it has none."""
     from ganlab.bounds import rule
-    from ganlab.config.types import describe
-    from ganlab.plugins.annotations import UNKNOWN, annotation
+    from ganlab.plugins.annotations import UNKNOWN, annotation, describe
 
     if parameter.annotation is inspect.Parameter.empty:
         return "", ""
