@@ -138,8 +138,9 @@ def certify(
 def _refuse_options_of_distance(ctx: click.Context) -> None:
     given = [f"--{name}" for name in _OF_DISTANCE if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT]
     if given:
-        only = f"{', '.join(given)} {'is' if len(given) == 1 else 'are'} for --distance"
-        raise click.UsageError(f"{only}; add it, or leave out {'this option' if len(given) == 1 else 'these options'}.")
+        has = "have" if len(given) > 1 else "has"
+        options = " and ".join(given)
+        raise click.UsageError(f"Without --distance {options} {has} no effect. Add --distance, or leave out {options}.")
 
 
 def _as_dict(found: Certified) -> dict[str, object]:

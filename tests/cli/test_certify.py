@@ -84,8 +84,8 @@ def test_a_critic_of_mixed_precision_is_bounded_as_in_float32(tmp_path, cpus):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--box", "5", "-5"], "--box is for --distance"),
-        (["--samples", "17", "--confidence", "0.95"], "--samples, --confidence are for --distance"),
+        (["--box", "5", "-5"], "Without --distance --box has no effect. Add --distance, or leave out --box."),
+        (["--samples", "17", "--confidence", "0.95"], "leave out --samples and --confidence."),
     ],
 )
 def test_options_of_the_distance_are_refused_without_it(run, options, message):
