@@ -12,6 +12,7 @@ from ganlab.errors import MissingDependencyError
 from ganlab.lazy import require
 from ganlab.plugins.import_guard import no_greetings, quiet_native_stderr
 from ganlab.runs.directory import RunDirectory
+from ganlab.support import several
 from ganlab.support.collector import collect_rarely
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class Run(RunDirectory):
         return evaluate(self, evaluators, checkpoint=checkpoint)
 
     def certify(
-        self, *, checkpoint: Step = None, seconds: float = 60.0, rungs: Sequence[str] | None = None
+        self, *, checkpoint: Step = None, seconds: float = 60.0, rungs: str | Sequence[str] | None = None
     ) -> Certified:
         """Bounds the Lipschitz constant of a checkpoint's critic, on one device and without its strategy.
 
@@ -89,7 +90,8 @@ class Run(RunDirectory):
         """
         from ganlab.training.certifying import RUNGS, certify
 
-        return certify(self, checkpoint=checkpoint, seconds=seconds, rungs=RUNGS if rungs is None else rungs)
+        asked = RUNGS if rungs is None else several.texts(rungs, "rungs")
+        return certify(self, checkpoint=checkpoint, seconds=seconds, rungs=asked)
 
     def certify_distance(
         self,
@@ -124,7 +126,7 @@ class Run(RunDirectory):
             self, checkpoint=checkpoint, samples=samples, confidence=confidence, box=box, seconds=seconds
         )
 
-    def replay(self, step: int, diagnostics: Sequence[str] = ()) -> Replayed:
+    def replay(self, step: int, diagnostics: str | Sequence[str] = ()) -> Replayed:
         """Trains again up to a step, from the nearest checkpoint before, and writes nothing.
 
         Args:
@@ -140,10 +142,10 @@ class Run(RunDirectory):
         """
         from ganlab.training.time_travel import replay
 
-        return replay(self, step=step, diagnostics=diagnostics)
+        return replay(self, step=step, diagnostics=several.texts(diagnostics, "diagnostics"))
 
     def fork(
-        self, run_dir: str | os.PathLike[str], *, at: int, params: Sequence[str] = (), console: bool = False
+        self, run_dir: str | os.PathLike[str], *, at: int, params: str | Sequence[str] = (), console: bool = False
     ) -> Run:
         """Trains a twin from one of the run's steps on, with the same examples and noise and other settings.
 
@@ -163,7 +165,8 @@ class Run(RunDirectory):
         """
         from ganlab.training.time_travel import fork
 
-        return cast(Run, fork(self, run_dir, at=at, params=params, console=console, as_run=Run))
+        settings = several.texts(params, "params")
+        return cast(Run, fork(self, run_dir, at=at, params=settings, console=console, as_run=Run))
 
     def bisect(self, condition: str) -> Found | None:
         """Finds the first step at which a condition on a metric holds, by training the steps around it again.

@@ -25,6 +25,7 @@ from ganlab.plugins.discovery import plugin_file_in
 from ganlab.plugins.manager import LOCAL_MODULE, current
 from ganlab.runs.experiment_source import use_plugins
 from ganlab.runs.fields import check_name, check_place
+from ganlab.support import several
 from ganlab.support.atomic import write_text
 from ganlab.support.paths import as_name
 from ganlab.support.terminal import line
@@ -49,13 +50,13 @@ class Benchmarked:
 def benchmark(
     suite: str | os.PathLike[str] = "full",
     *,
-    constraints: Sequence[str] = (),
+    constraints: str | Sequence[str] = (),
     jobs: int | None = None,
     timeout: float | None = None,
-    against: Sequence[str | os.PathLike[str]] = (),
+    against: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     runs: str | os.PathLike[str] = "runs",
     name: str | None = None,
-    no_plugin: Sequence[str] = (),
+    no_plugin: str | Sequence[str] = (),
     plugin_file: str | os.PathLike[str] | None = None,
 ) -> Benchmarked:
     """Trains constraints on a suite of tasks, with the same time for each, and compares them.
@@ -86,11 +87,11 @@ def benchmark(
         raise ConfigError(f"timeout = {timeout!r} must be above 0.")
     plan, asked = planned_benchmark(
         os.fspath(suite),
-        constraints,
+        several.texts(constraints, "constraints"),
         jobs=jobs,
         timeout=timeout,
-        against=[os.fspath(file) for file in against],
-        no_plugin=no_plugin,
+        against=[os.fspath(file) for file in several.paths(against, "against")],
+        no_plugin=several.texts(no_plugin, "no_plugin"),
         plugin_file=Path(plugin_file) if plugin_file is not None else None,
     )
     folder = created(asked, free_path(Path(runs), name, plan))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from ganlab.cli import certified_distance
 from ganlab.cli.experiments import use_plugins
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 # Those of ganlab.lipschitz.rungs, whose import would take numpy for every `ganlab --help`.
 _RUNGS = ("products", "averaged", "semidefinite", "box", "exact")
+_OF_DISTANCE = ("samples", "confidence", "box")
 
 
 @click.command("certify")
@@ -72,7 +74,9 @@ _RUNGS = ("products", "averaged", "semidefinite", "box", "exact")
 @checkpoint_option
 @click.option("--json", "as_json", is_flag=True, help="Print the bounds as JSON.")
 @plugin_options(OF_THE_RUN)
+@click.pass_context
 def certify(
+    ctx: click.Context,
     run: Path,
     rungs: tuple[str, ...],
     seconds: float,
@@ -90,7 +94,7 @@ def certify(
     From above by certificates, each rung tighter and slower than the one before: products of the layers' norms,
     products across activations, a semidefinite bound, the same within the box of the data and the samples, and for
     small critics with rectifiers the constant itself. From below by an attack that looks for steep places. Writes
-    nothing.
+    nothing. If no certificate that --rung asks for suits the critic, the exit status is 1.
 
     With --distance it prints an interval that holds the Wasserstein-1 distance between the data and the generator:
     from below by 1-Lipschitz functions such as the critic over its certified constant, from above by a coupling.
@@ -104,11 +108,11 @@ def certify(
 
     if distance and rungs:
         raise click.UsageError("--distance takes the tightest certificate of the critic; leave out --rung.")
+    if not distance:
+        _refuse_options_of_distance(ctx)
     looked_at = Run(run)
     use_plugins(no_plugin, plugin_file)
     looked_at.recipe()  # reports a mistake in it before TensorFlow starts
-    if distance and rungs:
-        raise click.UsageError("--distance takes the tightest certificate of the critic; leave out --rung.")
     with printing_to_stderr() if as_json else contextlib.nullcontext():  # components may print text that is not JSON
         start_tensorflow()
         if distance:
@@ -125,6 +129,18 @@ def certify(
     else:
         say(f"{line(run)}, step {found.step}: the critic's Lipschitz constant\n")
         _print_table(found)
+    if rungs and not distance and all(rung.bound is None for rung in found.rungs):
+        reasons = dict.fromkeys(f"{rung.name}: {rung.note}" for rung in found.rungs)
+        say(f"Error: no certificate that --rung asks for suits this critic. {line(' '.join(reasons))}", err=True)
+        ctx.exit(1)
+
+
+def _refuse_options_of_distance(ctx: click.Context) -> None:
+    given = [f"--{name}" for name in _OF_DISTANCE if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT]
+    if given:
+        has = "have" if len(given) > 1 else "has"
+        options = " and ".join(given)
+        raise click.UsageError(f"Without --distance {options} {has} no effect. Add --distance, or leave out {options}.")
 
 
 def _as_dict(found: Certified) -> dict[str, object]:

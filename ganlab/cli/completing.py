@@ -111,12 +111,16 @@ def components(ctx: click.Context, incomplete: str, *, kind: str | None = None) 
 
 
 def explained(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem | str]:
-    """Names of components with their kinds, and the tags of metrics."""
+    """Names of components with their kinds, those of a component's settings, and the tags of metrics."""
     from ganlab.config.metric_help import metric_names
-    from ganlab.config.registry import Names
+    from ganlab.config.registry import EXPERIMENT, Names
 
+    names = Names(_installed())
     yield from components(ctx, incomplete)
-    yield from metric_names(Names(_installed()))
+    selector = incomplete.rpartition(".")[0]
+    if selector == EXPERIMENT or selector in names.selectors:
+        yield from (f"{selector}.{parameter}" for parameter in names.parameters(selector))
+    yield from metric_names(names)
 
 
 def suites(ctx: click.Context, incomplete: str) -> Iterator[str]:

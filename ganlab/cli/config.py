@@ -14,7 +14,9 @@ from ganlab.cli.experiments import read_experiment, use_plugins
 from ganlab.cli.messages import say
 from ganlab.cli.options import BESIDE_GIN, HERE, experiment_options, plugin_options
 from ganlab.errors import ConfigError
+from ganlab.plugins.catalog import KINDS
 from ganlab.plugins.discovery import plugin_file_in
+from ganlab.support.terminal import line
 from ganlab.telemetry.jsonl import to_json
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 @click.group("config")
 def config() -> None:
-    """Shows an experiment, or explains a setting."""
+    """Shows an experiment, or explains components, settings and metrics."""
 
 
 @config.command("show")
@@ -57,13 +59,15 @@ def show(
 @plugin_options(HERE)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead.")
 def explain(name: str, no_plugin: tuple[str, ...], plugin_file: Path | None, as_json: bool) -> None:
-    """Explains NAME: a component with its parameters and documentation, or a metric.
+    """Explains NAME: a component with its parameters and documentation, one of its settings, or a metric.
 
-    NAME is `experiment`, a component such as `constraints.gradient_penalty` (or its last part if that is unique), or a
-    metric's tag as in TensorBoard and metrics.jsonl, for example `critic/loss`.
+    NAME is `experiment`, a component such as `constraints.gradient_penalty` (or its last part if that is unique), a
+    setting such as `experiment.steps`, a kind of component such as `datasets`, or a metric's tag as in TensorBoard and
+    metrics.jsonl, for example `critic/loss`.
 
     \b
     ganlab config explain gradient_penalty
+    ganlab config explain gradient_penalty.weight
     ganlab config explain critic/loss
     ganlab config explain constraints/gradient_penalty/slope
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
@@ -73,32 +77,71 @@ def explain(name: str, no_plugin: tuple[str, ...], plugin_file: Path | None, as_
     found = use_plugins(no_plugin, plugin_file or plugin_file_in(Path()))
     names = Names(found)
     asked = name.removeprefix("@").removesuffix("()")
-    if not names.known(asked) and asked != EXPERIMENT and ("/" in name or name in metric_names(names)):
+    owner, _, parameter = asked.rpartition(".")
+    if asked == EXPERIMENT or names.known(asked):
+        _explain_component(EXPERIMENT if name == EXPERIMENT else names.component(asked), names, as_json=as_json)
+    elif "/" in name or name in metric_names(names):
         _explain_metric(explain_metric(name, names), found, as_json=as_json)
-        return
-    selector = EXPERIMENT if name == EXPERIMENT else _component(asked, names)
-    origin = "" if selector == EXPERIMENT else _origin(found, selector)
-    make = names.make(selector)
-    if as_json:
-        settings = [_as_data(make, parameter) for parameter in names.parameters(selector).values()]
-        data = {"name": selector, "origin": origin.strip(" ()"), "parameters": settings}
-        # A default may be any object; one that JSON cannot represent is written as Python's repr.
-        say(json.dumps({**to_json(data), "documentation": _documentation(make)}, indent=2, default=repr))
-        return
-    lines = [f"{selector}{origin}", ""]
-    lines += [_setting(selector, make, parameter) for parameter in names.parameters(selector).values()]
-    say("\n".join([*lines, "", _documentation(make)]).rstrip())
+    elif asked in KINDS:
+        _explain_kind(asked, found, as_json=as_json)
+    elif owner == EXPERIMENT or names.known(owner):
+        selector = EXPERIMENT if owner == EXPERIMENT else names.component(owner)
+        _explain_setting(selector, names.parameter(selector, parameter), names, as_json=as_json)
+    else:
+        _refuse(asked, names)
 
 
-def _component(name: str, names: Names) -> str:
+def _refuse(name: str, names: Names) -> None:
     from ganlab.config.metric_help import ending
 
     try:
-        return names.component(name)
+        names.component(name)
     except ConfigError as error:
         if metrics := ending(name, names):
             raise ConfigError(f"{error} Metrics that end in this name: {', '.join(metrics)}.") from None
         raise
+
+
+def _explain_component(selector: str, names: Names, *, as_json: bool) -> None:
+    from ganlab.config.documentation import documentation
+
+    origin, make = _origin(names.plugins, selector), names.make(selector)
+    parameters = names.parameters(selector).values()
+    if as_json:
+        settings = [_as_data(make, parameter) for parameter in parameters]
+        data = {"name": selector, "origin": origin.strip(" ()"), "parameters": settings}
+        # A default may be any object; one that JSON cannot represent is written as Python's repr.
+        say(json.dumps({**to_json(data), "documentation": documentation(make)}, indent=2, default=repr))
+        return
+    lines = [f"{selector}{origin}", ""]
+    lines += [f"  {_setting(selector, make, parameter)}" for parameter in parameters]
+    say("\n".join([*lines, "", documentation(make)]).rstrip())
+
+
+def _explain_setting(selector: str, parameter: inspect.Parameter, names: Names, *, as_json: bool) -> None:
+    import textwrap
+
+    from ganlab.config.documentation import documentation, of_parameter
+
+    make = names.make(selector)
+    text = of_parameter(make, parameter.name)
+    if as_json:
+        data = {**_as_data(make, parameter), "name": f"{selector}.{parameter.name}"}
+        say(json.dumps({**to_json(data), "documentation": text}, indent=2, default=repr))
+        return
+    about = textwrap.fill(text, 100, break_long_words=False) if text else documentation(make)
+    say(f"{_setting(selector, make, parameter)}\n\n{about}")
+
+
+def _explain_kind(kind: str, found: Plugins, *, as_json: bool) -> None:
+    offered = sorted((one.name, one.summary) for one in found.components.values() if one.kind == kind)
+    if as_json:
+        components = [{"name": f"{kind}.{name}", "summary": summary} for name, summary in offered]
+        say(json.dumps({"name": kind, "components": components}, indent=2))
+        return
+    say(f"{kind}, a kind of component\n")
+    for name, summary in offered:
+        say(line(f"  {kind}.{name}: {summary}"))
 
 
 def _explain_metric(metric: MetricHelp, found: Plugins, *, as_json: bool) -> None:
@@ -117,7 +160,9 @@ def _explain_metric(metric: MetricHelp, found: Plugins, *, as_json: bool) -> Non
 
 
 def _origin(found: Plugins, selector: str) -> str:
-    kind, _, last = selector.partition(".")
+    kind, dot, last = selector.partition(".")
+    if not dot:  # the experiment, which no plugin offers
+        return ""
     plugin = found.component(kind, last).plugin
     return f" ({plugin.distribution} {plugin.version}".rstrip() + ")"
 
@@ -126,7 +171,7 @@ def _setting(selector: str, make: Callable[..., Any], parameter: inspect.Paramet
     hint, bound = _hint(make, parameter)
     kind = f": {hint}" if hint else ""
     default = "(required)" if parameter.default is inspect.Parameter.empty else f"= {parameter.default!r}"
-    return f"  {selector}.{parameter.name}{kind} {default}" + (f"  ({bound})" if bound else "")
+    return f"{selector}.{parameter.name}{kind} {default}" + (f"  ({bound})" if bound else "")
 
 
 def _as_data(make: Callable[..., Any], parameter: inspect.Parameter) -> dict[str, Any]:
@@ -141,8 +186,7 @@ def _as_data(make: Callable[..., Any], parameter: inspect.Parameter) -> dict[str
 def _hint(make: Callable[..., Any], parameter: inspect.Parameter) -> tuple[str, str]:
     """A parameter's type and its bounds, each empty if it has none."""
     from ganlab.bounds import rule
-    from ganlab.config.types import describe
-    from ganlab.plugins.annotations import UNKNOWN, annotation
+    from ganlab.plugins.annotations import UNKNOWN, annotation, describe
 
     if parameter.annotation is inspect.Parameter.empty:
         return "", ""
@@ -151,12 +195,3 @@ def _hint(make: Callable[..., Any], parameter: inspect.Parameter) -> tuple[str, 
         return describe(hint), bound
     hint = parameter.annotation
     return (hint if isinstance(hint, str) else inspect.formatannotation(hint)), ""
-
-
-def _documentation(make: Callable[..., Any]) -> str:
-    texts = [inspect.getdoc(make) or "No documentation."]
-    # A class's parameters are often documented at its constructor. An inherited docstring does not describe them.
-    constructor = vars(make).get("__init__") if isinstance(make, type) else None
-    if constructor is not None and constructor.__doc__:
-        texts.append(inspect.cleandoc(constructor.__doc__))
-    return "\n\n".join(texts)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from ganlab.comparing.configurations import (
     Configuration,
@@ -23,6 +23,7 @@ from ganlab.comparing.verdicts import verdicts
 from ganlab.comparing.warnings import diverged, last_value, states
 from ganlab.errors import RunError
 from ganlab.runs.naming import Scalar
+from ganlab.support import several
 
 
 @dataclass(frozen=True)
@@ -55,12 +56,17 @@ class Comparison:
 
 
 def compare(
-    paths: Sequence[str | Path], *, by: Sequence[str] = (), metrics: Sequence[str] = (), against: str | None = None
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    by: str | Sequence[str] = (),
+    metrics: str | Sequence[str] = (),
+    against: str | None = None,
 ) -> Comparison:
     """Compares runs, including those in progress. TensorFlow is not imported, and nothing in a run is executed.
 
     Args:
-        paths: Run directories, folders of them (for example a sweep's), or patterns, for example `runs/*/baseline-*`.
+        paths: Run directories, folders of them (for example a sweep's), or patterns, for example `runs/*/baseline-*`;
+            one of these, or several. So are settings and metrics.
         by: The settings to group by, in full or in short (`weight`); none for all of them.
         metrics: Tags or their ends (`modes`), each optionally followed by `:max` or `:min` for the better direction;
             none for the evaluators' figures and the critic's Wasserstein estimate.
@@ -71,9 +77,10 @@ def compare(
 
     Raises:
         RunError: A path does not exist, or there is nothing to compare.
-        ConfigError: A setting, metric or configuration is unknown.
+        ConfigError: A setting, metric or configuration is unknown, or an argument has another type.
     """
-    return compare_runs(*read_runs(paths), by=by, metrics=metrics, against=against)
+    by, metrics = several.texts(by, "by"), several.texts(metrics, "metrics")
+    return compare_runs(*read_runs(several.paths(paths, "paths")), by=by, metrics=metrics, against=against)
 
 
 def compare_runs(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import math
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -76,7 +77,7 @@ class RunSummary:
         return self.step / self.wall_seconds if self.wall_seconds and self.step else None
 
 
-def read_runs(paths: Sequence[str | Path]) -> tuple[list[RunSummary], list[str]]:
+def read_runs(paths: Sequence[str | os.PathLike[str]]) -> tuple[list[RunSummary], list[str]]:
     """Reads runs.
 
     Args:
@@ -203,7 +204,7 @@ def without_reruns(runs: Iterable[RunSummary]) -> tuple[list[RunSummary], list[s
     ]
 
 
-def _found(paths: Sequence[str | Path]) -> list[Path]:
+def _found(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
     found: dict[Path, Path] = {}
     for path in paths:
         for folder in _expanded(path):
@@ -212,7 +213,7 @@ def _found(paths: Sequence[str | Path]) -> list[Path]:
     return list(found.values())
 
 
-def _expanded(path: str | Path) -> list[Path]:
+def _expanded(path: str | os.PathLike[str]) -> list[Path]:
     if Path(path).exists():
         return [Path(path)]
     matching = sorted(glob.glob(str(path), recursive=True))

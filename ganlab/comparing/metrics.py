@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 from ganlab.comparing.labels import listed, resolve
 from ganlab.comparing.loaded_runs import RunSummary
@@ -78,20 +78,35 @@ def named_metrics(asked: Sequence[str], runs: Sequence[RunSummary]) -> tuple[Met
         runs: The runs to compare.
 
     Raises:
-        ConfigError: No run has such a metric, or an ending matches several.
+        ConfigError: No run has such a metric, an ending matches several, or there is no such direction.
     """
     found: dict[str, Metric] = {}
     for text in asked:
-        name, _, way = text.rpartition(":")
-        said = cast(Direction, way) if way in ("max", "min") else None
-        tag = _find(name if said else text, runs)
-        found[tag] = Metric(tag, said or direction(tag))
+        metric = _asked(text, runs)
+        found[metric.tag] = metric
     return tuple(found.values())
 
 
 def direction(tag: str) -> Direction | None:
     """Which values of a metric are better, judged by its name; known only for evaluators' figures."""
     return _BETTER.get(_last_part(tag)) if tag.startswith(_EVALUATION) else None
+
+
+def _asked(text: str, runs: Sequence[RunSummary]) -> Metric:
+    name, colon, way = text.rpartition(":")
+    if way in get_args(Direction):
+        return Metric(_find(name, runs), cast(Direction, way))
+    try:
+        tag = _find(text, runs)  # a tag may have a colon of its own
+    except ConfigError:
+        if not colon:
+            raise
+        _find(name, runs)
+        raise ConfigError(
+            f"The metric {text!r} ends in {way!r}: after its colon must be max or min, for the values that are better. "
+            f"Write {name}:max or {name}:min."
+        ) from None
+    return Metric(tag, direction(tag))
 
 
 def _find(name: str, runs: Sequence[RunSummary]) -> str:

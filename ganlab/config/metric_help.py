@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from ganlab.composition import LISTS, PARTS
+from ganlab.config.documentation import of_parameter
 from ganlab.config.registry import Names
 from ganlab.errors import ConfigError
 
@@ -45,6 +47,8 @@ _OF_CONSTRAINTS = {
 # The prefixes of components' tags, and the components' kinds.
 _KINDS = {"constraints": "constraints", "evaluation": "evaluators", "diagnostics": "diagnostics"}
 
+_SCHEDULE = "The value of {}, which follows a schedule."
+
 _REPLICA = re.compile(r"replica/(\d+|<i>|\*)/(?=.)")
 _SECOND = re.compile(r"_\d+$")
 
@@ -76,7 +80,11 @@ def explain_metric(name: str, names: Names) -> MetricHelp:
     """
     replica = _REPLICA.match(name)
     tag = name[replica.end() :] if replica else name
-    found = _of_core(tag, names) or next((one for full in _in_full(tag) for one in _of_component(full, names)), None)
+    found = (
+        _of_core(tag, names)
+        or _of_schedule(tag, names)
+        or next((one for full in _in_full(tag) for one in _of_component(full, names)), None)
+    )
     if found is None:
         raise ConfigError(_unknown(name, tag, names))
     if replica:
@@ -126,6 +134,31 @@ def _of_core(tag: str, names: Names) -> MetricHelp | None:
     return MetricHelp(tag, "", (_CORE[tag], *(f"With {name}: {text}" for name, text in of_losses.items() if text)))
 
 
+def _of_schedule(tag: str, names: Names) -> MetricHelp | None:
+    """The value of a parameter that follows a schedule: `schedules/<component or part>/<parameter>`, or deeper."""
+    begin, _, rest = tag.partition("/")
+    name, _, path = rest.partition("/")
+    if begin != "schedules":
+        return None
+    parameter = path.partition("/")[0]
+    if name in PARTS and name not in LISTS:
+        if parameter:
+            return MetricHelp(tag, "", (_SCHEDULE.format(f"{parameter} of the experiment's {name}"),))
+        return None
+    kinds = dict.fromkeys(PARTS[part] for part in LISTS)
+    for selector in (f"{kind}.{last}" for last in _bases(name) for kind in kinds):
+        if selector in names.selectors and parameter in names.parameters(selector):
+            about = of_parameter(names.make(selector), parameter)
+            texts = (_SCHEDULE.format(f"{selector}.{parameter}"), *([about] if about else []))
+            return MetricHelp(tag, selector, texts)
+    return None
+
+
+def _bases(name: str) -> Iterable[str]:
+    """The possible names of a component: the second of a name in an experiment is called `<name>_2`."""
+    return dict.fromkeys((name, _SECOND.sub("", name)))
+
+
 def _in_full(tag: str) -> Iterator[str]:
     """The possible full tags: run.json has those of evaluators and diagnostics without their prefix."""
     yield tag
@@ -137,8 +170,7 @@ def _of_component(tag: str, names: Names) -> Iterator[MetricHelp]:
     name, _, key = rest.partition("/")
     if begin not in _KINDS or not key:
         return
-    # The second of a name in an experiment is called `<name>_2`.
-    for last in dict.fromkeys((name, _SECOND.sub("", name))):
+    for last in _bases(name):
         selector = f"{_KINDS[begin]}.{last}"
         if selector not in names.selectors:
             continue

@@ -94,6 +94,18 @@ class Names:
             return composition.parameters()
         return inspect.signature(self.make(selector)).parameters
 
+    def parameter(self, selector: str, name: str) -> inspect.Parameter:
+        """The settable parameter of this name.
+
+        Raises:
+            ConfigError: There is none.
+        """
+        parameters = self.parameters(selector)
+        if name not in parameters:
+            near = nearest(name, parameters) or f" Its parameters: {', '.join(parameters) or 'none'}."
+            raise ConfigError(f"{selector} has no parameter {name!r}.{near}")
+        return parameters[name]
+
     def complete(self, statements: Statements) -> list[Binding]:
         """The bindings with every name completed and every parameter checked.
 
@@ -119,10 +131,11 @@ class Names:
                 + (f", or {EXPERIMENT}.{_part(kind)} = ... to choose it." if _part(kind) else ".")
             )
         selector = self._settable(binding.selector, binding.where)
-        parameters = self.parameters(selector)
-        if binding.parameter not in parameters and not self.clash(selector):
-            near = nearest(binding.parameter, parameters) or f" Its parameters: {', '.join(parameters) or 'none'}."
-            raise ConfigError(f"{binding.where}: {selector} has no parameter {binding.parameter!r}.{near}")
+        if not self.clash(selector):
+            try:
+                self.parameter(selector, binding.parameter)
+            except ConfigError as error:
+                raise ConfigError(f"{binding.where}: {error}") from None
         return replace(binding, selector=selector, value=value)
 
     def _settable(self, selector: str, where: str) -> str:

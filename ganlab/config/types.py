@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import inspect
 import math
-import types
 import typing
 from collections.abc import Callable
 from typing import Any, Literal
 
 from ganlab.bounds import without
 from ganlab.errors import nearest
-from ganlab.plugins.annotations import UNKNOWN, resolve
+from ganlab.plugins.annotations import UNKNOWN, describe, resolve, type_name
 
 
 def stub(make: Callable[..., Any]) -> Any:
@@ -67,20 +66,8 @@ def complaint(value: Any, shown: str, hint: Any) -> str:
         near = nearest(value, words) if isinstance(value, str) else ""
         return f"must be one of {', '.join(map(repr, choices))}.{near}"
     # In a container an item may be wrong; the value in the message shows it.
-    other = "" if isinstance(value, (list, tuple, dict)) else f", not {_type_name(value)}"
+    other = "" if isinstance(value, (list, tuple, dict)) else f", not {type_name(value)}"
     return f"must be {describe(hint)}{other}.{_remedy(value, shown, hint)}"
-
-
-def describe(hint: Any) -> str:
-    """An annotation in readable form, without bounds: `int`, `list[int] | None`, `'a' or 'b'`."""
-    hint = without(hint)
-    if typing.get_origin(hint) is Literal:
-        return " or ".join(map(repr, typing.get_args(hint)))
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        return " | ".join(describe(option) for option in typing.get_args(hint))
-    if isinstance(hint, type) and not typing.get_args(hint):
-        return "None" if hint is type(None) else hint.__name__
-    return inspect.formatannotation(hint).replace("collections.abc.", "").replace("typing.", "")
 
 
 def _remedy(value: Any, shown: str, hint: Any) -> str:
@@ -98,10 +85,6 @@ def _remedy(value: Any, shown: str, hint: Any) -> str:
     if fits(shown, hint):
         return f" Write {shown!r} in quotes."
     return ""
-
-
-def _type_name(value: Any) -> str:
-    return "None" if value is None else type(value).__name__
 
 
 def _parts(value: Any) -> list[Any]:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from ganlab.bounds import Ge, violation
 from ganlab.errors import ConfigError
 from ganlab.exporting.latents import SMALLEST_TRUNCATION, Array, spherical, truncated
 from ganlab.runs import RunDirectory
+from ganlab.support.several import whole_numbers
 from ganlab.training.graph import noise
 from ganlab.training.loading import Step, Trained, keep_precision, load_trained
+
+_COUNT = Annotated[int, Ge(1)]
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,7 @@ def draw(
     seed: int | None = None,
     truncation: float | None = None,
     checkpoint: Step = None,
-    labels: Sequence[int] | None = None,
+    labels: int | Sequence[int] | None = None,
 ) -> Drawn:
     """Draws from the generator of a checkpoint, or from its average if the run keeps one.
 
@@ -56,8 +61,9 @@ def draw(
 
     Raises:
         RunError: The checkpoint does not exist, or does not fit the recorded experiment.
-        ConfigError: The truncation is too small, or there is no such class.
+        ConfigError: The number or the truncation is too small, or there is no such class.
     """
+    _check_numbers(n=n)
     trained = _open(run, checkpoint, truncation)
     seed = trained.seed if seed is None else seed
     latents = _latents(trained, n, seed, truncation)
@@ -74,7 +80,7 @@ def interpolate(
     seed: int | None = None,
     truncation: float | None = None,
     checkpoint: Step = None,
-    labels: Sequence[int] | None = None,
+    labels: int | Sequence[int] | None = None,
 ) -> Drawn:
     """Rows of samples along the spherical path from one latent vector to another.
 
@@ -95,6 +101,7 @@ def interpolate(
         RunError: As in `draw`.
         ConfigError: Likewise.
     """
+    _check_numbers(rows=rows, columns=columns)
     trained = _open(run, checkpoint, truncation)
     seed = trained.seed if seed is None else seed
     ends = _latents(trained, 2 * rows, seed, truncation)
@@ -103,8 +110,15 @@ def interpolate(
     return Drawn(trained.sample.from_latents(latents, classes), latents, seed, trained.step, classes)
 
 
-def _asked(trained: Trained, labels: Sequence[int] | None) -> Array | None:
+def _check_numbers(**numbers: int) -> None:
+    for name, number in numbers.items():
+        if problem := violation(number, _COUNT):
+            raise ConfigError(f"{name} = {number!r} {problem}")
+
+
+def _asked(trained: Trained, asked: int | Sequence[int] | None) -> Array | None:
     """The asked labels, checked; None if none are asked for."""
+    labels = [] if asked is None else whole_numbers(asked, "labels")
     if not labels:
         return None
     classes = trained.sample.classes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import numbers
 import sys
 import types
 import typing
@@ -28,11 +29,35 @@ def annotation(make: Callable[..., Any], parameter: str) -> Any:
 
 
 def broken_bound(make: Callable[..., Any], parameter: str, value: Any) -> str:
-    """The end of an error message that begins with a value out of the bounds of its parameter; empty if it is valid."""
+    """The end of an error message that begins with a value out of the bounds of its parameter; empty if it is valid.
+
+    A value that is no number is answered with the type that it must have.
+    """
     default = inspect.signature(make).parameters[parameter].default
     if value is UNKNOWN or (type(value) is type(default) and value == default):
         return ""
-    return bounds.violation(value, annotation(make, parameter))
+    hint = annotation(make, parameter)
+    problem = bounds.violation(value, hint)
+    if problem and (isinstance(value, bool) or not isinstance(value, numbers.Real)):
+        return f"must be {describe(hint)}, not {type_name(value)}."
+    return problem
+
+
+def describe(hint: Any) -> str:
+    """An annotation in readable form, without bounds: `int`, `list[int] | None`, `'a' or 'b'`."""
+    hint = bounds.without(hint)
+    if typing.get_origin(hint) is typing.Literal:
+        return " or ".join(map(repr, typing.get_args(hint)))
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return " | ".join(describe(option) for option in typing.get_args(hint))
+    if isinstance(hint, type) and not typing.get_args(hint):
+        return "None" if hint is type(None) else hint.__name__
+    return inspect.formatannotation(hint).replace("collections.abc.", "").replace("typing.", "")
+
+
+def type_name(value: Any) -> str:
+    """The type of a value, for messages."""
+    return "None" if value is None else type(value).__name__
 
 
 def takes_number(make: Callable[..., Any], parameter: str) -> bool:

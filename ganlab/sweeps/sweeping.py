@@ -18,6 +18,7 @@ from ganlab.interfaces import Launcher, Range, Search
 from ganlab.plugins.manager import LOCAL_MODULE, component, current
 from ganlab.runs.experiment_source import use_plugins
 from ganlab.runs.fields import check_name, check_place
+from ganlab.support import several
 from ganlab.support.paths import as_name
 from ganlab.sweeps.configurations import Configuration, Configurations, check, check_used, varying
 from ganlab.sweeps.engine import Engine, Screen
@@ -66,10 +67,10 @@ class Swept:
 def sweep(
     gin: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
-    params: Sequence[str] = (),
-    grid: Mapping[str, Sequence[Any]] | None = None,
+    params: str | Sequence[str] = (),
+    grid: Mapping[str, Any] | None = None,
     ranges: Mapping[str, str] | None = None,
-    seeds: Sequence[int] = (),
+    seeds: int | Sequence[int] = (),
     jobs: int = 1,
     threads: int | None = None,
     timeout: float | None = None,
@@ -83,7 +84,7 @@ def sweep(
     maximize: bool = False,
     runs: str | os.PathLike[str] = "runs",
     name: str | None = None,
-    no_plugin: Sequence[str] = (),
+    no_plugin: str | Sequence[str] = (),
     plugin_file: str | os.PathLike[str] | None = None,
 ) -> Swept:
     """Trains an experiment with many settings and seeds, each as a run in a process of its own.
@@ -92,7 +93,7 @@ def sweep(
 
     Args:
         gin: The experiment file, by path or by the name of a shipped one, or several, of which later override earlier.
-        params: Overrides for all trials, each `NAME=VALUE`.
+        params: Overrides for all trials, each `NAME=VALUE`; one or several, as of every argument in the plural.
         grid: The values of each setting: `{"constraints.gradient_penalty.weight": [0.1, 1, 10]}`. A text that begins
             with `@` or `%` is a component or a macro, as in an experiment file; so is one inside a list.
         ranges: The range of each number, for searches such as random: `{"optimizers.adam.learning_rate":
@@ -121,13 +122,12 @@ def sweep(
         GanlabError: There is a mistake in the settings, or the folder cannot be created; nothing is left then. A trial
             that fails does not raise: its status reports it.
     """
-    files = [gin] if isinstance(gin, (str, os.PathLike)) else list(gin)
     request = Request(
-        gin=[os.fspath(file) for file in files],
-        params=list(params),
-        grid=[f"{setting}=[{', '.join(map(_literal, values))}]" for setting, values in (grid or {}).items()],
+        gin=[os.fspath(file) for file in several.paths(gin, "gin")],
+        params=several.texts(params, "params"),
+        grid=[f"{name}=[{', '.join(map(_literal, several.values(each)))}]" for name, each in (grid or {}).items()],
         range=[f"{setting}={limits}" for setting, limits in (ranges or {}).items()],
-        seeds=parse_seeds(",".join(map(str, seeds))) if len(seeds) else [],
+        seeds=parse_seeds(",".join(map(str, numbers))) if (numbers := several.whole_numbers(seeds, "seeds")) else [],
         jobs=jobs,
         timeout=timeout,
         launcher=launcher,
@@ -138,7 +138,7 @@ def sweep(
         budget=budget,
         objective=objective,
         direction="maximize" if maximize else "minimize",
-        no_plugin=list(no_plugin),
+        no_plugin=several.texts(no_plugin, "no_plugin"),
         plugin_file=os.fspath(plugin_file) if plugin_file is not None else None,
     )
     for what, number in (("jobs", jobs), ("threads", threads), ("budget", budget), ("timeout", timeout)):

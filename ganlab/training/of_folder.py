@@ -17,7 +17,8 @@ from ganlab.composition import make, unique_names
 from ganlab.config.overrides import Override
 from ganlab.errors import ConfigError, IncompatibleError
 from ganlab.interfaces import Dataset
-from ganlab.plugins.recipes import Recipe
+from ganlab.plugins.manager import component
+from ganlab.plugins.recipes import Recipe, recipe_of, selector_of
 from ganlab.support import paths
 from ganlab.support.terminal import line
 from ganlab.training.counting import Counting
@@ -87,7 +88,9 @@ def evaluate_folder(
     names = unique_names(evaluators)
     counting = Counting("images of the folder", _most(evaluators, "samples", images.size), report)
     _count(dataset, Counting("real images", _most(evaluators, "real_examples", dataset.size), report))
-    figures = measured(names, evaluators, _drawing(folder, images, counting), dataset, None)
+    figures: dict[str, float] = {}
+    for name, evaluator in zip(names, evaluators, strict=True):
+        figures |= measured([name], [evaluator], _drawing(folder, images, counting, evaluator), dataset, None)
     said = diagnosed(names, evaluators, figures)
     return Found(
         figures, {name: text for name, text in said.items() if text}, int(images.size or 0), tuple(images.sample_shape)
@@ -119,15 +122,15 @@ def _count(dataset: Dataset, counting: Counting) -> None:
     vars(dataset)["examples"] = examples
 
 
-def _drawing(folder: Path, images: Dataset, counting: Counting) -> Callable[..., np.ndarray]:
-    """The images as an evaluator's samples: the first n, in the order of their names."""
+def _drawing(folder: Path, images: Dataset, counting: Counting, evaluator: Any) -> Callable[..., np.ndarray]:
+    """The images as the samples of this evaluator: the first n, in the order of their names."""
 
     def sample(n: int, seed: int, labels: Any = None, *, start: int = 0) -> np.ndarray:
         del seed, labels
         if start + n > (images.size or 0):
             raise IncompatibleError(
-                f"The evaluator asks for {start + n} samples, and {folder} has {images.size} images. Set its number of "
-                f"samples lower, for example --param evaluators.published_scores.samples={images.size}."
+                f"{selector_of(evaluator)} asks for {start + n} samples, and {line(folder)} has {images.size} images. "
+                f"{_with_fewer(evaluator, int(images.size or 0))}"
             )
         counting.add(n)
         piece = 500
@@ -135,6 +138,14 @@ def _drawing(folder: Path, images: Dataset, counting: Counting) -> Callable[...,
         return np.concatenate([np.asarray(images.examples(part, 0)) for part in numbers])
 
     return sample
+
+
+def _with_fewer(evaluator: Any, images: int) -> str:
+    """The advice for an evaluator that asks for more samples than there are images."""
+    recipe = recipe_of(evaluator)
+    if recipe is None or "samples" not in component(recipe.kind, recipe.name).signature.parameters:
+        return "Let it draw fewer, or give more images."
+    return f"Set its number of samples lower: --param {recipe.selector}.samples={images}."
 
 
 def _side_of(folder: Path) -> int:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ganlab.errors import ConfigError, IncompatibleError, nearest
 from ganlab.runs.experiment_source import read_experiment, use_plugins
+from ganlab.support import several
 from ganlab.verification.checks import CHECKS, Options, run
 from ganlab.verification.report import Row, Source
 from ganlab.verification.tpu.chips import topology as tpu_topology
@@ -19,13 +20,13 @@ from ganlab.verification.tpu.chips import topology as tpu_topology
 def verify(
     gin: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
-    params: Sequence[str] = (),
-    checks: Sequence[str] = tuple(CHECKS),
-    replicas: Sequence[int] = (1, 2, 4),
+    params: str | Sequence[str] = (),
+    checks: str | Sequence[str] = tuple(CHECKS),
+    replicas: int | Sequence[int] = (1, 2, 4),
     iterations: int = 5,
     topology: str = "v5e:2x2",
     install: bool = False,
-    no_plugin: Sequence[str] = (),
+    no_plugin: str | Sequence[str] = (),
     plugin_file: str | os.PathLike[str] | None = None,
 ) -> list[Row]:
     """Proves that an experiment's numbers do not depend on where it runs, and that its gradients are its losses'.
@@ -53,7 +54,8 @@ def verify(
         IncompatibleError: The batch does not divide over a number of replicas.
         MissingDependencyError: TensorFlow is not installed.
     """
-    files = [gin] if isinstance(gin, (str, os.PathLike)) else list(gin)
+    files, checks = several.paths(gin, "gin"), several.texts(checks, "checks")
+    replicas = several.whole_numbers(replicas, "replicas")
     unknown = [name for name in checks if name not in CHECKS]
     if unknown or not files:
         what = f"{unknown[0]!r} is not a check.{nearest(unknown[0], CHECKS)}" if unknown else "Missing experiment file."
@@ -64,8 +66,8 @@ def verify(
         )
     source = Source(
         tuple(os.fspath(file) for file in files),
-        tuple(params),
-        tuple(no_plugin),
+        tuple(several.texts(params, "params")),
+        tuple(several.texts(no_plugin, "no_plugin")),
         os.fspath(plugin_file) if plugin_file is not None else None,
     )
     options = Options(replicas=tuple(replicas), iterations=iterations, topology=topology, install=install)

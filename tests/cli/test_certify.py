@@ -81,6 +81,30 @@ def test_a_critic_of_mixed_precision_is_bounded_as_in_float32(tmp_path, cpus):
     assert 0.9 * found["upper"] <= found["lower"] <= found["upper"] * 1.0001
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--box", "5", "-5"], "Without --distance --box has no effect. Add --distance, or leave out --box."),
+        (["--samples", "17", "--confidence", "0.95"], "leave out --samples and --confidence."),
+    ],
+)
+def test_options_of_the_distance_are_refused_without_it(run, options, message):
+    result = CliRunner().invoke(cli, ["certify", str(run), *options])
+    assert result.exit_code == 2, result.output
+    assert message in " ".join(result.stderr.split())
+
+
+def test_a_certificate_that_was_asked_for_and_does_not_suit_the_critic_is_a_failure(tmp_path, cpus):
+    wide = trained(tmp_path, EXPERIMENT.replace("width = 6", "width = 65"))
+    options = ["certify", str(wide), "--seconds", "1", "--json"]
+    result = CliRunner().invoke(cli, [*options, "--rung", "exact"])
+    assert result.exit_code == 1, result.output
+    assert json.loads(result.stdout)["rungs"][0]["bound"] is None
+    assert "no certificate that --rung asks for suits this critic. exact: It has 130 units" in result.stderr
+    result = CliRunner().invoke(cli, [*options, "--rung", "exact", "--rung", "products"])
+    assert result.exit_code == 0, result.output
+
+
 def test_an_unknown_rung_is_one_line(run):
     with pytest.raises(ganlab.ConfigError, match="There is no certificate 'magic'"):
         ganlab.Run(run).certify(rungs=["magic"], seconds=1)

@@ -94,6 +94,20 @@ def test_config_explain(ganlab):
     assert "    critic_steps: Critic updates for each generator update.\n" in experiment
 
 
+def test_config_explain_of_a_setting(ganlab):
+    for name in ("constraints.penalty.weight", "penalty.weight"):
+        assert ganlab("config", "explain", name).stdout == "constraints.penalty.weight: float = 10.0\n\nHow strongly.\n"
+    lines = ganlab("config", "explain", "experiment.ema_start").stdout.splitlines()
+    assert lines[0].startswith("experiment.ema_start: int = 0  (")
+    assert " ".join(lines[2:]).endswith("0 for from the start, when it follows quickly at first.")
+
+
+def test_config_explain_of_a_kind(ganlab):
+    lines = ganlab("config", "explain", "constraints").stdout.splitlines()
+    assert lines[0] == "constraints, a kind of component"
+    assert "  constraints.penalty: Keeps gradients small." in lines
+
+
 class FakeRun:
     """The part of a run that the last screen reads."""
 

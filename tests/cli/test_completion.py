@@ -79,6 +79,7 @@ def offered():
         (["sweep", "--launcher", "sub"], ["submitit"]),
         (["sweep", "--search", ""], ["grid", "optuna", "random"]),
         (["config", "explain", "losses.hi"], ["losses.hinge"]),
+        (["config", "explain", "experiment.critic_s"], ["experiment.critic_steps"]),
         (["config", "explain", "critic/"], ["critic/loss", "critic/penalty", "critic/wasserstein"]),
         (["config", "explain", "constraints/weight_clipping/s"], ["constraints/weight_clipping/saturated"]),
         (["plugins", "check", "constraints.r"], ["constraints.r1", "constraints.r2"]),

@@ -114,6 +114,16 @@ def test_mistakes_are_one_message(folders, ganlab, arguments, message):
     assert re.search(message, said)
 
 
+def test_too_few_images_name_the_evaluator_that_asks_for_more(folders, ganlab):
+    root, _ = folders
+    patches = ["--param=datasets.photo_patches.side=12", "--param=datasets.photo_patches.size=400"]
+    asked = ["--folder", root / "fake", "--against", "@datasets.photo_patches()", *patches, "--evaluator", "kid"]
+    said = ganlab(*asked, code=2)
+    assert "evaluators.kid asks for" in said
+    remedy = re.search(r"--param (evaluators\.kid\.samples=30)\.", said)[1]
+    assert json.loads(ganlab(*asked, "--param", remedy, "--json"))["images"] == 30
+
+
 def test_a_file_that_is_no_image_is_one_message(tmp_path, folders, ganlab):
     (tmp_path / "a.png").write_bytes(b"not an image")
     said = ganlab("--folder", tmp_path, "--against", folders[0] / "real", *PIXELS, code=2)

@@ -66,6 +66,18 @@ def test_config_explain_as_json(ganlab):
     assert path == {"name": "path", "type": "str", "required": True}
 
 
+def test_config_explain_of_a_setting_as_json(ganlab):
+    assert json.loads(ganlab("config", "explain", "penalty.weight", "--json").stdout) == {
+        "name": "constraints.penalty.weight",
+        "type": "float",
+        "required": False,
+        "default": 10.0,
+        "documentation": "How strongly.",
+    }
+    data = json.loads(ganlab("config", "explain", "constraints", "--json").stdout)
+    assert {"name": "constraints.penalty", "summary": "Keeps gradients small."} in data["components"]
+
+
 @pytest.mark.parametrize("name", ["penalty", "experiment", "adam"])
 def test_config_explain_as_json_has_the_documentation(ganlab, name):
     data = json.loads(ganlab("config", "explain", name, "--json").stdout)

@@ -42,6 +42,9 @@ def explained(name, names):
         ("diagnostics/slopes/interpolated/mean", "real, fake or interpolated"),
         ("replica/0/critic/loss", "The value of replica 0 alone"),
         ("replica/<i>/diagnostics/slopes/real/mean", "The value of replica <i> alone"),
+        ("schedules/gradient_penalty/weight", "The value of constraints.gradient_penalty.weight, which follows"),
+        ("schedules/gradient_penalty_2/weight", "The penalty's factor; the paper's 10 for images"),
+        ("schedules/critic_optimizer/learning_rate", "learning_rate of the experiment's critic_optimizer, which"),
         ("health", "evaluators report now"),
     ],
 )
@@ -142,6 +145,8 @@ def test_config_explain_prints_metric_help():
         ("constraints/gradient_penalty/slop", "Did you mean 'constraints/gradient_penalty/slope'?"),
         ("constraints/gradient_penlty/slope", "Did you mean 'constraints/gradient_penalty/slope'?"),
         ("slope", "Metrics that end in this name: constraints/alp/slope, constraints/banach_penalty/slope,"),
+        ("schedules/gradient_penalty/nothing", "Nothing logs a metric 'schedules/gradient_penalty/nothing'"),
+        ("schedules/loss", "Nothing logs a metric 'schedules/loss'"),
         ("of/nothing/known", "Metrics are named as in metrics.jsonl"),
     ],
 )

@@ -339,6 +339,7 @@ COMMANDS = {
         "Unknown component 'penatly'. Did you mean 'penalty'? Names have the form KIND.NAME; 'ganlab plugins' "
         "lists them."
     ),
+    ("config", "explain", "penalty.wieght"): ("constraints.penalty has no parameter 'wieght'. Did you mean 'weight'?"),
     ("rnu",): "No such command 'rnu'. Did you mean 'run'?",
 }
 

@@ -112,13 +112,26 @@ def test_grouping_by_a_setting_pools_the_others_with_a_note(tmp_path):
     assert seeds(compare([tmp_path], by=["seed"])) == [[0] * 4, [1] * 4]
 
 
+def test_one_path_setting_or_metric_alone_is_a_list_of_it(tmp_path):
+    for weight in (1.0, 2.0):
+        write_run(tmp_path / f"{weight}", settings=settings(**{WEIGHT: weight}))
+    whole = compare([tmp_path], by=["weight"], metrics=["wasserstein"])
+    assert compare(tmp_path, by="weight", metrics="wasserstein") == whole
+    assert compare(str(tmp_path), by="weight", metrics="wasserstein") == whole
+    with pytest.raises(RunError, match="Run nowhere not found"):
+        compare("nowhere")
+    with pytest.raises(ConfigError, match=r"^paths = 3 must be a path, or a list of paths\.$"):
+        compare(3)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"by": ["wieght"]}, "The runs have no setting 'wieght'. Did you mean 'weight'?"),
         ({"by": ["depth"]}, "The setting 'depth' may be architectures.a.depth or architectures.b.depth: give one"),
         ({"metrics": ["wassertein"]}, "The runs have no metric 'wassertein'. Did you mean 'critic/wasserstein'?"),
-        ({"metrics": ["critic/wasserstein:up"]}, "Did you mean 'critic/wasserstein'?"),
+        ({"metrics": ["wassertein:up"]}, "The runs have no metric 'wassertein'. Did you mean 'critic/wasserstein'?"),
+        ({"metrics": ["critic/wasserstein:MIN"]}, "ends in 'MIN': after its colon must be max or min"),
         ({"against": "weight=3"}, "No configuration matches 'weight=3'. There are: 'gradient_pen"),
         ({"against": "weight=1 digits"}, "No configuration matches 'weight=1 digits'"),
     ],

@@ -75,6 +75,19 @@ def test_labels_that_are_not_a_class_a_row_are_refused(tmp_path, wrong):
         ganlab.component("datasets", "arrays")(path=path, labels="y")
 
 
+@pytest.mark.parametrize("key", [None, "x"])
+def test_labels_that_the_file_does_not_have_are_named_with_all_that_it_has(key, tmp_path):
+    np.savez(tmp_path / "data.npz", x=np.zeros((3, 2)), y=np.arange(3))
+    with pytest.raises(ganlab.ConfigError, match=r"arrays\.labels = 'z' must name an array of .*, which has x, y\."):
+        ganlab.component("datasets", "arrays")(path=str(tmp_path / "data.npz"), key=key, labels="z")
+
+
+def test_a_wrong_key_is_answered_with_the_labels_too(tmp_path):
+    np.savez(tmp_path / "data.npz", x=np.zeros((3, 2)), y=np.arange(3))
+    with pytest.raises(ganlab.ConfigError, match=r"arrays\.key = 'w' must name an array of .*, which has x, y\."):
+        ganlab.component("datasets", "arrays")(path=str(tmp_path / "data.npz"), key="w", labels="y")
+
+
 def test_labels_of_a_file_with_one_array_are_refused(tmp_path):
     np.save(tmp_path / "rows.npy", np.zeros((3, 2)))
     with pytest.raises(ganlab.ConfigError, match=r"arrays\.labels = 'y' is for \.npz files"):

@@ -83,6 +83,13 @@ def test_interpolation_goes_from_one_sample_to_the_next(points):
     assert np.abs(interpolate(run, 3, 2, truncation=0.5).latents).max() <= 0.5
 
 
+def test_numbers_below_1_are_refused(points):
+    with pytest.raises(ConfigError, match=r"^n = 0 must be a whole number of at least 1\.$"):
+        draw(points, 0)
+    with pytest.raises(ConfigError, match=r"^columns = 2\.5 must be a whole number of at least 1\.$"):
+        interpolate(points, 1, 2.5)
+
+
 def test_a_checkpoint_may_be_chosen(points):
     run = lab.Run(points)
     early, late = draw(run, 4, checkpoint=2), draw(run, 4)

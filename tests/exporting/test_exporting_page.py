@@ -33,5 +33,16 @@ def test_its_commands_and_its_code(tmp_path, monkeypatch, cpus):
     assert values["ways"].samples.shape == (72, 8, 8, 1)
 
 
+def test_calls_of_a_conditional_generator_are_those_of_the_page_in_its_export():
+    from ganlab.exporting.readme import readme
+
+    facts = {"format": "saved_model", "sample_shape": [2], "classes": 3, "latent_dim": 4, "value_range": None}
+    facts |= {"trained_in": "float32", "step": 1, "steps": 1, "samples": {"count": 16, "seed": 0}}
+    page = readme({**facts, "written_with": dict.fromkeys(("ganlab", "tensorflow", "keras"), "1")})
+    call = "generator.sample(n, seed, label)"
+    assert call in page
+    assert call in (ROOT / "docs" / "exporting.md").read_text(encoding="utf-8")
+
+
 def test_the_readme_links_the_page():
     assert "](docs/exporting.md)" in (ROOT / "README.md").read_text(encoding="utf-8")

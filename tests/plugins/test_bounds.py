@@ -147,6 +147,16 @@ def test_factory_refuses_values_out_of_bounds_from_python():
         factory(weight=NaN)
 
 
+@pytest.mark.parametrize(("value", "kind"), [("heavy", "str"), (None, "None"), ([1.0], "list"), (True, "bool")])
+def test_factory_names_the_type_of_a_value_that_is_no_number(value, kind):
+    def make(*, weight: NONNEGATIVE = 1.0) -> float:
+        return weight
+
+    with pytest.raises(ConfigError) as error:
+        Factory("constraints", "mine", make)(weight=value)
+    assert str(error.value) == f"constraints.mine.weight = {value!r} must be float, not {kind}."
+
+
 def test_explain_shows_bounds_and_types_without_them(dry_run):
     text = CliRunner().invoke(cli, ["config", "explain", "constraints.bounded"]).stdout
     assert "  constraints.bounded.weight: float = 1.0  (at least 0 and finite)\n" in text

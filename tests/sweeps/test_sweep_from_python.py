@@ -47,6 +47,8 @@ def test_values_are_written_as_experiment_files_have_them():
         ({"maximize": True}, "needs an objective"),
         ({"name": "../x"}, "sweep name"),
         ({"seeds": [1, 1]}, "1"),
+        ({"seeds": 0.5}, r"seeds = 0\.5 must be a whole number, or a list of them"),
+        ({"params": {"experiment.steps": 1}.items()}, "params = .* must be a text, or a list of texts"),
         ({"gin": "quickstar"}, "Did you mean 'quickstart'"),
     ],
 )
@@ -54,6 +56,15 @@ def test_a_mistake_leaves_no_folder(tmp_path, arguments, message):
     with pytest.raises(ganlab.GanlabError, match=message):
         ganlab.sweep(**{"gin": "quickstart", "runs": tmp_path / "runs", **arguments})
     assert not (tmp_path / "runs").exists()
+
+
+def test_one_value_alone_is_a_list_of_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("ganlab.sweeps.sweeping.run_trials", lambda *_, **__: [])
+    grid = {"constraints.gradient_penalty.weight": 1, "experiment.jit": "off"}
+    swept = ganlab.sweep("quickstart", params="experiment.steps=20", grid=grid, seeds=3, runs=tmp_path)
+    request = Sweep(swept.path).request
+    assert (request.params, request.seeds) == (["experiment.steps=20"], [3])
+    assert request.grid == ["constraints.gradient_penalty.weight=[1]", "experiment.jit=['off']"]
 
 
 def test_command_line_and_python_store_the_same_request(tmp_path, monkeypatch):

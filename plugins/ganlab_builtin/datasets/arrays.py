@@ -57,7 +57,8 @@ class Arrays(ganlab.Dataset):
         if low is not None and high is not None and not (np.isfinite(low) and np.isfinite(high) and low < high):
             raise refusal("arrays", "low", low, f"must be finite and below datasets.arrays.high = {high!r}.")
         self._path = path
-        rows = _load(path, key, labels)
+        classes = None if labels is None else _load(path, "labels", labels)
+        rows = _load(path, "key", key, beside=labels)
         self._check_kind(rows)
         # Plain bytes are always in range, and need no check.
         if rows.dtype == np.uint8 and low is None:
@@ -72,7 +73,7 @@ class Arrays(ganlab.Dataset):
         self._rows, self._low, self._high = rows, low, high
         self.sample_shape = (*rows.shape[1:], 1) if rows.ndim == 3 else rows.shape[1:]
         self.size = len(rows)
-        self._labels = None if labels is None else self._classes_of_rows(_load(path, labels, None), labels)
+        self._labels = None if classes is None else self._classes_of_rows(classes, str(labels))
         self.classes = None if self._labels is None else int(self._labels.max()) + 1
 
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
@@ -162,22 +163,22 @@ def _chunks(rows: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         yield start, rows[start : start + step]
 
 
-def _load(path: str, key: str | None, labels: str | None) -> np.ndarray:
+def _load(path: str, parameter: str, name: str | None, beside: str | None = None) -> np.ndarray:
+    """The array of this name; without one, the only one beside another."""
     file = Path(path).expanduser()
     if file.suffix not in (".npy", ".npz"):
         raise refusal("arrays", "path", path, "must be a .npy or a .npz file, as numpy.save and numpy.savez write.")
     if not file.is_file():
         raise refusal("arrays", "path", path, f"is not there: no file {str(file.absolute())!r}.{whence(path)}")
-    for name, value in (("key", key), ("labels", labels)):
-        if file.suffix == ".npy" and value is not None:
-            raise refusal(
-                "arrays", name, value, f"is for .npz files; {path!r} holds one array without a name. Leave it out."
-            )
+    if file.suffix == ".npy" and name is not None:
+        raise refusal(
+            "arrays", parameter, name, f"is for .npz files; {path!r} holds one array without a name. Leave it out."
+        )
     try:
         if file.suffix == ".npy":
             return np.load(file, mmap_mode="r", allow_pickle=False)
         with np.load(file, allow_pickle=False) as archive:
-            return archive[_chosen(path, key, [name for name in archive.files if name != labels])]
+            return archive[_chosen(path, parameter, name, archive.files, beside)]
     except ganlab.GanlabError:
         raise
     except Exception as error:  # a torn file leads to errors of zipfile, zlib, tokenize, or of memory, among others
@@ -192,12 +193,13 @@ def _load(path: str, key: str | None, labels: str | None) -> np.ndarray:
         raise refusal("arrays", "path", path, f"cannot be read as a numpy file: {error}. Save it anew.") from error
 
 
-def _chosen(path: str, key: str | None, keys: list[str]) -> str:
-    if key is None and len(keys) == 1:
-        return keys[0]
-    if key not in keys:
-        hint = nearest(key, keys) if key else " Set it to one of them."
-        raise refusal(
-            "arrays", "key", key, f"must name an array of {path!r}, which has {', '.join(keys) or 'none'}.{hint}"
-        )
-    return key
+def _chosen(path: str, parameter: str, name: str | None, names: list[str], beside: str | None) -> str:
+    if name in names:
+        return name
+    others = [other for other in names if other != beside]
+    if name is None and len(others) == 1:
+        return others[0]
+    hint = nearest(name, names) if name else " Set it to one of them."
+    raise refusal(
+        "arrays", parameter, name, f"must name an array of {path!r}, which has {', '.join(names) or 'none'}.{hint}"
+    )

@@ -174,8 +174,9 @@ def asked_classes(evaluator: str, sample: Any) -> int:
     classes = getattr(sample, "classes", None)
     if classes is None:
         raise ganlab.IncompatibleError(
-            f"evaluators.{evaluator} asks for classes, and the generator is unconditional. Use a conditional "
-            "architecture, for example architectures.mlp.labels = 'projection', or drop it from experiment.evaluators."
+            f"evaluators.{evaluator} asks for classes, and the generator is unconditional. Set the parameter labels of "
+            "the experiment's architecture, for example to 'projection', or choose one that has this parameter; or "
+            "drop the evaluator from experiment.evaluators."
         )
     return int(classes)
 

@@ -1,0 +1,27 @@
+"""The documentation of components and of their parameters, from docstrings."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+
+_ARGS = re.compile(r"^Args:\n((?:    .*\n?|\n)+)", re.MULTILINE)
+
+
+def documentation(make: Callable[..., Any]) -> str:
+    """A factory's docstring, of a class with that of its constructor."""
+    texts = [inspect.getdoc(make) or "No documentation."]
+    # A class's parameters are often documented at its constructor. An inherited docstring does not describe them.
+    constructor = vars(make).get("__init__") if isinstance(make, type) else None
+    if constructor is not None and constructor.__doc__:
+        texts.append(inspect.cleandoc(constructor.__doc__))
+    return "\n\n".join(texts)
+
+
+def of_parameter(make: Callable[..., Any], name: str) -> str:
+    """What a factory's docstring says on a parameter under `Args:`, on one line; empty if it says nothing."""
+    listed = "\n".join(_ARGS.findall(documentation(make)))
+    found = re.search(rf"^    {re.escape(name)}(?: \([^)\n]*\))?:(.*(?:\n(?:     .*)?)*)", listed, re.MULTILINE)
+    return " ".join(found[1].split()) if found else ""
