@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 from ganlab_builtin.datasets import Arrays
@@ -114,6 +116,16 @@ def test_values_are_checked_in_every_chunk(save, monkeypatch):
 def test_images_outside_low_and_high_are_refused(save):
     message = refused(path=save(x=COLOUR.astype(np.float32)), low=0.0, high=1.0)
     assert f"values from {COLOUR.min()} to {COLOUR.max()}; they must lie in [0, 1]" in message
+
+
+def test_images_in_the_upper_half_of_the_range_are_warned_of(save):
+    path = save(a=np.linspace(0, 1, 5 * 4 * 4, dtype=np.float32).reshape(5, 4, 4))
+    with pytest.warns(UserWarning, match=r"values from 0 to 1, the upper half .* low = 0 and \.high = 1\."):
+        Arrays(path=path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Arrays(path=path, low=0.0, high=1.0)
+        Arrays(path=save(a=np.linspace(-1, 1, 5 * 4 * 4, dtype=np.float32).reshape(5, 4, 4)))
 
 
 def test_half_a_range_and_a_range_upside_down_are_refused(save):

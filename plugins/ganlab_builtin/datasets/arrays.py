@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -154,6 +155,12 @@ class Arrays(ganlab.Dataset):
             raise self._refusal(
                 f"has images with values from {least:g} to {most:g}; they must lie in [{bottom:g}, {top:g}]. Set "
                 "datasets.arrays.low and .high to the values that become -1 and 1."
+            )
+        if low is None and least >= 0.0 and most > 0.5:
+            warnings.warn(
+                f"datasets.arrays.path = {self._path!r} has images with values from {least:g} to {most:g}, the upper "
+                "half of [-1, 1], in which they are taken. If 0 is black, set datasets.arrays.low = 0 and .high = 1.",
+                stacklevel=3,
             )
 
 
