@@ -120,7 +120,7 @@ def test_images_outside_low_and_high_are_refused(save):
 
 def test_images_in_the_upper_half_of_the_range_are_warned_of(save):
     path = save(a=np.linspace(0, 1, 5 * 4 * 4, dtype=np.float32).reshape(5, 4, 4))
-    with pytest.warns(UserWarning, match=r"values from 0 to 1, the upper half .* low = 0 and \.high = 1\."):
+    with pytest.warns(UserWarning, match=r"values from 0 to 1, the upper half .*low = 0 and \.high = 1\."):
         Arrays(path=path)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
