@@ -16,6 +16,7 @@ from whole_runs import Graph, assert_equal_runs, everything, lines, scalars, sto
 
 import ganlab
 from ganlab.run import train
+from ganlab.runs.removing import remove
 from ganlab.support.signals import STOPPING
 from ganlab.telemetry import event_cutting
 from ganlab.training import checkpoints
@@ -297,7 +298,7 @@ def test_a_killed_run_warns_again(warning, warned, tmp_path, kept):
     for path in (folder / "checkpoints").iterdir():
         if path.name not in kept:
             shutil.rmtree(path)
-    ganlab.Run(folder).update(status="running")
+    ganlab.Run(folder).update(status="running", checkpointed=bool(kept))
     assert_warned_as(warning.train(folder, resume=True), warned)
 
 
@@ -307,12 +308,48 @@ def test_a_run_that_begins_again_has_its_charts_and_hyperparameters(completed, w
     shutil.rmtree(folder / "checkpoints")
     for path in folder.glob("events.out.tfevents.*"):  # killed before any of it was on disk
         path.write_bytes(b"")
-    ganlab.Run(folder).update(status="running")
+    ganlab.Run(folder).update(status="running", checkpointed=False)
     resumed = whole.train(folder, resume=True)
     assert_equal_runs(completed, resumed)
     layout = "custom_scalars__config__"
     assert texts(resumed, layout) == texts(completed, layout) != []
     assert len(texts(resumed, "_hparams_/session_start_info")) == 1
+
+
+def test_a_run_that_begins_again_says_what_it_discards_and_has_no_figures_at_first(
+    completed, whole, tmp_path, monkeypatch, capsys
+):
+    folder = tmp_path / "run"
+    shutil.copytree(completed.path, folder)
+    shutil.rmtree(folder / "checkpoints")
+    ganlab.Run(folder).update(status="running", checkpointed=False, health=["odd"], best={"step": 4})
+    with monkeypatch.context() as patch:
+        stopped_at(patch, 1)
+        run = whole.train(folder, resume=True)
+    rows = len(lines(completed))
+    said = f"run has no checkpoint yet: training begins again from step 0, and its {rows} rows of metrics are discarded"
+    assert said in capsys.readouterr().err
+    assert (run.info["status"], run.info["step"], run.info["metrics"], run.info["evaluation"]) == (
+        "interrupted",
+        1,
+        {},
+        {},
+    )
+    assert "best" not in run.info
+    assert "odd" not in run.info.get("health", ())
+    assert_equal_runs(completed, whole.train(folder, resume=True))
+
+
+def test_resume_of_a_run_whose_checkpoints_were_removed_is_refused_and_its_rows_stay(completed, whole, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(completed.path, folder)
+    run = ganlab.Run(folder)
+    run.update(status="interrupted")
+    remove(run, keep_metrics=True)
+    message = r"run \(interrupted\) has no checkpoints any more: .* ganlab run --gin .*run/config.gin"
+    with pytest.raises(ganlab.RunError, match=message):
+        whole.train(folder, resume=True, allow_changes=True)
+    assert lines(run) == lines(completed)
 
 
 def test_run_is_completed_only_once_its_files_are_written(completed, whole, tmp_path, monkeypatch):
@@ -401,7 +438,9 @@ def test_resume_with_all_checkpoints_damaged_starts_again(completed, whole, tmp_
         flip_bit(path / "pending.npy")
 
     resumed = whole.train(folder, resume=True)
-    assert capsys.readouterr().err.count("is damaged") == 3
+    said = capsys.readouterr().err
+    assert said.count("is damaged") == 3
+    assert "run has no sound checkpoint: training begins again from step 0" in said
     assert resumed.info["resumed"][0]["step"] == 0
     assert_equal_runs(completed, resumed)
 
