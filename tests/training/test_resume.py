@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 import tensorflow as tf
@@ -15,8 +16,11 @@ from tensorboard.backend.event_processing.event_file_loader import EventFileLoad
 from whole_runs import Graph, assert_equal_runs, everything, lines, scalars, stopped_at, texts
 
 import ganlab
+from ganlab import config
 from ganlab.run import train
+from ganlab.runs import create_run
 from ganlab.runs.removing import remove
+from ganlab.runs.resuming import check_resumable
 from ganlab.support.signals import STOPPING
 from ganlab.telemetry import event_cutting
 from ganlab.training import checkpoints
@@ -492,6 +496,28 @@ def test_resume_with_changed_settings_is_refused_and_differences_are_listed(tmp_
         assert line in said
     assert "batch_size" not in said
     assert run.info["status"] == "interrupted"
+
+
+def test_resume_with_fewer_steps_than_the_newest_checkpoint_is_refused(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        stopped_at(patch, 3)
+        run = train(small(0, steps=4), tmp_path / "run")
+    before = run.info
+    message = r"experiment.steps = 2 is below the step of the newest checkpoint of .*run, 3: there is nothing to train"
+    with pytest.raises(ganlab.ConfigError, match=message):
+        train(small(0, steps=2), run.path, resume=True, allow_changes=True)
+    assert run.info == before
+    assert train(small(0, steps=3), run.path, resume=True, allow_changes=True).info["status"] == "completed"
+
+
+def test_steps_left_at_their_default_count_when_a_run_is_resumed(tmp_path):
+    recipe = small(0).recipe
+    recipe = replace(recipe, arguments={name: value for name, value in recipe.arguments.items() if name != "steps"})
+    steps = config.flatten(recipe)["experiment.steps"]
+    run = create_run(tmp_path / "run", config="", operative="", info={"status": "completed", "step": steps})
+    (run.path / "checkpoints" / "step-00000040").mkdir(parents=True)
+    with pytest.raises(ganlab.RunError, match="is completed: there is nothing to resume"):
+        check_resumable(run, recipe, allow_changes=True)
 
 
 def test_allowed_changes_are_recorded(tmp_path, monkeypatch):
