@@ -17,7 +17,7 @@ from ganlab.run import Run
 from ganlab.runs.changes import changes_of
 from ganlab.runs.directory import INFO
 from ganlab.runs.fields import check_fields
-from ganlab.runs.growth import Growth, growth
+from ganlab.runs.growth import SHOWN_BY, Growth, growth
 from ganlab.runs.listing import checkpoint_steps, size_on_disk, started_at, status_of
 from ganlab.support.formatting import counted, in_bytes, in_time
 from ganlab.support.terminal import line
@@ -53,7 +53,7 @@ def show(run: Path, as_json: bool) -> None:
             known["grown"] = [asdict(one) for one in _grown(shown) or []]
         say(json.dumps(to_json({**info, **known}), indent=2))
         return
-    say("\n".join(map(line, _lines(shown, info, known))))
+    say("\n".join(line(text.removesuffix(SHOWN_BY)) for text in _lines(shown, info, known)))
 
 
 def _lines(run: Run, info: Mapping[str, Any], known: Mapping[str, Any]) -> Iterator[str]:
@@ -105,7 +105,9 @@ def _reason(run: Run, info: Mapping[str, Any], status: str) -> Iterator[str]:
         yield "Metrics that grew most in the logged rows:"
         yield from (f"  {one}" for one in grown[:_MOST_GROWN])
     else:
-        yield "No row shows what grew: the run ended before the first. Log more rows: --param experiment.log_every=1"
+        has_rows = next(run.iter_metrics(), None) is not None
+        why = "no metric is ten times what it was in the first one" if has_rows else "the run ended before the first"
+        yield f"No row shows what grew: {why}. Log more rows: --param experiment.log_every=1"
     yield "What to try first: docs/divergence.md"
 
 
