@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from ganlab.support.terminal import line
 # More figures than fit on a screen are left to --json.
 _MOST = 30
 _MOST_GROWN = 5
+_MOST_LISTED = 4
 
 
 @click.command("show")
@@ -78,7 +79,7 @@ def _lines(run: Run, info: Mapping[str, Any], known: Mapping[str, Any]) -> Itera
         ("Last diagnostics", list(_figures(info.get("diagnostics")))),
         ("Health", _sentences(info.get("health"), "nothing is wrong")),
         ("Warnings", _sentences(info.get("warnings"))),
-        ("From", list(_origin(info.get("provenance")))),
+        ("From", [*_parents(info), *_origin(info.get("provenance"))]),
     ):
         if lines:
             yield from ("", f"{title}:", *(f"  {text}" for text in lines))
@@ -153,6 +154,35 @@ def _sentences(sentences: Any, none: str = "") -> list[str]:
     if not isinstance(sentences, list):  # never checked
         return []
     return [str(sentence) for sentence in sentences] or ([none] if none else [])
+
+
+def _parents(info: Mapping[str, Any]) -> Iterator[str]:
+    """The runs that this one was forked from or has its first weights from."""
+    forked = info.get("forked_from")
+    if isinstance(forked, dict):
+        settings = forked.get("settings")
+        changed = [f"{name} = {value!r}" for name, value in settings.items()] if isinstance(settings, dict) else []
+        yield f"fork     of {forked.get('run')} at step {forked.get('step')}{_listed(', with ', changed)}"
+    started = info.get("started_from")
+    if isinstance(started, dict):
+        reasons = {
+            "other_shape": "it has in another shape",
+            "missing": "that run does not have",
+            "left": "only that run has",
+        }
+        names = {name: started.get(name) for name in ("taken", *reasons)}
+        lists = {name: list(map(str, found)) for name, found in names.items() if isinstance(found, list)}
+        unfit = [f"{reason} {_listed('', lists[name])}" for name, reason in reasons.items() if lists.get(name)]
+        yield (
+            f"weights  of {started.get('run')}, step {started.get('step')}: {len(lists.get('taken', ()))} taken"
+            f"{_listed('; did not fit: ', unfit, '; ')}"
+        )
+
+
+def _listed(opening: str, items: Sequence[str], between: str = ", ") -> str:
+    """The first items after an opening, and how many more there are; empty for none."""
+    more = [f"and {len(items) - _MOST_LISTED} more"] if len(items) > _MOST_LISTED else []
+    return opening + between.join([*items[:_MOST_LISTED], *more]) if items else ""
 
 
 def _origin(provenance: Any) -> Iterator[str]:
