@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from ganlab.cli.messages import say
+from ganlab.cli.messages import of_last_metrics, say
 from ganlab.errors import RunError
 from ganlab.run import Run
 from ganlab.runs.changes import changes_of
@@ -74,7 +74,7 @@ def _lines(run: Run, info: Mapping[str, Any], known: Mapping[str, Any]) -> Itera
         ("Why it ended", list(_reason(run, info, known["status"]))),
         ("Changed midway", list(_changes(info))),
         ("Settings", list(_settings(run))),
-        ("Last metrics", list(_figures(info.get("metrics")))),
+        (of_last_metrics(info), list(_figures(info.get("metrics")))),
         ("Last evaluation", list(_figures(info.get("evaluation")))),
         ("Last diagnostics", list(_figures(info.get("diagnostics")))),
         ("Health", _sentences(info.get("health"), "nothing is wrong")),

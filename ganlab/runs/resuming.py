@@ -86,7 +86,7 @@ def take_changes(run: RunDirectory, recipe: Recipe, differing: list[str]) -> Non
 
 def begin_again(run: RunDirectory) -> None:
     """Takes from run.json what a run had reached, because it is resumed from its first step, not from a checkpoint."""
-    reached = ("diagnostics", "health", "best")
+    reached = ("metrics_step", "diagnostics", "health", "best")
     kept = {name: value for name, value in run.info.items() if name not in reached}
     write_info(run.path, {**kept, "step": 0, "metrics": {}, "evaluation": {}, "checkpointed": False})
 

@@ -67,6 +67,7 @@ class RunLog:
         self._before, self._started = float(info.get("wall_seconds") or 0.0), time.monotonic()
         self._noted = self._started
         self._reached: dict[str, float] = dict(info.get("metrics") or {})
+        self._reached_at: int | None = info.get("metrics_step")
         self._found: dict[str, float] = dict(info.get("diagnostics") or {})
         said = info.get("warnings") or []
         self._warned = dict.fromkeys(said, -1) if warned is None else dict(warned)
@@ -159,6 +160,8 @@ class RunLog:
         self._writers.scalars(records)
         trained = [record for record in records if record.replicas and not record.tag.startswith("diagnostics/")]
         self._reached |= {record.tag: record.reduced for record in trained}
+        if trained:
+            self._reached_at = trained[0].step
         self._call_trackers("ganlab_metrics", run=self._run, records=list(records))
 
     def picture(self, step: int, png: bytes) -> None:
@@ -210,7 +213,8 @@ class RunLog:
         """Brings run.json up to date."""
         self._noted = time.monotonic()
         seconds = round(self._before + self._noted - self._started, 3)
-        self._run.update(step=step, metrics=self._reached, wall_seconds=seconds, **fields)
+        reached = {"metrics": self._reached, "metrics_step": self._reached_at}
+        self._run.update(step=step, wall_seconds=seconds, **reached, **fields)
 
     def note_now_and_then(self, step: int) -> None:
         """Brings run.json and the files up to date if that was last done some seconds ago."""

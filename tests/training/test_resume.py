@@ -81,6 +81,7 @@ def test_resume_after_a_signal_equals_an_uninterrupted_run(completed, whole, tmp
     assert run.info["signal"] == sent.name
     assert run.info["step"] == Checkpoints(run.path / "checkpoints").latest().step == step
     assert max(line["step"] for line in lines(run)) <= step
+    assert run.info["metrics_step"] == step // 3 * 3
 
     resumed = start(resume=True)
     assert_equal_runs(completed, resumed)
