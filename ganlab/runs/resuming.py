@@ -45,7 +45,7 @@ def check_resumable(
             f"{gone} So it cannot be resumed. Start a new run from its settings: ganlab run --gin {config_file}"
         )
     settings = config.flatten(recipe)  # with defaults, which the recipe does not have
-    steps = settings["experiment.steps"]
+    steps = int(settings["experiment.steps"])
     differing = {
         "another experiment": _differences(info.get("settings"), settings),
         "other code": code_changes(recorded(info, CODE), of_parts(recipe)),
