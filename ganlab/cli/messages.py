@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -33,6 +34,12 @@ def say(text: object = "", *, err: bool = False, nl: bool = True) -> None:
 def warn(text: str) -> None:
     """Prints a warning on standard error."""
     say(f"Warning: {one_line(text)}", err=True)
+
+
+def of_last_metrics(info: Mapping[str, Any]) -> str:
+    """The title of the last metrics in run.json, with the step of their row if the run has gone further since."""
+    at = info.get("metrics_step")
+    return f"Last metrics, at step {at}" if isinstance(at, int) and at != info.get("step") else "Last metrics"
 
 
 def confirm(question: str) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ganlab.cli.experiments import read_experiment, use_plugins
-from ganlab.cli.messages import say
+from ganlab.cli.messages import of_last_metrics, say
 from ganlab.cli.options import BESIDE_GIN, experiment_options, plugin_options
 from ganlab.cli.process import unheard
 from ganlab.cli.quiet_start import start_tensorflow
@@ -109,12 +109,12 @@ def last_screen(finished: Run) -> str:
     seconds = info.get("wall_seconds")
     took = in_time(seconds) if isinstance(seconds, (int, float)) else "unknown time"
     lines = ["", f"{str(status).capitalize()} at step {step} of {steps} in {took}."]
-    for title in ("metrics", "evaluation"):
-        values = info.get(title) or {}
+    for part, title in (("metrics", of_last_metrics(info)), ("evaluation", "Last evaluation")):
+        values = info.get(part) or {}
         width = max(map(len, values), default=0)
         if values:
             rows = (f"  {line(name):<{width}}  {line(_number(value))}" for name, value in values.items())
-            lines += ["", f"Last {title}:", *rows]
+            lines += ["", f"{title}:", *rows]
     lines += ["", f"Run: {line(finished.path)}"]
     if status == "interrupted":
         lines.append(f"Resume it: ganlab run --resume {line(shlex.quote(str(finished.path)))}")

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ganlab.cli.messages import say
+from ganlab.cli.messages import of_last_metrics, say
 from ganlab.errors import RunError
 from ganlab.run import Run
 from ganlab.runs.changes import changes_of
 from ganlab.runs.directory import INFO
 from ganlab.runs.fields import check_fields
-from ganlab.runs.growth import Growth, growth
+from ganlab.runs.growth import SHOWN_BY, Growth, growth
 from ganlab.runs.listing import checkpoint_steps, size_on_disk, started_at, status_of
 from ganlab.support.formatting import counted, in_bytes, in_time
 from ganlab.support.terminal import line
@@ -25,6 +25,7 @@ from ganlab.support.terminal import line
 # More figures than fit on a screen are left to --json.
 _MOST = 30
 _MOST_GROWN = 5
+_MOST_LISTED = 4
 
 
 @click.command("show")
@@ -53,7 +54,7 @@ def show(run: Path, as_json: bool) -> None:
             known["grown"] = [asdict(one) for one in _grown(shown) or []]
         say(json.dumps(to_json({**info, **known}), indent=2))
         return
-    say("\n".join(map(line, _lines(shown, info, known))))
+    say("\n".join(line(text.removesuffix(SHOWN_BY)) for text in _lines(shown, info, known)))
 
 
 def _lines(run: Run, info: Mapping[str, Any], known: Mapping[str, Any]) -> Iterator[str]:
@@ -73,12 +74,12 @@ def _lines(run: Run, info: Mapping[str, Any], known: Mapping[str, Any]) -> Itera
         ("Why it ended", list(_reason(run, info, known["status"]))),
         ("Changed midway", list(_changes(info))),
         ("Settings", list(_settings(run))),
-        ("Last metrics", list(_figures(info.get("metrics")))),
+        (of_last_metrics(info), list(_figures(info.get("metrics")))),
         ("Last evaluation", list(_figures(info.get("evaluation")))),
         ("Last diagnostics", list(_figures(info.get("diagnostics")))),
         ("Health", _sentences(info.get("health"), "nothing is wrong")),
         ("Warnings", _sentences(info.get("warnings"))),
-        ("From", list(_origin(info.get("provenance")))),
+        ("From", [*_parents(info), *_origin(info.get("provenance"))]),
     ):
         if lines:
             yield from ("", f"{title}:", *(f"  {text}" for text in lines))
@@ -105,7 +106,9 @@ def _reason(run: Run, info: Mapping[str, Any], status: str) -> Iterator[str]:
         yield "Metrics that grew most in the logged rows:"
         yield from (f"  {one}" for one in grown[:_MOST_GROWN])
     else:
-        yield "No row shows what grew: the run ended before the first. Log more rows: --param experiment.log_every=1"
+        has_rows = next(run.iter_metrics(), None) is not None
+        why = "no metric is ten times what it was in the first one" if has_rows else "the run ended before the first"
+        yield f"No row shows what grew: {why}. Log more rows: --param experiment.log_every=1"
     yield "What to try first: docs/divergence.md"
 
 
@@ -151,6 +154,35 @@ def _sentences(sentences: Any, none: str = "") -> list[str]:
     if not isinstance(sentences, list):  # never checked
         return []
     return [str(sentence) for sentence in sentences] or ([none] if none else [])
+
+
+def _parents(info: Mapping[str, Any]) -> Iterator[str]:
+    """The runs that this one was forked from or has its first weights from."""
+    forked = info.get("forked_from")
+    if isinstance(forked, dict):
+        settings = forked.get("settings")
+        changed = [f"{name} = {value!r}" for name, value in settings.items()] if isinstance(settings, dict) else []
+        yield f"fork     of {forked.get('run')} at step {forked.get('step')}{_listed(', with ', changed)}"
+    started = info.get("started_from")
+    if isinstance(started, dict):
+        reasons = {
+            "other_shape": "it has in another shape",
+            "missing": "that run does not have",
+            "left": "only that run has",
+        }
+        names = {name: started.get(name) for name in ("taken", *reasons)}
+        lists = {name: list(map(str, found)) for name, found in names.items() if isinstance(found, list)}
+        unfit = [f"{reason} {_listed('', lists[name])}" for name, reason in reasons.items() if lists.get(name)]
+        yield (
+            f"weights  of {started.get('run')}, step {started.get('step')}: {len(lists.get('taken', ()))} taken"
+            f"{_listed('; did not fit: ', unfit, '; ')}"
+        )
+
+
+def _listed(opening: str, items: Sequence[str], between: str = ", ") -> str:
+    """The first items after an opening, and how many more there are; empty for none."""
+    more = [f"and {len(items) - _MOST_LISTED} more"] if len(items) > _MOST_LISTED else []
+    return opening + between.join([*items[:_MOST_LISTED], *more]) if items else ""
 
 
 def _origin(provenance: Any) -> Iterator[str]:

@@ -123,7 +123,16 @@ class RunDirectory:
         Raises:
             TypeError: A value has no equivalent in JSON.
         """
-        write_text(self._path / INFO, _to_text({**self.info, **fields}))
+        write_info(self._path, {**self.info, **fields})
+
+
+def write_info(folder: Path, info: Mapping[str, Any]) -> None:
+    """Replaces a run's run.json, atomically.
+
+    Raises:
+        TypeError: A value has no equivalent in JSON.
+    """
+    write_text(folder / INFO, _to_text(info))
 
 
 def new_run_path(root: str | os.PathLike[str], stem: str, seed: int, name: str | None = None) -> Path:

@@ -16,6 +16,7 @@ from ganlab.runs.fields import check_fields
 from ganlab.runs.health import complaints_of, warnings_of
 from ganlab.runs.lock import holder
 from ganlab.support.paths import walk
+from ganlab.support.terminal import line
 
 # Digits of the step in a checkpoint's name.
 _STEP_DIGITS = 19
@@ -140,6 +141,18 @@ def checkpoint_steps(path: Path) -> list[int]:
     """The steps of the complete checkpoints, in ascending order."""
     found = (item.parent.name.removeprefix("step-") for item in path.glob("checkpoints/step-*/manifest.json"))
     return sorted(int(step) for step in found if step.isascii() and step.isdigit() and len(step) < _STEP_DIGITS)
+
+
+def checkpoints_gone(path: Path, info: dict[str, Any]) -> str:
+    """A sentence on a run that had checkpoints and has none left; empty if there are some, or never were.
+
+    Checkpoints that were damaged and put aside are still there. What no run.json records, as in the oldest runs, is
+    taken from the status: a completed run had one.
+    """
+    if not info.get("checkpointed", info.get("status") == "completed") or any((path / "checkpoints").glob("*")):
+        return ""
+    status = line(status_of(path, info))
+    return f"{line(path)} ({status}) has no checkpoints any more: they were removed, or left out of an archive."
 
 
 def _word(value: Any) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ganlab.errors import RunError
 from ganlab.runs.directory import METRICS, RunDirectory, find_runs
@@ -28,7 +29,7 @@ class Progress:
         steps: Those of the whole run; None if unknown.
         value: The metric's last value in the last row; None if it is not there.
         speed: Generator updates per second since the look before, or on average where this is the first; None if
-            unknown.
+            unknown, as until steps after the first have been timed: the first takes longer.
     """
 
     path: Path
@@ -71,17 +72,18 @@ class Watcher:
                 found.append(self._progress(path, status, info))
         return found
 
-    def _progress(self, path: Path, status: str, info: dict) -> Progress:
+    def _progress(self, path: Path, status: str, info: Mapping[str, Any]) -> Progress:
         logged, value = _last_row(path, self._metric)
         step = max(logged, _whole(info.get("step")) or 0)
         now = self._clock()
         at, since, speed = self._before.get(path, (step, now, None))
+        timed = _timed_from(info)
         if step > at and now > since:
             # A row comes now and then: the speed holds until the next one.
-            at, since, speed = step, now, (step - at) / (now - since)
-        seconds = info.get("wall_seconds")
-        if speed is None and isinstance(seconds, (int, float)) and seconds > 0:
-            speed = (_whole(info.get("step")) or 0) / seconds or None
+            speed = (step - at) / (now - since) if timed is not None and at >= timed[0] else None
+            at, since = step, now
+        if speed is None and timed is not None:
+            speed = _average(info, *timed)
         self._before[path] = (at, since, speed)
         return Progress(path, status, step, _whole(info.get("steps")), value, speed)
 
@@ -102,6 +104,23 @@ def _last_row(path: Path, metric: str) -> tuple[int, float | None]:
     except NOT_METRICS:
         return 0, None
     return step, records[0].reduced if records else None
+
+
+def _timed_from(info: Mapping[str, Any]) -> tuple[int, float] | None:
+    """The step and the seconds of training from which the run's speed is measured; None if it is too soon."""
+    timed = info.get("timed_from")
+    if not isinstance(timed, dict):
+        return None
+    step, seconds = _whole(timed.get("step")), timed.get("seconds")
+    return (step, seconds) if step is not None and isinstance(seconds, (int, float)) else None
+
+
+def _average(info: Mapping[str, Any], step: int, seconds: float) -> float | None:
+    """The speed since then; None if nothing has been trained since."""
+    reached, spent = _whole(info.get("step")), info.get("wall_seconds")
+    if reached is None or reached <= step or not isinstance(spent, (int, float)) or not spent > seconds:
+        return None
+    return (reached - step) / (spent - seconds)
 
 
 def _whole(value: object) -> int | None:

@@ -52,6 +52,7 @@ class Console:
         self._step = 0
         self._value: float | None = None
         self._shown_step, self._shown_time = 0, 0.0
+        self._timed: tuple[int, float] | None = None
         self._bar: tuple[Progress, TaskID] | None = None
         self._lines = False
 
@@ -64,12 +65,21 @@ class Console:
         """
         self._total, self._step = total_steps, done
         self._shown_step, self._shown_time = done, self._clock()
+        self._timed = None
         if self._quiet:
             return
         if self._out.isatty():
             self._bar = _progress_bar(self._out, total_steps, done)
         else:
             self._lines = True
+
+    def time_from(self, step: int) -> None:
+        """Estimates the speed from here on: the steps until now took longer, because graphs were made for them.
+
+        Args:
+            step: Generator updates done.
+        """
+        self._timed = step, self._clock()
 
     def scalars(self, records: Sequence[Record]) -> None:
         """Takes the metrics of one step, and moves on to it."""
@@ -138,12 +148,14 @@ class Console:
 
     def _line(self) -> None:
         now = self._clock()
-        rate = (self._step - self._shown_step) / max(now - self._shown_time, 1e-9)
-        left = in_time((self._total - self._step) / rate) if rate > 0 else "?"
-        self._shown_step, self._shown_time = self._step, now
         share = f"{100 * self._step / max(self._total, 1):.0f}%"
-        parts = [f"step {self._step}/{self._total} ({share})", f"{rate:.1f} steps/s", f"{left} left", self._figure()]
-        self._say("  ".join(part for part in parts if part))
+        parts = [f"step {self._step}/{self._total} ({share})"]
+        if self._timed is not None and self._step > self._timed[0]:
+            rate = (self._step - self._timed[0]) / max(now - self._timed[1], 1e-9)
+            parts += [f"{rate:.1f} steps/s", f"{in_time((self._total - self._step) / rate)} left"]
+            self._timed = self._step, now
+        self._shown_step, self._shown_time = self._step, now
+        self._say("  ".join([*parts, self._figure()]).rstrip())
 
     def _figure(self) -> str:
         return "" if self._value is None else f"{_TAG} {self._value:.4g}"

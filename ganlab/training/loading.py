@@ -17,6 +17,8 @@ from ganlab.interfaces import Constraint, Evaluator
 from ganlab.plugins import scheduled
 from ganlab.plugins.recipes import Factory
 from ganlab.runs import RunDirectory
+from ganlab.runs.listing import checkpoints_gone
+from ganlab.support.terminal import line
 from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
 from ganlab.training.evaluation import measured
 from ganlab.training.graph.networks import Network, build_generator
@@ -164,7 +166,7 @@ def find_checkpoint(run: RunDirectory, step: Step = None) -> Checkpoint:
         step = _best(run)
     found = Checkpoints(run.path / "checkpoints").all()
     if not found:
-        raise RunError(f"{run.path} has no checkpoint yet, so there is no generator to load. Train it further first.")
+        raise RunError(_none(run))
     chosen = found[-1] if step is None else next((one for one in found if one.step == step), None)
     steps = ", ".join(str(checkpoint.step) for checkpoint in found)
     if chosen is None:
@@ -173,6 +175,19 @@ def find_checkpoint(run: RunDirectory, step: Step = None) -> Checkpoint:
     if damage is not None:
         raise RunError(f"The checkpoint {chosen.path} is damaged: {damage}. Choose another step; there are {steps}.")
     return chosen
+
+
+def _none(run: RunDirectory) -> str:
+    """Why a run has no checkpoint, and what to do."""
+    info = run.info
+    if gone := checkpoints_gone(run.path, info):
+        return f"{gone} So there is no generator to load."
+    if info.get("status") == "diverged":
+        return (
+            f"{line(run.path)} diverged, and has no finite checkpoint: there is no generator to load. "
+            "docs/divergence.md says what to try."
+        )
+    return f"{line(run.path)} has no checkpoint yet, so there is no generator to load. Train it further first."
 
 
 def _best(run: RunDirectory) -> int:

@@ -8,6 +8,10 @@ from collections.abc import Callable
 from ganlab.composition import Experiment
 from ganlab.errors import RunError
 from ganlab.runs import RunDirectory
+from ganlab.runs.directory import METRICS
+from ganlab.support.formatting import counted
+from ganlab.support.terminal import line
+from ganlab.telemetry.jsonl_lines import lines
 from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
 from ganlab.training.graph.trainer import Trainer
 
@@ -27,9 +31,9 @@ def go_back(
         run: The run.
         experiment: The experiment to resume with.
         trainer: The trainer whose state is restored.
-        say: Called with a sentence for each damaged checkpoint.
+        say: Called with a sentence for each damaged checkpoint, and by the chief if the run starts again.
         allow_changes: Whether to accept other metrics or replicas than the checkpoint's.
-        mend: Whether to put damaged checkpoints aside.
+        mend: Whether to put damaged checkpoints aside, as the chief does.
 
     Returns:
         The checkpoint, or None if there is none and the run starts again.
@@ -52,4 +56,13 @@ def go_back(
         with trainer.state.own_rates() if allow_changes else contextlib.nullcontext():
             restore(checkpoint, trainer.state.variables())
         trainer.state.step = checkpoint.step
+    elif mend:
+        say(_from_the_start(run))
     return checkpoint
+
+
+def _from_the_start(run: RunDirectory) -> str:
+    which = "no sound checkpoint" if run.info.get("checkpointed") else "no checkpoint yet"
+    rows = sum(1 for _ in lines(run.path / METRICS))
+    discarded = f", and its {counted(rows, 'row')} of metrics {'is' if rows == 1 else 'are'} discarded" if rows else ""
+    return f"{line(run.path)} has {which}: training begins again from step 0{discarded}."

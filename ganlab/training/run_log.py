@@ -67,6 +67,8 @@ class RunLog:
         self._before, self._started = float(info.get("wall_seconds") or 0.0), time.monotonic()
         self._noted = self._started
         self._reached: dict[str, float] = dict(info.get("metrics") or {})
+        self._timed: dict[str, float] | None = None
+        self._reached_at: int | None = info.get("metrics_step")
         self._found: dict[str, float] = dict(info.get("diagnostics") or {})
         said = info.get("warnings") or []
         self._warned = dict.fromkeys(said, -1) if warned is None else dict(warned)
@@ -148,9 +150,15 @@ class RunLog:
             steps: Generator updates of the whole run.
             done: How many of them are already done.
         """
-        self._run.update(status="running", signal=None, error=None)
+        self._run.update(status="running", signal=None, error=None, timed_from=None)
         self._call_trackers("ganlab_run_start", run=self._run)
         self._screen.start(steps, done)
+
+    def time_from(self, step: int) -> None:
+        """Estimates the speed from the first call on: the steps until then took longer, because graphs were made."""
+        if self._timed is None:
+            self._timed = {"step": step, "seconds": self._seconds()}
+            self._screen.time_from(step)
 
     def row(self, records: Sequence[Record]) -> None:
         """Writes the metrics of one step."""
@@ -159,6 +167,8 @@ class RunLog:
         self._writers.scalars(records)
         trained = [record for record in records if record.replicas and not record.tag.startswith("diagnostics/")]
         self._reached |= {record.tag: record.reduced for record in trained}
+        if trained:
+            self._reached_at = trained[0].step
         self._call_trackers("ganlab_metrics", run=self._run, records=list(records))
 
     def picture(self, step: int, png: bytes) -> None:
@@ -209,8 +219,8 @@ class RunLog:
     def note(self, step: int, **fields: Any) -> None:
         """Brings run.json up to date."""
         self._noted = time.monotonic()
-        seconds = round(self._before + self._noted - self._started, 3)
-        self._run.update(step=step, metrics=self._reached, wall_seconds=seconds, **fields)
+        reached = {"metrics": self._reached, "metrics_step": self._reached_at, "timed_from": self._timed}
+        self._run.update(step=step, wall_seconds=self._seconds(), **reached, **fields)
 
     def note_now_and_then(self, step: int) -> None:
         """Brings run.json and the files up to date if that was last done some seconds ago."""
@@ -235,6 +245,9 @@ class RunLog:
             stack.callback(self.note, step, status=status, **fields)
         if failures:
             raise failures[0]
+
+    def _seconds(self) -> float:
+        return round(self._before + time.monotonic() - self._started, 3)
 
     def _end_session(self, status: str) -> None:
         if self._tensorboard:

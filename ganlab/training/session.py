@@ -161,6 +161,7 @@ class Session:
             length = min(length, experiment.steps - step, *(at - step for at in due if at is not None))
             begun = time.monotonic()
             values = trainer.train(length)
+            self._run_log.time_from(trainer.state.step)
             row = self._take(step, values)
             # All processes must take the same decisions, so the slowest one's time and any one's signal count for all.
             seconds, stop = trainer.agree([time.monotonic() - begun, float(self._received.first or 0)])

@@ -17,7 +17,7 @@ from ganlab.composition import Experiment
 from ganlab.plugins import manager as plugins
 from ganlab.runs import RunDirectory, create_run, provenance
 from ganlab.runs.lock import locked
-from ganlab.runs.resuming import check_resumable, take_changes
+from ganlab.runs.resuming import begin_again, check_resumable, take_changes
 from ganlab.telemetry import Console
 from ganlab.training import time_limits
 from ganlab.training.actions.best import check_metric
@@ -93,10 +93,16 @@ def train(
             run = before
             with written(run):
                 take_changes(run, experiment.recipe, differing)
+                if checkpoint is None:
+                    begin_again(run)
                 info = run.info
                 again = {**_provenance(), **origins.news(info, screen.warning), "step": trainer.state.step}
-                resumed = [*info.get("resumed", []), {**again, "changes": differing}]
-                run.update(resumed=resumed, replicas=experiment.replicas, strategy=type(experiment.strategy).__name__)
+                run.update(
+                    resumed=[*info.get("resumed", []), {**again, "changes": differing}],
+                    checkpointed=checkpoint is not None,
+                    replicas=experiment.replicas,
+                    strategy=type(experiment.strategy).__name__,
+                )
         else:
             run = as_run(create(experiment, trainer, origins, run_dir, started).path)
             with written(run):
@@ -172,6 +178,7 @@ def create(
         "replicas": experiment.replicas,
         "strategy": type(experiment.strategy).__name__,
         "chief": is_chief(experiment),
+        "checkpointed": False,
         "compiled": trainer.compiled,
         "settings": config.flatten(recipe),
         "sample_shape": list(experiment.dataset.sample_shape),

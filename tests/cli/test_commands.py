@@ -173,10 +173,11 @@ def test_run_folder_is_named_by_file_and_seed(ganlab, here, minimal, training):
 @pytest.mark.parametrize(("signal", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
 def test_interrupted_run_exits_with_the_shells_code_for_the_signal(ganlab, here, minimal, training, signal, code):
     (here / "exp.gin").write_text(minimal)
-    training.result = {"status": "interrupted", "signal": signal}
+    training.result = {"status": "interrupted", "signal": signal, "metrics_step": 5}
     result = ganlab("run", "--gin", "exp.gin", "--name", "it")
     assert result.exit_code == code
     assert "\nResume it: ganlab run --resume runs/exp/it\n" in result.stdout
+    assert "\nInterrupted at step 7 of 10 in 1 min 15 s.\n\nLast metrics, at step 5:\n" in result.stdout
 
 
 @pytest.mark.parametrize(

@@ -168,6 +168,21 @@ def test_show_prints_the_state_of_a_run(ganlab, tmp_path):
     )
 
 
+def test_show_names_the_runs_that_a_run_comes_from(ganlab, tmp_path):
+    make(tmp_path / "twin", forked_from={"run": "/runs/a\x1b", "step": 11, "settings": {"experiment.seed": 3}})
+    assert "From:\n  fork     of /runs/a\\x1b at step 11, with experiment.seed = 3\n  commit" in ganlab("show", "twin")
+    names = [f"critic/weights/{i}" for i in range(6)]
+    make(
+        tmp_path / "later", started_from={"run": "/b", "step": 16, "taken": names, "other_shape": ["c"], "left": names}
+    )
+    assert (
+        "  weights  of /b, step 16: 6 taken; did not fit: it has in another shape c; only that run has "
+        "critic/weights/0, critic/weights/1, critic/weights/2, critic/weights/3, and 2 more\n"
+    ) in ganlab("show", "later")
+    make(tmp_path / "odd", forked_from={"settings": 3}, started_from={"taken": 5})
+    assert "  fork     of None at step None\n  weights  of None, step None: 0 taken\n" in ganlab("show", "odd")
+
+
 def test_show_as_json_has_run_json_and_the_other_known_facts(ganlab, tmp_path):
     make(tmp_path / "one", status="running")
     shown = json.loads(ganlab("show", "one", "--json"))

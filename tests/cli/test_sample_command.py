@@ -158,7 +158,12 @@ def test_missing_run_checkpoint_or_picture_is_reported(ganlab, points, tmp_path)
     assert "Samples of shape (5,) have no picture" in ganlab("sample", copy.path, "-o", "x.png", code=2)
     copy.update(sample_shape=[2])
     shutil.rmtree(copy.path / "checkpoints")
+    gone = "copy (completed) has no checkpoints any more: they were removed, or left out of an archive."
+    assert gone in ganlab("sample", copy.path, "-o", "x.npz", code=2)
+    copy.update(checkpointed=False, status="running")
     assert "has no checkpoint yet" in ganlab("sample", copy.path, "-o", "x.npz", code=2)
+    copy.update(status="diverged")
+    assert "diverged, and has no finite checkpoint" in ganlab("sample", copy.path, "-o", "x.npz", code=2)
 
 
 def test_a_checkpoint_with_a_wrong_bit_is_reported_in_a_sentence(ganlab, points, tmp_path):

@@ -8,7 +8,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from ganlab.cli import cli
-from ganlab.runs.growth import growth
+from ganlab.runs.growth import SHOWN_BY, growth
 from ganlab.telemetry import Record
 
 sys.path.append(str(Path(__file__).parents[1] / "comparing"))
@@ -71,6 +71,16 @@ def test_show_reports_missing_rows_and_reasons(tmp_path):
     assert "No row shows what grew: the run ended before the first." in text
     (run.path / "metrics.jsonl").write_text("no line\n")
     assert "It is unknown which metrics grew" in show(run.path)
+
+
+def test_show_does_not_refer_to_itself(tmp_path):
+    error = f"{ERROR} Lower the learning rates.{SHOWN_BY}"
+    rows = {"critic/loss": (1.0,)}
+    run = write_run(tmp_path / "run", metrics=rows, status="diverged", error=error, health=[f"training: {error}"])
+    text = show(run.path)
+    assert text.count(f"{ERROR} Lower the learning rates.\n") == 2
+    assert "runs show" not in text
+    assert "No row shows what grew: no metric is ten times what it was in the first one." in text
 
 
 def test_metrics_never_finite_are_listed_separately(tmp_path):

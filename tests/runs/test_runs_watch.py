@@ -20,7 +20,13 @@ def running(tmp_path, monkeypatch):
     """A run that trains as long as the list says so: its folder, and the list of statuses."""
     folder, statuses = tmp_path / "runs" / "a", ["running"]
     folder.mkdir(parents=True)
-    info = {"status": "running", "step": 10, "steps": 100, "wall_seconds": 5.0}
+    info = {
+        "status": "running",
+        "step": 10,
+        "steps": 100,
+        "wall_seconds": 5.0,
+        "timed_from": {"step": 0, "seconds": 0.0},
+    }
     (folder / "run.json").write_text(json.dumps(info))
     (folder / "metrics.jsonl").write_text(row(20, 0.25))
     monkeypatch.setattr(watching, "status_of", lambda path, info: statuses[0])
@@ -42,6 +48,33 @@ def test_speed_is_that_between_two_rows(running):
     assert (second.step, second.value) == (60, -3.0)
     assert second.speed == pytest.approx(10.0)
     assert second.seconds_left == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize("timed", [None, {"step": 10, "seconds": 5.0}, {"step": "x"}, {"step": 1}, 3])
+def test_there_is_no_speed_until_steps_after_the_first_are_timed(running, timed):
+    folder, _ = running
+    info = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps({**info, "timed_from": timed}))
+    (found,) = Watcher(folder.parent, "critic/loss").look()
+    assert (found.speed, found.seconds_left) == (None, None)
+
+
+def test_a_speed_leaves_out_the_first_steps(running):
+    folder, _ = running
+    info = json.loads((folder / "run.json").read_text())
+    info |= {"step": 0, "wall_seconds": 0.0, "timed_from": None}
+    (folder / "run.json").write_text(json.dumps(info))
+    (folder / "metrics.jsonl").unlink()
+    now = 100.0
+    watcher = Watcher(folder.parent, "critic/loss", lambda: now)
+    assert watcher.look()[0].speed is None
+    now = 160.0
+    info |= {"step": 21, "wall_seconds": 61.0, "timed_from": {"step": 1, "seconds": 51.0}}
+    (folder / "run.json").write_text(json.dumps(info))
+    assert watcher.look()[0].speed == pytest.approx(2.0)  # not 21 steps in a minute
+    now = 165.0
+    (folder / "metrics.jsonl").write_text(row(41))
+    assert watcher.look()[0].speed == pytest.approx(4.0)
 
 
 def test_a_run_that_ends_is_shown_with_its_end(running):

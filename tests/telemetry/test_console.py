@@ -30,6 +30,7 @@ def test_without_a_terminal_lines_are_printed_at_intervals():
     clock, out = Clock(), io.StringIO()
     console = Console(stream=out, clock=clock)
     console.start(1000)
+    console.time_from(0)
     show(console, clock, 100, 5)  # much of the run, but too soon
     show(console, clock, 150, 5, loss=-1.23456)
     show(console, clock, 190, 12)  # long enough, but 4% of the run
@@ -47,6 +48,7 @@ def test_last_step_is_always_printed_and_a_resumed_run_counts_from_its_step():
     clock, out = Clock(), io.StringIO()
     console = Console(stream=out, clock=clock)
     console.start(1000, done=990)
+    console.time_from(990)
     console.scalars([])
     clock.now += 2
     console.scalars([Record(1000, "lr", 0.5)])
@@ -54,6 +56,21 @@ def test_last_step_is_always_printed_and_a_resumed_run_counts_from_its_step():
     console.close()
     console.close()
     assert out.getvalue() == "step 1000/1000 (100%)  5.0 steps/s  0.0 s left\n"
+
+
+def test_the_first_steps_are_not_part_of_an_estimate():
+    clock, out = Clock(), io.StringIO()
+    console = Console(stream=out, clock=clock)
+    console.start(1000)
+    clock.now += 300
+    console.time_from(1)
+    show(console, clock, 1, 0)
+    show(console, clock, 101, 50)
+    console.close()
+    assert out.getvalue().splitlines() == [
+        "step 1/1000 (0%)  critic/loss 0.5",
+        "step 101/1000 (10%)  2.0 steps/s  7 min 30 s left  critic/loss 0.5",
+    ]
 
 
 def test_quiet_prints_only_warnings():

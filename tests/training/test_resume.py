@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 import tensorflow as tf
@@ -15,7 +16,11 @@ from tensorboard.backend.event_processing.event_file_loader import EventFileLoad
 from whole_runs import Graph, assert_equal_runs, everything, lines, scalars, stopped_at, texts
 
 import ganlab
+from ganlab import config
 from ganlab.run import train
+from ganlab.runs import create_run
+from ganlab.runs.removing import remove
+from ganlab.runs.resuming import check_resumable
 from ganlab.support.signals import STOPPING
 from ganlab.telemetry import event_cutting
 from ganlab.training import checkpoints
@@ -76,6 +81,7 @@ def test_resume_after_a_signal_equals_an_uninterrupted_run(completed, whole, tmp
     assert run.info["signal"] == sent.name
     assert run.info["step"] == Checkpoints(run.path / "checkpoints").latest().step == step
     assert max(line["step"] for line in lines(run)) <= step
+    assert run.info["metrics_step"] == step // 3 * 3
 
     resumed = start(resume=True)
     assert_equal_runs(completed, resumed)
@@ -297,7 +303,7 @@ def test_a_killed_run_warns_again(warning, warned, tmp_path, kept):
     for path in (folder / "checkpoints").iterdir():
         if path.name not in kept:
             shutil.rmtree(path)
-    ganlab.Run(folder).update(status="running")
+    ganlab.Run(folder).update(status="running", checkpointed=bool(kept))
     assert_warned_as(warning.train(folder, resume=True), warned)
 
 
@@ -307,12 +313,48 @@ def test_a_run_that_begins_again_has_its_charts_and_hyperparameters(completed, w
     shutil.rmtree(folder / "checkpoints")
     for path in folder.glob("events.out.tfevents.*"):  # killed before any of it was on disk
         path.write_bytes(b"")
-    ganlab.Run(folder).update(status="running")
+    ganlab.Run(folder).update(status="running", checkpointed=False)
     resumed = whole.train(folder, resume=True)
     assert_equal_runs(completed, resumed)
     layout = "custom_scalars__config__"
     assert texts(resumed, layout) == texts(completed, layout) != []
     assert len(texts(resumed, "_hparams_/session_start_info")) == 1
+
+
+def test_a_run_that_begins_again_says_what_it_discards_and_has_no_figures_at_first(
+    completed, whole, tmp_path, monkeypatch, capsys
+):
+    folder = tmp_path / "run"
+    shutil.copytree(completed.path, folder)
+    shutil.rmtree(folder / "checkpoints")
+    ganlab.Run(folder).update(status="running", checkpointed=False, health=["odd"], best={"step": 4})
+    with monkeypatch.context() as patch:
+        stopped_at(patch, 1)
+        run = whole.train(folder, resume=True)
+    rows = len(lines(completed))
+    said = f"run has no checkpoint yet: training begins again from step 0, and its {rows} rows of metrics are discarded"
+    assert said in capsys.readouterr().err
+    assert (run.info["status"], run.info["step"], run.info["metrics"], run.info["evaluation"]) == (
+        "interrupted",
+        1,
+        {},
+        {},
+    )
+    assert "best" not in run.info
+    assert "odd" not in run.info.get("health", ())
+    assert_equal_runs(completed, whole.train(folder, resume=True))
+
+
+def test_resume_of_a_run_whose_checkpoints_were_removed_is_refused_and_its_rows_stay(completed, whole, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(completed.path, folder)
+    run = ganlab.Run(folder)
+    run.update(status="interrupted")
+    remove(run, keep_metrics=True)
+    message = r"run \(interrupted\) has no checkpoints any more: .* ganlab run --gin .*run/config.gin"
+    with pytest.raises(ganlab.RunError, match=message):
+        whole.train(folder, resume=True, allow_changes=True)
+    assert lines(run) == lines(completed)
 
 
 def test_run_is_completed_only_once_its_files_are_written(completed, whole, tmp_path, monkeypatch):
@@ -401,7 +443,9 @@ def test_resume_with_all_checkpoints_damaged_starts_again(completed, whole, tmp_
         flip_bit(path / "pending.npy")
 
     resumed = whole.train(folder, resume=True)
-    assert capsys.readouterr().err.count("is damaged") == 3
+    said = capsys.readouterr().err
+    assert said.count("is damaged") == 3
+    assert "run has no sound checkpoint: training begins again from step 0" in said
     assert resumed.info["resumed"][0]["step"] == 0
     assert_equal_runs(completed, resumed)
 
@@ -453,6 +497,28 @@ def test_resume_with_changed_settings_is_refused_and_differences_are_listed(tmp_
         assert line in said
     assert "batch_size" not in said
     assert run.info["status"] == "interrupted"
+
+
+def test_resume_with_fewer_steps_than_the_newest_checkpoint_is_refused(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        stopped_at(patch, 3)
+        run = train(small(0, steps=4), tmp_path / "run")
+    before = run.info
+    message = r"experiment.steps = 2 is below the step of the newest checkpoint of .*run, 3: there is nothing to train"
+    with pytest.raises(ganlab.ConfigError, match=message):
+        train(small(0, steps=2), run.path, resume=True, allow_changes=True)
+    assert run.info == before
+    assert train(small(0, steps=3), run.path, resume=True, allow_changes=True).info["status"] == "completed"
+
+
+def test_steps_left_at_their_default_count_when_a_run_is_resumed(tmp_path):
+    recipe = small(0).recipe
+    recipe = replace(recipe, arguments={name: value for name, value in recipe.arguments.items() if name != "steps"})
+    steps = config.flatten(recipe)["experiment.steps"]
+    run = create_run(tmp_path / "run", config="", operative="", info={"status": "completed", "step": steps})
+    (run.path / "checkpoints" / "step-00000040").mkdir(parents=True)
+    with pytest.raises(ganlab.RunError, match="is completed: there is nothing to resume"):
+        check_resumable(run, recipe, allow_changes=True)
 
 
 def test_allowed_changes_are_recorded(tmp_path, monkeypatch):

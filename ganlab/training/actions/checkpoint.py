@@ -88,6 +88,8 @@ class SaveCheckpoint(Action):
             },
             best=self._best.best.step if self._best.best else None,
         )
+        if self._saved_at < 0:  # from now on, a run without checkpoints has lost them
+            self._run.update(checkpointed=True)
         self._saved_at = state.step
         if self._best.best is not None and self._best.is_best(state.step):
             self._run.update(best=self._best.state())

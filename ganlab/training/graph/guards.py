@@ -13,6 +13,7 @@ import tensorflow as tf
 from ganlab.errors import TrainingFailedError
 from ganlab.interfaces import Constraint
 from ganlab.plugins.blame import plugin_code
+from ganlab.runs.growth import SHOWN_BY
 from ganlab.telemetry import Record
 from ganlab.training.graph.magnitudes import MAGNITUDES, Magnitudes
 from ganlab.training.graph.replica import Metric
@@ -133,9 +134,7 @@ def diverged(
         variables: The names of those that are not finite, at this step or at the end of its chunk.
     """
     saved = f"The checkpoint of step {kept} is kept." if kept is not None else "There is no earlier checkpoint."
-    advice = (
-        f"{saved} Lower the learning rates; 'ganlab runs show RUN' shows what grew, docs/divergence.md what to try."
-    )
+    advice = f"{saved} Lower the learning rates; docs/divergence.md says what to try.{SHOWN_BY}"
     if values is None:
         found = listed(variables).replace("the", "The", 1)
         return DivergedError(f"{found} not finite at step {step}, though every metric is: training diverged. {advice}")
