@@ -107,7 +107,7 @@ def table(trials: Sequence[Trial]) -> Table:
     made.add_column("seed", justify="right", no_wrap=True)
     made.add_column("status", no_wrap=True)
     made.add_column("step", justify="right", no_wrap=True)
-    made.add_column(Text(_headed(trials[0].tag)) if trials else "metric", justify="right", overflow="fold")
+    made.add_column(Text(_heading(line(trials[0].tag))) if trials else "metric", justify="right", overflow="fold")
     made.add_column("health", overflow="fold")
     made.add_column("warnings", justify="right", no_wrap=True)
     made.add_column("time", justify="right", no_wrap=True)
@@ -220,9 +220,9 @@ def _value(trial: Trial) -> str:
     return "" if trial.value is None else f"{trial.value:.4g}"
 
 
-def _headed(tag: str) -> str:
+def _heading(tag: str) -> str:
     """A metric's name above its column: a long one takes several lines, so that configurations keep their width."""
-    return line(tag).replace("/", "/\n") if len(tag) > _LONG else line(tag)
+    return tag.replace("/", "/\n") if len(tag) > _LONG else tag
 
 
 def _worth_seeing(trials: Sequence[Trial], room: int) -> list[Trial]:

@@ -76,9 +76,9 @@ WHOLE = "a whole number of at least 1 and below 2**31"
         ("gaussian_ring", "radius", -1.0, "above 0 and finite"),
         ("gaussian_ring", "std", 0.0, "above 0 and finite"),
         ("gaussian_ring", "scale", math.nan, "above 0 and finite"),
-        ("gaussian_grid", "side", True, WHOLE),
+        ("gaussian_grid", "side", True, "int, not bool"),
         ("gaussian_grid", "spacing", math.inf, "above 0 and finite"),
-        ("gaussian_grid", "std", "0.1", "above 0 and finite"),
+        ("gaussian_grid", "std", "0.1", "float, not str"),
         ("gaussian_grid", "scale", 0, "above 0 and finite"),
     ],
 )
