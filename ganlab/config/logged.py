@@ -52,7 +52,9 @@ def check_logged(tag: str, recipes: Sequence[Recipe], names: Names) -> None:
 def _components(recipe: Recipe) -> Iterator[tuple[str, str]]:
     """What the metrics of each component that explains them begin with, and its selector."""
     for prefix, part in _PARTS.items():
-        found = [item for item in recipe.arguments.get(part, ()) if isinstance(item, Recipe)]
+        given = recipe.arguments.get(part)
+        # Whether it is a list of components is checked when the experiment is made.
+        found = [item for item in given if isinstance(item, Recipe)] if isinstance(given, (list, tuple)) else []
         for i, item in enumerate(found):
             before = sum(other.name == item.name for other in found[:i])
             yield f"{prefix}/{item.name}" + (f"_{before + 1}" if before else ""), item.selector

@@ -7,6 +7,7 @@ from ganlab import config
 from ganlab.config.logged import check_logged
 from ganlab.config.registry import Names
 from ganlab.plugins import manager as plugins
+from ganlab.plugins.recipes import Recipe
 
 
 @pytest.fixture
@@ -40,6 +41,13 @@ def check(monkeypatch):
 )
 def test_what_is_logged_passes(check, tag):
     check(tag)
+
+
+def test_parts_that_are_no_lists_are_left_to_the_experiment(check):
+    recipe = Recipe("", "experiment", {"evaluators": Recipe("evaluators", "mode_coverage"), "diagnostics": None})
+    check_logged("critic/loss", [recipe], Names(plugins.current()))
+    with pytest.raises(ganlab.ConfigError, match="The experiment logs no metric"):
+        check_logged("evaluation/mode_coverage/modes", [recipe], Names(plugins.current()))
 
 
 @pytest.mark.parametrize(
