@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import numbers
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -236,16 +236,22 @@ def _check_division(made: Experiment, name: str, size: int) -> None:
 
 def unique_names(components: Sequence[Any]) -> list[str]:
     """Unique names for components: a repeated name becomes `<name>_2`."""
-    names: list[str] = []
-    for item in components:
-        recipe = recipe_of(item)
-        first = name = recipe.name if recipe else type(item).__name__.lower()
-        count = 1
-        while name in names:
+    recipes = [recipe_of(item) for item in components]
+    return numbered(
+        recipe.name if recipe else type(item).__name__.lower() for recipe, item in zip(recipes, components, strict=True)
+    )
+
+
+def numbered(names: Iterable[str]) -> list[str]:
+    """The same names, of which a repeated one becomes `<name>_2`."""
+    found: list[str] = []
+    for first in names:
+        name, count = first, 1
+        while name in found:
             count += 1
             name = f"{first}_{count}"
-        names.append(name)
-    return names
+        found.append(name)
+    return found
 
 
 def compose(recipe: Recipe) -> Experiment:

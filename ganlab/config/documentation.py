@@ -21,7 +21,7 @@ def documentation(make: Callable[..., Any]) -> str:
 
 
 def of_parameter(make: Callable[..., Any], name: str) -> str:
-    """What a factory's docstring says on a parameter under `Args:`, on one line; empty if it says nothing."""
+    """A parameter's entry under `Args:` in a factory's docstring, on one line; empty if there is none."""
     listed = "\n".join(_ARGS.findall(documentation(make)))
     found = re.search(rf"^    {re.escape(name)}(?: \([^)\n]*\))?:(.*(?:\n(?:     .*)?)*)", listed, re.MULTILINE)
     return " ".join(found[1].split()) if found else ""

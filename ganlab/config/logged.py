@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ganlab.composition import numbered
 from ganlab.config.metric_help import NUMBERS_OF_CORE, figures_of, means, nearest_metric
 from ganlab.config.registry import Names
 from ganlab.errors import ConfigError, nearest
@@ -50,11 +51,10 @@ def check_logged(tag: str, recipes: Sequence[Recipe], names: Names) -> None:
 
 
 def _components(recipe: Recipe) -> Iterator[tuple[str, str]]:
-    """What the metrics of each component that explains them begin with, and its selector."""
+    """The prefix of the metrics of each component that explains its own, and its selector."""
     for prefix, part in _PARTS.items():
         given = recipe.arguments.get(part)
         # Whether it is a list of components is checked when the experiment is made.
         found = [item for item in given if isinstance(item, Recipe)] if isinstance(given, (list, tuple)) else []
-        for i, item in enumerate(found):
-            before = sum(other.name == item.name for other in found[:i])
-            yield f"{prefix}/{item.name}" + (f"_{before + 1}" if before else ""), item.selector
+        for name, item in zip(numbered(item.name for item in found), found, strict=True):
+            yield f"{prefix}/{name}", item.selector

@@ -13,7 +13,7 @@ from ganlab.config.documentation import of_parameter
 from ganlab.config.registry import Names
 from ganlab.errors import ConfigError
 
-# The metrics that the core logs for every run; the last four are no numbers.
+# What the core logs for every run.
 _CORE = {
     "critic/loss": (
         "What the critic minimizes, as a mean over examples: the loss of experiment.loss plus the constraints' "
@@ -34,7 +34,8 @@ _CORE = {
     "experiment": "The experiment with every parameter in use: a text, as in operative.gin.",
 }
 
-NUMBERS_OF_CORE = ("critic/loss", "critic/penalty", "critic/wasserstein", "generator/loss")
+# Those that are numbers; the others are texts and pictures.
+NUMBERS_OF_CORE = tuple(tag for tag in _CORE if "/" in tag)
 
 # Metrics that the core logs in addition to a constraint's own.
 _OF_CONSTRAINTS = {

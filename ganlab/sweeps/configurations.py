@@ -119,15 +119,14 @@ def check(configurations: Configurations, space: Space) -> None:
     Raises:
         GanlabError: An experiment is invalid, or a setting has no effect in any of them.
     """
-    ranges = [name for name, axis in space.items() if isinstance(axis, Range)]
+    ranges = any(isinstance(axis, Range) for axis in space.values())
     for settings in _combinations(space):
         try:
             configurations.of(settings)
         except ConfigError as error:
-            ends = [name for name in ranges if f"{name}={settings[name]}" in str(error)]
-            if not ends:
+            if not ranges:
                 raise
-            raise ConfigError(f"At an end of the range of {ends[0]}: {error}") from None
+            raise ConfigError(f"{error} Both ends of each range are tried before a trial starts.") from None
     check_used(configurations)
 
 

@@ -78,7 +78,7 @@ def test_settings_of_parts_that_only_some_have_are_accepted(made):
         (
             [],
             {WEIGHT: Range(-5.0, 10.0)},
-            f"At an end of the range of {WEIGHT}: setting '{WEIGHT}=-5.0': {WEIGHT} = -5.0 must be at least 0",
+            f"setting '{WEIGHT}=-5.0': {WEIGHT} = -5.0 must be at least 0 and finite. Both ends of each range are",
         ),
         (
             ["experiment.ema_decay=0.9"],

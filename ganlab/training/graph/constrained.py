@@ -44,7 +44,7 @@ def draws_of(experiment: Experiment, update: tf.Tensor, rows: int) -> Draws:
 
 
 def batch_of(data: Tensors, size: int, draws: Draws) -> Batch:
-    """What a constraint sees of an update whose global batch has that size."""
+    """The batch of an update, as constraints and losses get it; `size` is that of the global batch."""
     return Batch(
         real=data.get("real"),
         fake=data.get("fake"),
