@@ -5,20 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ganlab.composition import numbered
-from ganlab.config.metric_help import NUMBERS_OF_CORE, figures_of, means, nearest_metric
+from ganlab.config.metric_help import EXPLAINING_PARTS, NUMBERS_OF_CORE, figures_of, means, nearest_metric
 from ganlab.config.registry import Names
 from ganlab.errors import ConfigError, nearest
 from ganlab.plugins.recipes import Recipe
 
-# The parts whose components explain their metrics, by the prefixes of these.
-_PARTS = {
-    "constraints": "constraints",
-    "generator_constraints": "generator_constraints",
-    "evaluation": "evaluators",
-    "diagnostics": "diagnostics",
-}
-# The prefixes of others.
-_OTHERS = ("losses", "augmentations", "schedules")
+# The prefixes of metrics that need no explanation.
+_OTHERS = ("losses", "schedules")
 
 
 def check_logged(tag: str, recipes: Sequence[Recipe], names: Names) -> None:
@@ -52,7 +45,7 @@ def check_logged(tag: str, recipes: Sequence[Recipe], names: Names) -> None:
 
 def _components(recipe: Recipe) -> Iterator[tuple[str, str]]:
     """The prefix of the metrics of each component that explains its own, and its selector."""
-    for prefix, part in _PARTS.items():
+    for prefix, part in EXPLAINING_PARTS.items():
         given = recipe.arguments.get(part)
         # Whether it is a list of components is checked when the experiment is made.
         found = [item for item in given if isinstance(item, Recipe)] if isinstance(given, (list, tuple)) else []

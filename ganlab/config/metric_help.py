@@ -45,8 +45,15 @@ _OF_CONSTRAINTS = {
     )
 }
 
-# The prefixes of components' tags, and the components' kinds.
-_KINDS = {"constraints": "constraints", "evaluation": "evaluators", "diagnostics": "diagnostics"}
+# The parts of an experiment whose components explain what they log, by the prefixes of the tags.
+EXPLAINING_PARTS = {
+    "constraints": "constraints",
+    "generator_constraints": "generator_constraints",
+    "augmentations": "augmentations",
+    "evaluation": "evaluators",
+    "diagnostics": "diagnostics",
+}
+_KINDS = {prefix: PARTS[part] for prefix, part in EXPLAINING_PARTS.items()}
 
 _SCHEDULE = "The value of {}, which follows a schedule."
 
@@ -98,6 +105,8 @@ def metric_names(names: Names) -> Iterator[str]:
     """The tags of all explained metrics; placeholders such as `<layer>` stand for any text."""
     yield from _CORE
     for begin, kind in _KINDS.items():
+        if begin == "generator_constraints":  # the same as those of the critic's constraints
+            continue
         for selector in names.selectors:
             if selector.startswith(f"{kind}."):
                 last = selector.partition(".")[2]
@@ -175,7 +184,7 @@ def _of_component(tag: str, names: Names) -> Iterator[MetricHelp]:
         selector = f"{_KINDS[begin]}.{last}"
         if selector not in names.selectors:
             continue
-        known = {**_help_of(selector, names), **(_OF_CONSTRAINTS if begin == "constraints" else {})}
+        known = {**_help_of(selector, names), **(_OF_CONSTRAINTS if _KINDS[begin] == "constraints" else {})}
         texts = [text for pattern, text in known.items() if means(pattern, key)]
         if texts:
             yield MetricHelp(tag, selector, tuple(texts))

@@ -152,3 +152,16 @@ def test_config_explain_prints_metric_help():
 )
 def test_unknown_metric_suggests_similar_ones(name, words):
     assert words in run(name, code=2)
+
+
+@pytest.mark.parametrize(
+    ("tag", "selector"),
+    [
+        ("generator_constraints/spectral_norm/lipschitz_bound", "constraints.spectral_norm"),
+        ("augmentations/ada/probability", "augmentations.ada"),
+    ],
+)
+def test_every_part_that_explains_its_metrics_is_found(tag, selector):
+    result = CliRunner().invoke(cli, ["config", "explain", tag])
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith(f"{tag}, logged by {selector} ")
