@@ -48,5 +48,7 @@ def test_memory_and_files_do_not_grow_over_iterations(tmp_path):
     params = [part for param in small for part in ("--param", param)]
     subprocess.run([*command, *params, "--json", str(report)], check=True, capture_output=True)
     said = json.loads(report.read_text())
+    # Fewer are well: which files are open at a step depends on what a checkpoint has just closed.
     assert said["growth"]["resident"] < 0.02
-    assert said["growth"]["descriptors"] == said["growth"]["threads"] == 0
+    assert said["growth"]["descriptors"] <= 0
+    assert said["growth"]["threads"] <= 0
