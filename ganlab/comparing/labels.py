@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from ganlab.errors import ConfigError, nearest
 from ganlab.runs.naming import short
+from ganlab.support.formatting import listed
 
 _SEPARATOR = re.compile(r"[./]")
 
@@ -44,12 +45,6 @@ def resolve(name: str, known: Iterable[str], what: str) -> str:
         raise ConfigError(f"The {what} {name!r} may be {' or '.join(found)}: give one of them in full.")
     near = nearest(name, known) or nearest(name, {end for full in known for end in _endings(full)})
     raise ConfigError(f"The runs have no {what} {name!r}.{near or f' They have: {listed(known, 12)}.'}")
-
-
-def listed(names: Sequence[str], limit: int = 3) -> str:
-    """Names with commas between them, the first few and how many more."""
-    more = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return ", ".join(names[:limit]) + more
 
 
 def _endings(name: str) -> list[str]:

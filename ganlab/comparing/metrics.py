@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
-from ganlab.comparing.labels import listed, resolve
+from ganlab.comparing.labels import resolve
 from ganlab.comparing.loaded_runs import RunSummary
 from ganlab.errors import ConfigError
 from ganlab.runs.directory import METRICS
+from ganlab.support.formatting import listed
 from ganlab.telemetry.jsonl import logged_tags
 
 Direction = Literal["max", "min"]

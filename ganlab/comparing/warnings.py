@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Sequence
 
 from ganlab.comparing.configurations import Configuration
-from ganlab.comparing.labels import listed
 from ganlab.comparing.loaded_runs import ENDED, RunSummary
 from ganlab.runs.changes import in_words
 from ganlab.runs.health import UNNAMED, name_of
+from ganlab.support.formatting import listed
 
 
 def last_value(run: RunSummary, tag: str) -> float | None:

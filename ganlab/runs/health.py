@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ganlab.support.formatting import listed
+
 # A stranger's file may hold any number of sentences of any length.
 _MOST, _LONGEST = 100, 2000
 
 # The name under which sentences without a name are counted.
 UNNAMED = "other"
-
-# How many names fit in a cell of a table.
-_NAMES = 3
 
 
 def complaints_of(info: Mapping[str, Any]) -> tuple[str, ...] | None:
@@ -45,8 +44,7 @@ def in_brief(complaints: Sequence[str] | None) -> str:
     if complaints is None:
         return "-"
     names = list(dict.fromkeys(map(name_of, complaints)))
-    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
-    return ", ".join(names[:_NAMES]) + more or "ok"
+    return listed(names) or "ok"
 
 
 def _sentences(found: Sequence[Any]) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Sequence
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
@@ -44,3 +45,9 @@ def in_time(seconds: float | None, *, units: int = 2) -> str:
 def counted(count: int, noun: str) -> str:
     """Formats a number with its noun: `1 run`, `3 runs`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """Formats a list that may be long: `a, b and 3 more` of five names, of which two may be shown."""
+    left = len(names) - most
+    return ", ".join(names[:most]) + (f" and {left} more" if left > 0 else "")

@@ -12,14 +12,13 @@ from ganlab import config
 from ganlab.composition import Experiment
 from ganlab.errors import ConfigError
 from ganlab.fingerprints import digest
+from ganlab.support.formatting import listed
 from ganlab.training.graph.gathering import Gather
 from ganlab.training.graph.tf_errors import of_several, translated_errors
 
 # The places of a table. Each setting has a place in either of two, so that it rarely shares both with another one.
 _PLACES = 1024
 _RESUMED = "--resume"
-# The most settings that a message names.
-_NAMED = 3
 
 
 def check_same_settings(experiment: Experiment, *, resume: bool) -> None:
@@ -72,9 +71,8 @@ def _differing(settings: Mapping[str, Any]) -> str:
         one, other = ("this one", "another one") if settings[_RESUMED] else ("another one", "this one")
         what = f"{one} resumes a run and {other} does not"
     else:
-        named = [f"{name} = {value!r}" for name, value in list(settings.items())[:_NAMED]]
-        more = f" and {len(settings) - _NAMED} more" if len(settings) > _NAMED else ""
-        what = f"not all have {', '.join(named)}{more}, as this one has"
+        named = [f"{name} = {value!r}" for name, value in settings.items()]
+        what = f"not all have {listed(named)}, as this one has"
     return (
         f"The workers do not all have the same settings: {what}. Start the same command, with the same files, in every "
         "process."

@@ -8,6 +8,7 @@ from typing import Any
 from ganlab.composition import Experiment
 from ganlab.errors import RunError
 from ganlab.runs import RunDirectory
+from ganlab.support.formatting import listed
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.loading import find_checkpoint
 
@@ -72,6 +73,4 @@ def _of_networks(name: str) -> bool:
 
 
 def _some(shapes: Mapping[str, Any]) -> str:
-    shown = [f"{name} {tuple(shape)}" for name, shape in list(shapes.items())[:_LISTED]]
-    more = len(shapes) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
+    return listed([f"{name} {tuple(shape)}" for name, shape in shapes.items()], _LISTED)

@@ -57,8 +57,3 @@ def departure(measure: Measure, update: str = "") -> str:
     when = f"at iteration {measure.iteration}{update}" if measure.iteration else "before training"
     title = measure.title.replace("the ", "The ", 1) if measure.title.startswith("the ") else measure.title
     return f"{title} departs first, {when}, by {measure.distance:.1e} (rounding: {measure.limit:.1e})"
-
-
-def some(names: Sequence[str]) -> str:
-    """The first of several names, and how many more there are."""
-    return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ganlab.interfaces.diagnostic import CriticLayer
-from ganlab.verification.cases import some
+from ganlab.support.formatting import listed
 from ganlab.verification.derivatives import Truth
 from ganlab.verification.differences import Slope, worst
 from ganlab.verification.report import Row
@@ -53,7 +53,7 @@ def passed(truths: Sequence[Truth], notes: Sequence[str] = ()) -> Row:
         f"directions of all weights and of each of {count} variables. Nearest to a limit: {_along(nearest, slope)}."
     )
     if vague:
-        detail += f" Too small to compare: the gradient of {some(vague)}."
+        detail += f" Too small to compare: the gradient of {listed(vague, 1)}."
     if data["single"]:
         detail += f" Without a float64 kernel, which limits the precision: {', '.join(data['single'])}."
     return Row(NAME, "passed", slope.error, slope.limit, " ".join([detail, *notes]), data)
@@ -97,7 +97,7 @@ def failed(truth: Truth, wrong: Sequence[Wrong]) -> Row:
 def _of_layers(wrong: Sequence[Wrong]) -> tuple[str, str]:
     first = wrong[0]
     kind = f"The layer {first.layer.name!r} ({type(first.layer).__name__})"
-    more = f" So are {some([repr(one.layer.name) for one in wrong[1:]])}." if wrong[1:] else ""
+    more = f" So are {listed([repr(one.layer.name) for one in wrong[1:]], 1)}." if wrong[1:] else ""
     if first.times == 1:
         return "wrong derivative", f"{kind} has a derivative that is not its own.{more} {_REMEDY}"
     return (

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ganlab.verification.cases import Case, Finding, departure, some
+from ganlab.support.formatting import listed
+from ganlab.verification.cases import Case, Finding, departure
 from ganlab.verification.comparing import Measure, grouped
 from ganlab.verification.gradients import explain_gradient
 
@@ -29,7 +30,7 @@ def _outside_the_scope(case: Case) -> Finding | None:
     if not lone:
         return None
     size = first.distance if first is not None else 0.0
-    seen = f"{some(lone)}: one copy for {case.other.replicas} replicas."
+    seen = f"{listed(lone, 1)}: one copy for {case.other.replicas} replicas."
     if first is not None and first.kind == "variable":
         seen += f" {departure(first)}, though the gradient was right."
     if all("/optimizer/" in name for name in lone):
@@ -50,8 +51,8 @@ def _copies_apart(case: Case) -> Finding | None:
             cause, names, means = found
             size = iteration.apart.get(names[0], iteration.applied_apart.get(names[0], 0.0))
             seen = (
-                f"From iteration {number} on replicas hold different copies of {some(names)}, apart by {size:.1e} of "
-                "the norm."
+                f"From iteration {number} on replicas hold different copies of {listed(names, 1)}, apart by {size:.1e} "
+                "of the norm."
             )
             return Finding(cause, names[0], number, size, f"{seen} {means}")
     return None

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from ganlab.composition import Experiment
 from ganlab.runs.directory import METRICS, RunDirectory
+from ganlab.support.formatting import listed
 from ganlab.telemetry.jsonl_lines import lines
 from ganlab.training import start
 from ganlab.training.checkpoints import Checkpoint, Checkpoints
@@ -70,10 +71,9 @@ def resume(source: Source, *, replicas: int, iterations: int, folder: str, at: i
             f"bit: {len(before) - rows - 1} variables, {rows} logged rows, and the half-gathered row."
         )
         return Row(NAME, "passed", 0.0, 0.0, detail, data)
-    more = f" and {len(different) - 1} more" if len(different) > 1 else ""
     detail = (
         f"{where[0].upper()}{where[1:]} and resumed in another process, a run differs from an uninterrupted one in "
-        f"{different[0]}{more}. Something that training depends on is not in the checkpoint: a Python counter, a "
+        f"{listed(different, 1)}. Something that training depends on is not in the checkpoint: a Python counter, a "
         "random generator with its own state, an iterator, or a variable that a plugin created itself."
     )
     return Row(NAME, "failed", float(len(different)), 0.0, detail, {**data, "cause": "state outside the checkpoint"})

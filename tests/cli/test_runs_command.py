@@ -14,7 +14,7 @@ from ganlab.cli import cli
 from ganlab.run import Run
 from ganlab.runs import create_run
 from ganlab.runs.lock import locked
-from ganlab.support.formatting import in_bytes, in_time
+from ganlab.support.formatting import in_bytes, in_time, listed
 
 INFO = {
     "status": "completed",
@@ -320,6 +320,16 @@ def test_sizes_and_times_are_formatted():
         "1 h",
         "23 h",
         "12 d",
+    ]
+
+
+def test_long_lists_are_cut_short():
+    assert [listed(list(names), 2) for names in ("", "a", "ab", "abc", "abcde")] == [
+        "",
+        "a",
+        "a, b",
+        "a, b and 1 more",
+        "a, b and 3 more",
     ]
 
 

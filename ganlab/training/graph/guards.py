@@ -14,6 +14,7 @@ from ganlab.errors import TrainingFailedError
 from ganlab.interfaces import Constraint
 from ganlab.plugins.blame import plugin_code
 from ganlab.runs.growth import SHOWN_BY
+from ganlab.support.formatting import listed
 from ganlab.telemetry import Record
 from ganlab.training.graph.magnitudes import MAGNITUDES, Magnitudes
 from ganlab.training.graph.replica import Metric
@@ -76,11 +77,10 @@ def check_replicas(names: Sequence[str], sums: Sums, step: int) -> str:
     apart = unequal & ~(spread <= _ROUNDING * np.abs(sums.magnitudes).max(axis=0))
     if apart.any():
         different = [name for name, is_apart in zip(names, apart, strict=True) if is_apart]
-        shown = ", ".join(different[:5]) + (f" and {len(different) - 5} more" if len(different) > 5 else "")
         raise TrainingFailedError(
-            f"The replicas hold different values of {shown} at step {step}, so they no longer train one network. "
-            "A plugin has changed a variable on one replica, or advances a state from one replica's own data: reduce "
-            "that data with replica.mean, sum or max. Earlier checkpoints are kept."
+            f"The replicas hold different values of {listed(different, 5)} at step {step}, so they no longer train one "
+            "network. A plugin has changed a variable on one replica, or advances a state from one replica's own data: "
+            "reduce that data with replica.mean, sum or max. Earlier checkpoints are kept."
         )
     if unequal.any():
         return "The replicas' variables differ by rounding, as on unlike devices. A rerun will not give the same bits."
@@ -136,14 +136,14 @@ def diverged(
     saved = f"The checkpoint of step {kept} is kept." if kept is not None else "There is no earlier checkpoint."
     advice = f"{saved} Lower the learning rates; docs/divergence.md says what to try.{SHOWN_BY}"
     if values is None:
-        found = listed(variables).replace("the", "The", 1)
+        found = subject_and_verb(variables).replace("the", "The", 1)
         return DivergedError(f"{found} not finite at step {step}, though every metric is: training diverged. {advice}")
     tag = metrics[int(np.argmin(np.isfinite(values).all(axis=0)))].tag
-    also = f" As a result {listed(variables)} not finite." if variables else ""
+    also = f" As a result {subject_and_verb(variables)} not finite." if variables else ""
     return DivergedError(f"{tag} is not finite from step {step} on: training diverged.{also} {advice}")
 
 
-def listed(variables: Sequence[str]) -> str:
+def subject_and_verb(variables: Sequence[str]) -> str:
     """Names the first variable and counts the others, with a verb: `the variable critic/weights/0 and 3 more are`."""
     more = len(variables) - 1
     return f"the variable {variables[0]} {f'and {more} more are' if more else 'is'}"

@@ -12,7 +12,7 @@ from ganlab.composition import Experiment
 from ganlab.errors import GanlabError, TrainingFailedError
 from ganlab.training.graph.gathering import Gather
 from ganlab.training.graph.gradients import Gradients, compiles, set_products
-from ganlab.training.graph.guards import Sums, check_finite, checksum, listed, magnitude, not_finite
+from ganlab.training.graph.guards import Sums, check_finite, checksum, magnitude, not_finite, subject_and_verb
 from ganlab.training.graph.inputs import Inputs
 from ganlab.training.graph.parts import in_turn
 from ganlab.training.graph.replica import Metric
@@ -126,7 +126,8 @@ class Trainer:
         if not anywhere:
             return
         reason = fault or "The examples of another worker are not finite; its message names them."
-        since = f" After iteration {self.state.step + count} {listed(variables)} not finite." if variables else ""
+        last = self.state.step + count
+        since = f" After iteration {last} {subject_and_verb(variables)} not finite." if variables else ""
         raise TrainingFailedError(f"{reason}{since} Earlier checkpoints are kept.")
 
     def _data_fault(self, start: int, count: int) -> str:

@@ -17,6 +17,7 @@ from ganlab.config import flatten
 from ganlab.errors import ConfigError, RunError
 from ganlab.runs import RunDirectory
 from ganlab.runs.directory import METRICS
+from ganlab.support.formatting import listed
 from ganlab.support.terminal import line
 from ganlab.telemetry import JsonLinesWriter
 from ganlab.telemetry.jsonl import read_metrics
@@ -117,8 +118,8 @@ def _take(state: TrainingState, before: TrainingState, saved: Checkpoint, say: C
     taken = {id(variable) for variable in fits.values()}
     anew = [name for name, variable in here.items() if id(variable) not in taken]
     if anew:
-        shown = ", ".join(anew[:_LISTED]) + (f" and {len(anew) - _LISTED} more" if len(anew) > _LISTED else "")
-        say(f"{len(anew)} of {len(here)} variables begin anew, because the run has none like them: {shown}.")
+        names = listed(anew, _LISTED)
+        say(f"{len(anew)} of {len(here)} variables begin anew, because the run has none like them: {names}.")
 
 
 def _slots(before: TrainingState, state: TrainingState) -> Iterator[tuple[str, str]]:
