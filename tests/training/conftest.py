@@ -30,6 +30,23 @@ def completed(cpus, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def whole(cpus):
+    """The graph of `everything`. What does not use it builds its own, as a new process does."""
+    from whole_runs import Graph, everything
+
+    return Graph(everything())
+
+
+@pytest.fixture(scope="module")
+def brief(cpus):
+    """The graph of a small experiment of 4 steps."""
+    from small import small
+    from whole_runs import Graph
+
+    return Graph(small(0, steps=4))
+
+
+@pytest.fixture(scope="module")
 def contract_constraints():
     """The constraints of contract_plugin.py, found like an outside plugin's."""
     before = plugins.current()

@@ -1,65 +1,24 @@
 """A resumed run equals one that never stopped, whatever stopped it."""
 
-import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 
 import pytest
-import tensorflow as tf
-from small import constraint, sgd, small
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
-from whole_runs import Graph, assert_equal_runs, everything, lines, scalars, stopped_at, texts
+from whole_runs import Graph, assert_equal_runs, edit, everything, lines, scalars, stopped_at, texts
 
 import ganlab
-from ganlab import config
 from ganlab.run import train
-from ganlab.runs import create_run
 from ganlab.runs.removing import remove
-from ganlab.runs.resuming import check_resumable
 from ganlab.support.signals import STOPPING
 from ganlab.telemetry import event_cutting
-from ganlab.training import checkpoints
-from ganlab.training.checkpoints import Checkpoints, restore
-from ganlab.training.graph.state import TrainingState
+from ganlab.training.checkpoints import Checkpoints
 
 pytestmark = pytest.mark.usefixtures("cpus")
-
-
-@pytest.fixture(scope="module")
-def whole(cpus):
-    """The graph of `everything`. What does not use it builds its own, as a new process does."""
-    return Graph(everything())
-
-
-@pytest.fixture(scope="module")
-def brief(cpus):
-    return Graph(small(0, steps=4))
-
-
-def flip_bit(path):
-    data = bytearray(path.read_bytes())
-    data[-1] ^= 1
-    path.write_bytes(data)
-
-
-def truncate(path):
-    path.write_bytes(path.read_bytes()[:-20])
-
-
-def edit(path, before, after):
-    text = path.read_text()
-    assert before in text
-    path.write_text(text.replace(before, after))
-
-
-def flip_bytes(path):
-    data = bytearray(path.read_bytes())
-    path.write_bytes(bytes(255 - byte for byte in data))
 
 
 @pytest.mark.parametrize(
@@ -240,73 +199,6 @@ def test_resume_does_the_evaluation_that_a_signal_abandoned(slow, tmp_path, monk
     assert Checkpoints(run.path / "checkpoints").latest().owed is None
 
 
-FORGED = {
-    "warnings": {"watch": {"x": 1}},
-    "complaints": {"watch": {"warnings": {"ill": [], "complaints": {}, "said": [], "rows": 1, "largest": 1}}},
-    "warned": {"watch": {"warned": ["a"]}},
-    "owed": {"owed": [["critic/loss", "much", []]]},
-}
-
-
-@pytest.mark.parametrize("changed", FORGED.values(), ids=FORGED)
-def test_forged_manifest_is_one_sentence(brief, tmp_path, changed):
-    run = brief.train(tmp_path / "run")
-    run.update(status="interrupted")
-    path = Checkpoints(run.path / "checkpoints").latest().path / "manifest.json"
-    manifest = {**json.loads(path.read_text()), **changed}
-    del manifest["checksum"]
-    path.write_text(json.dumps({**manifest, "checksum": checkpoints._checksum(manifest)}))
-    with pytest.raises(ganlab.RunError, match=r"is damaged: manifest\.json: \S+ is not what ganlab writes"):
-        brief.train(run.path, resume=True)
-
-
-def clipped():
-    """An experiment that warns of weights at their limits in its tenth row, and evaluates with no row since."""
-    parts = {"constraints": [constraint("weight_clipping", limit=1e-4)], "steps": 14, "log_every": 1}
-    return small(2, **parts, evaluate_every=6, checkpoint_every=4)
-
-
-@pytest.fixture(scope="module")
-def warning(cpus):
-    return Graph(clipped())
-
-
-@pytest.fixture(scope="module")
-def warned(warning, tmp_path_factory):
-    return warning.train(tmp_path_factory.mktemp("warned") / "run")
-
-
-def assert_warned_as(run, other):
-    warnings = other.info["warnings"]
-    assert [warning.split(": ")[0] for warning in warnings] == ["weight_clipping", "critic/wasserstein"]
-    assert texts(other, "warnings") == [(10, warning.encode()) for warning in warnings]
-    assert other.info["health"] == run.info["health"] != []
-    for tag in ("warnings", "health", "experiment"):
-        assert texts(run, tag) == texts(other, tag)
-    assert run.info["warnings"] == warnings
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("step", [8, 10, 12], ids=["before", "at the warning", "at an evaluation"])
-def test_resumed_run_warns_like_an_uninterrupted_one(warning, warned, tmp_path, monkeypatch, step):
-    with monkeypatch.context() as patch:
-        stopped_at(patch, step)
-        warning.train(tmp_path / "run")
-    assert_warned_as(warning.train(tmp_path / "run", resume=True), warned)
-
-
-@pytest.mark.parametrize("kept", [["step-00000004", "step-00000008"], []], ids=["from before", "from the start"])
-def test_a_killed_run_warns_again(warning, warned, tmp_path, kept):
-    # run.json already has the warning, and its text is cut.
-    folder = tmp_path / "run"
-    shutil.copytree(warned.path, folder)
-    for path in (folder / "checkpoints").iterdir():
-        if path.name not in kept:
-            shutil.rmtree(path)
-    ganlab.Run(folder).update(status="running", checkpointed=bool(kept))
-    assert_warned_as(warning.train(folder, resume=True), warned)
-
-
 def test_a_run_that_begins_again_has_its_charts_and_hyperparameters(completed, whole, tmp_path):
     folder = tmp_path / "run"
     shutil.copytree(completed.path, folder)
@@ -393,170 +285,6 @@ def test_full_disk_at_the_start_is_one_sentence(brief, tmp_path, monkeypatch):
             with pytest.raises(ganlab.TrainingFailedError, match=r"run cannot be written: .*No space left"):
                 brief.train(run.path, resume=True)
     assert brief.train(run.path, resume=True).info["status"] == "completed"
-
-
-def test_resume_of_a_completed_run_is_refused(completed):
-    with pytest.raises(ganlab.RunError, match="is completed"):
-        train(everything(), completed.path, resume=True)
-
-
-DAMAGES = {
-    "no data": (
-        lambda path: (path / "variables.data-00000-of-00001").write_bytes(b""),
-        # How many bytes there were depends on the names that TensorFlow gives to objects made before in this process.
-        "variables.data-00000-of-00001 is not what was written: 0 of 1",
-    ),
-    "other data": (
-        lambda path: flip_bytes(path / "variables.data-00000-of-00001"),
-        "variables.data-00000-of-00001 is not what was written. It",
-    ),
-    "one bit": (lambda path: flip_bit(path / "pending.npy"), "pending.npy is not what was written. It"),
-    "no index": (lambda path: (path / "variables.index").unlink(), "variables.index cannot be read (No such file"),
-    "a torn array": (lambda path: (path / "pending.npy").write_bytes(b"\x93NUMPY"), "pending.npy is not what"),
-    "a torn manifest": (lambda path: truncate(path / "manifest.json"), "manifest.json is torn"),
-    "an edited manifest": (
-        lambda path: edit(path / "manifest.json", '"replicas": 2', '"replicas": 3'),
-        "manifest.json has changed since it was written",
-    ),
-}
-
-
-@pytest.mark.parametrize(("damage", "message"), DAMAGES.values(), ids=DAMAGES)
-def test_resume_names_a_damaged_checkpoint_and_uses_the_one_before(completed, whole, tmp_path, capsys, damage, message):
-    folder = tmp_path / "run"
-    shutil.copytree(completed.path, folder)
-    ganlab.Run(folder).update(status="interrupted")
-    damage(folder / "checkpoints" / "step-00000010")
-
-    resumed = whole.train(folder, resume=True)
-    said = capsys.readouterr().err
-    assert f"step-00000010 is damaged: {message}" in said
-    assert (folder / "checkpoints" / "damaged-step-00000010").is_dir()
-    assert resumed.info["resumed"][0]["step"] == 8
-    assert_equal_runs(completed, resumed)
-
-
-def test_resume_with_all_checkpoints_damaged_starts_again(completed, whole, tmp_path, capsys):
-    folder = tmp_path / "run"
-    shutil.copytree(completed.path, folder)
-    ganlab.Run(folder).update(status="interrupted")
-    for path in (folder / "checkpoints").iterdir():
-        flip_bit(path / "pending.npy")
-
-    resumed = whole.train(folder, resume=True)
-    said = capsys.readouterr().err
-    assert said.count("is damaged") == 3
-    assert "run has no sound checkpoint: training begins again from step 0" in said
-    assert resumed.info["resumed"][0]["step"] == 0
-    assert_equal_runs(completed, resumed)
-
-
-@pytest.mark.parametrize(
-    "parts",
-    [
-        lambda: {"ema_decay": 0.0},
-        lambda: {"constraints": []},
-        lambda: {
-            "constraints": [constraint("gradient_penalty"), constraint("spectral_norm"), constraint("spectral_norm")]
-        },
-        lambda: {"critic_optimizer": sgd()},
-        lambda: {"architecture": ganlab.component("architectures", "mlp")(width=4, depth=2, latent_dim=3)},
-    ],
-    ids=["no average", "no state", "more state", "another optimizer", "another width"],
-)
-def test_a_checkpoint_of_another_experiment_does_not_fit(completed, parts):
-    checkpoint = Checkpoints(completed.path / "checkpoints").latest()
-    with pytest.raises(ganlab.RunError, match="step-00000010 does not fit this experiment"):
-        restore(checkpoint, TrainingState(everything(**parts())).variables())
-
-
-def test_resume_of_a_run_in_training_is_refused(brief, tmp_path, monkeypatch):
-    from ganlab.runs.lock import locked
-
-    stopped_at(monkeypatch, 2)
-    run = brief.train(tmp_path / "run")
-    assert run.info["status"] == "interrupted"
-    with locked(run), pytest.raises(ganlab.RunError, match=r"is being trained by process \d+ on "):
-        brief.train(run.path, resume=True)
-
-
-def test_resume_with_changed_settings_is_refused_and_differences_are_listed(tmp_path, monkeypatch):
-    with monkeypatch.context() as patched:
-        stopped_at(patched, 2)
-        run = train(small(0, steps=4, log_every=1), tmp_path / "run")
-    other = {"constraints": [constraint("gradient_penalty", weight=2.0)], "steps": 6, "log_every": 1}
-    with pytest.raises(ganlab.RunError) as refused:
-        train(small(2, **other), run.path, resume=True)
-    said = str(refused.value)
-    for line in (
-        "experiment.steps: 4, and now 6",
-        "constraints: not set, and now 'gradient_penalty'",
-        "constraints.gradient_penalty.weight: not set, and now 2.0",
-        "strategy: 'one_device', and now 'mirrored'",
-        "allow-changes",
-    ):
-        assert line in said
-    assert "batch_size" not in said
-    assert run.info["status"] == "interrupted"
-
-
-def test_resume_with_fewer_steps_than_the_newest_checkpoint_is_refused(tmp_path, monkeypatch):
-    with monkeypatch.context() as patch:
-        stopped_at(patch, 3)
-        run = train(small(0, steps=4), tmp_path / "run")
-    before = run.info
-    message = r"experiment.steps = 2 is below the step of the newest checkpoint of .*run, 3: there is nothing to train"
-    with pytest.raises(ganlab.ConfigError, match=message):
-        train(small(0, steps=2), run.path, resume=True, allow_changes=True)
-    assert run.info == before
-    assert train(small(0, steps=3), run.path, resume=True, allow_changes=True).info["status"] == "completed"
-
-
-def test_steps_left_at_their_default_count_when_a_run_is_resumed(tmp_path):
-    recipe = small(0).recipe
-    recipe = replace(recipe, arguments={name: value for name, value in recipe.arguments.items() if name != "steps"})
-    steps = config.flatten(recipe)["experiment.steps"]
-    run = create_run(tmp_path / "run", config="", operative="", info={"status": "completed", "step": steps})
-    (run.path / "checkpoints" / "step-00000040").mkdir(parents=True)
-    with pytest.raises(ganlab.RunError, match="is completed: there is nothing to resume"):
-        check_resumable(run, recipe, allow_changes=True)
-
-
-def test_allowed_changes_are_recorded(tmp_path, monkeypatch):
-    with monkeypatch.context() as patched:
-        stopped_at(patched, 2)
-        run = train(small(0, steps=4, log_every=1), tmp_path / "run")
-    longer = small(0, steps=6, log_every=1)
-    train(longer, run.path, resume=True, allow_changes=True)
-    info = run.info
-    assert (info["status"], info["step"], info["steps"]) == ("completed", 6, 6)
-    assert info["resumed"][0]["changes"] == ["experiment.steps: 4, and now 6"]
-    assert info["settings"]["experiment.steps"] == 6
-    assert run.recipe().arguments["steps"] == 6
-    # No step depends on the total number of steps: the numbers equal those of a run with six from the start.
-    whole = train(longer, tmp_path / "whole")
-    assert (run.path / "metrics.jsonl").read_text() == (whole.path / "metrics.jsonl").read_text()
-
-
-@pytest.mark.slow
-def test_resume_with_other_replicas_is_possible_if_allowed(tmp_path, monkeypatch):
-    with monkeypatch.context() as patched:
-        stopped_at(patched, 2)
-        run = train(small(0, steps=4, log_every=3), tmp_path / "run")
-    with pytest.raises(ganlab.RunError, match="strategy: 'one_device', and now 'mirrored'"):
-        train(small(2, steps=4, log_every=3), run.path, resume=True)
-    train(small(2, steps=4, log_every=3), run.path, resume=True, allow_changes=True)
-    assert (run.info["status"], run.info["replicas"], run.info["strategy"]) == ("completed", 2, "MirroredStrategy")
-
-
-def test_resume_is_recorded_in_run_json(brief, tmp_path, monkeypatch):
-    with monkeypatch.context() as patched:
-        stopped_at(patched, 2)
-        run = brief.train(tmp_path / "run")
-    brief.train(run.path, resume=True)
-    (again,) = run.info["resumed"]
-    assert again["step"] == 2
-    assert again["packages"]["tensorflow"] == tf.__version__
 
 
 def test_sigterm_to_the_command_line(tmp_path):

@@ -123,3 +123,10 @@ def stopped_at(monkeypatch, step, sent=signal.SIGTERM):
 
     monkeypatch.setattr(session, "_CHUNK_SECONDS", 0.0)
     monkeypatch.setattr(Trainer, "train", train_and_signal)
+
+
+def edit(path, before, after):
+    """Replaces text of a file, which must have it."""
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after))

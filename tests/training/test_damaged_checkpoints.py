@@ -1,0 +1,120 @@
+"""A damaged checkpoint is named, and the one before it is used."""
+
+import json
+import shutil
+
+import pytest
+from small import constraint, sgd
+from whole_runs import assert_equal_runs, edit, everything
+
+import ganlab
+from ganlab.training import checkpoints
+from ganlab.training.checkpoints import Checkpoints, restore
+from ganlab.training.graph.state import TrainingState
+
+pytestmark = pytest.mark.usefixtures("cpus")
+
+
+def flip_bit(path):
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+
+
+def truncate(path):
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def flip_bytes(path):
+    data = bytearray(path.read_bytes())
+    path.write_bytes(bytes(255 - byte for byte in data))
+
+
+FORGED = {
+    "warnings": {"watch": {"x": 1}},
+    "complaints": {"watch": {"warnings": {"ill": [], "complaints": {}, "said": [], "rows": 1, "largest": 1}}},
+    "warned": {"watch": {"warned": ["a"]}},
+    "owed": {"owed": [["critic/loss", "much", []]]},
+}
+
+
+@pytest.mark.parametrize("changed", FORGED.values(), ids=FORGED)
+def test_forged_manifest_is_one_sentence(brief, tmp_path, changed):
+    run = brief.train(tmp_path / "run")
+    run.update(status="interrupted")
+    path = Checkpoints(run.path / "checkpoints").latest().path / "manifest.json"
+    manifest = {**json.loads(path.read_text()), **changed}
+    del manifest["checksum"]
+    path.write_text(json.dumps({**manifest, "checksum": checkpoints._checksum(manifest)}))
+    with pytest.raises(ganlab.RunError, match=r"is damaged: manifest\.json: \S+ is not what ganlab writes"):
+        brief.train(run.path, resume=True)
+
+
+DAMAGES = {
+    "no data": (
+        lambda path: (path / "variables.data-00000-of-00001").write_bytes(b""),
+        # How many bytes there were depends on the names that TensorFlow gives to objects made before in this process.
+        "variables.data-00000-of-00001 is not what was written: 0 of 1",
+    ),
+    "other data": (
+        lambda path: flip_bytes(path / "variables.data-00000-of-00001"),
+        "variables.data-00000-of-00001 is not what was written. It",
+    ),
+    "one bit": (lambda path: flip_bit(path / "pending.npy"), "pending.npy is not what was written. It"),
+    "no index": (lambda path: (path / "variables.index").unlink(), "variables.index cannot be read (No such file"),
+    "a torn array": (lambda path: (path / "pending.npy").write_bytes(b"\x93NUMPY"), "pending.npy is not what"),
+    "a torn manifest": (lambda path: truncate(path / "manifest.json"), "manifest.json is torn"),
+    "an edited manifest": (
+        lambda path: edit(path / "manifest.json", '"replicas": 2', '"replicas": 3'),
+        "manifest.json has changed since it was written",
+    ),
+}
+
+
+@pytest.mark.parametrize(("damage", "message"), DAMAGES.values(), ids=DAMAGES)
+def test_resume_names_a_damaged_checkpoint_and_uses_the_one_before(completed, whole, tmp_path, capsys, damage, message):
+    folder = tmp_path / "run"
+    shutil.copytree(completed.path, folder)
+    ganlab.Run(folder).update(status="interrupted")
+    damage(folder / "checkpoints" / "step-00000010")
+
+    resumed = whole.train(folder, resume=True)
+    said = capsys.readouterr().err
+    assert f"step-00000010 is damaged: {message}" in said
+    assert (folder / "checkpoints" / "damaged-step-00000010").is_dir()
+    assert resumed.info["resumed"][0]["step"] == 8
+    assert_equal_runs(completed, resumed)
+
+
+def test_resume_with_all_checkpoints_damaged_starts_again(completed, whole, tmp_path, capsys):
+    folder = tmp_path / "run"
+    shutil.copytree(completed.path, folder)
+    ganlab.Run(folder).update(status="interrupted")
+    for path in (folder / "checkpoints").iterdir():
+        flip_bit(path / "pending.npy")
+
+    resumed = whole.train(folder, resume=True)
+    said = capsys.readouterr().err
+    assert said.count("is damaged") == 3
+    assert "run has no sound checkpoint: training begins again from step 0" in said
+    assert resumed.info["resumed"][0]["step"] == 0
+    assert_equal_runs(completed, resumed)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        lambda: {"ema_decay": 0.0},
+        lambda: {"constraints": []},
+        lambda: {
+            "constraints": [constraint("gradient_penalty"), constraint("spectral_norm"), constraint("spectral_norm")]
+        },
+        lambda: {"critic_optimizer": sgd()},
+        lambda: {"architecture": ganlab.component("architectures", "mlp")(width=4, depth=2, latent_dim=3)},
+    ],
+    ids=["no average", "no state", "more state", "another optimizer", "another width"],
+)
+def test_a_checkpoint_of_another_experiment_does_not_fit(completed, parts):
+    checkpoint = Checkpoints(completed.path / "checkpoints").latest()
+    with pytest.raises(ganlab.RunError, match="step-00000010 does not fit this experiment"):
+        restore(checkpoint, TrainingState(everything(**parts())).variables())
