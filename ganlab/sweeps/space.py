@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import tokenize
@@ -74,10 +75,27 @@ def _choices(name: str, value: str, where: str) -> Choices:
     values = _items(value, where)
     if name.removeprefix("experiment.") in composition.LISTS and name.startswith("experiment."):
         values = [text if text[0] in "[(%" else f"[{text}]" for text in values]
-    again = {text for text in values if values.count(text) > 1}
-    if again:
-        raise ConfigError(f"{where}: {min(again)} appears twice.")
+    written: dict[str, str] = {}
+    for text in values:
+        meaning = _meaning(text)
+        other = written.get(meaning)
+        if other is not None:
+            said = f"{text} appears twice" if other == text else f"{other} and {text} are the same value"
+            raise ConfigError(f"{where}: {said}.")
+        written[meaning] = text
     return Choices(tuple(values))
+
+
+def _meaning(text: str) -> str:
+    """The same text for one value, however it is written: `1`, `1.0` and `1e0`. A reference stands for itself."""
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+    try:
+        return repr(value if isinstance(value, (bool, str)) else float(value))
+    except (TypeError, ValueError, OverflowError):
+        return repr(value)
 
 
 def _items(text: str, where: str) -> list[str]:

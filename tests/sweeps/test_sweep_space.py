@@ -75,6 +75,8 @@ def test_a_range_is_of_the_type_of_its_setting(text, expected):
         (["a.b=[1], [2]"], [], "--grid 'a.b=[1], [2]': must be a list of values, for example [0.1, 1, 10]."),
         (["a.b=[(1, 2]"], [], "--grid 'a.b=[(1, 2]': a bracket or a quote is not closed."),
         (["a.b=[1, 2, 1]"], [], "--grid 'a.b=[1, 2, 1]': 1 appears twice."),
+        (["a.b=[1, 2, 1.0]"], [], "--grid 'a.b=[1, 2, 1.0]': 1 and 1.0 are the same value."),
+        (["a.b=[.5, 5e-1]"], [], "--grid 'a.b=[.5, 5e-1]': .5 and 5e-1 are the same value."),
         (["a.b=[1]", "a.b=[2]"], [], "--grid 'a.b=[2]': a.b is varied twice. Give all of its values at once."),
         (
             ["experiment.seed=[1, 2]"],
