@@ -140,7 +140,8 @@ def evaluate(
         )
     with printing_to_stderr() if as_json else contextlib.nullcontext():  # components may print text that is not JSON
         start_tensorflow()
-        from ganlab.composition import make, unique_names
+        from ganlab.composition import make
+        from ganlab.plugins.recipes import unique_names
         from ganlab.training.evaluation import diagnosed
         from ganlab.training.loading import find_checkpoint
 

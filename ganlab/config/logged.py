@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ganlab.composition import numbered
 from ganlab.config.metric_help import EXPLAINING_PARTS, NUMBERS_OF_CORE, figures_of, means, nearest_metric
 from ganlab.config.registry import Names
 from ganlab.errors import ConfigError, nearest
-from ganlab.plugins.recipes import Recipe
+from ganlab.plugins.recipes import Recipe, numbered
 
 # The prefixes of metrics that need no explanation.
 _OTHERS = ("losses", "schedules")

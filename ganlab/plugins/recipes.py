@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -129,3 +129,23 @@ def described(value: Any) -> Any:
     if type(value) is dict:
         return {key: described(item) for key, item in value.items()}
     return recipe_of(value) or value
+
+
+def unique_names(components: Sequence[Any]) -> list[str]:
+    """Unique names for components: a repeated name becomes `<name>_2`."""
+    recipes = [recipe_of(item) for item in components]
+    return numbered(
+        recipe.name if recipe else type(item).__name__.lower() for recipe, item in zip(recipes, components, strict=True)
+    )
+
+
+def numbered(names: Iterable[str]) -> list[str]:
+    """The same names, of which a repeated one becomes `<name>_2`."""
+    found: list[str] = []
+    for first in names:
+        name, count = first, 1
+        while name in found:
+            count += 1
+            name = f"{first}_{count}"
+        found.append(name)
+    return found

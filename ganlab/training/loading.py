@@ -10,12 +10,12 @@ import keras
 import tensorflow as tf
 
 from ganlab import composition
-from ganlab.composition import make, unique_names
+from ganlab.composition import make
 from ganlab.config import overrides
 from ganlab.errors import ConfigError, RunError
 from ganlab.interfaces import Constraint, Evaluator
 from ganlab.plugins import scheduled
-from ganlab.plugins.recipes import Factory
+from ganlab.plugins.recipes import Factory, unique_names
 from ganlab.runs import RunDirectory
 from ganlab.runs.listing import checkpoints_gone
 from ganlab.support.terminal import line

@@ -13,12 +13,12 @@ import numpy as np
 import tensorflow as tf
 
 from ganlab import config
-from ganlab.composition import make, unique_names
+from ganlab.composition import make
 from ganlab.config.overrides import Override
 from ganlab.errors import ConfigError, IncompatibleError
 from ganlab.interfaces import Dataset
 from ganlab.plugins.manager import component
-from ganlab.plugins.recipes import Recipe, recipe_of, selector_of
+from ganlab.plugins.recipes import Recipe, recipe_of, selector_of, unique_names
 from ganlab.support import paths
 from ganlab.support.terminal import line
 from ganlab.training.counting import Counting

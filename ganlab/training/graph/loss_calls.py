@@ -7,12 +7,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from ganlab.composition import unique_names
 from ganlab.errors import ContractError
 from ganlab.interfaces import Batch, Loss
 from ganlab.plugins import optional
 from ganlab.plugins.blame import plugin_code
-from ganlab.plugins.recipes import selector_of
+from ganlab.plugins.recipes import selector_of, unique_names
 from ganlab.training.graph import noise
 from ganlab.training.graph.networks import SCORE, static_shape
 from ganlab.training.graph.plugin_state import next_state

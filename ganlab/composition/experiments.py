@@ -1,15 +1,16 @@
-"""The composed, validated experiment: made from an experiment file and passed to training."""
+"""The composed, validated experiment that is passed to training."""
 
 from __future__ import annotations
 
 import inspect
-import numbers
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ganlab.bounds import Ge, Lt, rule, violation
-from ganlab.errors import ConfigError, ContractError, IncompatibleError
+from ganlab.composition.checking import check_division, check_roles, check_sizes
+from ganlab.composition.parts import LISTS
+from ganlab.errors import ConfigError
 from ganlab.interfaces import (
     Architecture,
     Augmentation,
@@ -18,36 +19,16 @@ from ganlab.interfaces import (
     Diagnostic,
     Evaluator,
     Loss,
-    Schedule,
 )
 from ganlab.plugins.annotations import annotation
-from ganlab.plugins.blame import plugin_code
-from ganlab.plugins.manager import component
-from ganlab.plugins.recipes import Recipe, described, recipe_of, selector_of
+from ganlab.plugins.recipes import Recipe, described, unique_names
 
 if TYPE_CHECKING:
     import keras
     import tensorflow as tf
 
-# The kind of component of each part of an experiment. The strategy comes first: it decides what devices there are, and
-# must do so before anything else touches TensorFlow.
-PARTS = {
-    "strategy": "strategies",
-    "dataset": "datasets",
-    "architecture": "architectures",
-    "loss": "losses",
-    "constraints": "constraints",
-    "generator_constraints": "constraints",
-    "augmentations": "augmentations",
-    "critic_optimizer": "optimizers",
-    "generator_optimizer": "optimizers",
-    "evaluators": "evaluators",
-    "diagnostics": "diagnostics",
-}
-# The parts that take several components.
-LISTS = ("constraints", "generator_constraints", "augmentations", "evaluators", "diagnostics")
-PRECISIONS = ("float32", "mixed_bfloat16")
-JITS = ("auto", "on", "off")
+_PRECISIONS = ("float32", "mixed_bfloat16")
+_JITS = ("auto", "on", "off")
 
 
 @dataclass(frozen=True)
@@ -209,97 +190,13 @@ def experiment(
     """
     settings = dict(locals())
     check_settings(settings)
-    _check_roles(settings)
-    _check_sizes(dataset, architecture)
+    check_roles(settings)
+    check_sizes(dataset, architecture)
     lists = {part: tuple(settings[part]) for part in LISTS}
     made = Experiment(**{**settings, **lists})
-    for name, size in (("batch_size", batch_size), ("generator_batch_size", made.generator_batch)):
-        _check_division(made, name, size)
+    sizes = {"batch_size": batch_size, "generator_batch_size": made.generator_batch}
+    check_division(sizes, replicas=made.replicas, microbatches=microbatches)
     return made
-
-
-def _check_division(made: Experiment, name: str, size: int) -> None:
-    if size % made.replicas:
-        raise IncompatibleError(
-            f"experiment.{name} = {size} does not divide over {made.replicas} replicas: each must see "
-            f"equally many examples. Use a multiple of {made.replicas}, for example "
-            f"{_round_up(size, made.replicas)}."
-        )
-    parts = made.replicas * made.microbatches
-    if size % parts:
-        raise IncompatibleError(
-            f"experiment.{name} = {size} does not divide into {made.microbatches} microbatches on "
-            f"{'one replica' if made.replicas == 1 else f'each of {made.replicas} replicas'}. Use a multiple of "
-            f"{parts}, for example {_round_up(size, parts)}."
-        )
-
-
-def unique_names(components: Sequence[Any]) -> list[str]:
-    """Unique names for components: a repeated name becomes `<name>_2`."""
-    recipes = [recipe_of(item) for item in components]
-    return numbered(
-        recipe.name if recipe else type(item).__name__.lower() for recipe, item in zip(recipes, components, strict=True)
-    )
-
-
-def numbered(names: Iterable[str]) -> list[str]:
-    """The same names, of which a repeated one becomes `<name>_2`."""
-    found: list[str] = []
-    for first in names:
-        name, count = first, 1
-        while name in found:
-            count += 1
-            name = f"{first}_{count}"
-        found.append(name)
-    return found
-
-
-def compose(recipe: Recipe) -> Experiment:
-    """Makes the experiment that a recipe describes, its strategy first.
-
-    Raises:
-        GanlabError: A part cannot be made, or they do not fit together.
-    """
-    check_settings(recipe.arguments)
-    order = sorted(recipe.arguments, key=lambda name: list(PARTS).index(name) if name in PARTS else len(PARTS))
-    made = {name: make(recipe.arguments[name]) for name in order}
-    return experiment(**made)
-
-
-def schedules(made: Experiment) -> dict[str, Schedule]:
-    """The schedules of an experiment's parameters, by the tag that their values are logged under."""
-    found: dict[str, Schedule] = {}
-    for part in PARTS:
-        value = getattr(made, part)
-        names = made.component_names(part) if part in LISTS else [part]
-        for name, item in zip(names, value if part in LISTS else [value], strict=True):
-            recipe = recipe_of(item)
-            found |= {f"schedules/{tag}": make(inner) for tag, inner in _scheduled(name, recipe)}
-    return found
-
-
-def _scheduled(path: str, value: Any) -> Iterator[tuple[str, Recipe]]:
-    """The recipes of schedules inside a value, each with the names that lead to it."""
-    if isinstance(value, Recipe):
-        if value.kind == "schedules":
-            yield path, value
-        for name, argument in value.arguments.items():
-            yield from _scheduled(f"{path}/{name}", argument)
-    elif isinstance(value, (list, tuple)):
-        for i, item in enumerate(value, start=1):
-            yield from _scheduled(f"{path}/{i}", item)
-
-
-def make(value: Any) -> Any:
-    """Makes the component that a recipe describes, inner recipes first; looks inside lists, tuples and dicts."""
-    if isinstance(value, Recipe):
-        factory = component(value.kind, value.name)
-        return factory(**{name: make(argument) for name, argument in value.arguments.items()})
-    if isinstance(value, (list, tuple)):
-        return type(value)(make(item) for item in value)
-    if isinstance(value, dict):
-        return {name: make(item) for name, item in value.items()}
-    return value
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:
@@ -335,71 +232,10 @@ def check_settings(settings: Mapping[str, Any]) -> None:
             f"experiment.keep_best = {best!r} must be a figure and a direction, as in "
             "'evaluation/frechet_distance/distance:min'."
         )
-    for name, allowed in (("precision", PRECISIONS), ("jit", JITS)):
+    for name, allowed in (("precision", _PRECISIONS), ("jit", _JITS)):
         value = settings.get(name, allowed[0])
         if value not in allowed:
             raise ConfigError(f"experiment.{name} = {value!r} must be one of {', '.join(map(repr, allowed))}.")
-
-
-def _check_roles(settings: Mapping[str, Any]) -> None:
-    from ganlab.lazy import keras, tensorflow
-
-    roles = {
-        "strategy": (tensorflow.distribute.Strategy, "tf.distribute.Strategy"),
-        "dataset": (Dataset, "ganlab.Dataset"),
-        "architecture": (Architecture, "ganlab.Architecture"),
-        "loss": (Loss, "ganlab.Loss"),
-        "constraints": (Constraint, "ganlab.Constraint"),
-        "generator_constraints": (Constraint, "ganlab.Constraint"),
-        "augmentations": (Augmentation, "ganlab.Augmentation"),
-        "critic_optimizer": (keras.optimizers.Optimizer, "keras.optimizers.Optimizer"),
-        "generator_optimizer": (keras.optimizers.Optimizer, "keras.optimizers.Optimizer"),
-        "evaluators": (Evaluator, "ganlab.Evaluator"),
-        "diagnostics": (Diagnostic, "ganlab.Diagnostic"),
-    }
-    for part, (role, called) in roles.items():
-        value = settings[part]
-        if part in LISTS and not isinstance(value, (list, tuple)):
-            one = ": put it in brackets" if isinstance(value, role) else ""
-            raise ConfigError(f"experiment.{part} is {value!r}; it must be a list of {called} objects{one}.")
-        for item in value if part in LISTS else (value,):
-            if not isinstance(item, role):
-                raise ConfigError(
-                    f"experiment.{part} is {item!r}, of type {type(item).__name__}; it must be a {called}, for "
-                    f"example one of the {PARTS[part]} that 'ganlab plugins' lists."
-                )
-
-
-def _check_sizes(dataset: Dataset, architecture: Architecture) -> None:
-    """Refuses sizes that would otherwise cause an error deep inside TensorFlow."""
-    name = selector_of(dataset)
-    with plugin_code(name, "size"):
-        size = getattr(dataset, "size", None)
-    if size is not None and not _is_whole(size):
-        raise ContractError(
-            f"{name}.size is {size!r}; it must be the number of examples, a whole number of at least 1, or None for an "
-            "endless dataset. Is its source empty?"
-        )
-    with plugin_code(name, "sample_shape"):
-        shape = getattr(dataset, "sample_shape", None)
-    if not isinstance(shape, (list, tuple)) or not shape or not all(map(_is_whole, shape)):
-        raise ContractError(
-            f"{name}.sample_shape is {shape!r}; it must be a tuple of whole numbers of at least 1: (height, width, "
-            "channels) for images, (d,) for vectors."
-        )
-    name = selector_of(architecture)
-    with plugin_code(name, "latent_dim"):
-        latent_dim = getattr(architecture, "latent_dim", None)
-    if not _is_whole(latent_dim):
-        raise ContractError(f"{name}.latent_dim is {latent_dim!r}; it must be a whole number of at least 1.")
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= 1
-
-
-def _round_up(value: int, multiple: int) -> int:
-    return -(-value // multiple) * multiple
 
 
 def parameters() -> Mapping[str, inspect.Parameter]:

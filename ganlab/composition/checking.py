@@ -1,0 +1,112 @@
+"""Checks what an experiment is composed of: what its parts are, their sizes, and how its batches divide."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping
+from typing import Any
+
+from ganlab.composition.parts import LISTS, PARTS
+from ganlab.errors import ConfigError, ContractError, IncompatibleError
+from ganlab.interfaces import Architecture, Augmentation, Constraint, Dataset, Diagnostic, Evaluator, Loss
+from ganlab.plugins.blame import plugin_code
+from ganlab.plugins.recipes import selector_of
+
+
+def check_roles(settings: Mapping[str, Any]) -> None:
+    """Refuses a part that is not of its kind.
+
+    Args:
+        settings: The parts of an experiment, by name.
+
+    Raises:
+        ConfigError: A part does not have its role, or is one where several stand in a list.
+    """
+    from ganlab.lazy import keras, tensorflow
+
+    roles = {
+        "strategy": (tensorflow.distribute.Strategy, "tf.distribute.Strategy"),
+        "dataset": (Dataset, "ganlab.Dataset"),
+        "architecture": (Architecture, "ganlab.Architecture"),
+        "loss": (Loss, "ganlab.Loss"),
+        "constraints": (Constraint, "ganlab.Constraint"),
+        "generator_constraints": (Constraint, "ganlab.Constraint"),
+        "augmentations": (Augmentation, "ganlab.Augmentation"),
+        "critic_optimizer": (keras.optimizers.Optimizer, "keras.optimizers.Optimizer"),
+        "generator_optimizer": (keras.optimizers.Optimizer, "keras.optimizers.Optimizer"),
+        "evaluators": (Evaluator, "ganlab.Evaluator"),
+        "diagnostics": (Diagnostic, "ganlab.Diagnostic"),
+    }
+    for part, (role, called) in roles.items():
+        value = settings[part]
+        if part in LISTS and not isinstance(value, (list, tuple)):
+            one = ": put it in brackets" if isinstance(value, role) else ""
+            raise ConfigError(f"experiment.{part} is {value!r}; it must be a list of {called} objects{one}.")
+        for item in value if part in LISTS else (value,):
+            if not isinstance(item, role):
+                raise ConfigError(
+                    f"experiment.{part} is {item!r}, of type {type(item).__name__}; it must be a {called}, for "
+                    f"example one of the {PARTS[part]} that 'ganlab plugins' lists."
+                )
+
+
+def check_sizes(dataset: Dataset, architecture: Architecture) -> None:
+    """Refuses sizes that would otherwise cause an error deep inside TensorFlow.
+
+    Raises:
+        ContractError: The dataset's size or shape, or the latent dimension, is invalid.
+    """
+    name = selector_of(dataset)
+    with plugin_code(name, "size"):
+        size = getattr(dataset, "size", None)
+    if size is not None and not _is_whole(size):
+        raise ContractError(
+            f"{name}.size is {size!r}; it must be the number of examples, a whole number of at least 1, or None for an "
+            "endless dataset. Is its source empty?"
+        )
+    with plugin_code(name, "sample_shape"):
+        shape = getattr(dataset, "sample_shape", None)
+    if not isinstance(shape, (list, tuple)) or not shape or not all(map(_is_whole, shape)):
+        raise ContractError(
+            f"{name}.sample_shape is {shape!r}; it must be a tuple of whole numbers of at least 1: (height, width, "
+            "channels) for images, (d,) for vectors."
+        )
+    name = selector_of(architecture)
+    with plugin_code(name, "latent_dim"):
+        latent_dim = getattr(architecture, "latent_dim", None)
+    if not _is_whole(latent_dim):
+        raise ContractError(f"{name}.latent_dim is {latent_dim!r}; it must be a whole number of at least 1.")
+
+
+def check_division(sizes: Mapping[str, int], *, replicas: int, microbatches: int) -> None:
+    """Refuses batches that do not divide equally.
+
+    Args:
+        sizes: The examples of a batch over all replicas, by the setting's name.
+        replicas: Over how many replicas they divide.
+        microbatches: Into how many parts each replica splits its share.
+
+    Raises:
+        IncompatibleError: A size does not divide; the message names one that does.
+    """
+    for name, size in sizes.items():
+        if size % replicas:
+            raise IncompatibleError(
+                f"experiment.{name} = {size} does not divide over {replicas} replicas: each must see equally many "
+                f"examples. Use a multiple of {replicas}, for example {_round_up(size, replicas)}."
+            )
+        parts = replicas * microbatches
+        if size % parts:
+            where = "one replica" if replicas == 1 else f"each of {replicas} replicas"
+            raise IncompatibleError(
+                f"experiment.{name} = {size} does not divide into {microbatches} microbatches on {where}. Use a "
+                f"multiple of {parts}, for example {_round_up(size, parts)}."
+            )
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= 1
+
+
+def _round_up(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple

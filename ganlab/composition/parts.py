@@ -1,0 +1,19 @@
+"""The parts of an experiment, and the kinds of components that they are."""
+
+# The kind of component of each part of an experiment. The strategy comes first: it decides what devices there are, and
+# must do so before anything else touches TensorFlow.
+PARTS = {
+    "strategy": "strategies",
+    "dataset": "datasets",
+    "architecture": "architectures",
+    "loss": "losses",
+    "constraints": "constraints",
+    "generator_constraints": "constraints",
+    "augmentations": "augmentations",
+    "critic_optimizer": "optimizers",
+    "generator_optimizer": "optimizers",
+    "evaluators": "evaluators",
+    "diagnostics": "diagnostics",
+}
+# The parts that take several components.
+LISTS = ("constraints", "generator_constraints", "augmentations", "evaluators", "diagnostics")
