@@ -19,10 +19,7 @@ def use_plugins(no_plugin: Sequence[str], plugin_file: Path | None, first_gin: s
 
 
 def read_experiment(gin_files: Sequence[str], params: Sequence[str]) -> Recipe:
-    """`ganlab.runs.experiment_source.read_experiment`, and a check of the experiment's own settings."""
-    from ganlab.composition import check_settings
+    """`ganlab.runs.experiment_source.read_experiment`."""
     from ganlab.runs import experiment_source
 
-    recipe = experiment_source.read_experiment(gin_files, params)
-    check_settings(recipe.arguments)
-    return recipe
+    return experiment_source.read_experiment(gin_files, params)

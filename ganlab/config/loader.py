@@ -297,3 +297,4 @@ def _check_settings(recipe: Recipe, resolver: Resolver) -> None:
             composition.check_settings({name: value})
         except ConfigError as error:
             raise ConfigError(f"{resolver.arguments[name].where}: {error}") from None
+    composition.check_settings(recipe.arguments)  # those that exclude one another

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ganlab import composition, config
+from ganlab import config
 from ganlab.errors import ConfigError
 from ganlab.interfaces import Choices, Range
 from ganlab.plugins.recipes import Recipe
@@ -88,7 +88,6 @@ class Configurations:
         variant = config.load_variant(self._sources, self._params, settings)
         before = variant.unused if self.unused is None else self.unused
         self.unused = {key: reason for key, reason in before.items() if key in variant.unused}
-        composition.check_settings(variant.recipe.arguments)
         text = config.render(variant.recipe)
         self.recipes.append(variant.recipe)
         if text not in self._made:
