@@ -14,7 +14,7 @@ from ganlab.composition import Experiment
 from ganlab.errors import IncompatibleError
 from ganlab.planning.counting import count
 from ganlab.plugins.recipes import Recipe
-from ganlab.training.graph.gradients import set_products
+from ganlab.training.graph.arithmetic import set_arithmetic
 from ganlab.training.graph.inputs import Inputs, specs_of
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.step import TrainingStep
@@ -112,7 +112,7 @@ def traced(recipe: Recipe, replicas: int) -> tuple[Experiment, TrainingState, tf
     if generated is not None:
         changed["generator_batch_size"] = -(-generated // parts) * parts
     experiment = composition.compose(replace(recipe, arguments={**recipe.arguments, **changed}))
-    set_products(experiment)
+    set_arithmetic(experiment.precision)
     state = TrainingState(experiment)
     step = TrainingStep(experiment, state, compiled=False)
     examples = specs_of(experiment)

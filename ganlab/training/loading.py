@@ -21,6 +21,7 @@ from ganlab.runs.listing import checkpoints_gone
 from ganlab.support.terminal import line
 from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
 from ganlab.training.evaluation import measured
+from ganlab.training.graph.arithmetic import set_arithmetic
 from ganlab.training.graph.networks import Network, build_generator
 from ganlab.training.graph.sampling import Sampler, label_frequencies
 from ganlab.training.graph.stack import ConstraintStack
@@ -206,6 +207,7 @@ def _trained(
     shape = tuple(run.info.get("sample_shape") or make(arguments["dataset"]).sample_shape)
     trained_in = str(arguments.get("precision", "float32"))
     precision = precision or trained_in
+    set_arithmetic(precision)
     architecture = make(arguments["architecture"])
     frequencies = _frequencies(run, arguments) if architecture.conditional else None
     generator = build_generator(architecture, shape, precision, None if frequencies is None else len(frequencies))

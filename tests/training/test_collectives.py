@@ -8,7 +8,7 @@ import tensorflow as tf
 from tensorflow.python.ops import op_selector
 
 from ganlab.testing import parts
-from ganlab.training.graph.collectives import without_searches
+from ganlab.training.graph.collectives import own_all_reduces
 
 pytestmark = pytest.mark.usefixtures("cpus")
 
@@ -22,7 +22,7 @@ def on_two(function, *, graph=True):
     )
 
     def run(x):
-        with without_searches():
+        with own_all_reduces():
             return function(x)
 
     traced = tf.function(lambda x: strategy.run(run, args=(x,)), autograph=False) if graph else None
@@ -86,7 +86,7 @@ def test_afterwards_the_context_is_as_before():
     def run(x):
         context = tf.distribute.get_replica_context()
         before = context.all_reduce
-        with without_searches():
+        with own_all_reduces():
             assert context.all_reduce != before
         assert context.all_reduce == before
         return x

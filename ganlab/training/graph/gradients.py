@@ -208,12 +208,3 @@ def compiles(experiment: Experiment) -> bool:
     # The strategy's devices, not the machine's: a machine with GPUs may run this experiment on its CPU.
     devices = experiment.strategy.extended.worker_devices
     return any(tf.DeviceSpec.from_string(device).device_type == "GPU" for device in devices)
-
-
-def set_products(experiment: Experiment) -> None:
-    """Sets how float32 numbers are multiplied: as float32 if the experiment's precision is float32.
-
-    By default recent GPUs and TPUs use the mantissa of TensorFloat-32 or bfloat16. The switch is one for the whole
-    process; kernels read it as they run, a TPU's as they are traced, so it is set before either.
-    """
-    tf.config.experimental.enable_tensor_float_32_execution(experiment.precision != "float32")

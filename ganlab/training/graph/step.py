@@ -16,7 +16,7 @@ import tensorflow as tf
 from ganlab.composition import Experiment
 from ganlab.plugins import scheduled
 from ganlab.training.graph.assigning import of_whole_batch
-from ganlab.training.graph.collectives import without_searches
+from ganlab.training.graph.collectives import own_all_reduces
 from ganlab.training.graph.critic_update import CriticUpdate
 from ganlab.training.graph.generator_update import GeneratorUpdate
 from ganlab.training.graph.inputs import OF_GENERATOR
@@ -127,7 +127,7 @@ class TrainingStep:
 
     @contextlib.contextmanager
     def _scope(self, step: tf.Tensor) -> Iterator[None]:
-        with tf.variable_creator_scope(_no_variables), scheduled.at(step, self.experiment.steps), without_searches():
+        with tf.variable_creator_scope(_no_variables), scheduled.at(step, self.experiment.steps), own_all_reduces():
             yield
 
     @property

@@ -10,8 +10,9 @@ import tensorflow as tf
 
 from ganlab.composition import Experiment
 from ganlab.errors import GanlabError, TrainingFailedError
+from ganlab.training.graph.arithmetic import set_arithmetic
 from ganlab.training.graph.gathering import Gather
-from ganlab.training.graph.gradients import Gradients, compiles, set_products
+from ganlab.training.graph.gradients import Gradients, compiles
 from ganlab.training.graph.guards import Sums, check_finite, checksum, magnitude, not_finite, subject_and_verb
 from ganlab.training.graph.inputs import Inputs
 from ganlab.training.graph.parts import in_turn
@@ -31,7 +32,7 @@ class Trainer:
 
     def __init__(self, experiment: Experiment, state: TrainingState | None = None) -> None:
         self.experiment = experiment
-        set_products(self.experiment)
+        set_arithmetic(self.experiment.precision)
         self.state = state or TrainingState(experiment)
         self._inputs = Inputs(experiment)
         self._step = TrainingStep(experiment, self.state, compiled=compiles(experiment))
@@ -74,7 +75,7 @@ class Trainer:
 
     def graph(self) -> tf.Graph:
         """The graph of a chunk, whose only loop's body is an iteration; built if it was not."""
-        set_products(self.experiment)
+        set_arithmetic(self.experiment.precision)
         start, length = tf.TensorSpec([], tf.int64), tf.TensorSpec([], tf.int32)
         return self._chunk.get_concrete_function(start, length, *self._iterators()).graph
 
@@ -98,7 +99,7 @@ class Trainer:
         Raises:
             TrainingFailedError: An operation failed, for example because data is unreadable or memory is short.
         """
-        set_products(self.experiment)
+        set_arithmetic(self.experiment.precision)
         start, length = tf.constant(self.state.step, tf.int64), tf.constant(count, tf.int32)
         with translated_errors(self.experiment, self.state.step):
             rows, bits, magnitudes = self._chunk(start, length, *self._iterators())

@@ -12,7 +12,7 @@ from ganlab import composition
 from ganlab.composition import Experiment
 from ganlab.errors import GanlabError
 from ganlab.training.graph import op_source
-from ganlab.training.graph.gradients import set_products
+from ganlab.training.graph.arithmetic import set_arithmetic
 from ganlab.training.graph.inputs import specs_of
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.step import TrainingStep
@@ -66,7 +66,7 @@ def lower(source: Source, *, replicas: int, module: str) -> dict[str, Any]:
 
 
 def _lowered(experiment: Experiment, done: Lowered, module: Path) -> Lowered:
-    set_products(experiment)
+    set_arithmetic(experiment.precision)
     # The whole step is compiled: "auto" then compiles no part of it again, as on a TPU.
     step = TrainingStep(experiment, TrainingState(experiment), compiled=experiment.jit == "on")
     graphs: list[tf.Graph] = []

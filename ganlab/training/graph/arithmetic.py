@@ -1,0 +1,26 @@
+"""How products and sums are computed: switches of TensorFlow, each one for the whole process."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+_REWRITES = "arithmetic_optimization"
+
+
+def set_arithmetic(precision: str) -> None:
+    """Sets what training in a precision needs; set again before each use, because others may set it too.
+
+    Float32 numbers are multiplied as float32 if that is the precision: by default recent GPUs and TPUs use the mantissa
+    of TensorFloat-32 or bfloat16. Kernels read that switch as they run, a TPU's as they are traced.
+
+    Sums are computed in the order in which they are written. TensorFlow's arithmetic optimizer joins a sum of three
+    tensors or more into one AddN, which begins with whichever input's memory is free at that moment: a value that is
+    also logged may still be in use, or no longer. Two runs of one experiment then differ by rounding, and training
+    magnifies it.
+
+    Args:
+        precision: That of the experiment.
+    """
+    tf.config.experimental.enable_tensor_float_32_execution(precision != "float32")
+    if tf.config.optimizer.get_experimental_options().get(_REWRITES) is not False:
+        tf.config.optimizer.set_experimental_options({_REWRITES: False})
