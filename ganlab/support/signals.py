@@ -34,11 +34,11 @@ class Collector:
 
     def receive(self, number: int, frame: Any) -> None:
         """Takes a signal, as a handler."""
-        if self.received and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        if not self.received:
-            self._on_first()
         self.received.append(signal.Signals(number))
+        if len(self.received) == 1:
+            self._on_first()
+        elif number == signal.SIGINT:
+            raise KeyboardInterrupt
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ganlab.errors import Interruption
+from ganlab.plugins.blame import running
 from ganlab.support.signals import STOPPING, Collector, handling
 
 
@@ -48,7 +49,7 @@ class Received(Collector):
     @property
     def interrupted(self) -> bool:
         """Whether SIGINT arrived a second time, for which Python's KeyboardInterrupt is raised."""
-        return len(self.received) > 1
+        return signal.SIGINT in self.received[1:]
 
     def interrupt(self, error: Interruption) -> None:
         """Raises an error in the main thread from another thread, and so ends whatever it waits for."""
@@ -68,7 +69,9 @@ class Received(Collector):
 
     @contextlib.contextmanager
     def leaving(self, allowed: bool) -> Iterator[None]:
-        """Context manager: a signal abandons the work inside at once.
+        """Context manager: a signal abandons a plugin's work inside at once.
+
+        Not ganlab's own, which takes no time and may be inside a library that loses the error or raises another.
 
         Args:
             allowed: Whether the work may be abandoned; if not, signals wait.
@@ -81,6 +84,11 @@ class Received(Collector):
             if allowed and self.received:
                 raise StoppedError
             yield
+        except Exception:
+            # Compiled code that a plugin calls, of a plotting library for example, turns StoppedError into others.
+            if not (allowed and self.received):
+                raise
+            raise StoppedError from None
         finally:
             self._leaving = False
 
@@ -93,8 +101,7 @@ class Received(Collector):
                 raise error
             return
         super().receive(number, frame)
-        if self._leaving:
-            self._leaving = False
+        if self._leaving and running(threading.get_ident()):
             raise StoppedError
 
 

@@ -13,13 +13,14 @@ from typing import NoReturn
 from ganlab.errors import Interruption
 from ganlab.plugins import blame
 from ganlab.support.signals import exit_code
-from ganlab.training.interruption import Received
+from ganlab.training.interruption import Received, StoppedError
 from ganlab.training.time_limits import STOPPING_SECONDS, limit
 
 LIMIT = "GANLAB_EVALUATOR_SECONDS"
 # Evaluators may well take minutes. One that takes longer is named, again after twice the time, and so on.
 _NOTICE_SECONDS = 600.0
 _LOOK_SECONDS = 0.2
+_AGAIN_SECONDS = 1.0
 
 
 class OverdueError(Interruption):
@@ -66,7 +67,7 @@ class Watch:
             self._received.let_be()
 
     def _watch(self, watched: _Watched, thread: int, leave: Callable[[str, str | None], None]) -> None:
-        notice, asked_at, raised_at = _NOTICE_SECONDS, None, None
+        notice, asked_at, raised_at, asked_again_at = _NOTICE_SECONDS, None, None, 0.0
         while not watched.left.wait(_LOOK_SECONDS):
             now, code = time.monotonic(), blame.running(thread)
             asked = self._received.asked() if self._alone else None
@@ -76,8 +77,12 @@ class Watch:
                 continue
             seconds = now - code.since
             hangs = f"{code.part} has not answered for {seconds:.0f} s in {code.method}"
-            if asked and asked_at is not None and now - asked_at >= STOPPING_SECONDS and watched.claim():
+            since_asked = min(now - asked_at, seconds) if asked_at is not None else 0.0
+            if asked and since_asked >= STOPPING_SECONDS and watched.claim():
                 self._end(f"{hangs} and ignores {asked.name}", exit_code(asked.name), leave, "interrupted", asked.name)
+            elif asked and now - asked_again_at >= _AGAIN_SECONDS:  # it came between plugins, or one lost the error
+                asked_again_at = now
+                self._received.interrupt(StoppedError())
             elif raised_at is not None and now - raised_at >= STOPPING_SECONDS and watched.claim():
                 self._end(f"{hangs} and ignores the error", 1, leave, "failed", None)
             elif raised_at is None and seconds >= self._limit and thread == threading.main_thread().ident:

@@ -1,12 +1,15 @@
 """Signals that ask a run to stop: which ones it handles, and which stay ignored."""
 
+import contextlib
 import os
 import signal
 
 import pytest
 
+from ganlab.errors import PluginError
+from ganlab.plugins.blame import plugin_code
 from ganlab.support.signals import STOPPING, exit_code
-from ganlab.training.interruption import signals
+from ganlab.training.interruption import StoppedError, signals
 
 
 def test_a_closed_terminal_stops_as_a_terminated_process_does():
@@ -26,6 +29,52 @@ def test_nohup_is_respected():
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize("first", STOPPING, ids=lambda number: number.name)
+def test_a_second_sigint_interrupts_and_is_known_as_one(first):
+    with signals() as received:
+        signal.raise_signal(first)
+        assert not received.interrupted
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        assert received.interrupted
+        assert received.first is first
+
+
+def test_a_signal_lets_code_that_is_no_plugins_finish():
+    with signals() as received, received.leaving(True):
+        signal.raise_signal(signal.SIGTERM)
+    assert received.first is signal.SIGTERM
+
+
+def test_a_signal_abandons_code_of_plugins():
+    with (
+        pytest.raises(StoppedError),
+        signals() as received,
+        received.leaving(True),
+        plugin_code("evaluators.a", "evaluate"),
+    ):
+        signal.raise_signal(signal.SIGTERM)
+
+
+def lost(number):
+    """Raises another error in place of the signal's, as pybind11 does."""
+    with contextlib.suppress(StoppedError):
+        if number is not None:
+            signal.raise_signal(number)
+    raise TypeError("incompatible function arguments")
+
+
+@pytest.mark.parametrize(("number", "error"), [(signal.SIGTERM, StoppedError), (None, PluginError)])
+def test_an_error_that_a_signal_was_turned_into_counts_as_the_signal(number, error):
+    with (
+        pytest.raises(error),
+        signals() as received,
+        received.leaving(True),
+        plugin_code("evaluators.a", "evaluate"),
+    ):
+        lost(number)
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGHUP", 129), ("SIGINT", 130), ("SIGTERM", 143), ("None", 130)])

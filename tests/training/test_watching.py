@@ -1,5 +1,6 @@
 """Evaluators and diagnostics that exit or hang: the run is saved, the culprit named, and no signal blocked."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -135,6 +136,23 @@ def test_a_signal_that_a_plugin_swallows_ends_the_process_from_outside(ended):
     assert (ended, left) == ([143], [("interrupted", "SIGTERM")])
     assert "evaluators.deaf has not answered for " in said[0]
     assert "and ignores SIGTERM: saving the run and exiting without it" in said[0]
+
+
+def test_a_signal_between_plugins_or_lost_in_one_is_sent_again(ended, monkeypatch):
+    monkeypatch.setattr(watchdog, "STOPPING_SECONDS", 10.0)
+    with signals() as received:
+        watch = Watch(received, lambda sentence: None, alone=True)
+
+        def work():
+            signal.raise_signal(signal.SIGTERM)  # in ganlab's own code
+            with plugin_code("evaluators.lossy", "evaluate"):
+                with contextlib.suppress(StoppedError):
+                    time.sleep(5)
+                time.sleep(5)
+
+        with pytest.raises(StoppedError), watch.over(lambda *how: None), received.leaving(True):
+            work()
+    assert (ended, received.received) == ([], [signal.SIGTERM])
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
