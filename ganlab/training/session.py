@@ -63,6 +63,7 @@ class Session:
         self._run, self._run_log, self._received = run, run_log, received
         self._chief = is_chief(experiment)
         self._signal: str | None = None
+        self._begun = False
         checkpoints = Checkpoints(run.path / "checkpoints")
         self._guard, self._log = Guard(trainer, run_log, checkpoints), Log(experiment, trainer, run_log)
         beside = experiment.evaluate_beside and self._chief
@@ -92,8 +93,10 @@ class Session:
             with written(self._run):
                 self._train(checkpoint)
         except (GanlabError, TrainingFailedError) as error:
-            with contextlib.suppress(OSError):  # the error may be that the disk is full
+            with contextlib.suppress(OSError, RunError):  # the error may be that the disk is full
                 self._run.update(error=str(error))
+            if self._begun and isinstance(error, RunError):
+                raise _changed(self._run, error) from error
             raise
 
     def _train(self, checkpoint: Checkpoint | None) -> None:
@@ -105,6 +108,7 @@ class Session:
             self._run_log.open(self._experiment.steps, self._trainer.state.step)
             if checkpoint is not None:
                 self._resume(checkpoint)
+            self._begun = True
             status = self._iterate()
             if status == "interrupted":
                 fields["signal"] = self._signal
@@ -130,7 +134,7 @@ class Session:
         except SystemExit as error:
             raise self._failed(f"a plugin called sys.exit({error.code!r})") from error
         except RunError:
-            raise  # a checkpoint that cannot be used
+            raise  # of a checkpoint or run.json, no plugin's
         except GanlabError as error:
             # The error of a plugin or a file, but after training began: a failed run, not a usage error.
             raise self._failed(str(error)) from error
@@ -248,6 +252,13 @@ def _unwritable(run: RunDirectory, error: OSError) -> TrainingFailedError:
     return TrainingFailedError(
         f"{run.path} cannot be written: {error}. Fix that and resume from the newest checkpoint: "
         f"ganlab run --resume {shlex.quote(str(run.path))}"
+    )
+
+
+def _changed(run: RunDirectory, error: RunError) -> TrainingFailedError:
+    return TrainingFailedError(
+        f"{error} Something moved, removed or changed the run's files while it trained. Put them back and resume from "
+        f"the newest checkpoint: ganlab run --resume {shlex.quote(str(run.path))}"
     )
 
 

@@ -106,3 +106,13 @@ def test_the_class_of_a_mixture_is_the_mode_it_was_drawn_from():
         apart = np.linalg.norm(points[:, None] - ring.modes[None], axis=2)
         np.testing.assert_array_equal(apart.argmin(1), shown)
     assert set(shown) == set(range(8))
+
+
+def test_numbers_that_are_no_classes_are_noticed(tmp_path):
+    make, path = ganlab.component("datasets", "arrays"), str(tmp_path / "data.npz")
+    np.savez(path, x=np.zeros((3, 2)), y=[0, 2000, 1000])
+    with pytest.warns(UserWarning, match=r"up to 2000, and so 2001 classes, of which 1998 do not occur"):
+        assert make(path=path, labels="y").classes == 2001
+    np.savez(path, x=np.zeros((3, 2)), y=[0, 2**40, 1])
+    with pytest.raises(ganlab.ConfigError, match=r"has the number 1099511627776 in row 1 of .* below 100000\. Number"):
+        make(path=path, labels="y")

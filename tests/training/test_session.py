@@ -291,6 +291,22 @@ def test_full_disk_records_failed_in_run_json(tmp_path, monkeypatch):
     assert ganlab.Run(tmp_path / "run").info["status"] == "failed"
 
 
+class Removing(ganlab.Evaluator):
+    """Removes a file of the run, as somebody else may."""
+
+    def evaluate(self, sample, dataset, run):
+        if run is not None:
+            (run.path / "run.json").unlink()
+        return {"figure": 1.0}
+
+
+def test_a_file_that_is_removed_during_training_fails_the_run(tmp_path):
+    parts = {"steps": 4, "evaluate_every": 2, "log_every": 1, "evaluators": [Removing()]}
+    message = r"run\.json cannot be read: No such file .* while it trained\. Put them back and resume"
+    with pytest.raises(ganlab.TrainingFailedError, match=message):
+        train(small(0, **parts), tmp_path / "run")
+
+
 def test_existing_run_is_not_overwritten(completed):
     before = (completed.path / "run.json").read_text()
     with pytest.raises(ganlab.RunError, match="already exists"):

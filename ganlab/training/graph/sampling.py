@@ -18,6 +18,7 @@ from ganlab.training.graph import noise
 from ganlab.training.graph.calls import CriticCalls, WrappedCritic
 from ganlab.training.graph.examples import check_finite_examples
 from ganlab.training.graph.networks import Network
+from ganlab.training.graph.parts import in_turn
 from ganlab.training.graph.state import TrainingState, read
 from ganlab.training.graph.values import Tensors
 
@@ -174,13 +175,17 @@ class Scorer:
         return WrappedCritic(plain, scores)
 
     def _scores(self, x: tf.Tensor) -> tf.Tensor:
-        effective = self.effective()
-        if self._classes is None:
+        effective, classes = self.effective(), self._classes
+        if classes is None:
             return self.critic(effective)(x)
-        each = [
-            self.critic(effective, tf.fill([tf.shape(x)[0]], tf.constant(c, tf.int64)))(x) for c in range(self._classes)
-        ]
-        return tf.add_n(each) / len(each)
+
+        def body(c: tf.Tensor, total: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            labels = tf.fill([tf.shape(x)[0]], tf.cast(c, tf.int64))
+            return c + 1, tf.ensure_shape(total + self.critic(effective, labels)(x), total.shape)
+
+        # In turn: there may be thousands of classes, and all critics at once would need their memory together.
+        (total,) = in_turn(classes, body, (tf.zeros(tf.shape(x)[:1]),))
+        return total / classes
 
 
 def label_frequencies(dataset: Dataset, seed: int) -> list[float] | None:

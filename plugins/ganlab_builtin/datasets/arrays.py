@@ -17,6 +17,7 @@ from ganlab_builtin.datasets.checks import refusal, whence
 from ganlab_builtin.datasets.pixels import gather
 
 _CHUNK_BYTES = 2**24  # the part of a file that is checked at a time
+_MOST_CLASSES = 100_000  # networks have weights for each class; a larger number is a label of another kind
 _ROUNDING = 1e-3  # how far outside [-1, 1] an image may be by rounding, as half precision leaves it
 
 
@@ -110,7 +111,22 @@ class Arrays(ganlab.Dataset):
                 f"names an array of {labels.dtype} and shape {labels.shape} in {self._path!r}; it must hold a whole "
                 f"number from 0 for each of the {self.size} rows.",
             )
-        return labels.reshape(-1).astype(np.int64)
+        labels = labels.reshape(-1)
+        classes = int(labels.max()) + 1
+        anew = "Number the classes anew: np.unique(labels, return_inverse=True)[1]."
+        if classes > _MOST_CLASSES:
+            row = int(labels.argmax())
+            rule = (
+                f"has the number {classes - 1} in row {row} of {self._path!r}; it must be below {_MOST_CLASSES}. {anew}"
+            )
+            raise refusal("arrays", "labels", name, rule)
+        if (absent := classes - len(np.unique(labels))) > 0:
+            warnings.warn(
+                f"datasets.arrays.labels = {name!r} has numbers up to {classes - 1}, and so {classes} classes, of "
+                f"which {absent} {'does' if absent == 1 else 'do'} not occur. If that is not meant: {anew}",
+                stacklevel=3,
+            )
+        return labels.astype(np.int64)
 
     def _refusal(self, rule: str) -> ganlab.ConfigError:
         return refusal("arrays", "path", self._path, rule)

@@ -57,7 +57,7 @@ def multi_worker(
     )
     _say_who_is_waited_for(addresses)
     try:
-        with _ended_by_ctrl_c():
+        with _own_signals():
             return tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
     except RuntimeError as error:
         if "program startup" not in str(error):
@@ -74,10 +74,11 @@ def multi_worker(
 
 
 @contextlib.contextmanager
-def _ended_by_ctrl_c() -> Iterator[None]:
+def _own_signals() -> Iterator[None]:
     """Context manager: Ctrl-C ends the process at once. Python's handler would wait until TensorFlow has returned.
 
-    SIGTERM cannot be treated alike: TensorFlow takes it over as it begins to wait.
+    SIGTERM cannot be treated alike: TensorFlow takes it over as it begins to wait, and would keep it. Afterwards it is
+    as before, so that it ends a process that traces, too.
     """
     handler = signal.getsignal(signal.SIGINT)
     main = threading.current_thread() is threading.main_thread()
@@ -89,6 +90,8 @@ def _ended_by_ctrl_c() -> Iterator[None]:
     finally:
         if changed:
             signal.signal(signal.SIGINT, handler)
+        if main and (before := signal.getsignal(signal.SIGTERM)) is not None:
+            signal.signal(signal.SIGTERM, before)  # what Python knows of, and so not TensorFlow's
 
 
 def _say_who_is_waited_for(addresses: list[str]) -> None:
