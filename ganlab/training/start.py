@@ -26,6 +26,7 @@ from ganlab.training.checkpoints import Checkpoint
 from ganlab.training.diagnostics.schedule import DiagnosticSchedule
 from ganlab.training.evaluation import Evaluation
 from ganlab.training.graph.sampling import label_frequencies
+from ganlab.training.graph.tf_errors import translated_errors
 from ganlab.training.graph.trainer import Trainer
 from ganlab.training.interruption import signals
 from ganlab.training.recorded_origins import Origins
@@ -72,7 +73,8 @@ def train(
                     held.enter_context(locked(before, screen.warning))
         screen.message(_opening(experiment))
         check_same_settings(experiment, resume=resume)
-        trainer = Trainer(experiment)
+        with translated_errors(experiment, 0):
+            trainer = Trainer(experiment)
         trainer.trace()
         origins.of_trainer(trainer)
         evaluation, schedule = Evaluation(experiment, trainer.state), DiagnosticSchedule(experiment, trainer.state)

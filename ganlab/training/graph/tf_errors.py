@@ -49,9 +49,10 @@ def translated_errors(experiment: Experiment, step: int) -> Iterator[None]:
         ) from error
     except tf.errors.OpError as error:
         if _worker_lost(experiment, error):
+            again = "with --resume RUN: they resume from the newest checkpoint" if step else "with the same command"
             raise WorkerLostError(
                 f"Training stopped after step {step}: another worker is gone ({_message(error)}). Start every worker "
-                "again with --resume RUN: they resume from the newest checkpoint."
+                f"again {again}."
             ) from error
         selector, said = selector_of(experiment.dataset), _message(error)
         whose = f"{selector}: " if _from_data(error) and not said.startswith(f"{selector}:") else ""
