@@ -21,6 +21,7 @@ def check_roles(settings: Mapping[str, Any]) -> None:
 
     Raises:
         ConfigError: A part does not have its role, or is one where several stand in a list.
+        ContractError: An attribute of a part hides one of its methods.
     """
     from ganlab.lazy import keras, tensorflow
 
@@ -48,6 +49,18 @@ def check_roles(settings: Mapping[str, Any]) -> None:
                     f"experiment.{part} is {item!r}, of type {type(item).__name__}; it must be a {called}, for "
                     f"example one of the {PARTS[part]} that 'ganlab plugins' lists."
                 )
+            if called.startswith("ganlab."):
+                _check_methods(item, role)
+
+
+def _check_methods(item: Any, role: type) -> None:
+    """Refuses a component whose own attribute hides a method, as that of a parameter of the same name does."""
+    for name, value in getattr(item, "__dict__", {}).items():
+        if callable(getattr(role, name, None)) and not callable(value):
+            raise ContractError(
+                f"{selector_of(item)} sets self.{name} = {value!r:.60}, which hides its method {name}. Give the "
+                f"attribute another name, for example self._{name}."
+            )
 
 
 def check_sizes(dataset: Dataset, architecture: Architecture) -> None:

@@ -9,8 +9,8 @@ from ganlab.config.registry import Names
 from ganlab.errors import ConfigError, nearest
 from ganlab.plugins.recipes import Recipe, numbered
 
-# The prefixes of metrics that need no explanation.
-_OTHERS = ("losses", "schedules")
+# The prefix of metrics that need no explanation.
+_SCHEDULES = "schedules"
 
 
 def check_logged(tag: str, recipes: Sequence[Recipe], names: Names) -> None:
@@ -28,7 +28,7 @@ def check_logged(tag: str, recipes: Sequence[Recipe], names: Names) -> None:
         ConfigError: No part of any of them logs it; the message suggests one that is logged.
     """
     begin, _, rest = tag.partition("/")
-    if tag in NUMBERS_OF_CORE or (begin in _OTHERS and rest):
+    if tag in NUMBERS_OF_CORE or (begin == _SCHEDULES and rest):
         return
     logged = {f"{of}/": figures_of(selector, names) for recipe in recipes for of, selector in _components(recipe)}
     for of, figures in logged.items():
@@ -47,6 +47,7 @@ def _components(recipe: Recipe) -> Iterator[tuple[str, str]]:
     for prefix, part in EXPLAINING_PARTS.items():
         given = recipe.arguments.get(part)
         # Whether it is a list of components is checked when the experiment is made.
-        found = [item for item in given if isinstance(item, Recipe)] if isinstance(given, (list, tuple)) else []
+        items = given if isinstance(given, (list, tuple)) else [given]
+        found = [item for item in items if isinstance(item, Recipe)]
         for name, item in zip(numbered(item.name for item in found), found, strict=True):
             yield f"{prefix}/{name}", item.selector

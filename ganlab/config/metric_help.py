@@ -50,6 +50,7 @@ EXPLAINING_PARTS = {
     "constraints": "constraints",
     "generator_constraints": "generator_constraints",
     "augmentations": "augmentations",
+    "losses": "loss",
     "evaluation": "evaluators",
     "diagnostics": "diagnostics",
 }

@@ -94,6 +94,8 @@ def plugin_code(part: str, method: str) -> Iterator[None]:
             raise
         if isinstance(meant, (GanlabError, TrainingFailedError)):
             raise meant from None
+        if isinstance(meant, NotImplementedError) and not str(meant):
+            raise PluginError(f"{part} has no method {method}, which it must have{_where(meant)}") from error
         raise PluginError(f"{part} failed in {method}: {sentence(meant)}{_where(meant)}") from error
     finally:
         _tell(stack, ended=True)

@@ -144,4 +144,12 @@ def _checked(name: str, findings: Any, count: int) -> tuple[dict[str, float], di
                 f"Diagnostic {name} found {len(values)} replicas' values of {key!r}; it must give {count}, one for "
                 "each replica, under a name that is also in figures."
             )
+    for key, array in findings.histograms.items():
+        if np.asarray(array).dtype.kind not in "biuf":
+            raise ContractError(f"Diagnostic {name} found the histogram {key!r} of {array!r:.60}; it must be numbers.")
+    for key, png in findings.pictures.items():
+        if not isinstance(png, bytes):
+            raise ContractError(
+                f"Diagnostic {name} found the picture {key!r} of {png!r:.60}; it must be a PNG's bytes."
+            )
     return figures, replicas

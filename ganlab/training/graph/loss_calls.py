@@ -88,4 +88,9 @@ class LossCalls:
                 f"value per example, ({draws.local_batch},). Do not reduce over the batch: the core divides by the "
                 "global batch size."
             )
-        return value
+        if not value.dtype.is_floating:
+            raise ContractError(
+                f"Loss {type(self.loss).__name__}.{method} returned the dtype {value.dtype.name}; it must be float32. "
+                "Whole numbers have no gradient."
+            )
+        return tf.cast(value, tf.float32)

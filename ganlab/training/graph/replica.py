@@ -12,6 +12,9 @@ import tensorflow as tf
 from ganlab.errors import ContractError, IncompatibleError
 from ganlab.training.graph.noise import Draw, Kind, draw
 
+# A constraint's metric that is not logged by the constraint.
+_BOUND = "lipschitz_bound"
+
 Reduce = Literal["mean", "max", "min", "sum"]
 
 LOCAL_REDUCTIONS: dict[str, Callable[[tf.Tensor], tf.Tensor]] = {
@@ -153,6 +156,10 @@ class ReplicaView:
         if reduce not in LOCAL_REDUCTIONS:
             known = ", ".join(LOCAL_REDUCTIONS)
             raise ContractError(f"{self._name} logged {name!r} with reduce={reduce!r}; it must be one of {known}.")
+        if name == _BOUND and self._kind.endswith("constraints"):
+            raise ContractError(
+                f"{self._name} logged {name!r}, the name of what lipschitz_bound returns. Choose another one."
+            )
         graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
         if graph is not self._graph:
             raise ContractError(

@@ -11,7 +11,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from ganlab.errors import ContractError, IncompatibleError
+from ganlab.errors import ContractError, IncompatibleError, nearest
 from ganlab.interfaces import Batch, Constraint
 from ganlab.plugins import optional
 from ganlab.plugins.blame import plugin_code
@@ -40,6 +40,7 @@ class ConstraintStack:
         check_count(kind, len(self.constraints))
         self._stream = noise.CONSTRAINTS if kind == "constraints" else noise.GENERATOR_CONSTRAINTS
         for name, constraint in self._named():
+            _check_acts(name, constraint)
             _check_network(name, constraint, kind)
             if not (isinstance(constraint.every, int) and constraint.every >= 1):
                 raise ContractError(
@@ -115,7 +116,8 @@ class ConstraintStack:
             if draws is not None and optional.takes(constraint.transform, "replica"):
                 view = ReplicaView(name, self._stream + 2 * i + 1, draws, None, kind=self.kind)
             with _code(name, "transform"):
-                function = _blaming(name, optional.call(constraint.transform, function, replica=view, **others))
+                function = optional.call(constraint.transform, function, replica=view, **others)
+            function = _blaming(name, function, self.kind == "constraints")
         return function
 
     def penalties(
@@ -170,7 +172,7 @@ class ConstraintStack:
                 f"example, ({draws.local_batch},). Do not reduce over the batch: the core divides by the global batch "
                 "size."
             )
-        return tf.cast(value, tf.float32)
+        return _as_float32(f"Constraint {name} returned a penalty", value)
 
     @property
     def takes_critic(self) -> bool:
@@ -198,7 +200,7 @@ class ConstraintStack:
                 raise ContractError(
                     f"Constraint {name} returned a weight penalty of shape {static_shape(value)}; it must be a scalar."
                 )
-            value = tf.cast(value, tf.float32)
+            value = _as_float32(f"Constraint {name} returned a weight penalty", value)
             total = value if total is None else total + value
         return total
 
@@ -224,9 +226,12 @@ class ConstraintStack:
                 bound = constraint.lipschitz_bound(effective)
             if bound is None:
                 continue
-            if static_shape(bound) != ():
-                raise ContractError(f"Constraint {name} returned the Lipschitz bound {bound!r}; it must be one number.")
-            bounds[name] = float(bound)
+            try:
+                bounds[name] = float(bound)
+            except (TypeError, ValueError):
+                raise ContractError(
+                    f"Constraint {name} returned the Lipschitz bound {bound!r}; it must be one number."
+                ) from None
         return bounds
 
     @property
@@ -261,6 +266,22 @@ def check_count(kind: str, count: int) -> None:
 _ON_EITHER = ("reparameterize", "transform", "weight_penalty", "project")
 
 
+def _check_acts(selector: str, constraint: Constraint) -> None:
+    """Refuses a constraint that does nothing, for example because its only method's name is misspelt.
+
+    Raises:
+        ContractError: It does nothing.
+    """
+    methods = {name for name, value in vars(Constraint).items() if callable(value) and not name.startswith("_")}
+    if all(getattr(getattr(constraint, name), "__func__", None) is getattr(Constraint, name) for name in methods):
+        own = [name for name in dir(type(constraint)) if not hasattr(Constraint, name)]
+        meant = next((hint for name in own if (hint := nearest(name, methods))), "")
+        raise ContractError(
+            f"Constraint {selector} has none of a constraint's methods, and so no effect.{meant} They are "
+            f"{', '.join(sorted(methods))}."
+        )
+
+
 def _check_network(name: str, constraint: Constraint, kind: str) -> None:
     """Refuses a constraint that acts on the other network alone: here it would have no effect.
 
@@ -291,14 +312,30 @@ def _code(name: str, method: str) -> AbstractContextManager[None]:
     return plugin_code(f"constraints.{name}", method)
 
 
-def _blaming(name: str, function: CriticFunction) -> CriticFunction:
+def _blaming(name: str, function: CriticFunction, of_critic: bool) -> CriticFunction:
     """The function of a transform; its errors name the plugin like all others."""
+    if not callable(function):
+        raise ContractError(
+            f"Constraint {name} returned {function!r:.60} in transform; it must return a function of examples."
+        )
 
     def transformed(x: tf.Tensor) -> tf.Tensor:
         with _code(name, "transform"):
-            return function(x)
+            values = tf.convert_to_tensor(function(x))
+        if of_critic and values.shape.rank not in (None, 1):
+            raise ContractError(
+                f"The function that constraint {name} returned in transform gives the shape {static_shape(values)} for "
+                f"{static_shape(x)}; it must give one score per example."
+            )
+        return values
 
     return transformed
+
+
+def _as_float32(what: str, value: tf.Tensor) -> tf.Tensor:
+    if not value.dtype.is_floating:
+        raise ContractError(f"{what} of dtype {value.dtype.name}; it must be float32. Whole numbers have no gradient.")
+    return tf.cast(value, tf.float32)
 
 
 def _same_weights(name: str, method: str, before: Tensors, after: Mapping[str, tf.Tensor]) -> Tensors:
