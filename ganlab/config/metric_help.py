@@ -111,7 +111,7 @@ def metric_names(names: Names) -> Iterator[str]:
         for selector in names.selectors:
             if selector.startswith(f"{kind}."):
                 last = selector.partition(".")[2]
-                own = (*_help_of(selector, names), *(_OF_CONSTRAINTS if kind == "constraints" else ()))
+                own = (*_own_help(selector, names), *(_OF_CONSTRAINTS if kind == "constraints" else ()))
                 yield from (f"{begin}/{last}/{key}" for key in own)
 
 
@@ -123,7 +123,7 @@ def ending(name: str, names: Names) -> list[str]:
 def figures_of(selector: str, names: Names) -> list[str]:
     """The names of the metrics that a component explains, of which `<layer>` and the like stand for any text."""
     own = _OF_CONSTRAINTS if selector.startswith("constraints.") else {}
-    return [*_help_of(selector, names), *own]
+    return [*_own_help(selector, names), *own]
 
 
 def nearest_metric(tag: str, known: Iterable[str]) -> str:
@@ -185,11 +185,11 @@ def _of_component(tag: str, names: Names) -> Iterator[MetricHelp]:
         selector = f"{_KINDS[begin]}.{last}"
         if selector not in names.selectors:
             continue
-        known = {**_help_of(selector, names), **(_OF_CONSTRAINTS if _KINDS[begin] == "constraints" else {})}
+        known = {**_own_help(selector, names), **(_OF_CONSTRAINTS if _KINDS[begin] == "constraints" else {})}
         texts = [text for pattern, text in known.items() if means(pattern, key)]
         if texts:
             yield MetricHelp(tag, selector, tuple(texts))
-        elif not known.keys() - _OF_CONSTRAINTS.keys():  # its author has explained no metric: show its documentation
+        elif not _help_of(selector, names):  # its author has explained no metric: show its documentation
             about = f"Logged by {selector}, which does not explain it. The component's documentation:"
             yield MetricHelp(tag, selector, (about, _doc(selector, names)))
 
@@ -204,6 +204,11 @@ def _help_of(selector: str, names: Names) -> Mapping[str, str]:
     """The explanations in a component's `metric_help`; empty if that is not a mapping."""
     found = getattr(names.make(selector), "metric_help", None)
     return {str(key): str(text) for key, text in found.items()} if isinstance(found, Mapping) else {}
+
+
+def _own_help(selector: str, names: Names) -> dict[str, str]:
+    """The explanations of what the component itself logs: those of losses explain metrics of the core, too."""
+    return {key: text for key, text in _help_of(selector, names).items() if key not in _CORE}
 
 
 def _doc(selector: str, names: Names) -> str:

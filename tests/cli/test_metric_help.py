@@ -98,7 +98,16 @@ class Talking(ganlab.Evaluator):
     metric_help = {"height/<where>": "How high it is there.", "all": "Of all."}  # noqa: RUF012
 
 
+class Moving(ganlab.Loss):
+    metric_help = {"center": "Where it is.", "critic/loss": "Small."}  # noqa: RUF012
+
+
 class Strangers:
+    @staticmethod
+    @ganlab.hookimpl
+    def ganlab_losses():
+        return {"moving": Moving}
+
     @staticmethod
     @ganlab.hookimpl
     def ganlab_constraints():
@@ -116,6 +125,9 @@ def test_third_party_metrics_are_explained_as_far_as_possible():
     names = Names(found)
     assert explained("evaluation/talking/height/north/1", names) == "How high it is there."
     assert "logs `grip`" in explained("constraints/silent/grip", names)
+    assert explained("losses/moving/center", names) == "Where it is."
+    assert "With losses.moving: Small." in explained("critic/loss", names)
+    assert [tag for tag in metric_names(names) if tag.startswith("losses/")] == ["losses/moving/center"]
     with pytest.raises(ganlab.ConfigError, match="Did you mean 'evaluation/talking/all'"):
         explain_metric("evaluation/talking/al", names)
 
