@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ganlab.composition import LISTS
 from ganlab.config.metric_help import EXPLAINING_PARTS, NUMBERS_OF_CORE, figures_of, means, nearest_metric
 from ganlab.config.registry import Names
 from ganlab.errors import ConfigError, nearest
@@ -47,7 +48,7 @@ def _components(recipe: Recipe) -> Iterator[tuple[str, str]]:
     for prefix, part in EXPLAINING_PARTS.items():
         given = recipe.arguments.get(part)
         # Whether it is a list of components is checked when the experiment is made.
-        items = given if isinstance(given, (list, tuple)) else [given]
+        items = [given] if part not in LISTS else given if isinstance(given, (list, tuple)) else []
         found = [item for item in items if isinstance(item, Recipe)]
         for name, item in zip(numbered(item.name for item in found), found, strict=True):
             yield f"{prefix}/{name}", item.selector
