@@ -33,7 +33,8 @@ class Evaluator:
         Args:
             sample: `sample(n, seed)` draws n samples from the (averaged) generator: float32, `(n, *sample_shape)`.
                 Sample i of a seed is the same however many are drawn; `sample(n, seed, start=i)` draws from it on, for
-                samples that are too many for memory.
+                samples that are too many for memory. Of a conditional generator, `sample(n, seed, labels)` draws those
+                of these classes, of which `sample.classes` is the number; it is None for others.
             dataset: The experiment's dataset.
             run: The run that trains or trained the generator; None outside a run.
         """

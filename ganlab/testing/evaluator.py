@@ -2,15 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from ganlab.errors import IncompatibleError
 from ganlab.interfaces import Dataset, Evaluator
+from ganlab.plugins import optional
 from ganlab.plugins.blame import plugin_code
 from ganlab.testing import parts
 from ganlab.testing.conformance import Conformance, check, fail
+
+# Of how many examples the kit looks at the labels.
+_LABELLED = 4096
+
+
+class _Samples:
+    """What evaluators draw samples from, as of a generator: of a conditional one, if the dataset has classes.
+
+    Attributes:
+        classes: How many classes it distinguishes; None for an unconditional one.
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset, self.classes = dataset, dataset.classes
+
+    def __call__(
+        self, n: int, seed: int, labels: Sequence[int] | np.ndarray | None = None, *, start: int = 0
+    ) -> np.ndarray:
+        """Samples, `(n, *sample_shape)` float32, of these classes."""
+        numbers = np.arange(start, start + n) if labels is None else self._of_classes(labels)
+        return np.array(self._dataset.examples(tf.constant(numbers, tf.int64), seed + 1))
+
+    def _of_classes(self, labels: Sequence[int] | np.ndarray) -> list[int]:
+        """The number of an example of each class, or of any where the dataset's first have none of it."""
+        count = min(_LABELLED, self._dataset.size or _LABELLED)
+        found = np.asarray(optional.call(self._dataset.labels, tf.range(count, dtype=tf.int64), seed=0))
+        having = {label: np.flatnonzero(found == label) for label in set(labels)}
+        return [int(np.resize(having[label], i + 1)[i]) if len(having[label]) else 0 for i, label in enumerate(labels)]
 
 
 class EvaluatorConformance(Conformance):
@@ -40,7 +71,7 @@ class EvaluatorConformance(Conformance):
         own = self.dataset()
         if self.sample_shape or type(self).dataset is not EvaluatorConformance.dataset:
             return own
-        for dataset in (own, parts.Images()):
+        for dataset in (own, parts.Images(), parts.LabelledPoints()):
             try:
                 self._evaluated(dataset)
             except IncompatibleError:
@@ -54,11 +85,8 @@ class EvaluatorConformance(Conformance):
     def _evaluated(self, dataset: Dataset) -> dict[str, float]:
         evaluator = self.make()
 
-        def sample(n: int, seed: int) -> np.ndarray:
-            return np.array(dataset.examples(tf.range(n, dtype=tf.int64), seed + 1))
-
         with plugin_code(type(evaluator).__name__, "evaluate"):
-            return evaluator.evaluate(sample, dataset, None)
+            return evaluator.evaluate(_Samples(dataset), dataset, None)
 
     @check(first=True)
     def test_figures_have_names_and_are_finite(self) -> None:

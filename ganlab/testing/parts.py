@@ -144,12 +144,13 @@ class LabelledNetworks(Architecture):
         """Two layers on the latent vector and the label."""
         z, y = keras.Input((self.latent_dim,)), keras.Input((classes,))
         x = keras.layers.Dense(8, activation="tanh")(keras.layers.Concatenate()([z, y]))
-        return keras.Model([z, y], keras.layers.Dense(sample_shape[0])(x))
+        x = keras.layers.Dense(math.prod(sample_shape))(x)
+        return keras.Model([z, y], keras.layers.Reshape(sample_shape)(x))
 
     def critic(self, sample_shape: tuple[int, ...], classes: int) -> keras.Model:
         """Two layers, and one more for each output."""
         x, y = keras.Input(sample_shape), keras.Input((classes,))
-        h = keras.layers.Dense(8, activation="tanh", kernel_initializer=_kernel())(x)
+        h = keras.layers.Dense(8, activation="tanh", kernel_initializer=_kernel())(keras.layers.Flatten()(x))
         score = keras.layers.Dense(1)(keras.layers.Concatenate()([h, y]))
         outputs = {"score": score, "logits": keras.layers.Dense(classes)(h)}
         return keras.Model([x, y], outputs | {name: keras.layers.Dense(8)(h) for name in self._outputs})
