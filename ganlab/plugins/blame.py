@@ -21,6 +21,7 @@ _LIBRARIES = {*sys.stdlib_module_names, "ganlab", "keras", "numpy", "tensorflow"
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 _ASSERTED = re.compile(r"assertion failed: \[(.*?)\](?: \[|$)", re.MULTILINE)
 _RAISED = re.compile(r"^\s*(?:\w+\.)*(\w+(?:Error|Exception)(?:: .+)?)$", re.MULTILINE)
+_OTHER_CALLS = "is out of scope and cannot be used here"
 # The text that TensorFlow writes around the message of a failed operation.
 _AROUND = re.compile(
     r"Graph execution error:|Detected at node|File \"|<stack traces|\d+ root error|\[\[\{\{|Traceback \(|in user code:"
@@ -127,6 +128,11 @@ def sentence(error: BaseException) -> str:
     asserted = _ASSERTED.search(text)
     if asserted:
         return asserted[1]
+    if _OTHER_CALLS in text:
+        return (
+            "it uses a tensor that was made in another call. Store none on self: what is kept between calls is a "
+            "state, which initial_state begins and advance continues"
+        )
     if _AROUND.search(text) and (raised := list(_RAISED.finditer(text))):
         return "\n".join([raised[-1][1], *_own_lines(text[raised[-1].end() :])])
     if _is_librarys(error, text):

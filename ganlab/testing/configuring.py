@@ -36,6 +36,7 @@ def round_trip(kind: str, make: Callable[[], Any]) -> Iterator[str]:
         One message for each mistake.
     """
     name, factory, given = _construction(kind, make)
+    name = name.rpartition(".")[2]  # with its plugin's name before it where two plugins have one of this name
     with _offered(kind, name, factory) as refused:
         if refused:
             yield f"As a plugin's {kind}.{name} it would be refused: {refused}."

@@ -31,9 +31,12 @@ def explained(one: Training, other: Training, departure: str) -> str:
             (1 / count, "multiplied by the number of examples on the replica, or divided by replica.count"),
         ):
             if here and abs(there / here / factor - 1) < _NEAR:
+                has_state = any(name.startswith("constraints/") and "/state/" in name for name in one.values())
+                hint = " Or advance takes replica.sum of a state where replica.mean is meant." if has_state else ""
                 return (
                     f"{seen} The penalty is {factor:g} times what it is on one device: it is {how}. Return each "
                     "example's own value, neither averaged nor scaled: the core divides by the global batch size."
+                    f"{hint}"
                 )
     return (
         f"{seen} Something is taken from the replica's own part of the batch, or drawn on each replica alone: a mean, "

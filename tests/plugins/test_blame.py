@@ -70,6 +70,11 @@ KERAS = "Exception encountered when calling Dense.call().\n\n\x1b[1mbad\x1b[0m\n
         (ValueError(AUTOGRAPH), "ValueError: Cannot reshape a tensor with 12 elements to shape [5]"),
         (ValueError(KERAS), "ValueError: Exception encountered when calling Dense.call()."),
         (KeyError("weight"), "KeyError: 'weight'"),
+        (
+            TypeError("<tf.Tensor 'x:0'> is out of scope and cannot be used here. Use return values\nDefined here:\n"),
+            "it uses a tensor that was made in another call. Store none on self: what is kept between calls is a "
+            "state, which initial_state begins and advance continues",
+        ),
         (ValueError("first\nsecond"), "ValueError: first\nsecond"),
         (AssertionError(), "AssertionError"),
     ],

@@ -30,6 +30,7 @@ WRONG = {
     wrong.DividedByTheLocalBatch: (ROWS, "2 times as large.*divided by.*the core divides by the global", (TWO, FOUR)),
     wrong.ScaledByReplicas: (ROWS, "2 times as large.*neither averaged nor scaled", (TWO, FOUR)),
     wrong.AveragedPerReplica: (ROWS, "penalty: the penalty of example.*mixed.*instead of averaging", (TWO, FOUR)),
+    wrong.SumsItsState: (TWO, "2 times what it is on one device.*Or advance takes replica.sum of a state", (FOUR,)),
     wrong.VariableInPenalty: (PURE, r"penalty creates a variable at wrong_constraints.py:\d+.*initial_state", ()),
     wrong.NanAtZero: (ZERO, "gradient is zero.*gradient by the critic's weights.*functional.slopes", (IMAGES,)),
     wrong.StopsPartOfItsGradient: (TRUTH, "gradient is not its loss's.*Every layer is right.*functional.fixed", ()),

@@ -38,6 +38,19 @@ class AveragedPerReplica(ganlab.Constraint):
         return tf.fill([batch.real.shape[0]], tf.square(mean - 1.0))
 
 
+class SumsItsState(ganlab.Constraint):
+    """Scales by a sum over replicas in place of a mean."""
+
+    def initial_state(self, weights):
+        return {"spread": tf.constant(0.0)}
+
+    def advance(self, weights, state, batch, replica):
+        return {"spread": replica.sum(tf.reduce_mean(tf.abs(batch.real)))}
+
+    def penalty(self, critic, batch, state, replica):
+        return state["spread"] * tf.square(slopes(critic, batch.real) - 1.0)
+
+
 class VariableInPenalty(ganlab.Constraint):
     """Counts in a variable that it makes in the step."""
 

@@ -40,8 +40,10 @@ def refused(error, **parts):
             {"weight_penalty": lambda self, weights: tf.constant(1)},
             "Constraint mine returned a weight penalty of dtype int32; it must be float32.",
         ),
-        ({"penalti": lambda self, critic, batch: 0.0}, "no effect. Did you mean 'penalty'? They are advance, "),
-        ({}, "Constraint mine has none of a constraint's methods, and so no effect. They are advance, "),
+        (
+            {"penalti": lambda self, critic, batch: 0.0},
+            "'penalti', which nothing calls, and none of a constraint's. Did you mean 'penalty'? They are advance, ",
+        ),
         (
             {"transform": lambda self, critic: lambda x: critic(x)[:, None]},
             "The function that constraint mine returned in transform gives the shape (6, 1) for (6, 2); it must",
@@ -52,7 +54,7 @@ def refused(error, **parts):
             "mine logged 'lipschitz_bound', the name of what lipschitz_bound returns. Choose another one.",
         ),
     ],
-    ids=["int penalty", "int weight penalty", "misspelt", "empty", "scores in a column", "no function", "name taken"],
+    ids=["int penalty", "int weight penalty", "misspelt", "scores in a column", "no function", "name taken"],
 )
 def test_a_slip_in_a_constraint_is_refused(methods, said):
     assert said in refused(ganlab.ContractError, constraints=[mine(ganlab.Constraint, **methods)()])

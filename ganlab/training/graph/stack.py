@@ -40,7 +40,7 @@ class ConstraintStack:
         check_count(kind, len(self.constraints))
         self._stream = noise.CONSTRAINTS if kind == "constraints" else noise.GENERATOR_CONSTRAINTS
         for name, constraint in self._named():
-            _check_acts(name, constraint)
+            _check_spelling(name, constraint)
             _check_network(name, constraint, kind)
             if not (isinstance(constraint.every, int) and constraint.every >= 1):
                 raise ContractError(
@@ -266,20 +266,21 @@ def check_count(kind: str, count: int) -> None:
 _ON_EITHER = ("reparameterize", "transform", "weight_penalty", "project")
 
 
-def _check_acts(selector: str, constraint: Constraint) -> None:
-    """Refuses a constraint that does nothing, for example because its only method's name is misspelt.
+def _check_spelling(selector: str, constraint: Constraint) -> None:
+    """Refuses a constraint that does nothing, and has a method whose name is nearly that of one that would.
 
     Raises:
-        ContractError: It does nothing.
+        ContractError: It is such a constraint.
     """
     methods = {name for name, value in vars(Constraint).items() if callable(value) and not name.startswith("_")}
-    if all(getattr(getattr(constraint, name), "__func__", None) is getattr(Constraint, name) for name in methods):
-        own = [name for name in dir(type(constraint)) if not hasattr(Constraint, name)]
-        meant = next((hint for name in own if (hint := nearest(name, methods))), "")
-        raise ContractError(
-            f"Constraint {selector} has none of a constraint's methods, and so no effect.{meant} They are "
-            f"{', '.join(sorted(methods))}."
-        )
+    if any(getattr(getattr(constraint, name), "__func__", None) is not getattr(Constraint, name) for name in methods):
+        return
+    for name in dir(type(constraint)):
+        if not hasattr(Constraint, name) and (meant := nearest(name, methods)):
+            raise ContractError(
+                f"Constraint {selector} has a method {name!r}, which nothing calls, and none of a constraint's.{meant} "
+                f"They are {', '.join(sorted(methods))}."
+            )
 
 
 def _check_network(name: str, constraint: Constraint, kind: str) -> None:
