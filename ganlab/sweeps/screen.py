@@ -149,7 +149,7 @@ def summary(trials: Sequence[Trial]) -> str:
 
 
 def best(sweep: Sweep, trials: Sequence[Trial]) -> str:
-    """A sentence that names the best of several completed configurations by the objective; empty without one."""
+    """A sentence that names the best completed configuration by the objective; empty without one, or without others."""
     request = sweep.request
     found: dict[str, float] = {}
     for name in dict.fromkeys(trial.configuration for trial in trials):
@@ -157,7 +157,7 @@ def best(sweep: Sweep, trials: Sequence[Trial]) -> str:
         values = [trial.value for trial in of_one if trial.status == COMPLETED and trial.value is not None]
         if len(values) == len(of_one) and all(map(math.isfinite, values)):
             found[name] = math.fsum(values) / len(values)
-    if not request.objective or len(found) < 2:
+    if not request.objective or not found or len({trial.configuration for trial in trials}) < 2:
         return ""
     choose = min if request.direction == "minimize" else max
     name = choose(found, key=found.__getitem__)

@@ -18,8 +18,13 @@ from ganlab.verification.trace import Arrays, Trace, norm
 
 # The limit is this many yardsticks, but at least float32's rounding in sums of a few hundred terms.
 _YARDSTICKS, _LEAST = 30.0, 1e-5
-# A layer's moving variance comes from a difference of two such sums, of squares and of values.
-_LEAST_OF_BUFFERS = 1e-4
+# A layer's moving variance comes from a difference of two such sums, of squares and of values, and means of scores may
+# nearly cancel within a batch.
+_LEAST_OF_DIFFERENCES = 1e-4
+_DIFFERENCES = ("critic/wasserstein", "critic/loss", "generator/loss")
+# What a loss or an augmentation keeps or logs may be a small part of the difference of two such means.
+_LEAST_OF_THEIRS = 1e-3
+_THEIRS = ("loss/", "losses/", "augmentations/")
 # And at most this, or a factor of two in a part of the loss would pass. Near it nothing is compared.
 _MOST = 0.1
 _CHAOTIC = _MOST / 3
@@ -72,11 +77,16 @@ def compare(references: Sequence[Trace], others: Sequence[Trace]) -> list[Measur
         yardstick = max((_distance(read(references[0]), read(start)) for start in references[1:]), default=0.0)
         # A group that has drifted once keeps its wide limit.
         yardsticks[kind, group] = yardstick = max(yardstick, yardsticks.get((kind, group), 0.0))
-        least = _LEAST_OF_BUFFERS if group.endswith("/buffers") else _LEAST
-        limit = min(_MOST, max(least, _YARDSTICKS * yardstick)) if yardstick <= _CHAOTIC else None
+        limit = min(_MOST, max(_least(group), _YARDSTICKS * yardstick)) if yardstick <= _CHAOTIC else None
         distance = min(_distance(read(a), read(b)) for a, b in zip(references, others, strict=True))
         measures.append(Measure(kind, group, iteration, distance, limit))
     return measures
+
+
+def _least(group: str) -> float:
+    if group.startswith(_THEIRS):
+        return _LEAST_OF_THEIRS
+    return _LEAST_OF_DIFFERENCES if group in _DIFFERENCES or group.endswith("/buffers") else _LEAST
 
 
 def may_be_rounding(measures: Iterable[Measure]) -> bool:

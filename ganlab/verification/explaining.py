@@ -162,7 +162,8 @@ def _rest(case: Case) -> Finding | None:
         means = "Only moving statistics depart: they come from one replica's examples, or are averaged wrongly."
     elif first.group.endswith("/state"):
         cause = "state reduced wrongly"
-        means = "A constraint's state departs: its advance reduces over replicas wrongly, for example a sum for a mean."
+        whose = "The loss's" if first.group.startswith("loss") else "A constraint's"
+        means = f"{whose} state departs: its advance reduces over replicas wrongly, for example a sum for a mean."
     else:
         cause = "after the first update"
         means = (

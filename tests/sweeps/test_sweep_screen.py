@@ -61,9 +61,10 @@ def test_the_best_configuration_is_the_one_with_the_best_mean(tmp_path, directio
     ]
     mean = {"a": "4", "b": "3.5"}[expected]
     assert best(sweep, trials) == f"Best critic/loss: {mean}, the mean over 2 seeds, with {expected}."
-    # One configuration is no choice, and neither are those that have not ended.
-    assert best(sweep, trials[:2]) == ""
+    assert best(sweep, trials[:2]) == ""  # one configuration is no choice
     trials[0].status = "failed"
+    assert best(sweep, trials).endswith("3.5, the mean over 2 seeds, with b.")  # the only one that has completed
+    trials[2].status = "failed"
     assert best(sweep, trials) == ""
 
 
