@@ -20,6 +20,28 @@ def exit_code(name: str) -> int:
     return 128 + next((number for number in STOPPING if number.name == name), signal.SIGINT)
 
 
+_undisturbed = 0
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Context manager for short work with libraries that lose an error raised by a signal's handler, or raise another.
+
+    Handlers that abandon work ask `is_undisturbed` first.
+    """
+    global _undisturbed
+    _undisturbed += 1
+    try:
+        yield
+    finally:
+        _undisturbed -= 1
+
+
+def is_undisturbed() -> bool:
+    """Whether such work is under way; signals are handled in the main thread, and this is meant for it."""
+    return _undisturbed > 0
+
+
 class Collector:
     """Collects the signals that arrive instead of exiting; a second SIGINT raises KeyboardInterrupt.
 

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ganlab.support.signals import undisturbed
+
 Array = npt.NDArray[Any]
 Critic = Callable[[Array], Array]
 
@@ -92,15 +94,15 @@ def scatter(real: Array, fake: Array, critic: Critic | None = None) -> bytes:
         A PNG of 600 x 600 pixels.
     """
     low, high = square_around(real)
-    axes, encoded = axes_of(6, 6, (0.08, 0.06, 0.88, 0.86))
-    if critic is not None:
-        heights = heights_over(critic, low, high)
+    heights = None if critic is None else heights_over(critic, low, high)
+    with undisturbed():
+        axes, encoded = axes_of(6, 6, (0.08, 0.06, 0.88, 0.86))
         # A critic that is flat or not finite has no lines to draw.
-        if heights.count() and heights.max() > heights.min():
+        if heights is not None and heights.count() and heights.max() > heights.min():
             across, up = _sides(low, high)
             axes.contour(across, up, heights, levels=_LEVELS, cmap="Greys", linewidths=0.8, alpha=0.8)
-    draw_points(axes, real, fake, low, high)
-    return encoded()
+        draw_points(axes, real, fake, low, high)
+        return encoded()
 
 
 def axes_of(width: float, height: float, place: tuple[float, float, float, float]) -> tuple[Any, Callable[[], bytes]]:

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ganlab.errors import Interruption
-from ganlab.plugins.blame import running
-from ganlab.support.signals import STOPPING, Collector, handling
+from ganlab.support.signals import STOPPING, Collector, handling, is_undisturbed
 
 
 class StoppedError(Interruption):
@@ -69,9 +68,7 @@ class Received(Collector):
 
     @contextlib.contextmanager
     def leaving(self, allowed: bool) -> Iterator[None]:
-        """Context manager: a signal abandons a plugin's work inside at once.
-
-        Not ganlab's own, which takes no time and may be inside a library that loses the error or raises another.
+        """Context manager: a signal abandons the work inside at once, unless it is `undisturbed`.
 
         Args:
             allowed: Whether the work may be abandoned; if not, signals wait.
@@ -85,7 +82,7 @@ class Received(Collector):
                 raise StoppedError
             yield
         except Exception:
-            # Compiled code that a plugin calls, of a plotting library for example, turns StoppedError into others.
+            # Compiled code, of a plotting library for example, turns StoppedError into others.
             if not (allowed and self.received):
                 raise
             raise StoppedError from None
@@ -96,12 +93,14 @@ class Received(Collector):
         """Takes a signal, as a handler."""
         if number == signal.SIGINT and self._poked < self._pokes:
             self._poked += 1
+            if is_undisturbed():
+                return  # whoever waits asks again
             error, self._overdue = self._overdue, None
             if error is not None:
                 raise error
             return
         super().receive(number, frame)
-        if self._leaving and running(threading.get_ident()):
+        if self._leaving and not is_undisturbed():
             raise StoppedError
 
 

@@ -72,6 +72,9 @@ class Watch:
             now, code = time.monotonic(), blame.running(thread)
             asked = self._received.asked() if self._alone else None
             asked_at = asked_at or (now if asked else None)
+            if asked and asked_at is not None and now - max(asked_at, asked_again_at) >= _AGAIN_SECONDS:
+                asked_again_at = now  # it came while nothing could be abandoned, or a library has lost the error
+                self._received.interrupt(StoppedError())
             if code is None:  # ganlab's own code, for example to write a picture
                 raised_at = None
                 continue
@@ -80,9 +83,6 @@ class Watch:
             since_asked = min(now - asked_at, seconds) if asked_at is not None else 0.0
             if asked and since_asked >= STOPPING_SECONDS and watched.claim():
                 self._end(f"{hangs} and ignores {asked.name}", exit_code(asked.name), leave, "interrupted", asked.name)
-            elif asked and now - asked_again_at >= _AGAIN_SECONDS:  # it came between plugins, or one lost the error
-                asked_again_at = now
-                self._received.interrupt(StoppedError())
             elif raised_at is not None and now - raised_at >= STOPPING_SECONDS and watched.claim():
                 self._end(f"{hangs} and ignores the error", 1, leave, "failed", None)
             elif raised_at is None and seconds >= self._limit and thread == threading.main_thread().ident:
