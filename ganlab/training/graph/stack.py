@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -226,12 +227,12 @@ class ConstraintStack:
                 bound = constraint.lipschitz_bound(effective)
             if bound is None:
                 continue
-            try:
-                bounds[name] = float(bound)
-            except (TypeError, ValueError):
-                raise ContractError(
-                    f"Constraint {name} returned the Lipschitz bound {bound!r}; it must be one number."
-                ) from None
+            number = None
+            with contextlib.suppress(TypeError, ValueError):
+                number = float(bound) if static_shape(bound) == () else None
+            if number is None:
+                raise ContractError(f"Constraint {name} returned the Lipschitz bound {bound!r}; it must be one number.")
+            bounds[name] = number
         return bounds
 
     @property
