@@ -43,7 +43,7 @@ class DiagnosticConformance(Conformance):
         return None
 
     def _cases(self) -> list[tuple[Dataset, Architecture | None]]:
-        """What the diagnostic may accept: data, and networks that are not the kit's usual ones."""
+        """Data to try in turn, each with conditional networks or, for None, with the kit's usual ones."""
         conditional = parts.LabelledNetworks(())
         own = self.dataset()
         if own is not None:

@@ -15,12 +15,12 @@ from ganlab.plugins.blame import plugin_code
 from ganlab.testing import parts
 from ganlab.testing.conformance import Conformance, check, fail
 
-# Of how many examples the kit looks at the labels.
+# The number of examples whose labels are read to find some of each class.
 _LABELLED = 4096
 
 
 class _Samples:
-    """What evaluators draw samples from, as of a generator: of a conditional one, if the dataset has classes.
+    """Stands in for a generator, and draws the dataset's own examples; a conditional one if the dataset has classes.
 
     Attributes:
         classes: How many classes it distinguishes; None for an unconditional one.
@@ -41,7 +41,8 @@ class _Samples:
         count = min(_LABELLED, self._dataset.size or _LABELLED)
         found = np.asarray(optional.call(self._dataset.labels, tf.range(count, dtype=tf.int64), seed=0))
         having = {label: np.flatnonzero(found == label) for label in set(labels)}
-        return [int(np.resize(having[label], i + 1)[i]) if len(having[label]) else 0 for i, label in enumerate(labels)]
+        rows = [having[label] for label in labels]
+        return [int(own[i % len(own)]) if len(own) else 0 for i, own in enumerate(rows)]
 
 
 class EvaluatorConformance(Conformance):
