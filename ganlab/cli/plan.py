@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     "--topology",
     "topologies",
     required=True,
+    multiple=True,
     metavar="NAMES",
-    help="Where to train: TPU slices, numbers of GPUs or cpu, for example v5e:8x8,v4:4x4x4,h100:8,cpu.",
+    help="Where to train: TPU slices, numbers of GPUs or cpu, for example v5e:8x8,v4:4x4x4,h100:8,cpu. May be given "
+    "several times.",
 )
 @click.option(
     "--efficiency",
@@ -52,7 +54,7 @@ def plan(
     ctx: click.Context,
     gin_files: tuple[str, ...],
     params: tuple[str, ...],
-    topologies: str,
+    topologies: tuple[str, ...],
     efficiency: float,
     install: bool,
     optimize: bool,
@@ -76,7 +78,7 @@ def plan(
     from ganlab.planning.planner import plan as planned
     from ganlab.verification.report import Source
 
-    where = places(topologies.split(","))
+    where = places(",".join(topologies).split(","))
     source = Source(gin_files, params, no_plugin, str(plugin_file) if plugin_file is not None else None)
     found = planned(
         source,

@@ -11,6 +11,12 @@ def test_an_unknown_topology_is_named_with_the_known_ones(ganlab):
     assert "rtx4090" in result.stderr
 
 
+def test_no_topology_of_several_options_is_forgotten(ganlab):
+    result = ganlab("plan", "--gin", "swiss_roll", "--topology", "v5x:2x2", "--topology", "h100")
+    assert result.exit_code == 2
+    assert "Unknown topology 'v5x:2x2'" in result.stderr
+
+
 def test_a_tpu_needs_its_compiler(ganlab, monkeypatch):
     monkeypatch.setattr(environment, "installed", lambda: False)
     result = ganlab("plan", "--gin", "swiss_roll", "--topology", "v5e:2x2")
