@@ -20,17 +20,23 @@ from typing import TYPE_CHECKING, Any
 
 from ganlab.errors import ConfigError, MissingDependencyError
 
-INSTALL_TENSORFLOW = "pip install 'ganlab[cpu]' (or [gpu] on NVIDIA GPUs, [tpu] on TPUs)"
+
+def install(extra: str) -> str:
+    """The command that installs one of ganlab's extras, such as `eval`."""
+    return f"pip install -e '.[{extra}]' in ganlab's source tree"
+
+
+INSTALL_TENSORFLOW = f"{install('cpu')} (or [gpu] on NVIDIA GPUs, [tpu] on TPUs)"
 USE_TENSORFLOW = "unset KERAS_BACKEND, or edit ~/.keras/keras.json"
 _INSTALL = {
     "tensorflow": INSTALL_TENSORFLOW,
     "keras": INSTALL_TENSORFLOW,
-    "ot": "pip install 'ganlab[eval]'",
-    "tensorflow_datasets": "pip install 'ganlab[tfds]'",
-    "tf2onnx": "pip install 'ganlab[onnx]'",
-    "submitit": "pip install 'ganlab[slurm]'",
-    "ray": "pip install 'ganlab[ray]'",
-    "optuna": "pip install 'ganlab[sweep]'",
+    "ot": install("eval"),
+    "tensorflow_datasets": install("tfds"),
+    "tf2onnx": install("onnx"),
+    "submitit": install("slurm"),
+    "ray": install("ray"),
+    "optuna": install("sweep"),
 }
 # Keras' wrappers import scikit-learn, and its gallery of images a plotting library: together a quarter of the time that
 # TensorFlow and Keras take to import, and training uses neither.
@@ -108,4 +114,4 @@ else:
     keras = _LazyModule("keras")
     tensorflow = _LazyModule("tensorflow")
 
-__all__ = ["keras", "require", "tensorflow"]
+__all__ = ["install", "keras", "require", "tensorflow"]

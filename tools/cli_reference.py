@@ -15,6 +15,7 @@ import click
 
 from ganlab.cli import COMMANDS, cli, plugin_commands
 from ganlab.plugins.manager import discover
+from ganlab.version import DISTRIBUTION
 
 PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
 
@@ -57,7 +58,7 @@ def _commands(group: click.Group, path: Sequence[str]) -> Iterator[tuple[list[st
 def _of_plugins() -> click.Group:
     """The commands of the plugins that come with ganlab."""
     added = plugin_commands.added(discover(), COMMANDS)
-    own = {name: command for name, (command, plugin) in added.commands.items() if plugin.distribution == "ganlab"}
+    own = {name: command for name, (command, plugin) in added.commands.items() if plugin.distribution == DISTRIBUTION}
     return click.Group("ganlab", commands=own)
 
 

@@ -15,7 +15,8 @@ from typing import Any
 import click
 
 from ganlab.cli.messages import say
-from ganlab.lazy import INSTALL_TENSORFLOW, USE_TENSORFLOW
+from ganlab.lazy import INSTALL_TENSORFLOW, USE_TENSORFLOW, install
+from ganlab.version import DISTRIBUTION, __version__
 
 _PROBE_SECONDS = 180
 
@@ -72,7 +73,7 @@ def doctor(as_json: bool) -> None:
 def examine() -> list[Finding]:
     """Runs every check."""
     installed = _installed()
-    ranges = supported(importlib.metadata.requires("ganlab") or [])
+    ranges = supported(importlib.metadata.requires(DISTRIBUTION) or [])
     findings = [*python_findings(), *package_findings(installed, ranges)]
     if any(name in installed for name in _TENSORFLOW):
         findings += device_findings(probe_devices)
@@ -91,8 +92,8 @@ def supported(requirements: Sequence[str]) -> dict[str, str]:
 
 def python_findings() -> Iterator[Finding]:
     """Reports whether this ganlab supports this Python."""
-    yield Finding("ganlab", "ok", importlib.metadata.version("ganlab"))
-    wanted = importlib.metadata.metadata("ganlab")["Requires-Python"]
+    yield Finding("ganlab", "ok", __version__)
+    wanted = importlib.metadata.metadata(DISTRIBUTION)["Requires-Python"]
     yield _version("python", platform.python_version(), wanted, f"Use Python {wanted}")
 
 
@@ -141,7 +142,7 @@ def device_findings(probe: Callable[[], dict[str, Any]]) -> Iterator[Finding]:
         yield Finding(
             "devices",
             "note",
-            "this machine has an NVIDIA driver, but TensorFlow sees no GPU: pip install 'ganlab[gpu]'",
+            f"this machine has an NVIDIA driver, but TensorFlow sees no GPU: {install('gpu')}",
         )
     if seen["backend"] != "tensorflow":
         yield Finding(

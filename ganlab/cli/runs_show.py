@@ -21,6 +21,7 @@ from ganlab.runs.growth import SHOWN_BY, Growth, growth
 from ganlab.runs.listing import checkpoint_steps, size_on_disk, started_at, status_of
 from ganlab.support.formatting import counted, in_bytes, in_time
 from ganlab.support.terminal import line
+from ganlab.version import DISTRIBUTION
 
 # More figures than fit on a screen are left to --json.
 _MOST = 30
@@ -210,5 +211,5 @@ def _versions(rows: Mapping[str, Any]) -> Iterator[str]:
     for name, row in rows.items():
         if not isinstance(row, dict):
             yield f"{name} {row}"
-        elif row.get("distribution") != "ganlab":
+        elif row.get("distribution") not in ("ganlab", DISTRIBUTION):
             yield f"{name} {row.get('version') or ''}".strip() + f" ({row.get('distribution')})"

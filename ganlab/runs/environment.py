@@ -12,6 +12,7 @@ from typing import Any
 from ganlab.fingerprints import digest
 from ganlab.plugins.manager import Plugin
 from ganlab.runs.provenance import PACKAGES, versions
+from ganlab.version import DISTRIBUTION, __version__
 
 # Switches of TensorFlow, XLA and the libraries below them that decide how and in which order numbers are added.
 _VARIABLES = (
@@ -46,9 +47,9 @@ def environment(plugins: Sequence[Plugin], compiled: Sequence[str]) -> dict[str,
     import keras
     import tensorflow as tf
 
-    found: dict[str, Any] = {"python": platform.python_version(), **versions(PACKAGES)}
+    found: dict[str, Any] = {"python": platform.python_version(), "ganlab": __version__, **versions(PACKAGES)}
     found["ganlab's own source"] = _source()
-    found |= {f"plugin {row.name}": row.version for row in plugins if row.version and row.distribution != "ganlab"}
+    found |= {f"plugin {row.name}": row.version for row in plugins if row.version and row.distribution != DISTRIBUTION}
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     threading = tf.config.threading
     # Zero leaves the choice to the environment and then to TensorFlow, which uses one thread per core.

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from ganlab.plugins.manager import Plugin
+from ganlab.version import __version__
 
-# The packages that the numbers depend on; those that are installed are recorded.
+# The packages besides ganlab that the numbers depend on; those that are installed are recorded.
 PACKAGES = (
-    "ganlab",
     "tensorflow",
     "tensorflow-cpu",
     "tensorflow-tpu",
@@ -50,7 +50,7 @@ def provenance(argv: Sequence[str], devices: Sequence[str], plugins: Sequence[Pl
         "argv": [str(argument) for argument in argv],
         "git": git_state(Path.cwd()),
         "python": platform.python_version(),
-        "packages": versions(PACKAGES),
+        "packages": {"ganlab": __version__, **versions(PACKAGES)},
         "plugins": {
             row.name: {"distribution": row.distribution, "version": row.version, "status": row.status}
             for row in plugins

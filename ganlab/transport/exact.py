@@ -42,7 +42,7 @@ def exact_w1(
 
     Raises:
         IncompatibleError: The rows have different lengths, or there are none; or the weights are not probabilities.
-        MissingDependencyError: The method needs POT, which is not installed (`pip install 'ganlab[eval]'`).
+        MissingDependencyError: The method needs POT, which is not installed (`pip install -e '.[eval]'`).
         ConfigError: The method is unknown, or does not apply.
     """
     from scipy.spatial.distance import cdist

@@ -83,7 +83,7 @@ def test_component_name_drops_the_ganlab_prefix_of_the_package(new):
     project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
     assert project["name"] == "ganlab-Soft_slope"
     assert project["entry-points"]["ganlab"] == {"ganlab_soft_slope": "ganlab_soft_slope"}
-    assert project["dependencies"] == [f"ganlab>={'.'.join(ganlab.__version__.split('.')[:2])}"]
+    assert project["dependencies"] == [f"ganlab-tf>={'.'.join(ganlab.__version__.split('.')[:2])}"]
     found = use(folder / "src/ganlab_soft_slope/__init__.py")
     assert found.component("losses", "soft_slope").factory.make.__name__ == "SoftSlope"
 

@@ -45,7 +45,7 @@ for (const tree of root ? [root, root.shadowRoot] : [document]) if (tree) walk(t
 @pytest.fixture(scope="module")
 def browser():
     """Debian's `chromium` and `chromium-driver`, or any Chrome that has its driver beside it."""
-    webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium: pip install 'ganlab[test]'")
+    webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium: pip install -e '.[test]'")
     programs = ("chromium", "chromium-browser", "google-chrome")
     binary = next(filter(None, map(shutil.which, programs)), None)
     driver = shutil.which("chromedriver")

@@ -104,7 +104,7 @@ def test_images_of_several_shapes_need_a_size(tfds):
 
 def test_a_missing_package_is_named_with_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorflow_datasets", None)
-    with pytest.raises(ganlab.MissingDependencyError, match=r"pip install 'ganlab\[tfds\]'"):
+    with pytest.raises(ganlab.MissingDependencyError, match=r"pip install -e '\.\[tfds\]'"):
         TfdsImages(name="mnist")
 
 

@@ -89,5 +89,5 @@ def test_an_unreachable_cluster_is_named(ray, tried):
 
 def test_without_ray_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ganlab.MissingDependencyError, match=r"pip install 'ganlab\[ray\]'"):
+    with pytest.raises(ganlab.MissingDependencyError, match=r"pip install -e '\.\[ray\]'"):
         on_ray()

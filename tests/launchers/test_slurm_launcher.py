@@ -153,5 +153,5 @@ def test_invalid_values_are_refused(arguments, message):
 
 def test_without_submitit_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "submitit", None)
-    with pytest.raises(ganlab.MissingDependencyError, match=r"pip install 'ganlab\[slurm\]'"):
+    with pytest.raises(ganlab.MissingDependencyError, match=r"pip install -e '\.\[slurm\]'"):
         submitit()

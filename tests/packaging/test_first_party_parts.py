@@ -85,4 +85,4 @@ def test_plugins_table_fits_a_page(monkeypatch):
     assert head.index("from") - head.index("summary") >= 30
     (row,) = [line for line in lines if " one_device " in line]
     assert row.split()[:5] == ["strategies", "one_device", "Everything", "on", "one"]
-    assert row.split()[-3:] == ["ganlab", metadata.version("ganlab"), "loaded"]
+    assert row.split()[-3:] == ["ganlab-tf", metadata.version("ganlab-tf"), "loaded"]

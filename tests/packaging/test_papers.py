@@ -17,6 +17,10 @@ UNWANTED = {
     "a path of somebody's machine": (r"(?<![\w.:/])/(?:home|root|Users|work|mnt|opt)/\w", "see /home/ada/notes"),
     "a private address": (r"\b(?:10|192\.168|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d{1,3}){2,3}\b", "at 192.168.0.17"),
     "an index of packages": (r"--(?:extra-)?index-url|--find-links", "pip install --index-url https://a.b"),
+    "a distribution that no index has": (
+        r"\bganlab(?:-tf)?\[[a-z]|pip install '?ganlab\b",
+        "pip install 'ganlab[cpu]'",
+    ),
     "the rest of a merge": (r"(?m)^(?:<{7}|>{7})(?: |$)", "<<<<<<< ours"),
     "an unfinished thought": (r"\b(?:TODO|FIXME|XXX)\b", "# TODO: think"),
     "a private key": (r"-----BEGIN [A-Z ]*PRIVATE KEY", "-----BEGIN PRIVATE KEY-----"),

@@ -2,6 +2,7 @@
 
 import configparser
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -46,7 +47,7 @@ def test_wheel_contains_every_module(wheel):
 def test_wheel_contains_the_experiment_files_and_no_foreign_package(wheel):
     assert files(wheel / "ganlab" / "gin_files") == files(ROOT / "gin")
     top = {path.name for path in wheel.iterdir()}
-    assert top == {"ganlab", "ganlab_builtin", f"ganlab-{ganlab.__version__}.dist-info"}
+    assert top == {"ganlab", "ganlab_builtin", f"ganlab_tf-{ganlab.__version__}.dist-info"}
     assert "gin" not in top  # belongs to gin-config
 
 
@@ -86,9 +87,15 @@ def test_each_build_of_tensorflow_is_an_extra_and_none_is_required(wheel):
     assert all("extra ==" in line for line in tensorflow)
 
 
-def test_the_wheel_has_the_version_of_the_package(wheel):
+def test_the_wheel_has_the_name_version_authors_and_pythons_of_the_package(wheel):
     metadata = Parser().parsestr((next(wheel.glob("*.dist-info")) / "METADATA").read_text())
     assert metadata["Version"] == ganlab.__version__
+    # Indexes ignore case, "-", "_" and "." in names, and "gan-lab" is taken.
+    assert re.sub(r"[-_.]", "", metadata["Name"]) not in {"ganlab"}
+    assert metadata["Author"] == "The ganlab authors"
+    tested = re.findall(r'python: "(3\.\d+)"', (ROOT / ".github" / "workflows" / "ci.yml").read_text())
+    claimed = [line.split(" :: ")[-1] for line in metadata.get_all("Classifier") if " :: Python :: 3." in line]
+    assert claimed == tested == ["3.11", "3.12", "3.13"]
     assert PROJECT["dynamic"] == ["version"]
 
 

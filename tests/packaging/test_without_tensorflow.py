@@ -35,7 +35,7 @@ def test_training_names_the_extra_and_leaves_nothing(ganlab, tmp_path):
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         "Error: tensorflow is not installed, and this needs it. "
-        "Install it: pip install 'ganlab[cpu]' (or [gpu] on NVIDIA GPUs, [tpu] on TPUs)\n"
+        "Install it: pip install -e '.[cpu]' in ganlab's source tree (or [gpu] on NVIDIA GPUs, [tpu] on TPUs)\n"
     )
     assert list(tmp_path.iterdir()) == []
 

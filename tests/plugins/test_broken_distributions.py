@@ -61,7 +61,7 @@ BROKEN = {
 CLASH = COMPONENT.replace("'mine'", "'gradient_penalty'")
 CLASHING = (
     "Two plugins offer constraints.gradient_penalty: 'bad_clash' of ganlab-bad-clash 0.7 and 'ganlab_constraints' of "
-    f"ganlab {__version__}. Disable one of them: --no-plugin bad_clash or --no-plugin ganlab_constraints. "
+    f"ganlab-tf {__version__}. Disable one of them: --no-plugin bad_clash or --no-plugin ganlab_constraints. "
     "Or write constraints.bad_clash.gradient_penalty or "
     "constraints.ganlab_constraints.gradient_penalty."
 )

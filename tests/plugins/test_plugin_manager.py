@@ -46,7 +46,7 @@ def discover(monkeypatch):
     def discover(*, deny=(), local=None):
         import importlib.metadata
 
-        ours = importlib.metadata.distribution("ganlab").entry_points
+        ours = importlib.metadata.distribution("ganlab-tf").entry_points
         names = [point.name for point in ours if point.group == "ganlab"]
         found = plugins.use(plugins.discover(deny=[*names, *deny], local=local))
         return found, {row.name: row for row in found.rows if row.name not in names}

@@ -36,7 +36,11 @@ def test_supported_packages_are_ok():
     ("change", "subject", "says"),
     [
         ({"tensorflow": "2.19.1"}, "tensorflow", "2.19.1 is not supported, <2.22,>=2.20 is: pip install 'tensorflow<"),
-        ({"tensorflow": None}, "tensorflow", "not installed: pip install 'ganlab[cpu]' (or [gpu]"),
+        (
+            {"tensorflow": None},
+            "tensorflow",
+            "not installed: pip install -e '.[cpu]' in ganlab's source tree (or [gpu]",
+        ),
         ({"tensorflow-tpu": "2.20.0"}, "tensorflow", "tensorflow and tensorflow-tpu are both installed"),
         ({"keras": None}, "keras", "not installed: pip install 'keras>=3.8'"),
         ({"gin-config": "0.6.0"}, "gin-config", "0.6.0 is not supported, ==0.5.0 is: pip install 'gin-config==0.5.0'"),
@@ -59,7 +63,7 @@ def test_driver_without_gpu_in_tensorflow_is_a_note(monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
     findings = list(device_findings(lambda: {"devices": ["CPU:0"], "backend": "tensorflow"}))
     assert [finding.state for finding in findings] == ["ok", "note"]
-    assert "pip install 'ganlab[gpu]'" in findings[1].detail
+    assert "pip install -e '.[gpu]'" in findings[1].detail
 
 
 def test_other_keras_backend_and_failing_tensorflow_are_broken():
@@ -145,4 +149,4 @@ def test_doctor_examines_this_installation_with_its_own_ranges(monkeypatch):
     details = {finding.subject: finding.detail for finding in module.examine()}
     assert details["gin-config"] == "0.5.0 (supported: ==0.5.0)"
     assert details["python"].startswith(f"{sys.version_info.major}.{sys.version_info.minor}.")
-    assert details["plugin ganlab_losses"].startswith("ganlab 0.")
+    assert details["plugin ganlab_losses"].startswith("ganlab-tf 0.")

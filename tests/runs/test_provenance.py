@@ -64,7 +64,7 @@ def test_provenance_is_json_and_complete(repository, monkeypatch):
     assert datetime.now(UTC) - datetime.fromisoformat(made.pop("started")) < timedelta(minutes=1)
     packages = made.pop("packages")
     assert packages["pluggy"] == importlib.metadata.version("pluggy")
-    assert packages["ganlab"] == importlib.metadata.version("ganlab")
+    assert packages["ganlab"] == importlib.metadata.version("ganlab-tf")
     assert made == {
         "argv": ["ganlab", "run", "--gin", "x.gin"],
         "git": None,

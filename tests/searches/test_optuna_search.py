@@ -207,5 +207,5 @@ def test_invalid_values_are_refused(arguments, message):
 
 def test_without_optuna_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna", None)
-    with pytest.raises(ganlab.MissingDependencyError, match=r"pip install 'ganlab\[sweep\]'"):
+    with pytest.raises(ganlab.MissingDependencyError, match=r"pip install -e '\.\[sweep\]'"):
         begun()

@@ -258,7 +258,7 @@ def test_chips_of_this_machine_are_local_and_need_their_own_tensorflow(monkeypat
     monkeypatch.setattr(tpus.glob, "glob", lambda pattern: ["/dev/accel0"])
     fake = FakeTPU(monkeypatch)
     monkeypatch.setattr(tpus.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ganlab.IncompatibleError, match=r"pip install 'ganlab\[tpu\]'"):
+    with pytest.raises(ganlab.IncompatibleError, match=r"pip install -e '\.\[tpu\]'"):
         make("tpu")
     monkeypatch.setattr(tpus.importlib.util, "find_spec", lambda name: object())
     make("tpu")

@@ -91,4 +91,4 @@ def test_a_gpu_that_is_not_there_is_named():
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 2
-    assert "sees no GPU. Install ganlab[gpu] and NVIDIA's driver, or use --device cpu." in done.stderr
+    assert "sees no GPU. Install ganlab's extra [gpu] and NVIDIA's driver, or use --device cpu." in done.stderr

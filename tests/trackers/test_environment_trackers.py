@@ -75,7 +75,7 @@ def test_an_unknown_name_is_reported_with_the_known_ones(monkeypatch):
 def test_a_missing_package_is_named_with_its_extra(monkeypatch, tmp_path, name, module):
     monkeypatch.setenv("GANLAB_TRACKERS", name)
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(ganlab.MissingDependencyError, match=rf"pip install 'ganlab\[{name}\]'"):
+    with pytest.raises(ganlab.MissingDependencyError, match=rf"pip install -e '\.\[{name}\]'"):
         trackers._service(name).ganlab_run_start(run=ganlab.Run(made_run(tmp_path)))
 
 
@@ -89,7 +89,7 @@ def made_run(folder: Path) -> Path:
 
 
 def test_mlflow_has_the_numbers_of_metrics_jsonl(tmp_path):
-    mlflow = pytest.importorskip("mlflow", reason="MLflow is an extra: pip install 'ganlab[mlflow]'")
+    mlflow = pytest.importorskip("mlflow", reason="MLflow is an extra: pip install -e '.[mlflow]'")
     run, stderr = trained(tmp_path, "flow", GANLAB_TRACKERS="mlflow")
     assert "Warning" not in stderr
     client = mlflow.MlflowClient(f"file:{tmp_path}/mlruns")
@@ -107,7 +107,7 @@ def test_mlflow_has_the_numbers_of_metrics_jsonl(tmp_path):
 
 
 def test_mlflow_takes_hostile_names_and_values(tmp_path, monkeypatch):
-    mlflow = pytest.importorskip("mlflow", reason="MLflow is an extra: pip install 'ganlab[mlflow]'")
+    mlflow = pytest.importorskip("mlflow", reason="MLflow is an extra: pip install -e '.[mlflow]'")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GANLAB_TRACKERS", "mlflow")
     run, tracker = ganlab.Run(made_run(tmp_path)), trackers._service("mlflow")
@@ -162,7 +162,7 @@ def scanned(folder: Path) -> tuple[dict[tuple[int, str], float], dict[str, str]]
 
 
 def test_wandb_has_the_numbers_of_metrics_jsonl(tmp_path):
-    pytest.importorskip("wandb", reason="wandb is an extra: pip install 'ganlab[wandb]'")
+    pytest.importorskip("wandb", reason="wandb is an extra: pip install -e '.[wandb]'")
     run, stderr = trained(tmp_path, "bands", GANLAB_TRACKERS="wandb")
     assert "Warning" not in stderr
     history, configuration = scanned(tmp_path)
@@ -173,8 +173,8 @@ def test_wandb_has_the_numbers_of_metrics_jsonl(tmp_path):
 
 
 def test_failing_trackers_change_no_number(tmp_path):
-    pytest.importorskip("mlflow", reason="MLflow is an extra: pip install 'ganlab[mlflow]'")
-    pytest.importorskip("wandb", reason="wandb is an extra: pip install 'ganlab[wandb]'")
+    pytest.importorskip("mlflow", reason="MLflow is an extra: pip install -e '.[mlflow]'")
+    pytest.importorskip("wandb", reason="wandb is an extra: pip install -e '.[wandb]'")
     quiet, _ = trained(tmp_path, "quiet")
     (tmp_path / "file").write_text("")
     broken, stderr = trained(

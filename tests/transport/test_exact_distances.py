@@ -71,7 +71,7 @@ def test_images_count_as_vectors():
 def test_without_pot_equal_counts_are_assigned_and_others_name_the_extra(without_pot):
     x, y = clouds(6)
     assert exact_w1(x, y) == exact_w1(x, y, method="assignment")
-    with pytest.raises(ganlab.MissingDependencyError, match=r"ot is not installed.*pip install 'ganlab\[eval\]'"):
+    with pytest.raises(ganlab.MissingDependencyError, match=r"ot is not installed.*pip install -e '\.\[eval\]'"):
         exact_w1(x, y[:5])
     with pytest.raises(ganlab.MissingDependencyError, match="ot is not installed"):
         exact_w1(x, y, method="network_simplex")

@@ -14,7 +14,7 @@ _COUNTS = {
     "JAX": "import jax; print(sum(d.platform == 'gpu' for d in jax.devices()))",
 }
 _REMEDIES = {
-    "TensorFlow": "Install ganlab[gpu] and NVIDIA's driver",
+    "TensorFlow": "Install ganlab's extra [gpu] and NVIDIA's driver",
     "PyTorch": "Install its build for CUDA in that environment",
     "JAX": "Install jax[cuda12] in that environment",
 }

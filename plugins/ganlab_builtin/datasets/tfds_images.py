@@ -23,7 +23,7 @@ _NAMESPACE = re.compile(r"[^/:]+:(?![\d*])")
 class TfdsImages(ganlab.Dataset):
     """The images of a set in TensorFlow Datasets, through `tfds.data_source`, which reads any example by its number.
 
-    Needs `pip install 'ganlab[tfds]'`, and the set prepared in a format with random access (array_record), as
+    Needs `pip install -e '.[tfds]'`, and the set prepared in a format with random access (array_record), as
     `tfds.data_source` prepares it. Images are bytes and become [-1, 1].
     """
 

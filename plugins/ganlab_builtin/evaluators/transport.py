@@ -21,7 +21,7 @@ class ExactW1(OverFeatures):
     under the Euclidean distance of pixels or of features. Between samples the distance is biased upward, because two
     samples of one distribution are apart, the more so the higher the dimension (Weed and Bach, "Sharp asymptotic and
     finite-sample rates of convergence of empirical measures in Wasserstein distance", 2019): `real_against_real` shows
-    by how much. POT computes it if it is installed (`pip install 'ganlab[eval]'`), scipy otherwise.
+    by how much. POT computes it if it is installed (`pip install -e '.[eval]'`), scipy otherwise.
     """
 
     metric_help: ClassVar[dict[str, str]] = {

@@ -26,7 +26,7 @@ _OBJECT_STORE_BYTES = 80 * 2**20
 class OnRay(ganlab.Launcher):
     """Runs every trial as an actor of a Ray cluster, which finds a machine with the requested cores and GPUs.
 
-    Needs `pip install 'ganlab[ray]'`, and a folder for the sweep that all machines see. A trial has the environment of
+    Needs `pip install -e '.[ray]'`, and a folder for the sweep that all machines see. A trial has the environment of
     the sweep, except for the GPUs, which Ray assigns (`CUDA_VISIBLE_DEVICES`).
     """
 

@@ -51,7 +51,7 @@ _ENDED = {
 class Submitit(ganlab.Launcher):
     """Runs every trial as a job in Slurm's queue, by submitit; without a cluster, by its stand-in on this machine.
 
-    Needs `pip install 'ganlab[slurm]'`, a folder for the sweep that the nodes see too, and Slurm's accounting
+    Needs `pip install -e '.[slurm]'`, a folder for the sweep that the nodes see too, and Slurm's accounting
     (`sacct`), which reports jobs that ended without a result. Jobs are not requeued: the sweep decides what is started
     again. submitit's own files lie in `submitit/` beside the logs.
     """

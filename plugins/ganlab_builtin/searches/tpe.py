@@ -21,7 +21,7 @@ _ATTEMPTS = 10
 class Optuna(ganlab.Search):
     """Learns from earlier objectives where good settings are, by Optuna's tree-structured Parzen estimator.
 
-    Needs `pip install 'ganlab[sweep]'`. Bergstra et al. (2011), "Algorithms for hyper-parameter optimization": settings
+    Needs `pip install -e '.[sweep]'`. Bergstra et al. (2011), "Algorithms for hyper-parameter optimization": settings
     are drawn where the density of good configurations, divided by that of the others, is large. Watanabe (2023),
     "Tree-structured Parzen estimator: understanding its algorithm components", explains each parameter.
 

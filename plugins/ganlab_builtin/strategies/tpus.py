@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 
 import ganlab
 from ganlab.bounds import Ge
+from ganlab.lazy import install
 from ganlab.lazy import tensorflow as tf
 
 T = TypeVar("T")
@@ -51,7 +52,7 @@ def tpu(*, address: str = "", connect_attempts: Annotated[int, Ge(1)] = 5) -> tf
     except (tf.errors.OpError, ImportError, OSError, RuntimeError, ValueError) as error:
         raise ganlab.IncompatibleError(
             f"strategies.tpu found no TPU at {found!r}: {_line(error)}. Check strategies.tpu.address and that "
-            "'ganlab[tpu]' is installed, or use strategies.mirrored or strategies.one_device."
+            "ganlab's extra [tpu] is installed, or use strategies.mirrored or strategies.one_device."
         ) from error
     return tf.distribute.TPUStrategy(resolver)
 
@@ -122,7 +123,7 @@ def _address() -> str:
     if importlib.util.find_spec("libtpu") is None:
         raise ganlab.IncompatibleError(
             "strategies.tpu cannot use the TPU chips of this machine: this TensorFlow is not built for them. Make a "
-            "fresh environment and there: pip install 'ganlab[tpu]'"
+            f"fresh environment and there: {install('tpu')}"
         )
     return "local"
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import ganlab
+from ganlab.lazy import install
 
 _ENDS = {"completed": "FINISHED", "interrupted": "KILLED"}
 _ID = "mlflow_run_id"
@@ -106,7 +107,7 @@ def _connected() -> Any:
         from mlflow import MlflowClient
     except ImportError as error:
         raise ganlab.MissingDependencyError(
-            f"GANLAB_TRACKERS=mlflow needs MLflow ({error}). Install it: pip install 'ganlab[mlflow]'"
+            f"GANLAB_TRACKERS=mlflow needs MLflow ({error}). Install it: {install('mlflow')}"
         ) from None
     where = os.environ.get("MLFLOW_TRACKING_URI") or f"file:{os.path.abspath('mlruns')}"
     return MlflowClient(where)

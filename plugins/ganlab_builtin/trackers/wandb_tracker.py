@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import ganlab
+from ganlab.lazy import install
 
 _ID = "wandb_run_id"
 
@@ -35,7 +36,7 @@ class WandbTracker:
             import wandb
         except ImportError as error:
             raise ganlab.MissingDependencyError(
-                f"GANLAB_TRACKERS=wandb needs wandb ({error}). Install it: pip install 'ganlab[wandb]'"
+                f"GANLAB_TRACKERS=wandb needs wandb ({error}). Install it: {install('wandb')}"
             ) from None
         where = run.path.absolute()
         mode: Any = os.environ.get("WANDB_MODE") or "offline"
