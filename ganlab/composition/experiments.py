@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import keras
     import tensorflow as tf
 
-_PRECISIONS = ("float32", "mixed_bfloat16")
-_JITS = ("auto", "on", "off")
+_PRECISIONS = ("float32", "tensorfloat32", "mixed_bfloat16")
+_JITS = ("auto", "on", "off", "step")
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,7 @@ class Experiment:
     ema_start: int = 0
     precision: str = "float32"
     jit: str = "auto"
+    deterministic: bool = True
     evaluators: tuple[Evaluator, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     evaluate_every: int = 1_000
@@ -129,8 +130,9 @@ def experiment(
     ema_decay: Annotated[float, Ge(0), Lt(1)] = 0.0,
     ema_half_life: Annotated[float, Ge(0)] = 0.0,
     ema_start: CountOrZero = 0,
-    precision: Literal["float32", "mixed_bfloat16"] = "float32",
-    jit: Literal["auto", "on", "off"] = "auto",
+    precision: Literal["float32", "tensorfloat32", "mixed_bfloat16"] = "float32",
+    jit: Literal["auto", "on", "off", "step"] = "auto",
+    deterministic: bool = True,
     evaluators: Sequence[Evaluator] = (),
     diagnostics: Sequence[Diagnostic] = (),
     evaluate_every: CountOrZero = 1_000,
@@ -165,8 +167,11 @@ def experiment(
         ema_half_life: The same as a half-life in examples that the generator has made; 0 for none.
         ema_start: The step in which the average begins; before it, it equals the weights. 0 for from the start, when
             it follows quickly at first.
-        precision: "float32" or "mixed_bfloat16" (penalties and losses stay float32).
-        jit: Whether XLA compiles the gradients: "on", "off", or "auto" to compile where that is known to be faster.
+        precision: "float32"; "tensorfloat32", whose products round their factors to 10 bits where the GPU can; or
+            "mixed_bfloat16" (penalties and losses stay float32).
+        jit: What XLA compiles: "off" for nothing, "on" for the gradients, "step" for the whole iteration of a single
+            replica, "auto" for what is known to be faster: "step" on a single GPU.
+        deterministic: Whether GPUs use only kernels that give the same bits each time; others are refused by name.
         evaluators: Measures of the generator, taken every `evaluate_every` steps and at the end.
         diagnostics: Examine the critic, at each evaluation or at an interval of their own, and at the end.
         evaluate_every: Generator updates between evaluations and sample pictures; 0 for only at the end.

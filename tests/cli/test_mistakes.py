@@ -150,7 +150,7 @@ TYPES = {
         "exp.gin:8: constraints.penalty.sides = 'twoo' must be one of 'one', 'two'. Did you mean 'two'?"
     ),
     "experiment.jit = 'of'": (
-        "exp.gin:7: experiment.jit = 'of' must be one of 'auto', 'on', 'off'. Did you mean 'off'?"
+        "exp.gin:7: experiment.jit = 'of' must be one of 'auto', 'on', 'off', 'step'. Did you mean 'off'?"
     ),
     "datasets.points.labels = 3": "exp.gin:7: datasets.points.labels = 3 must be list[int] | None, not int. Write [3].",
     "datasets.points.labels = [1, 'a']": "exp.gin:7: datasets.points.labels = [1, 'a'] must be list[int] | None.",
@@ -225,7 +225,7 @@ def test_mistake_in_a_file(mistake, here, minimal, monkeypatch, lines, message):
 
 
 PARAMS = {
-    "experiment.jit=of": "experiment.jit = 'of' must be one of 'auto', 'on', 'off'. Did you mean 'off'?",
+    "experiment.jit=of": "experiment.jit = 'of' must be one of 'auto', 'on', 'off', 'step'. Did you mean 'off'?",
     "experiment.jit": "must have the form NAME=VALUE, for example 'experiment.steps=100'.",
     "experiment.jit=": "must have the form NAME=VALUE, for example 'experiment.steps=100'.",
     "import os": "must have the form NAME=VALUE, for example 'experiment.steps=100'.",

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from ganlab.composition import Experiment
+from ganlab.training.graph.devices import on_gpu
+
 _REWRITES = "arithmetic_optimization"
+
+
+def set_repeatable(experiment: Experiment) -> None:
+    """Has GPUs repeat every bit, if the experiment is to be deterministic; set before anything is built.
+
+    By default a GPU's kernels are chosen by timing them, and some add in the order in which threads finish: two runs of
+    one seed differ from the first row on. A CPU's do not, and there TensorFlow's switch would only slow reading down.
+    """
+    if experiment.deterministic and on_gpu(experiment):
+        tf.config.experimental.enable_op_determinism()
 
 
 def set_arithmetic(precision: str) -> None:

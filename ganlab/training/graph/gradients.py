@@ -10,6 +10,7 @@ import tensorflow as tf
 from ganlab.composition import Experiment
 from ganlab.errors import IncompatibleError
 from ganlab.plugins import scheduled
+from ganlab.training.graph.devices import on_gpu
 from ganlab.training.graph.networks import Tensors
 from ganlab.training.graph.noise import Draw, draw
 from ganlab.training.graph.parts import in_turn, summed
@@ -205,6 +206,4 @@ def compiles(experiment: Experiment) -> bool:
     """
     if experiment.jit != "auto":
         return experiment.jit == "on"
-    # The strategy's devices, not the machine's: a machine with GPUs may run this experiment on its CPU.
-    devices = experiment.strategy.extended.worker_devices
-    return any(tf.DeviceSpec.from_string(device).device_type == "GPU" for device in devices)
+    return on_gpu(experiment)

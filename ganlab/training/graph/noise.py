@@ -14,10 +14,12 @@ from typing import Literal
 
 import tensorflow as tf
 
+from ganlab.training.graph import philox
+
 Kind = Literal["uniform", "normal"]
 
 PHILOX = 1
-_BLOCK = 4  # numbers to a counter value
+_BLOCK = philox.BLOCK
 _STREAM_BITS, _DRAW_BITS = 8, 12
 
 # Streams separate draws by purpose. Each constraint takes two, for its advance and its penalty; each augmentation
@@ -85,6 +87,8 @@ def latents(n: tf.Tensor, length: int, seed: tf.Tensor) -> tf.Tensor:
 
 
 def _philox(kind: Kind, count: int | tf.Tensor, seed: tf.Tensor, offset: tf.Tensor) -> tf.Tensor:
+    if philox.composes() and isinstance(count, int):
+        return philox.composed(kind, count, seed, offset)
     state = tf.raw_ops.StatelessRandomGetKeyCounter(seed=seed)
     counter = tf.stack([state.counter[0] + tf.cast(offset, tf.uint64), state.counter[1]])
     # Drawn flat: under XLA the numbers depend on the shape, not on the size alone.

@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from ganlab.composition import Experiment
 from ganlab.plugins import scheduled
+from ganlab.training.graph import philox
 from ganlab.training.graph.assigning import of_whole_batch
 from ganlab.training.graph.collectives import own_all_reduces
 from ganlab.training.graph.critic_update import CriticUpdate
@@ -37,18 +38,19 @@ class TrainingStep:
         metrics: The metrics that `iteration` returns, in order; known once it has been traced.
     """
 
-    def __init__(self, experiment: Experiment, state: TrainingState, *, compiled: bool) -> None:
+    def __init__(self, experiment: Experiment, state: TrainingState, *, compiled: bool, program: bool = False) -> None:
         """Takes the experiment and its variables.
 
         Args:
             experiment: The experiment.
             state: Its variables.
             compiled: Whether XLA compiles the gradients.
+            program: Whether the step is traced into a program that XLA compiles whole.
 
         Raises:
             IncompatibleError: Microbatches, or XLA, do not go with a part that takes statistics of the whole batch.
         """
-        self.experiment, self.state = experiment, state
+        self.experiment, self.state, self._program = experiment, state, program
         self.metrics: list[Metric] = []
         self._critic_metrics: list[Metric] = []
         self._generator_metrics: list[Metric] = []
@@ -127,12 +129,16 @@ class TrainingStep:
 
     @contextlib.contextmanager
     def _scope(self, step: tf.Tensor) -> Iterator[None]:
-        with tf.variable_creator_scope(_no_variables), scheduled.at(step, self.experiment.steps), own_all_reduces():
+        steps = self.experiment.steps
+        created, drawn = tf.variable_creator_scope(_no_variables), philox.composing(self._program)
+        with created, drawn, scheduled.at(step, steps), own_all_reduces():
             yield
 
     @property
     def compiled(self) -> list[str]:
-        """The networks, "critic" and "generator", whose gradients XLA compiles; known once `iteration` is traced."""
+        """What XLA compiles: the gradients of "critic" and "generator", or "step"; known once `iteration` is traced."""
+        if self._program:
+            return ["step"]
         parts = {"critic": self.critic.gradients, "generator": self.generator.gradients}
         return [name for name, gradients in parts.items() if gradients.compiled]
 

@@ -56,7 +56,9 @@ def translated_errors(experiment: Experiment, step: int) -> Iterator[None]:
             ) from error
         selector, said = selector_of(experiment.dataset), _message(error)
         whose = f"{selector}: " if _from_data(error) and not said.startswith(f"{selector}:") else ""
-        raise TrainingFailedError(f"Training failed after step {step}: {whose}{said}{_where(error)}") from error
+        raise TrainingFailedError(
+            f"Training failed after step {step}: {whose}{said}{_where(error)}{_remedy(said)}"
+        ) from error
 
 
 def of_several(strategy: tf.distribute.Strategy) -> bool:
@@ -77,6 +79,12 @@ def _from_data(error: tf.errors.OpError) -> bool:
     text = str(error)
     inputs = str(Path(__file__).with_name("inputs.py"))
     return "IteratorGetNext" in text or any(path == inputs for path, _, _ in _LINE.findall(text))
+
+
+def _remedy(said: str) -> str:
+    if "eterministic" not in said:  # TensorFlow has no kernel that gives the same bits each time
+        return ""
+    return ". Set experiment.deterministic = False to train without one; resumed runs then differ by rounding."
 
 
 def _where(error: tf.errors.OpError) -> str:

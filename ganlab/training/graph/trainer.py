@@ -9,13 +9,14 @@ import numpy as np
 import tensorflow as tf
 
 from ganlab.composition import Experiment
-from ganlab.errors import GanlabError, TrainingFailedError
-from ganlab.training.graph.arithmetic import set_arithmetic
+from ganlab.errors import GanlabError, IncompatibleError, TrainingFailedError
+from ganlab.training.graph.arithmetic import set_arithmetic, set_repeatable
 from ganlab.training.graph.gathering import Gather
 from ganlab.training.graph.gradients import Gradients, compiles
 from ganlab.training.graph.guards import Sums, check_finite, checksum, magnitude, not_finite, subject_and_verb
 from ganlab.training.graph.inputs import Inputs
 from ganlab.training.graph.parts import in_turn
+from ganlab.training.graph.program import is_program, is_refusal, obstacle
 from ganlab.training.graph.replica import Metric
 from ganlab.training.graph.state import TrainingState, read
 from ganlab.training.graph.step import TrainingStep
@@ -32,14 +33,10 @@ class Trainer:
 
     def __init__(self, experiment: Experiment, state: TrainingState | None = None) -> None:
         self.experiment = experiment
+        set_repeatable(experiment)
         set_arithmetic(self.experiment.precision)
         self.state = state or TrainingState(experiment)
         self._inputs = Inputs(experiment)
-        self._step = TrainingStep(experiment, self.state, compiled=compiles(experiment))
-        # A loop is traced and optimized once for all critic updates. With several replicas it takes longer to run than
-        # the unrolled updates, and a TPU compiles the whole iteration.
-        alone = isinstance(experiment.strategy, tf.distribute.OneDeviceStrategy)
-        self._loops = alone and experiment.critic_steps > 1 and Gradients.sharing
         self._iterator: Iterator[Any] | None = None
         self._iterator_at = 0
         empty = np.zeros((experiment.replicas, 0))
@@ -50,6 +47,18 @@ class Trainer:
             if name.startswith("constraints/") and "/state/" in name and bool(tf.reduce_any(_is_infinite(value)))
         }
         self._gather = Gather(experiment.strategy)
+        self._make(program=is_program(experiment))
+
+    def _make(self, *, program: bool) -> None:
+        """Makes the functions of the graph; as a program of XLA's, or of its gradients where it is to compile these."""
+        experiment = self.experiment
+        compiled = not program and compiles(experiment)
+        self._step = TrainingStep(experiment, self.state, compiled=compiled, program=program)
+        # A loop is traced and optimized once for all critic updates. With several replicas it takes longer to run than
+        # the unrolled updates, and a TPU compiles the whole iteration.
+        alone = program or isinstance(experiment.strategy, tf.distribute.OneDeviceStrategy)
+        self._loops = alone and experiment.critic_steps > 1 and Gradients.sharing
+        self._program = tf.function(self._whole, jit_compile=True, autograph=False) if program else None
         self._chunk = tf.function(self._run, autograph=False)
 
     @property
@@ -59,7 +68,7 @@ class Trainer:
 
     @property
     def compiled(self) -> list[str]:
-        """The networks, "critic" and "generator", whose gradients XLA compiles; known after `trace` or a chunk."""
+        """What XLA compiles: the gradients of "critic" and "generator", or "step"; known after `trace` or a chunk."""
         return self._step.compiled
 
     def trace(self) -> None:
@@ -72,6 +81,15 @@ class Trainer:
         """
         self._inputs.check(self.state.step)
         self.graph()
+        found = obstacle(self._inside) if self._program else ""
+        if found and self.experiment.jit == "step":
+            raise IncompatibleError(
+                f"XLA cannot compile {found}, and experiment.jit = 'step' has it compile all of an iteration. Set "
+                "experiment.jit = 'auto', or avoid it."
+            )
+        if found:
+            self._make(program=False)
+            self.graph()
 
     def graph(self) -> tf.Graph:
         """The graph of a chunk, whose only loop's body is an iteration; built if it was not."""
@@ -102,13 +120,23 @@ class Trainer:
         set_arithmetic(self.experiment.precision)
         start, length = tf.constant(self.state.step, tf.int64), tf.constant(count, tf.int32)
         with translated_errors(self.experiment, self.state.step):
-            rows, bits, magnitudes = self._chunk(start, length, *self._iterators())
+            rows, bits, magnitudes = self._compiled_chunk(start, length)
             self.sums = Sums(self._gather(bits[None])[0], self._gather(magnitudes[None])[0])
             gathered = self._gather(rows)
         self._check_data(gathered, count)
         self.state.step += count
         self._iterator_at += count
         return gathered
+
+    def _compiled_chunk(self, start: tf.Tensor, length: tf.Tensor) -> Any:
+        try:
+            return self._chunk(start, length, *self._iterators())
+        except tf.errors.OpError as error:
+            if self._program is None or self.experiment.jit == "step" or not is_refusal(error):
+                raise
+        self._make(program=False)
+        self._iterator = None  # may have moved on
+        return self._chunk(start, length, *self._iterators())
 
     def not_finite(self) -> list[str]:
         """The names of the variables that are not finite after the last `train`; empty if all are finite."""
@@ -161,13 +189,17 @@ class Trainer:
             step = start + tf.cast(i, tf.int64)
             inputs = self._inputs
             real = inputs.per_replica(step) if iterator is None else inputs.distribute(next(iterator))
-            return i + 1, rows.write(i, self._iteration(step, real))
+            return i + 1, rows.write(i, (self._program or self._iteration)(step, real))
 
         rows = tf.TensorArray(tf.float32, size=count)
         _, rows = tf.while_loop(lambda i, _: i < count, body, (tf.constant(0), rows))
         # Once a chunk, to notice replicas that drift apart: each would continue to train a network of its own.
         bits, magnitudes = (strategy.experimental_local_results(sums) for sums in strategy.run(self._sums))
         return rows.stack(), tf.stack(bits), tf.stack(magnitudes)
+
+    def _whole(self, step: tf.Tensor, examples: Any) -> tf.Tensor:
+        self._inside = tf.compat.v1.get_default_graph()
+        return self._iteration(step, examples)
 
     def _iteration(self, step: tf.Tensor, examples: Any) -> tf.Tensor:
         """Trains for one step; returns the metrics of this process's replicas, `(replicas, metrics)`."""

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import tensorflow as tf
-from tensorflow.python.framework import kernels
 
 from ganlab.training.graph.op_source import NO_GRADIENT, Line, line_of, operations, raised_at
+from ganlab.training.graph.program import has_kernel
 
-_XLA = "XLA_CPU_JIT"  # where this TensorFlow registers XLA's kernels; those of a TPU are in builds for TPUs
 _NO_KERNEL = re.compile(r"(\w+) \(No registered '\w+' OpKernel for XLA")
 _NODE = re.compile(r"\{\{node ([^}\s]+)\}\}")
 _FRAME = "Failed getting HLO text: "
@@ -49,7 +48,7 @@ def of_lowering(graph: tf.Graph, error: Exception) -> list[Obstacle]:
     message, found = str(error), list(operations(graph))
     refused = set(_NO_KERNEL.findall(message))
     if refused:
-        refused |= {op.type for op in found if not _has_kernel(op.type)}
+        refused |= {op.type for op in found if not has_kernel(op.type)}
         chosen = [(op, "XLA has no kernel for it") for op in found if op.type in refused]
     else:
         named = set(_NODE.findall(message))
@@ -84,11 +83,6 @@ def reason(message: str) -> str:
     for end in ("The op is created at", "Stack trace for op definition", "tf2xla conversion failed", "[[{{node"):
         message = message.partition(end)[0]
     return " ".join(message.split())[:_LONGEST_REASON]
-
-
-def _has_kernel(kind: str) -> bool:
-    known = kernels.get_registered_kernels_for_op(kind).kernel
-    return kind == "Placeholder" or any(kernel.device_type == _XLA for kernel in known)
 
 
 def _placed(chosen: Iterable[tuple[tf.Operation, str]]) -> Iterator[tuple[tf.Operation, str, Line | None]]:

@@ -62,8 +62,10 @@ def mirrored(
     else:
         chosen = _logical("GPU") or [_first(_logical("CPU"))]
     # A group of collectives has one size for the life of a process: two strategies of different sizes could not follow
-    # one another. Summing on one device has no groups, and is not slower on CPUs. GPUs keep TensorFlow's choice, NCCL.
-    summing = tf.distribute.ReductionToOneDevice() if chosen[0].startswith("CPU") else None
+    # one another. Summing on one device has no groups, and is not slower on CPUs. GPUs keep TensorFlow's choice, NCCL;
+    # on a single one there is nothing to sum, and XLA could not compile it.
+    alone = len(chosen) == 1 or chosen[0].startswith("CPU")
+    summing = tf.distribute.ReductionToOneDevice() if alone else None
     return tf.distribute.MirroredStrategy([f"/{device}" for device in chosen], cross_device_ops=summing)
 
 
