@@ -40,7 +40,7 @@ def test_ten_updates_are_the_papers():
 
 @pytest.mark.parametrize(("corrected", "beta_2"), [(False, 0.9), (True, 0.9), (True, 0.999)])
 def test_corrected_epsilon_is_added_as_in_algorithm_1(corrected, beta_2):
-    """Gradients as small as epsilon, where it counts: algorithm 1 has the corrected averages, the end of section 2 not."""
+    """Gradients are as small as epsilon, where it counts."""
     start, epsilon = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4), 1e-3
     optimizer = fused(epsilon=epsilon, beta_2=beta_2, corrected_epsilon=corrected)
     optimizer = type(optimizer).from_config(optimizer.get_config())  # as training makes it

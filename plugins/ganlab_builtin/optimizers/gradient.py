@@ -54,9 +54,7 @@ def adam(
     rate = _rate("adam", learning_rate, schedule, decay_steps, final_fraction)
     from ganlab_builtin.optimizers.fused import Adam
 
-    return Adam(
-        learning_rate=rate, beta_1=beta_1, beta_2=beta_2, epsilon=epsilon, corrected_epsilon=corrected_epsilon
-    )
+    return Adam(learning_rate=rate, beta_1=beta_1, beta_2=beta_2, epsilon=epsilon, corrected_epsilon=corrected_epsilon)
 
 
 def rmsprop(
