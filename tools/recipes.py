@@ -22,7 +22,6 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from auditing.head import Head
 from auditing.table import Table, cited_line
 from auditing.verdicts import Row, audit
 
@@ -45,7 +44,7 @@ def main() -> int:
         if options.ours:
             from auditing.probes import Probes
 
-            for fact, value in Probes(config.load([file]), Head(file)).everything():
+            for fact, value in Probes(config.load([file])).everything():
                 print(f"{file.stem}  {fact} = {value!r}")
             continue
         found = audit(file, Table.of(file.stem))

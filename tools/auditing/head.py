@@ -10,7 +10,7 @@ _PAGE = Path(__file__).resolve().parents[2] / "docs" / "published.md"
 
 
 class Head:
-    """What the head of a file says, and the file's rows in docs/published.md.
+    """What the head of a file says.
 
     Attributes:
         name: The file's name without its ending.
@@ -27,20 +27,17 @@ class Head:
         return words in self.text
 
     @property
-    def published(self) -> str:
-        """What it says was published."""
-        return self._after("Published:").split(" Not trained here.")[0]
-
-    @property
     def differences(self) -> list[str]:
         """The differences that it states, one by one."""
         stated = self._after("What differs:").split(" ganlab run ")[0]
         return [clause.strip(" .") for clause in re.split(r";|\. ", stated) if clause.strip(" .")]
 
-    def page(self) -> str:
-        """The file's row among the scores in docs/published.md, with "+-" as here."""
+    def stated(self, fact: str, words: str) -> str:
+        """These words, if the head has them, and for "published" facts also the file's row in docs/published.md."""
         rows = [line for line in _PAGE.read_text().splitlines() if line.startswith(f"| {self.name} |")]
-        return rows[0].replace("±", "+-") if rows else ""
+        page = rows[0].replace("±", "+-") if rows else ""
+        texts = [self._after("Published:"), page] if fact.startswith("published.") else [self.text]
+        return words if all(words in text for text in texts) else f"not in {'head and page' if texts[1:] else 'head'}"
 
     def _after(self, words: str) -> str:
         return self.text.partition(words)[2].strip()

@@ -42,10 +42,10 @@ def dataset(recipe: Recipe) -> tuple[str, Any]:
     with contextlib.ExitStack() as stack:
         if innermost.name == "keras":
             data = (images[..., 0] if channels == 1 else images, np.zeros((len(images), 1), np.int64))
-            stack.enter_context(mock.patch.object(getattr(keras.datasets, name), "load_data", lambda: (data, data)))
+            stack.enter_context(mock.patch.object(getattr(keras.datasets, name), "load_data", return_value=(data, data)))
         else:
             opened = "ganlab_builtin.datasets.tfds_images._open"
-            stack.enter_context(mock.patch(opened, lambda *names, **options: _Source(images, classes)))
+            stack.enter_context(mock.patch(opened, return_value=_Source(images, classes)))
             stack.enter_context(mock.patch("ganlab_builtin.datasets.tfds_images.require", mock.MagicMock()))
         return name, make(recipe)
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import keras
 import tensorflow as tf
-from auditing import made_images, networks
-from auditing.head import Head
 
+from auditing import made_images, networks
 from ganlab import config
 from ganlab.composition import make
 from ganlab.plugins.recipes import Recipe
@@ -19,20 +18,17 @@ from ganlab.training.graph.generator_update import _average_decay
 _LISTS = ("constraints", "generator_constraints", "augmentations")
 # A gradient as large as the usual epsilon.
 _SMALL = 1e-8
+_KERAS = ("mnist", "cifar10")
 
 
 class Probes:
     """Facts by name, each computed from the experiment; a KeyError for a name that nothing here computes."""
 
-    def __init__(self, experiment: Recipe, head: Head) -> None:
-        self._experiment, self._head = experiment, head
+    def __init__(self, experiment: Recipe) -> None:
+        self._experiment = experiment
         self._facts = dict(self._computed())
 
     def __getitem__(self, name: str) -> Any:
-        if name.startswith("published."):
-            return _Stated(self._head.published, self._head.page())
-        if name.startswith("head."):
-            return _Stated(self._head.text)
         first, _, last = name.rpartition(".")
         if last.isdigit():
             return self._at(first, int(last))
@@ -114,24 +110,6 @@ class Probes:
         if not isinstance(value, Recipe):
             return float(value)
         return float(make(value).value(tf.constant(float(step)), self._experiment.arguments["steps"]))
-
-
-_KERAS = ("mnist", "cifar10")
-
-
-class _Stated:
-    """Text that equals any words that all of it has."""
-
-    def __init__(self, *texts: str) -> None:
-        self._texts = texts
-
-    def __eq__(self, words: object) -> bool:
-        return isinstance(words, str) and all(words in text for text in self._texts)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return " / ".join(self._texts)
 
 
 def _first_move(template: Any, gradient: float) -> float:
