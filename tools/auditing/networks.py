@@ -106,6 +106,8 @@ def _start(initializer: Any) -> str:
         # Subclasses keep these out of their config.
         return f"{kinds[initializer.distribution]} {initializer.scale:.6g}/{initializer.mode}"
     name = type(initializer).__name__
+    if name == "RandomUniform":
+        return f"uniform {settings['minval']:.4g} {settings['maxval']:.4g}"
     if name == "RandomNormal":
         return f"normal {settings['stddev']:.6g}"
     return {"Zeros": "zeros", "Ones": "ones", "Orthogonal": "orthogonal"}.get(name, f"{name} {settings}")
