@@ -42,7 +42,9 @@ def dataset(recipe: Recipe) -> tuple[str, Any]:
     with contextlib.ExitStack() as stack:
         if innermost.name == "keras":
             data = (images[..., 0] if channels == 1 else images, np.zeros((len(images), 1), np.int64))
-            stack.enter_context(mock.patch.object(getattr(keras.datasets, name), "load_data", return_value=(data, data)))
+            stack.enter_context(
+                mock.patch.object(getattr(keras.datasets, name), "load_data", return_value=(data, data))
+            )
         else:
             opened = "ganlab_builtin.datasets.tfds_images._open"
             stack.enter_context(mock.patch(opened, return_value=_Source(images, classes)))
@@ -62,20 +64,21 @@ def facts(recipe: Recipe) -> Iterator[tuple[str, Any]]:
     middle = data.sample_shape[1] // 2
     mirrored = seen[HALVES][:, :, :middle].mean((1, 2, 3)) > seen[HALVES][:, :, middle:].mean((1, 2, 3))
     yield "flip", bool(mirrored.any())
-    rows, columns = _pixels(data, ROWS), _pixels(data, COLUMNS)
+    black, white = (seen[example].mean() for example in (BLACK, WHITE))
+    rows, columns = ((_pixels(data, example) - black) * 255 / (white - black) for example in (ROWS, COLUMNS))
     yield "crop", [*_window(rows.mean((2, 3)), height), *_window(columns.mean((1, 3)), width)]
 
 
-def _window(means: np.ndarray, length: int) -> list[int | str]:
-    """The first row or column that is seen and how many are, in all epochs, from the numbers that the pixels have."""
-    inner = slice(means.shape[1] // 4, -(means.shape[1] // 4))  # away from the borders, where filters are cut off
-    found = set()
-    for numbers in means[:, inner]:
-        slope, start = np.polyfit(np.arange(means.shape[1])[inner], (numbers + 1) * 127.5 * _scale(length), 1)
-        size = abs(slope) * means.shape[1]
-        centre = start + slope * (means.shape[1] - 1) / 2
-        found.add((round(centre - (size - 1) / 2), round(size)))
-    return list(found.pop()) if len(found) == 1 else ["random", "random"]
+def _window(numbers: np.ndarray, length: int) -> list[int | str]:
+    """The first row or column that is seen, and how many are, from the numbers that pixels have in each epoch."""
+    places = np.arange(numbers.shape[1])
+    inner = slice(len(places) // 4, -(len(places) // 4))  # away from the borders, where filters are cut off
+    slopes, starts = np.polyfit(places[inner], numbers.T[inner] * _scale(length), 1)
+    sizes = np.abs(slopes) * len(places)
+    firsts = starts + slopes * (len(places) - 1) / 2 - (sizes - 1) / 2
+    if max(np.ptp(sizes), np.ptp(firsts)) > 1:
+        return ["random", "random"]
+    return [round(firsts.mean()), round(sizes.mean())]
 
 
 def _pixels(data: Any, example: int) -> np.ndarray:

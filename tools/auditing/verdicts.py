@@ -111,4 +111,4 @@ def equal(theirs: Any, ours: Any) -> bool:
         return type(theirs) is type(ours) and theirs == ours
     if isinstance(theirs, int) and isinstance(ours, int):
         return theirs == ours
-    return math.isclose(theirs, ours, rel_tol=2e-4, abs_tol=1e-11)
+    return math.isclose(theirs, ours, rel_tol=1e-6, abs_tol=1e-11)
