@@ -24,13 +24,17 @@ def built(architecture: Any, role: str, shape: tuple[int, ...], classes: int | N
 def facts(model: keras.Model) -> Iterator[tuple[str, Any]]:
     """Facts of a network by name."""
     layers = [layer for layer in _flat(model) if not isinstance(layer, keras.layers.InputLayer)]
-    kernels = [layer for layer in layers if _kernel(layer) is not None]
+    kernels = [part for layer in layers for part in layer._flatten_layers() if _kernel(part) is not None]
     yield "parameters", sum(math.prod(v.shape) for v in model.trainable_variables)
     yield "maps", _maps(layers)
     yield "kernels", _distinct(map(_shape, kernels))
     yield "activations", _distinct(name for layer in layers if (name := _activation(layer)))
     yield "normalization", _distinct(name for layer in layers if (name := _normalization(layer))) or ["none"]
-    yield "without_bias", [layer.name for layer in kernels if getattr(layer, "bias", None) is None]
+    yield (
+        "without_bias",
+        # Linear maps to the gains and biases of a normalization are its own.
+        [part.name for part in kernels if getattr(part, "bias", None) is None and "_normalization_" not in part.name],
+    )
     starts = [(layer.name, _start(layer.kernel_initializer)) for layer in kernels]
     yield "start.all", sorted({start for _, start in starts})
     for name, start in starts:
@@ -56,10 +60,12 @@ def _flat(model: keras.Model) -> Iterator[Any]:
 
 def _maps(layers: list[Any]) -> list[str]:
     """Channels@side of the feature maps, where blocks end, or behind each convolution of a network without blocks."""
-    ends = [layer for layer in layers if isinstance(layer, (keras.layers.Add, keras.layers.Reshape))]
+    sums = [layer for layer in layers if isinstance(layer, keras.layers.Add) and "_normalization_" not in layer.name]
+    ends = [layer for layer in layers if layer in sums or isinstance(layer, keras.layers.Reshape)]
     if not any(isinstance(layer, keras.layers.Add) for layer in ends):
         ends += [layer for layer in layers if isinstance(layer, _CONVOLUTIONS)]
-    return [f"{layer.output.shape[3]}@{layer.output.shape[1]}" for layer in ends if len(layer.output.shape) == 4]
+    shapes = [layer.output.shape for layer in ends]
+    return [f"{shape[3]}@{shape[1]}" for shape in shapes if len(shape) == 4 and shape[1] > 1]
 
 
 _CONVOLUTIONS = (keras.layers.Conv2D, keras.layers.Conv2DTranspose)

@@ -46,14 +46,20 @@ class Probes:
             yield part, flat[part].split(", ") if part in flat else ["none"]
         name, data = made_images.dataset(given["dataset"])
         yield "data.split", flat.get(f"datasets.{'keras' if name in _KERAS else 'tfds'}.split")
-        yield from ((f"data.{fact}", value) for fact, value in made_images.facts(given["dataset"]))
 
         architecture = make(given["architecture"])
-        wrapped = given["architecture"].name == "latents"
-        inner = given["architecture"].arguments["architecture"] if wrapped else given["architecture"]
-        yield "labels", flat.get(f"architectures.{inner.name}.labels", "none")
+        inner, wrappers = given["architecture"], set()
+        while inner.name in ("latents", "unit_pixels"):
+            wrappers.add(inner.name)
+            inner = inner.arguments["architecture"]
+        yield "labels", flat.get(f"architectures.{inner.name}.labels", "projection" if architecture.conditional else "none")
         yield "latent.size", architecture.latent_dim
-        yield "latent.distribution", flat["architectures.latents.distribution"] if wrapped else "normal"
+        distribution = flat.get("architectures.latents.distribution", "normal")
+        bound = f" at {flat['architectures.latents.bound']:g}" if distribution == "truncated" else ""
+        yield "latent.distribution", f"{distribution}{bound}"
+        for fact, value in made_images.facts(given["dataset"]):
+            seen = fact in ("black", "white") and "unit_pixels" in wrappers  # as critics of images in [0, 1] see them
+            yield f"data.{fact}", [(pixel + 1) / 2 for pixel in value] if seen else value
         for role in ("generator", "critic"):
             model = networks.built(architecture, role, tuple(data.sample_shape), data.classes)
             yield from ((f"{role}.{fact}", value) for fact, value in networks.facts(model))

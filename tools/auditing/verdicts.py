@@ -27,7 +27,7 @@ REQUIRED = (
 )
 # Settings of architectures whose effects are among these; any other one needs a row of its own.
 _SEEN = {
-    *("latent_dim", "channels", "generator_channels", "critic_channels", "architecture", "distribution"),
+    *("latent_dim", "channels", "generator_channels", "critic_channels", "architecture", "distribution", "bound"),
     *("generator_normalization", "critic_normalization", "initializer", "biases", "labels", "upsampling", "pooling"),
     *("doubling", "kernel_size", "group"),
 }
