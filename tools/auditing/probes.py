@@ -52,7 +52,10 @@ class Probes:
         while inner.name in ("latents", "unit_pixels"):
             wrappers.add(inner.name)
             inner = inner.arguments["architecture"]
-        yield "labels", flat.get(f"architectures.{inner.name}.labels", "projection" if architecture.conditional else "none")
+        yield (
+            "labels",
+            flat.get(f"architectures.{inner.name}.labels", "projection" if architecture.conditional else "none"),
+        )
         yield "latent.size", architecture.latent_dim
         distribution = flat.get("architectures.latents.distribution", "normal")
         bound = f" at {flat['architectures.latents.bound']:g}" if distribution == "truncated" else ""
