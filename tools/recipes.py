@@ -44,8 +44,8 @@ def main() -> int:
         if options.ours:
             from auditing.probes import Probes
 
-            for fact, value in Probes(config.load([file])).everything():
-                print(f"{file.stem}  {fact} = {value!r}")
+            probes = Probes(config.load([file]))
+            print(*(f"{file.stem}  {fact} = {probes[fact]!r}" for fact in probes), sep="\n")
             continue
         found = audit(file, Table.of(file.stem))
         rows += len(found)

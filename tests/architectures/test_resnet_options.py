@@ -123,7 +123,11 @@ def test_he_normal_covers_both_ends_of_both_networks():
     architecture = make(channels=64, initializer="he_normal")
     generator, critic = architecture.generator((32, 32, 3)), architecture.critic((32, 32, 3))
     # Each layer with the inputs of a unit: normal numbers of variance 2 / inputs, of which 4.55% lie beyond two deviations.
-    ends = [(generator, "project", architecture.latent_dim), (generator, "last_convolution", 9 * 64), (critic, "block_1_shortcut", 3)]
+    ends = [
+        (generator, "project", architecture.latent_dim),
+        (generator, "last_convolution", 9 * 64),
+        (critic, "block_1_shortcut", 3),
+    ]
     numbers = [np.ravel(net.get_layer(name).kernel) * np.sqrt(fan / 2) for net, name, fan in ends]
     for found in numbers:
         assert np.var(found) == pytest.approx(1.0, abs=5 * np.sqrt(2 / found.size))

@@ -34,9 +34,9 @@ class Probes:
             return self._at(first, int(last))
         return self._facts[name]
 
-    def everything(self) -> Iterator[tuple[str, Any]]:
-        """All facts but those that take a step or words."""
-        yield from self._facts.items()
+    def __iter__(self) -> Iterator[str]:
+        """The names of all facts but those that take a step."""
+        return iter(self._facts)
 
     def _computed(self) -> Iterator[tuple[str, Any]]:
         flat, given = config.flatten(self._experiment), self._experiment.arguments
@@ -52,10 +52,8 @@ class Probes:
         while inner.name in ("latents", "unit_pixels"):
             wrappers.add(inner.name)
             inner = inner.arguments["architecture"]
-        yield (
-            "labels",
-            flat.get(f"architectures.{inner.name}.labels", "projection" if architecture.conditional else "none"),
-        )
+        labels = "projection" if architecture.conditional else "none"
+        yield "labels", flat.get(f"architectures.{inner.name}.labels", labels)
         yield "latent.size", architecture.latent_dim
         distribution = flat.get("architectures.latents.distribution", "normal")
         bound = f" at {flat['architectures.latents.bound']:g}" if distribution == "truncated" else ""
@@ -84,9 +82,10 @@ class Probes:
                     yield f"{role}.{setting}", settings[setting]
             yield f"{role}.learning_rate", self._rate(role, 0)
             yield f"{role}.last_rate", self._rate(role, steps - 1)
-            move = _first_move(optimizer, _SMALL)
-            yield f"{role}.first_epsilon", float(f"{_SMALL * (1 / move - 1):.3g}")
-            yield f"{role}.first_move", float(f"{_first_move(optimizer, 1.0):.4g}")
+            if "beta_1" in settings:
+                yield f"{role}.first_epsilon", float(f"{_SMALL * (1 / _first_move(optimizer, _SMALL) - 1):.3g}")
+            else:
+                yield f"{role}.first_move", float(f"{_first_move(optimizer, 1.0):.4g}")
 
     def _at(self, name: str, step: int) -> float:
         """The value of a schedule at a step: of "critic.rate", or of a setting such as "constraints.r1.gamma"."""

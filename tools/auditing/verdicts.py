@@ -31,6 +31,13 @@ _SEEN = {
     *("generator_normalization", "critic_normalization", "initializer", "biases", "labels", "upsampling", "pooling"),
     *("doubling", "kernel_size", "group"),
 }
+# Facts of some optimizers and networks, which then need a row.
+_IF_USED = {
+    *("beta_1", "beta_2", "rho", "momentum", "epsilon", "first_epsilon", "first_move"),
+    *("batch_norm.epsilon", "batch_norm.momentum"),
+}
+# Settings that need a row unless they are as usual.
+_USUAL = {"experiment.precision": "float32", "experiment.microbatches": 1}
 
 
 @dataclass(frozen=True)
@@ -81,16 +88,15 @@ def audit(file: Path, table: Table) -> list[Row]:
 def required(probes: Probes) -> list[str]:
     """The facts that a table must have, by what the experiment uses."""
     found = [*REQUIRED]
-    for name, _ in probes.everything():
+    for name in probes:
         kind, _, setting = name.partition(".")
         component = kind in ("constraints", "losses", "augmentations") and "/" not in name and setting
         network = kind == "architectures" and name.rpartition(".")[2] not in _SEEN
-        optimizer = kind in ("generator", "critic") and setting in ("beta_1", "beta_2", "rho", "momentum", "epsilon")
-        if component or network or optimizer:
+        if component or network or (kind in ("generator", "critic") and setting in _IF_USED):
             found.append(name)
     if probes["ema.decay"]:
         found += ["ema.rate", "ema.buffers"]
-    return found
+    return found + [name for name, usual in _USUAL.items() if probes[name] != usual]
 
 
 def _verdict(theirs: Any, ours: Any, words: str | None, head: Head) -> str:
