@@ -122,7 +122,7 @@ def test_initializers_have_their_variance(initializer, inside, shortcut):
 def test_he_normal_covers_both_ends_of_both_networks():
     architecture = make(channels=64, initializer="he_normal")
     generator, critic = architecture.generator((32, 32, 3)), architecture.critic((32, 32, 3))
-    # Each layer with the inputs of a unit: normal numbers of variance 2 / inputs, of which 4.55% lie beyond two deviations.
+    # Each layer with the inputs of a unit: its numbers are normal, of the variance 2 / inputs.
     ends = [
         (generator, "project", architecture.latent_dim),
         (generator, "last_convolution", 9 * 64),
@@ -131,6 +131,7 @@ def test_he_normal_covers_both_ends_of_both_networks():
     numbers = [np.ravel(net.get_layer(name).kernel) * np.sqrt(fan / 2) for net, name, fan in ends]
     for found in numbers:
         assert np.var(found) == pytest.approx(1.0, abs=5 * np.sqrt(2 / found.size))
+    # Beyond two deviations lie 4.55% of normal numbers.
     beyond = np.mean(np.abs(numbers[0]) > 2)
     assert beyond == pytest.approx(0.0455, abs=0.005)
     assert np.var(critic.get_layer("score").kernel) == pytest.approx(2 / 64, abs=5 * 2 / 64 * np.sqrt(2 / 64))
