@@ -139,9 +139,9 @@ class TfdsImages(ganlab.Dataset):
         if self._crop is not None:
             image = tf.image.resize_with_crop_or_pad(image, self._crop, self._crop)
         elif self._random_crop is not None:
-            return resized(from_bytes(random_square(image, self._random_crop, uniform)), self._resize)
-        image = from_bytes(image)
-        return image if self._resize is None else square(image, self._resize)
+            image = random_square(image, self._random_crop, uniform)
+        image, shrink = from_bytes(image), square if self._random_crop is None else resized
+        return image if self._resize is None else shrink(image, self._resize)
 
     def _image(self, example: dict[str, Any]) -> np.ndarray:
         return np.asarray(example[self._key])
