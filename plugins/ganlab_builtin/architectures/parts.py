@@ -43,9 +43,10 @@ def kernel_start(kind: str, *, rectified: bool = False) -> Any:
 
     Args:
         kind: "he" is the uniform distribution of He et al. (2015) before rectifiers and of Glorot and Bengio (2010)
-            elsewhere; "he_normal" the normal one of He et al. everywhere; "xavier" that of Glorot and Bengio everywhere,
-            with twice the variance (a gain of sqrt(2)) before rectifiers; "normal" the normal distribution of deviation 0.02 of Radford et al. (2016); "orthogonal" that of Saxe et
-            al. (2014) for the kernel as the matrix (everything else, outputs).
+            elsewhere; "he_normal" the normal one of He et al. everywhere; "xavier" that of Glorot and Bengio
+            everywhere, with twice the variance (a gain of sqrt(2)) before rectifiers; "normal" the normal distribution
+            of deviation 0.02 of Radford et al. (2016); "orthogonal" that of Saxe et al. (2014) for the kernel as the
+            matrix (everything else, outputs).
         rectified: Whether a rectifier is near, as in the two 3x3 convolutions of a residual block.
     """
     if kind == "he":

@@ -94,7 +94,8 @@ class ResNet(ganlab.Architecture):
             initializer: How kernels start. "he" is uniform as in He et al. (2015) in the 3x3 convolutions of blocks and
                 as in Glorot and Bengio (2010) elsewhere; "he_normal" is normal as in He et al. throughout; "xavier" is
                 as in Glorot and Bengio throughout, with twice the variance in those convolutions; "normal" has the
-                deviation 0.02 of Radford et al. (2016); "orthogonal" is that of Brock et al. (2019). Attention, embeddings of labels and the projection keep their own.
+                deviation 0.02 of Radford et al. (2016); "orthogonal" is that of Brock et al. (2019). Attention,
+                embeddings of labels and the projection keep their own.
             biases: "needed" leaves out biases of shortcuts and those that a batch normalization would take out again;
                 "all" has them, as other programs do.
             critic_hidden: The channels between the two convolutions of a critic's block: those of its "output", or of
