@@ -109,12 +109,9 @@ def _verdict(theirs: Any, ours: Any, words: str | None, head: Head) -> str:
 
 
 def equal(theirs: Any, ours: Any) -> bool:
-    """Whether two values are equal, numbers up to rounding in float32."""
+    """Whether two values are equal, fractions up to rounding in float32."""
     if isinstance(theirs, list) and isinstance(ours, list):
         return len(theirs) == len(ours) and all(map(equal, theirs, ours))
-    numbers = (int, float)
-    if isinstance(theirs, bool) or isinstance(ours, bool) or not (type(theirs) in numbers and type(ours) in numbers):
-        return type(theirs) is type(ours) and theirs == ours
-    if isinstance(theirs, int) and isinstance(ours, int):
-        return theirs == ours
-    return math.isclose(theirs, ours, rel_tol=1e-6, abs_tol=1e-11)
+    if isinstance(theirs, float) and isinstance(ours, float):
+        return math.isclose(theirs, ours, rel_tol=1e-6, abs_tol=1e-11)
+    return type(theirs) is type(ours) and theirs == ours
