@@ -20,7 +20,11 @@ class UnitPixels(ganlab.Architecture):
     """
 
     def __init__(self, *, architecture: ganlab.Architecture) -> None:
-        """Takes the architecture whose networks these are."""
+        """Keeps the architecture.
+
+        Args:
+            architecture: Whose networks these are.
+        """
         self._architecture = architecture
         self.latent_dim, self.conditional = architecture.latent_dim, architecture.conditional
 
