@@ -54,6 +54,7 @@ class Experiment:
     ema_decay: float = 0.0
     ema_half_life: float = 0.0
     ema_start: int = 0
+    ema_buffers: bool = False
     precision: str = "float32"
     jit: str = "auto"
     deterministic: bool = True
@@ -130,6 +131,7 @@ def experiment(
     ema_decay: Annotated[float, Ge(0), Lt(1)] = 0.0,
     ema_half_life: Annotated[float, Ge(0)] = 0.0,
     ema_start: CountOrZero = 0,
+    ema_buffers: bool = False,
     precision: Literal["float32", "tensorfloat32", "mixed_bfloat16"] = "float32",
     jit: Literal["auto", "on", "off", "step"] = "auto",
     deterministic: bool = True,
@@ -167,6 +169,8 @@ def experiment(
         ema_half_life: The same as a half-life in examples that the generator has made; 0 for none.
         ema_start: The step in which the average begins; before it, it equals the weights. 0 for from the start, when
             it follows quickly at first.
+        ema_buffers: Whether the generator's moving statistics are averaged too; otherwise samples of the average are
+            drawn with the trained generator's.
         precision: "float32"; "tensorfloat32", whose products round their factors to 10 bits where the GPU can; or
             "mixed_bfloat16" (penalties and losses stay float32).
         jit: What XLA compiles: "off" for nothing, "on" for the gradients, "step" for the whole iteration of a single
@@ -220,10 +224,16 @@ def check_settings(settings: Mapping[str, Any]) -> None:
             f"experiment.ema_decay = {decay!r} and experiment.ema_half_life = {half_life!r} say the same in two ways. "
             "Set one of them."
         )
+    # Settings of a file also come one by one, where nothing is known of the others.
+    if settings.get("ema_buffers") is True and len(settings) > 1 and not (decay or half_life):
+        raise ConfigError(
+            "experiment.ema_buffers = True has no effect without an average. Set experiment.ema_decay or "
+            "experiment.ema_half_life, or leave experiment.ema_buffers out."
+        )
     for name in ("keep_best", "start_from"):
         if not isinstance(settings.get(name, ""), str):
             raise ConfigError(f"experiment.{name} = {settings[name]!r} must be a text; '' for none.")
-    for name in ("evaluate_beside", "rematerialize"):
+    for name in ("ema_buffers", "evaluate_beside", "rematerialize"):
         if not isinstance(settings.get(name, False), bool):
             raise ConfigError(f"experiment.{name} = {settings[name]!r} must be True or False.")
     best = settings.get("keep_best", "")

@@ -102,4 +102,4 @@ def sampler(experiment: Experiment, state: TrainingState) -> Sampler:
     """Draws from the generator with the weights that samples are drawn with."""
     frequencies = label_frequencies(experiment.dataset, experiment.seed) if state.generator.conditional else None
     latent_dim = int(experiment.architecture.latent_dim)
-    return Sampler(state.generator, state.sampling_weights, latent_dim, frequencies)
+    return Sampler(state.generator, state.sampling_weights, latent_dim, frequencies, buffers=state.sampling_buffers)

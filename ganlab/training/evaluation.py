@@ -53,6 +53,7 @@ class Evaluation:
             state.sampling_weights,
             int(experiment.architecture.latent_dim),
             label_frequencies(experiment.dataset, experiment.seed) if conditional else None,
+            buffers=state.sampling_buffers,
         )
         self._score = Scorer(state, experiment.dataset.classes)
         self._names = experiment.component_names("evaluators")

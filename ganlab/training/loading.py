@@ -213,7 +213,13 @@ def _trained(
     generator = build_generator(architecture, shape, precision, None if frequencies is None else len(frequencies))
     averaged = bool(arguments.get("ema_decay") or arguments.get("ema_half_life"))
     with scheduled.at(checkpoint.step, int(arguments.get("steps", composition.parameters()["steps"].default))):
-        _restore_weights(generator, checkpoint, make(arguments.get("generator_constraints", [])), averaged)
+        _restore_weights(
+            generator,
+            checkpoint,
+            make(arguments.get("generator_constraints", [])),
+            averaged,
+            averaged_buffers=bool(arguments.get("ema_buffers")),
+        )
     latent_dim = int(architecture.latent_dim)
     return Trained(
         network=generator,
@@ -239,11 +245,17 @@ def _frequencies(run: RunDirectory, arguments: Mapping[str, Any]) -> list[float]
 
 
 def _restore_weights(
-    generator: Network, checkpoint: Checkpoint, constraints: Sequence[Constraint], averaged: bool
+    generator: Network,
+    checkpoint: Checkpoint,
+    constraints: Sequence[Constraint],
+    averaged: bool,
+    *,
+    averaged_buffers: bool,
 ) -> None:
     """Restores a generator's weights as its constraints reparameterize them."""
     variables = {f"generator/{'average' if averaged else 'weights'}/{k}": v.value for k, v in generator.weights.items()}
-    variables |= {f"generator/buffers/{name}": v.value for name, v in generator.buffers.items()}
+    kind = "average_buffers" if averaged_buffers else "buffers"
+    variables |= {f"generator/{kind}/{name}": v.value for name, v in generator.buffers.items()}
     stack = ConstraintStack(constraints, unique_names(constraints), "generator_constraints")
     stack.prepare(generator.model)
     parameters, states = (

@@ -86,7 +86,7 @@ def compare(references: Sequence[Trace], others: Sequence[Trace]) -> list[Measur
 def _least(group: str) -> float:
     if group.startswith(_THEIRS):
         return _LEAST_OF_THEIRS
-    return _LEAST_OF_DIFFERENCES if group in _DIFFERENCES or group.endswith("/buffers") else _LEAST
+    return _LEAST_OF_DIFFERENCES if group in _DIFFERENCES or group.endswith("buffers") else _LEAST
 
 
 def may_be_rounding(measures: Iterable[Measure]) -> bool:
@@ -129,7 +129,7 @@ def _quantities(trace: Trace) -> Iterable[tuple[str, str, int, _Read]]:
 def _computed(group: str) -> int:
     """The position of a group in an iteration. A constraint's state is read after the last update."""
     role, last = group.partition("/")[0], group.rpartition("/")[2]
-    order = ("weights", "parameters", "state", "buffers", "average", "optimizer", "counters")
+    order = ("weights", "parameters", "state", "buffers", "average", "average_buffers", "optimizer", "counters")
     return order.index(last) + (len(order) if role.startswith("generator") else 0)
 
 

@@ -90,7 +90,7 @@ def _which_copies(
             "or .max."
         )
         return "state advanced apart", states, means
-    buffers = those("/buffers")
+    buffers = those("/buffers", "/average_buffers")
     if buffers:
         means = (
             "Only moving statistics differ: an unsynchronized BatchNormalization, which normalizes by each replica's "
@@ -157,7 +157,7 @@ def _rest(case: Case) -> Finding | None:
     elif first.iteration == 0:
         cause = "other initial values"
         means = "Training starts from different values: they depend on the number of replicas."
-    elif first.group.endswith("/buffers"):
+    elif first.group.endswith("buffers"):
         cause = "moving statistics"
         means = "Only moving statistics depart: they come from one replica's examples, or are averaged wrongly."
     elif first.group.endswith("/state"):

@@ -214,6 +214,30 @@ def test_weights_before_rectifiers_have_the_variance_of_he():
     assert np.var(up) == pytest.approx(2 / (256 * 25 / 4), rel=0.02)
 
 
+# Variances by igul222/improved_wgan_training at fa66c57, tflib/ops: conv2d.py:62-70, deconv2d.py:49-53, linear.py:58.
+@pytest.mark.parametrize(
+    ("initializer", "project", "up", "down", "score"),
+    [
+        ("xavier", 2 / (128 + 4096), 4 / (25 * 256 / 4 + 25 * 128), 4 / (25 * 64 + 25 * 128 / 4), 2 / 4097),
+        ("normal", 0.02**2, 0.02**2, 0.02**2, 0.02**2),
+    ],
+)
+def test_dcgan_starts_as_published_networks(initializer, project, up, down, score):
+    keras.utils.set_random_seed(1)
+    dcgan = make("dcgan", initializer=initializer)
+    generator, critic = dcgan.generator((28, 28, 1)), dcgan.critic((28, 28, 1))
+    kernels = [(generator, "project"), (generator, "convolution_1"), (critic, "convolution_2"), (critic, "score")]
+    found = [np.var(network.get_layer(name).kernel) for network, name in kernels]
+    assert found == [pytest.approx(variance, rel=0.06) for variance in (project, up, down, score)]
+    flattest = np.abs(generator.get_layer("convolution_1").kernel).max() / np.sqrt(up)
+    assert (flattest < np.sqrt(3)) == (initializer == "xavier")
+
+
+def test_dcgan_has_biases_where_they_are_asked_for():
+    counts = [make("dcgan", biases=kind).generator((28, 28, 1)).count_params() for kind in ("needed", "all")]
+    assert counts[1] - counts[0] == 128 + 64
+
+
 @pytest.mark.parametrize(
     ("shape", "output", "activation"),
     [
@@ -394,6 +418,8 @@ def test_unsupported_sample_shapes_are_refused_by_name(name, shape, message):
         ("mlp", {"activation": "swish"}, r"mlp\.activation = 'swish' must be one of 'relu', 'leaky_relu'"),
         ("mlp", {"width": 9, "activation": "max_min"}, r'mlp\.width = 9 must be even if activation = "max_min"'),
         ("mlp", {"dropout": 1.0}, r"architectures\.mlp\.dropout = 1\.0 must be at least 0 and below 1"),
+        ("dcgan", {"initializer": "orthogonal"}, r"dcgan\.initializer = 'orthogonal' must be one of 'he', 'xavier'"),
+        ("dcgan", {"biases": "none"}, r"dcgan\.biases = 'none' must be one of 'needed', 'all'"),
         ("dcgan", {"dropout": -0.1}, r"architectures\.dcgan\.dropout = -0\.1 must be at least 0 and below 1"),
         ("mlp", {"output": "sigmoid"}, r"mlp\.output = 'sigmoid' must be one of 'auto', 'linear', 'tanh'"),
         ("dcgan", {"channels": 0}, r"architectures\.dcgan\.channels = 0 must be"),
@@ -422,7 +448,7 @@ def test_unsupported_sample_shapes_are_refused_by_name(name, shape, message):
         ("resnet", {"critic_channels": 0}, r"architectures\.resnet\.critic_channels = 0 must be"),
         ("resnet", {"upsampling": "cubic"}, r"resnet\.upsampling = 'cubic' must be one of 'nearest', 'bilinear'"),
         ("resnet", {"pooling": "max"}, r"resnet\.pooling = 'max' must be one of 'mean', 'sum'"),
-        ("resnet", {"initializer": "zeros"}, r"resnet\.initializer = 'zeros' must be one of 'he', 'xavier'"),
+        ("resnet", {"initializer": "zeros"}, r"resnet\.initializer = 'zeros' must be one of 'he', 'he_normal'"),
         ("resnet", {"biases": "none"}, r"resnet\.biases = 'none' must be one of 'needed', 'all'"),
         ("resnet", {"critic_hidden": "half"}, r"resnet\.critic_hidden = 'half' must be one of 'output', 'input'"),
         ("resnet", {"critic_normalization": "batch"}, r"resnet\.critic_normalization = 'batch' must be one of 'none'"),

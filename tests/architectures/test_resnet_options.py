@@ -106,6 +106,7 @@ def test_a_rectified_shortcut_passes_no_negative_numbers():
     ("initializer", "inside", "shortcut"),
     [
         ("he", 2 / (9 * 64), 1 / 64),
+        ("he_normal", 2 / (9 * 64), 2 / 64),
         ("xavier", 2 / (9 * 64), 1 / 64),
         ("normal", 0.02**2, 0.02**2),
         ("orthogonal", 1 / (9 * 64), 1 / 64),
@@ -116,6 +117,24 @@ def test_initializers_have_their_variance(initializer, inside, shortcut):
     critic = make(channels=64, initializer=initializer).critic((32, 32, 3))
     assert np.var(critic.get_layer("block_2_convolution_1").kernel) == pytest.approx(inside, rel=0.03)
     assert np.var(critic.get_layer("block_2_shortcut").kernel) == pytest.approx(shortcut, rel=0.06)
+
+
+def test_he_normal_covers_both_ends_of_both_networks():
+    architecture = make(channels=64, initializer="he_normal")
+    generator, critic = architecture.generator((32, 32, 3)), architecture.critic((32, 32, 3))
+    # Each layer with the inputs of a unit: its numbers are normal, of the variance 2 / inputs.
+    ends = [
+        (generator, "project", architecture.latent_dim),
+        (generator, "last_convolution", 9 * 64),
+        (critic, "block_1_shortcut", 3),
+    ]
+    numbers = [np.ravel(net.get_layer(name).kernel) * np.sqrt(fan / 2) for net, name, fan in ends]
+    for found in numbers:
+        assert np.var(found) == pytest.approx(1.0, abs=5 * np.sqrt(2 / found.size))
+    # Beyond two deviations lie 4.55% of normal numbers.
+    beyond = np.mean(np.abs(numbers[0]) > 2)
+    assert beyond == pytest.approx(0.0455, abs=0.005)
+    assert np.var(critic.get_layer("score").kernel) == pytest.approx(2 / 64, abs=5 * 2 / 64 * np.sqrt(2 / 64))
 
 
 def test_he_and_xavier_differ_where_channels_change():

@@ -16,6 +16,7 @@ NEEDED = {
     "architectures.data_plus_noise": {"dataset": None, "critic": None},
     "architectures.fixed_samples": {"dataset": None, "critic": None},
     "architectures.latents": {"architecture": ganlab.component("architectures", "mlp")(width=8)},
+    "architectures.unit_pixels": {"architecture": ganlab.component("architectures", "mlp")(width=8)},
     "constraints.augmentation_consistency": {"augmentation": None},
     "datasets.arrays": {"path": "data.npy"},
     "datasets.image_folder": {"path": "pictures"},

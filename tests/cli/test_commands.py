@@ -37,6 +37,7 @@ experiment.seed = 3
 experiment.ema_decay = 0.0
 experiment.ema_half_life = 0.0
 experiment.ema_start = 0
+experiment.ema_buffers = False
 experiment.precision = 'float32'
 experiment.jit = 'off'
 experiment.evaluators = ()

@@ -75,6 +75,7 @@ ARGUMENTS = {
     },
     "architectures.r3gan": lambda: {"channels": 8, "group": 8, "blocks": 1},
     "architectures.latents": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
+    "architectures.unit_pixels": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
     "datasets.varied": lambda: {"dataset": ganlab.component("datasets", "digits")(), "flip": True, "dequantize": True},
     "datasets.moved_examples": lambda: {"dataset": ganlab.component("datasets", "gaussian_ring")()},
     # Two that move pixels and two of colours: each more makes the graphs larger, not other.

@@ -109,6 +109,15 @@ def test_lecam_draws_scores_to_the_other_averages():
     assert np.all(late.penalty(critic, batch(5), state, replica))
 
 
+def test_rectified_lecam_is_that_of_the_authors():
+    averages = {"real": tf.constant(0.1), "fake": tf.constant(0.5)}
+    above, below = np.maximum(scores(REAL) - 0.5, 0), np.maximum(0.1 - scores(FAKE), 0)
+    assert 0 < np.count_nonzero(above) < 5
+    assert 0 < np.count_nonzero(below) < 5
+    found = made("lecam", weight=2.0, rectified=True).penalty(critic, batch(1), averages, Alone())
+    np.testing.assert_allclose(found, 2.0 * (above**2 + below**2), rtol=1e-5)
+
+
 def test_score_drift_is_the_squared_score_of_real_examples():
     found = made("score_drift", weight=0.5).penalty(critic, batch(), {}, Alone())
     np.testing.assert_allclose(found, 0.5 * scores(REAL) ** 2, rtol=1e-5)
@@ -177,6 +186,12 @@ def test_path_length_is_that_of_the_jacobian():
     assert float(state["average"]) == pytest.approx(average, rel=1e-5)
     found = constraint.generator_penalty(generator, critic, batch(), state, replica)
     np.testing.assert_allclose(found, 3.0 * (lengths - average) ** 2, rtol=1e-4)
+    # The penalty is computed in every fourth update, and the average rests in the others.
+    for step in (1, 2, 3, 5):
+        rests = constraint.advance({}, state, batch(step), replica, generator)["average"]
+        assert float(rests) == float(state["average"])
+    again = constraint.advance({}, state, batch(4), replica, generator)
+    assert float(again["average"]) == pytest.approx(0.9 * average + 0.1 * lengths.mean(), rel=1e-5)
 
 
 def test_latent_step_goes_up_the_scores():

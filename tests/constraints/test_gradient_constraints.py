@@ -89,6 +89,8 @@ class TestValues:
             # Noise of (1, 1) times half the deviation of 8, 0, 8, 0, which is 4: the slope is taken at (10, 2).
             ("dragan", {}, 10 * (np.sqrt(104) - 1) ** 2),
             ("dragan", {"scale": 0.0, "weight": 2.0, "target": 3.0}, 2 * (8 - 3) ** 2),
+            # Uniform numbers of 1/4, along the way of one of 1/4, times half of the deviation 4: at (8.125, 0.125).
+            ("dragan", {"noise": "uniform"}, 10 * (np.hypot(8.125, 0.125) - 1) ** 2),
             # The gradient (2, 3) has norms 5, sqrt(13) and 3 of orders 1, 2 and inf; the data's norm is 8 in each.
             ("banach_penalty", {"ord": np.inf}, 8 * 8 * (5 / 8 - 1) ** 2),
             ("banach_penalty", {"ord": 2.0}, 8 * 8 * (np.sqrt(13) / 8 - 1) ** 2),

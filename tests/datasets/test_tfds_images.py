@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from ganlab_builtin.datasets import TfdsImages
+from ganlab_builtin.datasets.pixels import random_square
 
 import ganlab
 
@@ -91,6 +92,83 @@ def test_resize_takes_the_central_square_of_images_of_any_shape(tfds, through_pi
     assert images.sample_shape == (4, 4, 3)
     expected = np.stack([IMAGES[0, 1:5], np.swapaxes(IMAGES[1], 0, 1)[:, 1:5], IMAGES[2, :4]]) / 127.5 - 1
     np.testing.assert_allclose(through_pipeline(images, [0, 1, 2], batch=3), expected, atol=1e-6)
+
+
+def test_crop_cuts_or_pads_the_middle(tfds, through_pipeline):
+    # Six rows and four columns, and three by nine: odd differences leave the smaller half above and to the left.
+    wide = RANDOM.integers(0, 256, (3, 9, 3), np.uint8)
+    tfds([IMAGES[0], wide])
+    images = TfdsImages(name="tiny", crop=5)
+    assert images.sample_shape == (5, 5, 3)
+    expected = np.zeros((2, 5, 5, 3), np.uint8)
+    expected[0, :, :4] = IMAGES[0, :5]
+    expected[1, 1:4] = wide[:, 2:7]
+    np.testing.assert_allclose(through_pipeline(images, [0, 1], batch=2), expected / 127.5 - 1, atol=1e-6)
+
+
+def test_crop_comes_before_resizing(tfds, through_pipeline):
+    tfds(IMAGES)
+    images = TfdsImages(name="tiny", crop=2, resize=1)
+    expected = IMAGES[:3, 2:4, 1:3].mean(axis=(1, 2), keepdims=True) / 127.5 - 1
+    np.testing.assert_allclose(through_pipeline(images, [0, 1, 2], batch=3), expected, atol=1e-6)
+
+
+def test_random_squares_are_those_of_tensorflow():
+    height, width, count = 40, 56, 600
+    image = tf.constant(np.stack(np.meshgrid(range(height), range(width), indexing="ij"), axis=-1))
+    uniform = np.random.default_rng(1).uniform(size=(count, 3)).astype(np.float32)
+    mine = []
+    for numbers in uniform:
+        square = random_square(image, 0.5, tf.constant(numbers)).numpy()
+        assert square.shape[0] == square.shape[1]
+        mine.append([square.shape[0], *square[0, 0]])
+    drawn = [
+        tf.image.sample_distorted_bounding_box(
+            (height, width, 3),
+            tf.zeros([0, 0, 4]),
+            aspect_ratio_range=[1.0, 1.0],
+            area_range=[0.5, 1.0],
+            use_image_if_no_bounding_boxes=True,
+            seed=i + 1,
+        )
+        for i in range(count)
+    ]
+    theirs = [[int(size[0]), int(begin[0]), int(begin[1])] for begin, size, _ in drawn]
+    mine, theirs = np.asarray(mine), np.asarray(theirs)
+    assert set(mine[:, 0]) == set(theirs[:, 0]) == set(range(34, 41))  # from the root of half of 40 by 56
+    for k, places in enumerate((7, 7, 23)):
+        # Five standard errors of the difference of two means; TensorFlow never draws the last place, half a pixel less.
+        error = 5 * places * np.sqrt(2 / 12 / count)
+        assert mine[:, k].mean() == pytest.approx(theirs[:, k].mean(), abs=error + 0.5)
+    assert (mine[:, 0] + mine[:, 1]).max() == height  # the last row and the last column are reached, not passed
+    assert (mine[:, 0] + mine[:, 2]).max() == width
+
+
+def test_random_crops_belong_to_number_and_epoch(tfds):
+    tfds(IMAGES)
+    images = TfdsImages(name="tiny", random_crop=0.3, resize=3)
+    numbers = tf.range(7, dtype=tf.int64)
+    whole = np.asarray(images.examples(numbers, 5))
+    np.testing.assert_array_equal(images.examples(numbers[2:4], 5), whole[2:4])
+    np.testing.assert_array_equal(images.examples(numbers, 5, epochs=tf.zeros([7], tf.int64)), whole)
+    other = np.asarray(images.examples(numbers, 5, epochs=tf.ones([7], tf.int64)))
+    assert np.any(other != whole, axis=(1, 2, 3)).mean() > 0.5
+
+
+def test_an_image_without_such_a_square_is_resized_whole(tfds):
+    long = np.repeat(np.arange(0, 250, 25, dtype=np.uint8)[:, None, None], 3, axis=2).repeat(2, axis=1)
+    tfds([long])  # ten rows of two pixels: the largest square is a fifth of it
+    images = TfdsImages(name="tiny", random_crop=0.5, resize=2)
+    (image,) = np.asarray(images.examples(tf.constant([0], tf.int64), 0))
+    assert image[0].mean() < -0.4  # from the first rows to the last
+    assert image[1].mean() > 0.2
+
+
+@pytest.mark.parametrize("settings", [{"random_crop": 0.5}, {"random_crop": 0.5, "crop": 3, "resize": 3}])
+def test_a_random_crop_needs_a_size_and_no_other_crop(tfds, settings):
+    tfds(IMAGES)
+    with pytest.raises(ganlab.ConfigError, match=r"random_crop = 0\.5 needs datasets\.tfds\.resize and excludes"):
+        TfdsImages(name="tiny", **settings)
 
 
 def test_images_of_several_shapes_need_a_size(tfds):

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
-from ganlab_builtin.evaluators import statistics_file
+from ganlab_builtin.evaluators import published_scores, statistics_file
 from ganlab_builtin.evaluators.streaming import Moments, rows_in_a_file
 
 import ganlab
@@ -57,6 +57,20 @@ def sampler(x):
 
 
 @pytest.mark.slow
+def test_inception_score_is_over_the_parts_of_its_authors():
+    """13 rows in 5 parts: 2, 3, 2, 3, 3, where numpy.array_split would have 3, 3, 3, 2, 2."""
+    given = np.random.default_rng(0).dirichlet(np.ones(4), size=13).astype(np.float32)
+    expected = []
+    for i in range(5):
+        part = given[i * 13 // 5 : (i + 1) * 13 // 5].astype(np.float64)
+        expected.append(np.exp((part * (np.log(part) - np.log(part.mean(0)))).sum(1).mean()))
+    with rows_in_a_file() as rows:
+        rows.add(given)
+        found = published_scores._inception_score(rows, 5)
+    assert found["inception_score"] == pytest.approx(np.mean(expected), rel=1e-6)
+    assert found["inception_score_deviation"] == pytest.approx(np.std(expected), rel=1e-6)
+
+
 def test_the_whole_chain_is_that_of_both_packages(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(FEATURES))
     import published_network as reference

@@ -72,7 +72,8 @@ def other_images(dataset):
     """A dataset that is here, of the shape of one that is not."""
     if inner := dataset.arguments.get("dataset"):
         return replace(dataset, arguments={**dataset.arguments, "dataset": other_images(inner)})
-    side = dataset.arguments.get("resize") or {"mnist": 28, "cifar10": 32}[dataset.arguments["name"]]
+    given = dataset.arguments
+    side = given.get("resize") or given.get("crop") or {"mnist": 28, "cifar10": 32}[given["name"]]
     name = "glyphs" if dataset.arguments["name"] == "mnist" else "photo_patches"
     return Recipe("datasets", name, {"side": side})
 

@@ -2,6 +2,7 @@
 
 import keras
 import numpy as np
+import pytest
 import tensorflow as tf
 
 import ganlab
@@ -9,8 +10,9 @@ import ganlab
 RATE, BETA_1, BETA_2, EPSILON = 0.02, 0.5, 0.9, 1e-7
 
 
-def fused():
-    return ganlab.component("optimizers", "adam")(learning_rate=RATE, beta_1=BETA_1, beta_2=BETA_2, epsilon=EPSILON)
+def fused(**settings):
+    given = {"learning_rate": RATE, "beta_1": BETA_1, "beta_2": BETA_2, "epsilon": EPSILON, **settings}
+    return ganlab.component("optimizers", "adam")(**given)
 
 
 def gradients(count, shape):
@@ -36,12 +38,30 @@ def test_ten_updates_are_the_papers():
     np.testing.assert_allclose(variable.numpy(), by_hand(start, given), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize(("corrected", "beta_2"), [(False, 0.9), (True, 0.9), (True, 0.999)])
+def test_corrected_epsilon_is_added_as_in_algorithm_1(corrected, beta_2):
+    """Gradients are as small as epsilon, where it counts."""
+    start, epsilon = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4), 1e-3
+    optimizer = fused(epsilon=epsilon, beta_2=beta_2, corrected_epsilon=corrected)
+    optimizer = type(optimizer).from_config(optimizer.get_config())  # as training makes it
+    variable, given = keras.Variable(start), 1e-3 * gradients(4, (3, 4))
+    optimizer.build([variable])
+    x, m, v = start.astype(np.float64), np.zeros((3, 4)), np.zeros((3, 4))
+    for t, g in enumerate(given, start=1):
+        optimizer.apply([tf.constant(g)], [variable])
+        m, v = BETA_1 * m + (1 - BETA_1) * g, beta_2 * v + (1 - beta_2) * g.astype(np.float64) ** 2
+        correction = np.sqrt(1 - beta_2**t)
+        added = epsilon if corrected else epsilon / correction
+        x -= RATE * (m / (1 - BETA_1**t)) / (np.sqrt(v) / correction + added)
+    np.testing.assert_allclose(variable.numpy(), x, rtol=1e-5, atol=1e-6)
+
+
 def test_variables_and_config_are_those_of_keras():
     mine, keras_own = fused(), keras.optimizers.Adam(RATE, BETA_1, BETA_2, EPSILON)
     for optimizer in (mine, keras_own):
         optimizer.build([keras.Variable(np.zeros((2, 3), np.float32))])
     assert [v.shape for v in mine.variables] == [v.shape for v in keras_own.variables]
-    assert {**mine.get_config(), "name": ""} == {**keras_own.get_config(), "name": ""}
+    assert {**mine.get_config(), "name": ""} == {**keras_own.get_config(), "name": "", "corrected_epsilon": False}
 
 
 def test_a_gradient_of_rows_moves_them_as_a_dense_one_does():

@@ -12,6 +12,7 @@ WITNESS = "constraints/witness/"
 TAGS = [f"{WITNESS}noise", f"{WITNESS}examples", f"{WITNESS}samples", "critic/loss"]
 KERNEL, BIAS, OUT = "critic/weights/kernel", "critic/weights/bias", "generator/weights/kernel"
 MEAN, STATE = "generator/buffers/mean", "constraints/norm/state/u"
+AVERAGED = "generator/average_buffers/mean"
 GRADIENTS = {KERNEL: np.array([[3.0, 4.0], [1.0, 1.0]]), BIAS: np.array([[0.0], [2.0]]), OUT: np.array([[2.0]])}
 PENALTY = {KERNEL: np.array([[1.0, -1.0], [0.0, 0.0]]), BIAS: np.array([[0.5], [0.0]])}
 START = {
@@ -19,6 +20,7 @@ START = {
     BIAS: np.zeros(1, np.float32),
     OUT: np.ones(1, np.float32),
     MEAN: np.zeros(1, np.float32),
+    AVERAGED: np.zeros(1, np.float32),
     STATE: np.ones(2, np.float32),
     "critic/optimizer/0000": np.asarray(0, np.int64),
 }
@@ -63,9 +65,9 @@ def test_equal_trainings_have_no_distance():
     measures = compare([trace()], [trace()])
     assert {m.distance for m in measures} == {0.0}
     assert found(trace()) is None
-    # Weights of two networks, a state, statistics and a counter, before and after; gradients of two networks, as handed
-    # over and as applied; four metrics.
-    assert len(measures) == 5 + 3 * (5 + 2 * 2 + 4)
+    # Weights of two networks, a state, statistics, their average and a counter, before and after; gradients of two
+    # networks, as handed over and as applied; four metrics.
+    assert len(measures) == 6 + 3 * (6 + 2 * 2 + 4)
 
 
 def test_a_gradients_distance_is_relative_to_the_norm_of_its_group():
@@ -209,6 +211,7 @@ def test_examples_that_are_the_same_on_every_replica_are_explained():
 def test_copies_that_differ_are_a_mistake_even_if_the_first_replica_is_right():
     for name, cause in {
         MEAN: "unsynchronized statistics",
+        AVERAGED: "unsynchronized statistics",
         STATE: "state advanced apart",
         KERNEL: "projection on some replicas",
         OUT: "updates apart",
@@ -227,7 +230,16 @@ def test_variables_outside_the_scope_are_explained():
     assert found(trace(2, lone=("generator/average/kernel",))).cause == "variables outside the scope"
 
 
-@pytest.mark.parametrize(("name", "by", "expected"), [(MEAN, 5e-5, False), (MEAN, 5e-3, True), (OUT, 5e-5, True)])
+@pytest.mark.parametrize(
+    ("name", "by", "expected"),
+    [
+        (MEAN, 5e-5, False),
+        (MEAN, 5e-3, True),
+        (AVERAGED, 5e-5, False),
+        (AVERAGED, 5e-3, True),
+        (OUT, 5e-5, True),
+    ],
+)
 def test_moving_statistics_may_round_more_than_weights_but_not_by_a_percent(name, by, expected):
     after = iteration(1, 1).variables
     changed = {**after, name: after[name].astype(np.float64) + 0.1 * by}

@@ -150,9 +150,7 @@ class _Network:
         optimizer = type(template).from_config(settings)
         variables = [keras.Variable(value, dtype="float64", name="w") for value in self.values.values()]
         optimizer.build(variables)
-        for step, factor in ((1, 1.0), (2, -0.5)):
-            # PyTorch adds epsilon to the corrected average, TensorFlow to the average itself.
-            optimizer.epsilon = settings["epsilon"] * np.sqrt(1 - settings["beta_2"] ** step)
+        for factor in (1.0, -0.5):
             optimizer.apply([factor * gradients[path] for path in self.values], variables)
         moved = {path: v.value - self.values[path] for path, v in zip(self.values, variables, strict=True)}
         return {

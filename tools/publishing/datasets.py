@@ -37,4 +37,4 @@ def data(experiment: Recipe) -> Data:
     given = dataset.arguments
     if dataset.name == "keras":
         return Data(place, *_KERAS[given["name"]], 10)
-    return Data(place, given["resize"], 3, _TFDS[given["name"]] if given.get("labels") else None)
+    return Data(place, given.get("resize") or given["crop"], 3, _TFDS[given["name"]] if given.get("labels") else None)

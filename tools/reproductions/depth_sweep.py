@@ -76,7 +76,12 @@ def reproduce(size: Size) -> Report:
 def distance(trainer: Trainer) -> float:
     """The exact distance of the generator's current samples from the data."""
     experiment, state = trainer.experiment, trainer.state
-    sample = Sampler(state.generator, state.sampling_weights, int(experiment.architecture.latent_dim))
+    sample = Sampler(
+        state.generator,
+        state.sampling_weights,
+        int(experiment.architecture.latent_dim),
+        buffers=state.sampling_buffers,
+    )
     return experiment.evaluators[0].evaluate(sample, experiment.dataset, None)["distance"]
 
 

@@ -130,7 +130,12 @@ def _params(dataset: str, name: str, size: Size, seed: int) -> list[str]:
 
 def _sampler(trainer: Trainer) -> Sampler:
     state = trainer.state
-    return Sampler(state.generator, state.sampling_weights, int(trainer.experiment.architecture.latent_dim))
+    return Sampler(
+        state.generator,
+        state.sampling_weights,
+        int(trainer.experiment.architecture.latent_dim),
+        buffers=state.sampling_buffers,
+    )
 
 
 def _table(dataset: str, found: Mapping[tuple[str, str], np.ndarray]) -> Table:

@@ -138,13 +138,15 @@ class GeneratorUpdate:
 
     def _average(self, step: tf.Tensor) -> None:
         """Moves the average of the weights towards them."""
-        state, decay = self.state, _average_decay(self.experiment, step)
-        pairs = [(state.average, state.generator.weights)]
-        pairs += zip(state.average_parameters, state.nest.generator_parameters, strict=True)
-        for average, weights in pairs:
-            now, before = read(weights), read(average)
-            moved = [before[name] + (1.0 - decay) * (now[name] - before[name]) for name in average]
-            assign(average.values(), moved)
+        decay = _average_decay(self.experiment, step)
+        for average, variables in self.state.averaged():
+            now, before = read(variables), read(average)
+            assign(average.values(), [_moved(before[name], now[name], decay) for name in average])
+
+
+def _moved(before: tf.Tensor, now: tf.Tensor, decay: tf.Tensor) -> tf.Tensor:
+    """An average after a step; whole numbers, such as a layer's count of calls, are taken as they are."""
+    return before + (1.0 - decay) * (now - before) if now.dtype.is_floating else now
 
 
 def _average_decay(experiment: Experiment, step: tf.Tensor) -> tf.Tensor:

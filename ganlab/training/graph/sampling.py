@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -39,6 +40,8 @@ class Sampler:
         weights: Mapping[str, Any] | Callable[[], Tensors],
         latent_dim: int,
         frequencies: Sequence[float] | None = None,
+        *,
+        buffers: Callable[[], Tensors] | None = None,
     ) -> None:
         """Takes the generator.
 
@@ -47,8 +50,10 @@ class Sampler:
             weights: The variables that hold its weights, or a function that returns their values.
             latent_dim: The length of a latent vector.
             frequencies: How often each class is to be drawn, for a conditional generator.
+            buffers: Returns the values of its buffers; None for those that its variables have.
         """
         self._generator, self._weights, self._latent_dim = generator, weights, latent_dim
+        self._buffers = buffers or functools.partial(read, generator.buffers)
         self._frequencies = frequencies if generator.conditional else None
         self.classes = None if self._frequencies is None else len(self._frequencies)
         self._run = tf.function(self._batch, autograph=False, reduce_retracing=True)
@@ -114,7 +119,7 @@ class Sampler:
 
     def _batch(self, latent: tf.Tensor, labels: tf.Tensor | None) -> tf.Tensor:
         weights = self._weights() if callable(self._weights) else read(self._weights)
-        return self._generator(latent, weights, read(self._generator.buffers), labels=labels, training=False)[0]
+        return self._generator(latent, weights, self._buffers(), labels=labels, training=False)[0]
 
 
 class Scorer:

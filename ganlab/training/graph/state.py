@@ -40,6 +40,7 @@ class TrainingState:
         generator_optimizer: The generator's, likewise.
         average: The generator's averaged weights by name; empty without averaging.
         average_parameters: The averages of its constraints' parameters, a mapping each; empty mappings without.
+        average_buffers: The averages of its buffers by name; empty unless `experiment.ema_buffers`.
         schedules: The schedules of parameters, by the tag that their values are logged under.
     """
 
@@ -99,11 +100,14 @@ class TrainingState:
             )
             self.average: dict[str, tf.Variable] = {}
             self.average_parameters: list[dict[str, tf.Variable]] = [{} for _ in generator_parameters]
+            self.average_buffers: dict[str, tf.Variable] = {}
             if experiment.averaging:
                 self.average = {name: _variable(v) for name, v in read(self.generator.weights).items()}
                 self.average_parameters = [
                     {name: _variable(v) for name, v in read(group).items()} for group in generator_parameters
                 ]
+            if experiment.ema_buffers:
+                self.average_buffers = {name: _variable(v) for name, v in read(self.generator.buffers).items()}
             self.critic_optimizer = self._optimizer(experiment, "critic_optimizer", experiment.critic_steps)
             self.critic_optimizer.build(self.critic_variables)
             self.generator_optimizer = self._optimizer(experiment, "generator_optimizer", 1)
@@ -143,6 +147,7 @@ class TrainingState:
         named |= {f"generator/average/{name}": v for name, v in self.average.items()}
         for name, group in zip(self._names["generator_constraints"], self.average_parameters, strict=True):
             named |= {f"generator_constraints/{name}/average/{key}": v for key, v in group.items()}
+        named |= {f"generator/average_buffers/{name}": v for name, v in self.average_buffers.items()}
         # By position, not by path: an optimizer's paths contain names that Keras generates.
         for role, optimizer in (("critic", self.critic_optimizer), ("generator", self.generator_optimizer)):
             named |= {f"{role}/optimizer/{i:04d}": v.value for i, v in enumerate(optimizer.variables)}
@@ -184,11 +189,14 @@ class TrainingState:
         with self.timed():
             _begin(self.stack, nest.critic, nest.parameters, nest.states)
             _begin(self.generator_stack, nest.generator, nest.generator_parameters, nest.generator_states)
-        pairs = [(self.average, nest.generator)] if self.average else []
-        pairs += [(a, p) for a, p in zip(self.average_parameters, nest.generator_parameters, strict=True) if a]
-        for average, weights in pairs:
-            for name, value in read(weights).items():
-                average[name].assign(value)
+        for average, followed in self.averaged():
+            for name, variable in average.items():
+                variable.assign(_value(followed[name]))
+
+    def averaged(self) -> list[tuple[dict[str, tf.Variable], Mapping[str, Any]]]:
+        """The averages that are kept, each mapping beside that of the variables that it follows."""
+        parameters = zip(self.average_parameters, self.nest.generator_parameters, strict=True)
+        return [(self.average, self.generator.weights), *parameters, (self.average_buffers, self.generator.buffers)]
 
     def sampling_weights(self) -> Tensors:
         """The weights that samples are drawn with: reparameterized, and averaged where there is an average."""
@@ -199,6 +207,10 @@ class TrainingState:
                 [read(group) for group in (self.average_parameters if averaged else self.nest.generator_parameters)],
                 [read(group) for group in self.nest.generator_states],
             )
+
+    def sampling_buffers(self) -> Tensors:
+        """The moving statistics that samples are drawn with: averaged where there is such an average."""
+        return read(self.average_buffers or self.generator.buffers)
 
 
 def _constrained(

@@ -14,6 +14,7 @@ from ganlab_builtin.architectures.mlp import MLP
 from ganlab_builtin.architectures.r3gan import R3GAN
 from ganlab_builtin.architectures.resnet import ResNet
 from ganlab_builtin.architectures.sndcgan import SNDCGAN
+from ganlab_builtin.architectures.unit_pixels import UnitPixels
 
 
 @ganlab.hookimpl
@@ -31,4 +32,5 @@ def ganlab_architectures() -> dict[str, type]:
         "r3gan": R3GAN,
         "resnet": ResNet,
         "sndcgan": SNDCGAN,
+        "unit_pixels": UnitPixels,
     }

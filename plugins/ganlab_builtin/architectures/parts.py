@@ -10,7 +10,7 @@ from ganlab.lazy import keras
 
 GENERATOR_NORMALIZATIONS = ("batch", "layer", "none")
 CRITIC_NORMALIZATIONS = ("none", "layer")
-INITIALIZERS = ("he", "xavier", "normal", "orthogonal")
+INITIALIZERS = ("he", "he_normal", "xavier", "normal", "orthogonal")
 
 
 def normalize(x: Any, kind: str, name: str, *, critic: bool = False) -> Any:
@@ -43,13 +43,16 @@ def kernel_start(kind: str, *, rectified: bool = False) -> Any:
 
     Args:
         kind: "he" is the uniform distribution of He et al. (2015) before rectifiers and of Glorot and Bengio (2010)
-            elsewhere; "xavier" the latter everywhere, with twice the variance (a gain of sqrt(2)) before rectifiers;
-            "normal" the normal distribution of deviation 0.02 of Radford et al. (2016); "orthogonal" that of Saxe et
-            al. (2014) for the kernel as the matrix (everything else, outputs).
+            elsewhere; "he_normal" the normal one of He et al. everywhere; "xavier" that of Glorot and Bengio
+            everywhere, with twice the variance (a gain of sqrt(2)) before rectifiers; "normal" the normal distribution
+            of deviation 0.02 of Radford et al. (2016); "orthogonal" that of Saxe et al. (2014) for the kernel as the
+            matrix (everything else, outputs).
         rectified: Whether a rectifier is near, as in the two 3x3 convolutions of a residual block.
     """
     if kind == "he":
         return "he_uniform" if rectified else "glorot_uniform"
+    if kind == "he_normal":
+        return keras.initializers.VarianceScaling(2.0, mode="fan_in", distribution="untruncated_normal")
     if kind == "xavier":
         return keras.initializers.VarianceScaling(2.0 if rectified else 1.0, mode="fan_avg", distribution="uniform")
     return keras.initializers.RandomNormal(stddev=0.02) if kind == "normal" else keras.initializers.Orthogonal()

@@ -68,7 +68,7 @@ class ResNet(ganlab.Architecture):
         attention: Annotated[int, Ge(8)] | None = None,
         upsampling: Literal["nearest", "bilinear"] = "nearest",
         pooling: Literal["mean", "sum"] = "mean",
-        initializer: Literal["he", "xavier", "normal", "orthogonal"] = "he",
+        initializer: Literal["he", "he_normal", "xavier", "normal", "orthogonal"] = "he",
         biases: Literal["needed", "all"] = "needed",
         critic_hidden: Literal["output", "input"] = "output",
         rectified_shortcuts: bool = False,
@@ -92,9 +92,10 @@ class ResNet(ganlab.Architecture):
             upsampling: How the generator doubles sides: "nearest", or "bilinear" between the centres of pixels.
             pooling: The critic's last features are the "mean" over pixels or, as in Miyato et al., the "sum".
             initializer: How kernels start. "he" is uniform as in He et al. (2015) in the 3x3 convolutions of blocks and
-                as in Glorot and Bengio (2010) elsewhere; "xavier" is the latter throughout, with twice the variance in
-                those convolutions; "normal" has the deviation 0.02 of Radford et al. (2016); "orthogonal" is that of
-                Brock et al. (2019). Attention, embeddings of labels and the projection keep their own.
+                as in Glorot and Bengio (2010) elsewhere; "he_normal" is normal as in He et al. throughout; "xavier" is
+                as in Glorot and Bengio throughout, with twice the variance in those convolutions; "normal" has the
+                deviation 0.02 of Radford et al. (2016); "orthogonal" is that of Brock et al. (2019). Attention,
+                embeddings of labels and the projection keep their own.
             biases: "needed" leaves out biases of shortcuts and those that a batch normalization would take out again;
                 "all" has them, as other programs do.
             critic_hidden: The channels between the two convolutions of a critic's block: those of its "output", or of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import ganlab
 from ganlab.bounds import Ge
@@ -17,10 +17,12 @@ class DRAGAN(SlopePenalty):
 
     Kodali, Abernethy, Hays and Kira, "On convergence and stability of GANs" (2017), algorithm 1:
     `weight * (||grad critic(x + d)|| - 1)^2` at real examples x with Gaussian noise d, independent in each coordinate.
-    The noise's deviation is `scale` times that of the data, as in the authors' code: here of all numbers of the global
-    batch, the same on every replica.
+    The noise's deviation is `scale` times that of the data: of all numbers of the global batch, the same on every
+    replica. The authors' code has other noise, `noise = "uniform"` here: each number is uniform in [0, scale times the
+    data's deviation), so that no coordinate falls, and each example's noise times one uniform number
+    (kodalinaveen3/DRAGAN at 5cf95ab, DRAGAN.ipynb:377 and 445 to 451).
 
-    Logs `slope`, the mean over the points where it is taken, and `deviation`, the noise's.
+    Logs `slope`, the mean over the points where it is taken, and `deviation`, the scale times the data's.
     """
 
     metric_help: ClassVar[dict[str, str]] = {
@@ -30,7 +32,7 @@ class DRAGAN(SlopePenalty):
             "of it the critic gives little signal."
         ),
         "deviation": (
-            "The standard deviation of the noise that is added to real examples: scale times that of the data."
+            "The size of the noise that is added to real examples: scale times the standard deviation of the data."
         ),
     }
 
@@ -40,6 +42,7 @@ class DRAGAN(SlopePenalty):
         weight: Annotated[float, Ge(0)] = 10.0,
         target: Annotated[float, Ge(0)] = 1.0,
         scale: Annotated[float, Ge(0)] = 0.5,
+        noise: Literal["normal", "uniform"] = "normal",
         every: Annotated[int, Ge(1)] = 1,
     ) -> None:
         """Chooses the penalty.
@@ -47,9 +50,16 @@ class DRAGAN(SlopePenalty):
         Args:
             weight: The penalty's factor; the paper's 10.
             target: The slope that costs nothing; the paper's 1.
-            scale: The noise's standard deviation in units of the data's; 0.5 in the authors' code.
+            scale: The size of the noise in units of the data's standard deviation; 0.5 in the authors' code.
+            noise: "normal", as in the paper, or "uniform", as in the authors' code.
             every: Computes the penalty in one of this many critic updates, multiplied by this number.
+
+        Raises:
+            ConfigError: `noise` is neither.
         """
+        if noise not in ("normal", "uniform"):
+            raise ganlab.ConfigError(f"constraints.dragan.noise = {noise!r} must be 'normal' or 'uniform'.")
+        self.noise = noise
         self.weight, self.target, self.scale, self.every = weight, target, scale, every
 
     def initial_state(self, weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
@@ -70,7 +80,12 @@ class DRAGAN(SlopePenalty):
 
     def points(self, batch: ganlab.Batch, state: Mapping[str, tf.Tensor], replica: ganlab.Replica) -> tf.Tensor:
         """One point near each real example."""
-        return batch.real + self.scale * state["deviation"] * replica.normal(batch.real.shape)
+        x = batch.real
+        if self.noise == "normal":
+            drawn = replica.normal(x.shape)
+        else:
+            drawn = replica.uniform(x.shape) * replica.uniform([x.shape[0], *[1] * (len(x.shape) - 1)])
+        return x + self.scale * state["deviation"] * drawn
 
     def cost(self, slope: tf.Tensor, state: Mapping[str, tf.Tensor], replica: ganlab.Replica) -> tf.Tensor:
         """The squared distance of the slope from the target, times the weight."""

@@ -17,6 +17,10 @@ class LeCam(ganlab.Constraint):
     equation 7: `(D(x) - a_fake)^2 + (D(G(z)) - a_real)^2`, where a_real and a_fake are moving averages of the mean
     scores of real examples and of samples. Both begin as the first update's means.
 
+    The authors' code is `rectified` (google/lecam-gan at f9af948, biggan_cifar/losses.py:21): real scores below a_fake
+    and samples' above a_real cost nothing. Its averages begin at 1000, and with the last means at `start`
+    (third_party/utils.py:638 to 648).
+
     Logs `real_average` and `fake_average`.
     """
 
@@ -32,6 +36,7 @@ class LeCam(ganlab.Constraint):
         weight: Annotated[float, Ge(0)] = 0.3,
         decay: Annotated[float, Ge(0), Lt(1)] = 0.99,
         start: Annotated[int, Ge(0)] = 0,
+        rectified: bool = False,
     ) -> None:
         """Chooses the penalty.
 
@@ -39,8 +44,9 @@ class LeCam(ganlab.Constraint):
             weight: Its factor.
             decay: The decay of the averages in one critic update; the paper's 0.99.
             start: The critic update from which it counts; the averages are followed from the first.
+            rectified: Whether only real scores above the samples' average cost, and samples' below that of real scores.
         """
-        self.weight, self.decay, self.start = weight, decay, start
+        self.weight, self.decay, self.start, self.rectified = weight, decay, start, rectified
 
     def initial_state(self, weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """The two averages."""
@@ -69,5 +75,8 @@ class LeCam(ganlab.Constraint):
         self, critic: ganlab.Critic, batch: ganlab.Batch, state: Mapping[str, tf.Tensor], replica: ganlab.Replica
     ) -> tf.Tensor:
         """The penalty of the real and the fake example of each row."""
-        off = tf.square(critic(batch.real) - state["fake"]) + tf.square(critic(batch.fake) - state["real"])
+        above, below = critic(batch.real) - state["fake"], state["real"] - critic(batch.fake)
+        if self.rectified:
+            above, below = tf.nn.relu(above), tf.nn.relu(below)
+        off = tf.square(above) + tf.square(below)
         return tf.where(batch.step >= self.start, self.weight * off, 0.0)

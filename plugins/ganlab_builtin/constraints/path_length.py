@@ -19,6 +19,10 @@ class PathLength(ganlab.Constraint):
     `(||J^T y|| - a)^2`, where J is the generator's Jacobian by its latent vector, y a normal image divided by the root
     of the number of its pixels, and a the moving average of the lengths. For experiment.generator_constraints.
 
+    The average moves in the updates that compute the penalty, as in PyTorch-StudioGAN (947b35e, src/worker.py:637 and
+    src/utils/losses.py:182). There a penalty of half a batch has an update of its own, and lengths are those of the
+    intermediate latent vectors, over which they are means; here it is added to the loss of the whole batch.
+
     Logs `length`, the mean of ||J^T y||, and `average`, a.
     """
 
@@ -38,7 +42,7 @@ class PathLength(ganlab.Constraint):
 
         Args:
             weight: Its factor; the paper's code 2.
-            decay: The decay of the average in one generator update; the paper's code 0.99.
+            decay: The decay of the average in one update with the penalty; the paper's code 0.99.
             every: Computes the penalty in one of this many generator updates, multiplied by this number; the paper's 4.
         """
         self.weight, self.decay, self.every = weight, decay, every
@@ -55,9 +59,10 @@ class PathLength(ganlab.Constraint):
         replica: ganlab.Replica,
         generator: ganlab.Generator,
     ) -> dict[str, tf.Tensor]:
-        """Moves the average to the mean over the global batch."""
+        """Moves the average to the mean over the global batch, where the penalty is due."""
         mean = replica.mean(tf.reduce_mean(self._lengths(generator, batch.latent, replica)))
-        average = self.decay * state["average"] + (1.0 - self.decay) * mean
+        decay = tf.where(tf.equal(batch.step % self.every, 0), self.decay, 1.0)
+        average = decay * state["average"] + (1.0 - decay) * mean
         replica.log("average", average)
         return {"average": average}
 

@@ -52,6 +52,35 @@ def square(images: tf.Tensor, size: int, method: str = "bilinear") -> tf.Tensor:
     height, width = tf.unstack(tf.shape(images)[-3:-1])
     side = tf.minimum(height, width)
     top, left = (height - side) // 2, (width - side) // 2
-    cropped = images[..., top : top + side, left : left + side, :]
-    resized = tf.image.resize(cropped, (size, size), method=method, antialias=True)
-    return tf.clip_by_value(resized, -1.0, 1.0)  # weights may be negative, and sum to 1 up to rounding only
+    return resized(images[..., top : top + side, left : left + side, :], size, method)
+
+
+def resized(images: tf.Tensor, size: int, method: str = "bilinear") -> tf.Tensor:
+    """Images of any shape brought to squares of one size; arguments and result as of `square`."""
+    images = tf.image.resize(images, (size, size), method=method, antialias=True)
+    return tf.clip_by_value(images, -1.0, 1.0)  # weights may be negative, and sum to 1 up to rounding only
+
+
+def random_square(image: tf.Tensor, area: float, uniform: tf.Tensor) -> tf.Tensor:
+    """A square cut out of an image: its side is uniform up to the largest, and then its place.
+
+    Args:
+        image: `(height, width, channels)`, height and width unknown.
+        area: The smallest share of the image's area. An image so long that no square has it is returned whole.
+        uniform: Three numbers in [0, 1), which decide the side, the top and the left edge.
+    """
+    height, width = tf.unstack(tf.shape(image)[:2])
+    most = tf.minimum(height, width)
+    pixels = tf.cast(height * width, tf.float32)
+    least = tf.cast(tf.math.ceil(tf.sqrt(area * pixels)), tf.int32)
+
+    def drawn(number: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
+        """One of `count` whole numbers from 0."""
+        return tf.minimum(tf.cast(number * tf.cast(count, tf.float32), tf.int32), count - 1)
+
+    def cut() -> tf.Tensor:
+        side = least + drawn(uniform[0], most - least + 1)
+        top, left = drawn(uniform[1], height - side + 1), drawn(uniform[2], width - side + 1)
+        return image[top : top + side, left : left + side]
+
+    return tf.cond(least <= most, cut, lambda: image)

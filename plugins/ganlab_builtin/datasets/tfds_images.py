@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from typing import Annotated, Any
 
 import numpy as np
 
 import ganlab
-from ganlab.bounds import Ge, Lt
+from ganlab import functional
+from ganlab.bounds import Ge, Gt, Lt
 from ganlab.errors import nearest
 from ganlab.lazy import require
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.datasets.checks import refusal
-from ganlab_builtin.datasets.pixels import from_bytes, gather, square
+from ganlab_builtin.datasets.pixels import from_bytes, gather, random_square, resized, square
 
 # "huggingface:mnist", "kubric:movi_a"; in "mnist:3.0.1" it is the version that follows.
 _NAMESPACE = re.compile(r"[^/:]+:(?![\d*])")
+_CROP = 103  # stream of random numbers
 
 
 class TfdsImages(ganlab.Dataset):
@@ -35,6 +36,8 @@ class TfdsImages(ganlab.Dataset):
         data_dir: str | None = None,
         key: str = "image",
         labels: str | None = None,
+        crop: Annotated[int, Ge(1), Lt(2**31)] | None = None,
+        random_crop: Annotated[float, Gt(0), Lt(1)] | None = None,
         resize: Annotated[int, Ge(1), Lt(2**31)] | None = None,
         download: bool = False,
     ) -> None:
@@ -46,8 +49,13 @@ class TfdsImages(ganlab.Dataset):
             data_dir: The folder of prepared sets; None for TensorFlow Datasets' default.
             key: The feature that holds the image.
             labels: The feature that holds the class, `label` in most sets; None for no labels.
-            resize: The side in pixels that the central square of each image is resized to, by antialiased bilinear
-                interpolation; None leaves images as they are, which must then be of one shape.
+            crop: The side in pixels of the square that is cut out of the middle of each image, with black around it
+                where an image is smaller; None for the largest that the image has.
+            random_crop: The smallest share of an image's area, for squares cut out at random and anew in every epoch:
+                their side is uniform from there up to the largest. It needs `resize`. An image without such a square is
+                resized whole. None for the middle.
+            resize: The side in pixels that the square of each image is resized to, by antialiased bilinear
+                interpolation; None leaves images as they are, which must then be of one shape unless `crop` is set.
             download: Whether to download and prepare a missing set, which can be many gigabytes.
 
         Raises:
@@ -66,13 +74,17 @@ class TfdsImages(ganlab.Dataset):
             if feature is not None and feature not in first:
                 rule = f"must be a feature of {name!r}: {', '.join(first)}.{nearest(feature, first)}"
                 raise refusal("tfds", parameter, feature, rule)
+        if random_crop is not None and (crop is not None or resize is None):
+            rule = "needs datasets.tfds.resize and excludes datasets.tfds.crop. Set the one and leave out the other."
+            raise refusal("tfds", "random_crop", random_crop, rule)
         shape, dtype = np.shape(first[key]), np.asarray(first[key]).dtype
         if len(shape) != 3 or dtype != np.uint8:
             raise refusal(
                 "tfds", "key", key, f"must be an image, (height, width, channels) of uint8; it is {shape} of {dtype}."
             )
-        self._name, self._key, self._resize = name, key, resize
-        self.sample_shape = shape if resize is None else (resize, resize, shape[2])
+        self._name, self._key, self._crop, self._random_crop, self._resize = name, key, crop, random_crop, resize
+        side = resize or crop
+        self.sample_shape = shape if side is None else (side, side, shape[2])
         self.size = len(self._source)
         self._labels, self.classes = labels, None
         if labels is not None:
@@ -99,13 +111,15 @@ class TfdsImages(ganlab.Dataset):
             )
         return found
 
-    def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
-        """The images with these numbers, `(n, *sample_shape)` float32; the seed is not used."""
-        if self._resize is None:
+    def examples(self, numbers: tf.Tensor, seed: int, epochs: tf.Tensor | None = None) -> tf.Tensor:
+        """The images with these numbers in these epochs, the first by default: `(n, *sample_shape)` float32."""
+        if self._resize is None and self._crop is None:
             return from_bytes(gather(self._batch, numbers, (numbers.shape[0], *self.sample_shape), np.uint8))
+        drawn = numbers if epochs is None else numbers + epochs * self.size
+        uniform = functional.example_uniform(drawn, 3, seed, _CROP)
         return tf.map_fn(
-            functools.partial(self._resized, size=self._resize),
-            numbers,
+            lambda each: self._square(*each),
+            (numbers, uniform),
             fn_output_signature=tf.TensorSpec(self.sample_shape, tf.float32),
         )
 
@@ -119,10 +133,15 @@ class TfdsImages(ganlab.Dataset):
                 )
         return np.stack(images)
 
-    def _resized(self, number: tf.Tensor, size: int) -> tf.Tensor:
+    def _square(self, number: tf.Tensor, uniform: tf.Tensor) -> tf.Tensor:
         shape = (None, None, self.sample_shape[2])
         image = gather(lambda n: self._image(self._source[int(n)]), number, shape, np.uint8)
-        return square(from_bytes(image), size)
+        if self._crop is not None:
+            image = tf.image.resize_with_crop_or_pad(image, self._crop, self._crop)
+        elif self._random_crop is not None:
+            image = random_square(image, self._random_crop, uniform)
+        image, shrink = from_bytes(image), square if self._random_crop is None else resized
+        return image if self._resize is None else shrink(image, self._resize)
 
     def _image(self, example: dict[str, Any]) -> np.ndarray:
         return np.asarray(example[self._key])

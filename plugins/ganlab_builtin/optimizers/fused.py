@@ -13,8 +13,17 @@ class Adam(keras.optimizers.Adam):
     """Keras' Adam, with one kernel that passes once over a variable and its moments instead of a dozen kernels.
 
     Kingma and Ba, "Adam: a method for stochastic optimization" (2015), in the order of computation at the end of
-    section 2, as in Keras. Variables, config and numbers are those of its base class, but for rounding.
+    section 2, as in Keras. Variables, config and numbers are those of its base class, but for rounding; with
+    `corrected_epsilon` they are those of algorithm 1, as in PyTorch.
     """
+
+    def __init__(self, *args: Any, corrected_epsilon: bool = False, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.corrected_epsilon = corrected_epsilon
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make this optimizer again."""
+        return {**super().get_config(), "corrected_epsilon": self.corrected_epsilon}
 
     def apply(self, grads: Any, trainable_variables: Any = None) -> None:
         """Updates variables by their gradients; numbers that are the same for all are computed once."""
@@ -42,13 +51,14 @@ class Adam(keras.optimizers.Adam):
     def _numbers(self, dtype: tf.DType, learning_rate: Any) -> dict[str, tf.Tensor]:
         updates = tf.cast(self.iterations.value, dtype) + 1
         beta_1, beta_2 = tf.cast(self.beta_1, dtype), tf.cast(self.beta_2, dtype)
+        power, epsilon = tf.pow(beta_2, updates), tf.cast(self.epsilon, dtype)
         return {
             "beta1_power": tf.pow(beta_1, updates),
-            "beta2_power": tf.pow(beta_2, updates),
+            "beta2_power": power,
             "lr": tf.cast(learning_rate, dtype),
             "beta1": beta_1,
             "beta2": beta_2,
-            "epsilon": tf.cast(self.epsilon, dtype),
+            "epsilon": epsilon * tf.sqrt(1 - power) if self.corrected_epsilon else epsilon,
         }
 
 

@@ -26,6 +26,7 @@ def adam(
     beta_1: Annotated[float, Ge(0), Lt(1)] = 0.5,
     beta_2: Annotated[float, Ge(0), Lt(1)] = 0.9,
     epsilon: Annotated[float, Gt(0)] = 1e-7,
+    corrected_epsilon: bool = False,
     schedule: Literal["constant", "cosine", "linear"] = "constant",
     decay_steps: Annotated[int, Ge(1)] | None = None,
     final_fraction: Annotated[float, Ge(0), Lt(1)] = 0.0,
@@ -37,6 +38,9 @@ def adam(
         beta_1: Decay of the gradient's average. Arjovsky et al. found training unstable with the usual 0.9.
         beta_2: Decay of the squared gradient's average.
         epsilon: Added to the square root of that average.
+        corrected_epsilon: Whether it is added after the correction of the average for its start at zero, as in the
+            paper's algorithm 1 and in PyTorch, and not before it, as in Keras and TensorFlow. Before, it counts
+            `1 / sqrt(1 - beta_2**t)` times as much in update t: with 0.999, 32 times in the first.
         schedule: How the learning rate falls.
         decay_steps: Updates until it has fallen; None for the whole run.
         final_fraction: The share of the learning rate that is left then.
@@ -50,7 +54,7 @@ def adam(
     rate = _rate("adam", learning_rate, schedule, decay_steps, final_fraction)
     from ganlab_builtin.optimizers.fused import Adam
 
-    return Adam(learning_rate=rate, beta_1=beta_1, beta_2=beta_2, epsilon=epsilon)
+    return Adam(learning_rate=rate, beta_1=beta_1, beta_2=beta_2, epsilon=epsilon, corrected_epsilon=corrected_epsilon)
 
 
 def rmsprop(

@@ -1,0 +1,134 @@
+"""`experiment.ema_buffers`: the generator's moving statistics are averaged beside its weights."""
+
+import numpy as np
+import pytest
+from small import Layers, assert_same, normalized_generator, small, trained, values
+from whole_runs import checkpointed, stopped_at
+
+import ganlab
+from ganlab.run import train
+from ganlab.training.evaluation import Evaluation
+from ganlab.training.graph.trainer import Trainer
+from ganlab.training.loading import find_checkpoint
+from ganlab.training.starting_weights import start_from
+
+pytestmark = pytest.mark.usefixtures("cpus")
+AVERAGE, BUFFERS = "generator/average_buffers/", "generator/buffers/"
+
+
+def normalized(replicas=0, **parts):
+    return small(replicas, **{"architecture": Layers(generator=normalized_generator), "ema_buffers": True, **parts})
+
+
+def images(replicas=0, **parts):
+    """A registered generator with batch normalization: a run's folder can make it again."""
+    return small(
+        replicas,
+        **{
+            "dataset": ganlab.component("datasets", "digits")(),
+            "architecture": ganlab.component("architectures", "dcgan")(channels=2, kernel_size=2, latent_dim=3),
+            "ema_decay": 0.5,
+            "ema_buffers": True,
+            "steps": 6,
+            **parts,
+        },
+    )
+
+
+def of(prefix, given):
+    return {name.removeprefix(prefix): value for name, value in given.items() if name.startswith(prefix)}
+
+
+@pytest.mark.parametrize("settings", [{"ema_decay": 0.3}, {"ema_half_life": 24.0}, {"ema_decay": 0.7, "ema_start": 2}])
+@pytest.mark.parametrize("replicas", [0, 2])
+def test_averaged_buffers_are_their_recursion(replicas, settings):
+    trainer = Trainer(normalized(replicas, critic_steps=2, **settings))
+    average = {name: v.astype(np.float64) for name, v in of(BUFFERS, values(trainer.state)).items()}
+    assert len(average) == 2  # the moving mean and variance
+    for step in range(5):
+        trainer.train(1)
+        now = values(trainer.state)
+        # After a half-life of two batches of 12, half of the weight is left.
+        decay = settings.get("ema_decay", 0.5**0.5)
+        early = 0.0 if step < settings.get("ema_start", 0) else decay
+        decay = early if "ema_start" in settings else min(decay, (1 + step) / (10 + step))
+        average = {name: decay * v + (1 - decay) * of(BUFFERS, now)[name] for name, v in average.items()}
+    for name, value in of(AVERAGE, now).items():
+        np.testing.assert_allclose(value, average[name], rtol=1e-5, atol=1e-7)
+        assert np.abs(value - now[f"{BUFFERS}{name}"]).max() > 1e-4
+
+
+def test_averaged_buffers_change_nothing_else():
+    off, on = (trained(0, count=4, **_parts(flag)) for flag in (False, True))
+    assert of(AVERAGE, off.values) == {}
+    assert {name for name in on.values if not name.startswith(AVERAGE)} == off.values.keys()
+    for name, value in off.values.items():
+        np.testing.assert_array_equal(on.values[name], value, name)
+
+
+def test_averaged_buffers_are_equal_on_replicas():
+    assert_same(trained(0, count=6, **_parts(True)), trained(2, count=6, **_parts(True)), rtol=3e-5, atol=3e-6)
+
+
+def _parts(flag):
+    return {"architecture": Layers(generator=normalized_generator), "ema_decay": 0.9, "ema_buffers": flag}
+
+
+def test_samples_are_normalized_by_averaged_buffers():
+    experiment = normalized(0, ema_decay=0.9)
+    trainer = Trainer(experiment)
+    trainer.train(6)
+    sample = Evaluation(experiment, trainer.state)._sample
+    now = values(trainer.state)
+    weights = list(of("generator/average/", now).values())
+    kernel, bias, gain, offset, last_kernel, last_bias = (w.astype(np.float64) for w in weights)
+    mean, variance = (now[f"{AVERAGE}batch_normalization/{kind}"] for kind in ("moving_mean", "moving_variance"))
+    hidden = np.asarray(sample.latents(40, seed=5), np.float64) @ kernel + bias
+    hidden = np.tanh((hidden - mean) / np.sqrt(variance + 1e-3) * gain + offset)
+    np.testing.assert_allclose(sample(40, seed=5), hidden @ last_kernel + last_bias, rtol=1e-4, atol=1e-5)
+
+
+def test_generator_of_a_run_has_averaged_buffers(tmp_path):
+    run = train(images(), tmp_path / "run")
+    saved = dict(find_checkpoint(run).values())
+    model = ganlab.Run(run.path).generator()
+    statistics = sorted(v.numpy().tolist() for v in model.non_trainable_variables if "moving" in v.path)
+    assert statistics == sorted(value.tolist() for name, value in saved.items() if name.startswith(AVERAGE))
+    assert statistics != sorted(value.tolist() for name, value in saved.items() if name.startswith(BUFFERS))
+
+
+def test_resume_restores_averaged_buffers(tmp_path, monkeypatch):
+    whole = train(images(), tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        stopped_at(patch, 3)
+        train(images(), tmp_path / "run")
+    resumed = train(images(), tmp_path / "run", resume=True)
+    (step, numbers), (other_step, others) = checkpointed(whole), checkpointed(resumed)
+    assert step == other_step == 6
+    assert any("average_buffers" in name for name in numbers)
+    assert numbers.keys() == others.keys()
+    for name, value in numbers.items():
+        np.testing.assert_array_equal(others[name], value, name)
+
+
+def test_start_from_begins_averaged_buffers_with_those_taken(tmp_path):
+    run = train(images(), tmp_path / "run")
+    experiment = images(start_from=str(run.path))
+    trainer = Trainer(experiment)
+    start_from(experiment, trainer.state, str, str)
+    now = values(trainer.state)
+    for name, value in of(AVERAGE, now).items():
+        np.testing.assert_array_equal(value, now[f"{BUFFERS}{name}"])
+        assert np.abs(value - (1.0 if "variance" in name else 0.0)).max() > 1e-4
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"ema_buffers": True}, "ema_buffers = True has no effect without an average"),
+        ({"ema_buffers": 1, "ema_decay": 0.5}, "ema_buffers = 1 must be True or False"),
+    ],
+)
+def test_wrong_settings_of_averaged_buffers_are_named(settings, words):
+    with pytest.raises(ganlab.ConfigError, match=words):
+        small(0, **settings)
