@@ -13,7 +13,7 @@ from pathlib import Path
 from ganlab.errors import RunError
 from ganlab.runs.directory import RunDirectory
 from ganlab.runs.listing import started_at
-from ganlab.runs.lock import LOCK, at_rest
+from ganlab.runs.lock import LOCK, at_rest, start_watching
 from ganlab.runs.unpacking import Limits, unarchive
 from ganlab.support.atomic import new_file
 from ganlab.support.paths import open_inside, walk
@@ -71,6 +71,7 @@ def archive(paths: Sequence[Path], output: Path, *, checkpoints: bool = True) ->
             raise RunError(f"{output} would be part of the run {run.path} that it archives. Write it elsewhere.")
     root = Path(os.path.commonpath([run.path.parent for run in runs]))
     left_out: list[Path] = []
+    start_watching(run.path for run in runs)
     with contextlib.ExitStack() as stack:
         for run in runs:
             stack.enter_context(at_rest(run, shared=True))

@@ -14,7 +14,7 @@ from ganlab.runs.changes import Change, changes_of
 from ganlab.runs.directory import INFO, RunDirectory, find_runs
 from ganlab.runs.fields import check_fields
 from ganlab.runs.health import complaints_of, warnings_of
-from ganlab.runs.lock import holder
+from ganlab.runs.lock import holder, start_watching
 from ganlab.support.paths import walk
 from ganlab.support.terminal import line
 
@@ -68,7 +68,9 @@ def listed(folder: str | os.PathLike[str], status: str | None = None) -> Iterato
         folder: Where to look.
         status: Yield only runs with this status.
     """
-    for path in find_runs(folder):
+    paths = list(find_runs(folder))
+    start_watching(paths)
+    for path in paths:
         row = look_at(path)
         if status in (None, row.status):
             yield row
@@ -104,13 +106,19 @@ def look_at(path: Path) -> Listed:
     )
 
 
-def status_of(path: Path, info: dict[str, Any]) -> str:
-    """The status in run.json, or "killed" if that is "running" and no process holds the run."""
+def status_of(path: Path, info: dict[str, Any], *, wait: bool = True) -> str:
+    """The status in run.json, or "killed" if that is "running" and no process holds the run.
+
+    Args:
+        path: The run's directory.
+        info: Its run.json.
+        wait: Whether to find out about a process of another machine, as for `ganlab.runs.lock.holder`.
+    """
     status = info.get("status", "None")  # some of the oldest runs have no status
     if not isinstance(status, str):
         return "unreadable"
     try:
-        return "killed" if status == "running" and holder(path) is None else status
+        return "killed" if status == "running" and holder(path, wait=wait) is None else status
     except OSError:
         return status
 

@@ -99,7 +99,7 @@ class Trial:
 
     def held(self) -> str | None:
         """The process that trains it, perhaps started by an earlier process of the sweep; None if there is none."""
-        return holder(self.run) if self.run.exists() else None
+        return holder(self.run, wait=False) if self.run.exists() else None
 
     def wait(self, who: str, now: float) -> float:
         """Records that it waits for another process that trains it.
