@@ -1,6 +1,7 @@
 """Images in TFRecord files, those that `ganlab dataset make` writes and others."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -170,3 +171,22 @@ def test_the_fingerprint_is_of_the_files(tmp_path):
     assert one == TFRecords(path=str(tmp_path)).fingerprint()
     records(tmp_path / "a.tfrecord", [(png(PIXELS[1]), 0)])
     assert one != TFRecords(path=str(tmp_path)).fingerprint()
+
+
+@pytest.mark.parametrize("way", ["other", "truncate", "zero", "append"])
+def test_file_that_is_written_during_training_is_noticed(way, pictures, tmp_path, through_pipeline):
+    make(pictures, tmp_path / "made", "--size", "8")
+    data = TFRecords(path=str(tmp_path / "made"))
+    (file,) = (tmp_path / "made").glob("*.tfrecord")
+    if way == "append":
+        with file.open("ab") as opened:
+            opened.write(b"x")
+    elif way == "other":  # images of the same length
+        content = file.read_bytes()
+        file.write_bytes(content)
+    else:
+        os.truncate(file, 0 if way == "zero" else file.stat().st_size - 1)
+    with pytest.raises(
+        tf.errors.OpError, match=r"tfrecords\.path = .*\.tfrecord' has been written since it was opened"
+    ):
+        through_pipeline(data, range(11), batch=11)

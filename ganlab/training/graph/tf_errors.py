@@ -10,7 +10,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from ganlab.composition import Experiment
-from ganlab.errors import TrainingFailedError
+from ganlab.errors import ConfigError, TrainingFailedError
 from ganlab.plugins.blame import sentence
 from ganlab.plugins.recipes import selector_of
 
@@ -55,7 +55,7 @@ def translated_errors(experiment: Experiment, step: int) -> Iterator[None]:
                 f"again {again}."
             ) from error
         selector, said = selector_of(experiment.dataset), _message(error)
-        whose = f"{selector}: " if _from_data(error) and not said.startswith(f"{selector}:") else ""
+        whose = f"{selector}: " if _from_data(error) and not said.startswith((f"{selector}:", f"{selector}.")) else ""
         raise TrainingFailedError(f"Training failed after step {step}: {whose}{said}{_where(error)}") from error
 
 
@@ -69,8 +69,8 @@ def _worker_lost(experiment: Experiment, error: tf.errors.OpError) -> bool:
 
 
 def _message(error: tf.errors.OpError) -> str:
-    # The type of TensorFlow's error adds nothing to the sentence.
-    return sentence(error).removeprefix(f"{type(error).__name__}: ")
+    # The type of TensorFlow's error, or of ganlab's within, adds nothing to the sentence.
+    return sentence(error).removeprefix(f"{type(error).__name__}: ").removeprefix(f"{ConfigError.__name__}: ")
 
 
 def _from_data(error: tf.errors.OpError) -> bool:
