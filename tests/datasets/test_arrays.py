@@ -144,6 +144,13 @@ def test_vectors_that_float32_cannot_tell_apart_are_warned_of(save):
         Arrays(path=save(rows=rows * [1, 0] + [0, SECONDS]))  # one value: nothing to tell apart
 
 
+@pytest.fixture(params=["in memory", "on disk"])
+def kept(request, monkeypatch):
+    if request.param == "on disk":
+        monkeypatch.setattr("ganlab_builtin.datasets.fixed_files._KEPT", 0)
+
+
+@pytest.mark.usefixtures("kept")
 @pytest.mark.parametrize("row", [slice(None), slice(3, 7), np.array([9, 0, 0])])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_npy_rows_are_those_of_numpy(row, order, save, tmp_path):
@@ -156,6 +163,7 @@ def test_npy_rows_are_those_of_numpy(row, order, save, tmp_path):
 WRITTEN = r"datasets\.arrays\.path = .*data\.npy' has been written since it was opened"
 
 
+@pytest.mark.usefixtures("kept")
 @pytest.mark.parametrize("count", [0, 3, 10, 200])
 @pytest.mark.parametrize("way", ["save", "truncate", "zero", "touch"])
 def test_npy_file_that_is_written_during_training_is_noticed(way, count, save, through_pipeline):
@@ -173,6 +181,7 @@ def test_npy_file_that_is_written_during_training_is_noticed(way, count, save, t
         arrays.fingerprint()
 
 
+@pytest.mark.usefixtures("kept")
 @pytest.mark.parametrize("then", [os.unlink, lambda path: os.replace(f"{path}.new", path)])
 def test_npy_file_that_is_removed_or_replaced_is_still_read(then, save, through_pipeline, tmp_path):
     path = save(x=VECTORS)

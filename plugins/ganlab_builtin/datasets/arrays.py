@@ -30,9 +30,9 @@ class Arrays(ganlab.Dataset):
 
     The array is `(n, d)` for vectors, `(n, height, width)` for grey images, which get a channel axis, or
     `(n, height, width, channels)`. Bytes (uint8) become [-1, 1]; floating-point values are taken as they are, and
-    images of them must lie in [-1, 1], unless `low` and `high` are given. The rows of a `.npy` file are read when they
-    are needed, so that it may be larger than memory, unless they are in Fortran's order; the array of a `.npz` file is
-    read whole. A `.npy` file that is written during training ends it.
+    images of them must lie in [-1, 1], unless `low` and `high` are given. The rows of a large `.npy` file are read when
+    they are needed, so that it may be larger than memory, unless they are in Fortran's order; the array of a `.npz`
+    file is read whole. A `.npy` file that is written during training ends it.
     """
 
     def __init__(

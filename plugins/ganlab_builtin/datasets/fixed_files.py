@@ -12,6 +12,7 @@ import numpy as np
 import ganlab
 from ganlab_builtin.datasets.checks import refusal
 
+_KEPT = 1 << 26  # bytes of an array that is kept in memory, from where rows are taken faster
 _TICK_NS = 20_000_000  # two changes within a tick of a file system's clock, 4 ms as a rule, have one time
 
 
@@ -33,7 +34,7 @@ def changed(dataset: str, path: str) -> ganlab.ConfigError:
 
 
 class NpyRows:
-    """The rows of an array in a `.npy` file, which are read when asked for.
+    """The rows of an array in a `.npy` file, which are read when asked for if they are more than 64 MiB.
 
     A memory map would end the process by SIGBUS when somebody truncates the file, as `numpy.save` does. The file stays
     open, so that one that is removed or replaced by another is still read.
@@ -59,10 +60,10 @@ class NpyRows:
         self._stamp, self._begins = stamp(self._descriptor), mapped.offset
         if time.time_ns() - self._stamp[1] < _TICK_NS:
             time.sleep(_TICK_NS / 1e9)
-        # The elements of a row are not together in Fortran's order.
-        self._whole = None if mapped.flags.c_contiguous else self._read(0, self.nbytes).view(self.dtype)
-        if self._whole is not None:
-            self._whole = self._whole.reshape(self.shape, order="F")
+        self._rows: np.ndarray | None = None
+        if self.nbytes <= _KEPT or not mapped.flags.c_contiguous:  # in Fortran's order a row is not in one place
+            rows = self._read([0], self.nbytes).view(self.dtype)
+            self._rows = rows.reshape(self.shape, order="C" if mapped.flags.c_contiguous else "F")
 
     def __len__(self) -> int:
         """The number of rows."""
@@ -74,33 +75,28 @@ class NpyRows:
         Raises:
             ConfigError: The file has been written since it was opened.
         """
-        if self._whole is not None:
-            return self._whole[wanted]
-        width = self.nbytes // len(self)
-        if isinstance(wanted, slice):
-            start, stop, _ = wanted.indices(len(self))
-            found = self._read(start * width, (stop - start) * width)
+        if self._rows is not None:
+            found = self._rows[wanted]
         else:
-            found = np.empty(len(wanted) * width, np.uint8)
-            for place, number in enumerate(wanted.tolist()):
-                self._read_into(found[place * width : (place + 1) * width], number * width)
-            self._check()
-        return found.view(self.dtype).reshape(-1, *self.shape[1:])
-
-    def _read(self, begin: int, count: int) -> np.ndarray:
-        found = np.empty(count, np.uint8)
-        self._read_into(found, begin)
-        self._check()
-        return found
-
-    def _read_into(self, found: np.ndarray, begin: int) -> None:
-        left = found
-        while left.size:
-            count = os.preadv(self._descriptor, [left.data], self._begins + begin + found.size - left.size)
-            if not count:
-                raise changed(self._dataset, self._path)
-            left = left[count:]
-
-    def _check(self) -> None:
+            width = self.nbytes // len(self)
+            if isinstance(wanted, slice):
+                start, stop, _ = wanted.indices(len(self))
+                data = self._read([start * width], (stop - start) * width)
+            else:
+                data = self._read([number * width for number in wanted.tolist()], width)
+            found = data.view(self.dtype).reshape(-1, *self.shape[1:])
         if stamp(self._descriptor) != self._stamp:
             raise changed(self._dataset, self._path)
+        return found
+
+    def _read(self, starts: list[int], count: int) -> np.ndarray:
+        """As many bytes of the array from each of these on."""
+        found = np.empty(len(starts) * count, np.uint8)
+        view, read = memoryview(found), os.preadv
+        for place, start in enumerate(starts):
+            at, end, offset = place * count, (place + 1) * count, self._begins + start
+            while at < end:
+                if not (came := read(self._descriptor, [view[at:end]], offset)):
+                    raise changed(self._dataset, self._path)
+                at, offset = at + came, offset + came
+        return found
