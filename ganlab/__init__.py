@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from ganlab.comparing import compare
     from ganlab.composition import Experiment, experiment
     from ganlab.run import Run, preload, train
+    from ganlab.support.processes import python_command, start_process
     from ganlab.sweeps import sweep
     from ganlab.telemetry import Record
     from ganlab.verification import verify
@@ -80,6 +81,8 @@ _LAZY = {
     "Experiment": "ganlab.composition",
     "experiment": "ganlab.composition",
     "Record": "ganlab.telemetry",
+    "python_command": "ganlab.support.processes",
+    "start_process": "ganlab.support.processes",
     "Run": "ganlab.run",
     "preload": "ganlab.run",
     "sweep": "ganlab.sweeps",
@@ -155,7 +158,9 @@ __all__ = [
     "lipschitz",
     "pictures",
     "preload",
+    "python_command",
     "roles",
+    "start_process",
     "sweep",
     "testing",
     "train",

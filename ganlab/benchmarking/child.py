@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import statistics
 import sys
 import tempfile
@@ -60,8 +59,6 @@ def _ratios(constrained: Any, plain: Any, rounds: int, seconds: float) -> list[f
         order = (1, 0) if number % 2 else (0, 1)
         taken = {which: _seconds(clock, (constrained, plain)[which], chunks[which]) / chunks[which] for which in order}
         pairs.append((taken[0], taken[1]))
-        if os.getppid() == 1:  # the benchmark is gone
-            sys.exit(1)
     return [first / second for first, second in pairs]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from ganlab.runs.fields import check_fields
 from ganlab.runs.health import complaints_of, warnings_of
 from ganlab.runs.lock import holder
 from ganlab.support.paths import open_inside
+from ganlab.support.processes import python_command
 from ganlab.sweeps.metric_follower import MetricFollower, last_value
 from ganlab.sweeps.store import Sweep
 
@@ -237,7 +237,7 @@ def take_up(sweep: Sweep, *, retry_failed: bool = False) -> list[Trial]:
 def command(trial: Trial) -> list[str]:
     """The command line that trains a trial, or resumes it if its run directory exists."""
     request = trial.sweep.request
-    words = [sys.executable, "-P", "-m", "ganlab", "run"]  # -P: import no modules from the working directory
+    words = python_command("-m", "ganlab", "run")
     if trial.run.exists():
         words += ["--resume", str(trial.run)]
     else:

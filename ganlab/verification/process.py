@@ -18,6 +18,7 @@ from typing import Any
 from ganlab.errors import GanlabError, TrainingFailedError
 from ganlab.plugins.blame import sentence
 from ganlab.support.collector import collect_rarely
+from ganlab.support.processes import python_command, run_process
 from ganlab.verification.report import Row, Source
 
 
@@ -48,9 +49,8 @@ def call(target: str, source: Source, options: Mapping[str, Any], *, cpus: int) 
     spec = json.dumps({"target": target, "source": asdict(source), "options": options, "cpus": cpus})
     with tempfile.TemporaryDirectory(prefix="ganlab-verify-") as folder:
         result = Path(folder) / "result.json"
-        # -P: no modules are imported from the working directory, as under the command itself.
-        command = [sys.executable, "-P", "-m", __name__, str(result)]
-        done = subprocess.run(
+        command = python_command("-m", __name__, str(result))
+        done = run_process(
             command, input=spec, env=_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         if not result.is_file():

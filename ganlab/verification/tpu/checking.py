@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ganlab.errors import ConfigError
+from ganlab.support.processes import run_process
 from ganlab.verification.process import ProcessError, call
 from ganlab.verification.report import Row, Source, Status
 from ganlab.verification.tpu import chips, environment
@@ -111,7 +112,7 @@ def _described(wanted: Topology) -> dict[str, Any]:
 def _ask(python: str, variables: dict[str, str], request: dict[str, Any], result: Path) -> Any:
     """Runs the compiler's process; returns its answer, or `died` with the last line of its standard error."""
     command, text = [python, "-P", str(COMPILING)], json.dumps({**request, "result": str(result)})
-    done = subprocess.run(command, input=text, capture_output=True, text=True, errors="replace", env=variables)
+    done = run_process(command, cwd=os.sep, env=variables, input=text, capture_output=True, text=True, errors="replace")
     if done.returncode == 0:
         return json.loads(result.read_text(encoding="utf-8"))
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
