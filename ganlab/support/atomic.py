@@ -6,11 +6,12 @@ import contextlib
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
 from ganlab.errors import RunError
+from ganlab.support.durable import sync
 
 
 @contextlib.contextmanager
@@ -96,11 +97,14 @@ def _replacing(path: Path, part: Path, *, durable: bool) -> Iterator[IO[bytes]]:
 
 
 @contextlib.contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
+def new_folder(path: Path, refused: Callable[[Path, OSError], RunError] | None = None) -> Iterator[Path]:
     """Context manager: a folder to fill, which gets its name when the block ends without an error.
+
+    Whenever the process is killed, the folder is there with all that the block wrote, or not at all.
 
     Args:
         path: The path of the folder. Only an empty folder may exist there.
+        refused: Returns the error for a folder that cannot be written.
 
     Yields:
         The temporary folder, beside `path`.
@@ -115,6 +119,7 @@ def new_folder(path: Path) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         part.mkdir()
         yield part
+        sync(part)
         part.rename(path)  # replaces an empty folder, too
     except BaseException as error:
         shutil.rmtree(part, ignore_errors=True)
@@ -124,7 +129,7 @@ def new_folder(path: Path) -> Iterator[Path]:
             except OSError:  # never created, or something else is in it by now
                 break
         if isinstance(error, OSError):
-            raise _unwritable(path, part, error) from error
+            raise (refused(path, error) if refused else _unwritable(path, part, error)) from error
         raise
 
 
