@@ -47,6 +47,7 @@ from ganlab.interfaces import (
 )
 from ganlab.interfaces.hookspecs import CONTRACT, hookimpl
 from ganlab.plugins.manager import component, use_plugin_file
+from ganlab.support.atomic import new_folder
 from ganlab.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -156,6 +157,7 @@ __all__ = [
     "layers",
     "lazy",
     "lipschitz",
+    "new_folder",
     "pictures",
     "preload",
     "python_command",

@@ -10,7 +10,6 @@ import gc
 import json
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 
 from ganlab.errors import GanlabError
 from ganlab.runs.experiment_source import use_plugins
+from ganlab.support.atomic import scratch_folder
 
 
 def main() -> int:
@@ -80,7 +80,7 @@ def _trainer(text: str) -> Any:
     from ganlab.config import load
     from ganlab.training.graph.trainer import Trainer
 
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch_folder("ganlab-benchmark-") as folder:
         path = Path(folder) / "experiment.gin"
         path.write_text(text, encoding="utf-8")
         return Trainer(composition.compose(load([path])))

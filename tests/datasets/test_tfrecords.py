@@ -2,6 +2,10 @@
 
 import json
 import os
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -190,3 +194,28 @@ def test_file_that_is_written_during_training_is_noticed(way, pictures, tmp_path
         tf.errors.OpError, match=r"tfrecords\.path = .*\.tfrecord' has been written since it was opened"
     ):
         through_pipeline(data, range(11), batch=11)
+
+
+@pytest.mark.parametrize("reason", ["No space left on device", "Disk quota exceeded", "File too large"])
+def test_full_disk_is_named_and_leaves_nothing(reason, pictures, tmp_path, monkeypatch):
+    def full(self, record):
+        raise tf.errors.ResourceExhaustedError(None, None, f"images.tfrecord; {reason}")
+
+    monkeypatch.setattr(tf.io.TFRecordWriter, "write", full)
+    result = make(pictures, tmp_path / "deep" / "made", "--size", "8")
+    assert result.exit_code == 2
+    assert result.stderr.endswith(f"cannot be written: images.tfrecord; {reason}. Nothing was left behind.\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["pictures"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_signal_to_make_leaves_nothing(number, pictures, tmp_path):
+    command = [sys.executable, "-P", "-m", "ganlab", "dataset", "make", pictures, "deep/made", "--size", "4096"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL)
+    until = time.monotonic() + 120
+    while not list(tmp_path.glob("deep/.made*/*")) and time.monotonic() < until:
+        time.sleep(0.05)
+    process.send_signal(number)
+    assert process.wait(60) == 128 + number
+    assert [path.name for path in tmp_path.iterdir()] == ["pictures"]

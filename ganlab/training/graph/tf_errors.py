@@ -13,6 +13,7 @@ from ganlab.composition import Experiment
 from ganlab.errors import ConfigError, TrainingFailedError
 from ganlab.plugins.blame import sentence
 from ganlab.plugins.recipes import selector_of
+from ganlab.support.full_disk import is_full_disk
 
 # The line that an operation was written in, as TensorFlow prints it, innermost last.
 _LINE = re.compile(r'File "(.+?)", line (\d+), in (\w+)')
@@ -41,6 +42,11 @@ def translated_errors(experiment: Experiment, step: int) -> Iterator[None]:
     try:
         yield
     except tf.errors.ResourceExhaustedError as error:
+        if is_full_disk(error):
+            raise TrainingFailedError(
+                f"Training failed after step {step}: {_message(error)}. Free some space and resume from the newest "
+                "checkpoint."
+            ) from error
         replicas = "" if experiment.replicas == 1 else f", {experiment.local_batch} examples on each replica"
         raise TrainingFailedError(
             f"Training failed after step {step}: {_message(error)}. There is not enough memory for "

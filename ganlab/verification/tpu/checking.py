@@ -6,12 +6,12 @@ import json
 import os
 import re
 import shlex
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ganlab.errors import ConfigError
+from ganlab.support.atomic import scratch_folder
 from ganlab.support.processes import run_process
 from ganlab.verification.process import ProcessError, call
 from ganlab.verification.report import Row, Source, Status
@@ -58,7 +58,7 @@ def check(source: Source, *, topology: str = "v5e:2x2", install: bool = True, op
         python, variables = environment.compiler_python()
     except environment.UnavailableError as error:
         return _not_run(f"the TPU compiler ({', '.join(environment.PINS)}) cannot be installed here: {error}", data)
-    with tempfile.TemporaryDirectory(prefix="ganlab-tpu-") as name:
+    with scratch_folder("ganlab-tpu-") as name:
         module = Path(name) / "step.stablehlo"
         try:
             options = {"replicas": wanted.cores, "module": str(module)}
@@ -93,7 +93,7 @@ def check_topologies(names: Sequence[str]) -> None:
     """
     python, variables = environment.compiler_python()
     asked = [_described(chips.topology(name)) for name in names]
-    with tempfile.TemporaryDirectory(prefix="ganlab-tpu-") as folder:
+    with scratch_folder("ganlab-tpu-") as folder:
         answer = _ask(python, variables, {"topologies": asked}, Path(folder) / "known.json")
     if isinstance(answer, list):  # a compiler that dies here says why when it compiles
         for name, message in zip(names, answer, strict=True):

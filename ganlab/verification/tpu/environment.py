@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 from ganlab.support.processes import python_command, run_process
+from ganlab.support.signals import orderly_end
 
 # The same as in the extra [tpu-check]. Pinned, because compiling without a TPU uses private names of JAX.
 PINS = ("jax==0.10.2", "jaxlib==0.10.2", "libtpu==0.0.51")
@@ -83,6 +84,7 @@ def _digest() -> str:
     return hashlib.sha256(" ".join(map(str, parts)).encode()).hexdigest()[:12]
 
 
+@orderly_end()
 def _make(folder: Path) -> None:
     """Makes the environment in a temporary folder and then renames that, so that no half-made one is ever found."""
     unfinished = None
