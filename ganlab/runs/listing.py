@@ -20,6 +20,7 @@ from ganlab.support.terminal import line
 
 # Digits of the step in a checkpoint's name.
 _STEP_DIGITS = 19
+_LAST_SECOND = 253402300799  # of the year 9999, the last one that datetime has
 
 # The statuses that run.json may hold, followed by those that only inspecting the run can show.
 STATUSES = ("running", "completed", "interrupted", "failed", "diverged", "killed", "unreadable")
@@ -129,8 +130,8 @@ def started_at(path: Path, info: dict[str, Any]) -> datetime:
     try:
         assert isinstance(provenance, dict)
         return datetime.fromisoformat(str(provenance["started"])).astimezone(UTC)
-    except (AssertionError, KeyError, ValueError, OverflowError):
-        return datetime.fromtimestamp(os.lstat(path / INFO).st_mtime, UTC)
+    except (AssertionError, KeyError, ValueError, OverflowError, OSError):
+        return datetime.fromtimestamp(min(max(os.lstat(path / INFO).st_mtime, 0), _LAST_SECOND), UTC)
 
 
 def size_on_disk(folder: Path) -> int:

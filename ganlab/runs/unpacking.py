@@ -58,7 +58,8 @@ def unarchive(path: Path, folder: Path, limits: Limits | None = None) -> list[Pa
             with _aside(anchor) as scratch:
                 inner = Path(os.path.relpath(folder.absolute(), anchor.absolute()))
                 below = scratch / inner
-                names = Names(path, limits or Limits(), os.fstat(file.fileno()).st_size)
+                chosen = limits or Limits()
+                names = Names(f"{path} is not unpacked", chosen, chosen.room(os.fstat(file.fileno()).st_size))
                 _extract(TarReader(file, str(path), pause), below, names)
                 found = _runs_only(path, below, pause)
                 for run in found:
