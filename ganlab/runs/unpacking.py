@@ -167,7 +167,8 @@ def _runs_only(path: Path, below: Path, pause: Callable[[], None]) -> list[Path]
         place = Path(at)
         if place in runs:
             folders.clear()
-            (place / LOCK).unlink(missing_ok=True)  # left by a process on another machine
+            if not (place / LOCK).is_dir():
+                (place / LOCK).unlink(missing_ok=True)  # left by a process on another machine
             continue
         if files:
             stray = (place / min(files)).relative_to(below)

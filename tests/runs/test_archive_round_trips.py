@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from resting_runs import contents, make
 
 from ganlab.cli import cli
 from ganlab.errors import RunError
+from ganlab.runs import lock
 from ganlab.runs.archiving import Limits, archive, unarchive
 
 COMMON = st.sampled_from(["a", "A", "é", "e\u0301", "ﬁ", "fi", "ß", "SS", " ", "run.json", "lock.json", "x" * 255])
@@ -39,7 +40,7 @@ def left(folder):
     }
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None, database=None)
 @given(
     runs=st.lists(st.lists(NAMES, min_size=1, max_size=2), min_size=1, max_size=3),
     files=st.lists(st.lists(NAMES, min_size=1, max_size=3), max_size=6),
@@ -48,9 +49,11 @@ def left(folder):
     ),
     age=st.sampled_from([-1e10, 0.0, 1e9, 1e11]),
 )
+@example(runs=[["a"]], files=[["lock.json", "a"]], started="2026-08-01T12:00:00+00:00", age=0.0)
 def test_archive_is_refused_or_unpacked_to_the_same_files(runs, files, started, age):
     with tempfile.TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)  # hundreds of them take a minute
+        patch.setattr(lock, "_STILL_SECONDS", 0.0)
         top = Path(place)
         paths = []
         for parts in runs:
