@@ -92,7 +92,7 @@ class NpyRows:
     def _read(self, starts: list[int], count: int) -> np.ndarray:
         """As many bytes of the array from each of these on."""
         found = np.empty(len(starts) * count, np.uint8)
-        view, read = memoryview(found), os.preadv
+        view, read = found.data, os.preadv
         for place, start in enumerate(starts):
             at, end, offset = place * count, (place + 1) * count, self._begins + start
             while at < end:
