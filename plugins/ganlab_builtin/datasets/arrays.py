@@ -115,7 +115,8 @@ class Arrays(ganlab.Dataset):
         anew = "Number the classes anew: np.unique(labels, return_inverse=True)[1]."
         whole = labels.dtype.kind in "iu"
         if not whole or labels.shape not in ((self.size,), (self.size, 1)) or labels.min() < 0:
-            below = f", with {labels.min()} in row {labels.argmin()}" if whole and labels.size else ""
+            negative = whole and labels.size and labels.min() < 0
+            below = f", with {labels.min()} in row {labels.argmin()}" if negative else ""
             raise refusal(
                 "arrays",
                 "labels",
@@ -138,7 +139,7 @@ class Arrays(ganlab.Dataset):
                 f"datasets.arrays.labels = {name!r} has numbers up to {classes - 1}, and so {classes} classes, of "
                 f"which {absent.size} {'does' if absent.size == 1 else 'do'} not occur: {which}. "
                 + (
-                    "If the first class is 1, save labels - 1."
+                    "If they are numbered from 1, save labels - 1."
                     if absent.tolist() == [0]
                     else f"If that is not meant: {anew}"
                 ),
