@@ -47,6 +47,7 @@ from ganlab.interfaces import (
 )
 from ganlab.interfaces.hookspecs import CONTRACT, hookimpl
 from ganlab.plugins.manager import component, use_plugin_file
+from ganlab.support.atomic import new_folder
 from ganlab.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from ganlab.comparing import compare
     from ganlab.composition import Experiment, experiment
     from ganlab.run import Run, preload, train
+    from ganlab.support.processes import python_command, start_process
     from ganlab.sweeps import sweep
     from ganlab.telemetry import Record
     from ganlab.verification import verify
@@ -80,6 +82,8 @@ _LAZY = {
     "Experiment": "ganlab.composition",
     "experiment": "ganlab.composition",
     "Record": "ganlab.telemetry",
+    "python_command": "ganlab.support.processes",
+    "start_process": "ganlab.support.processes",
     "Run": "ganlab.run",
     "preload": "ganlab.run",
     "sweep": "ganlab.sweeps",
@@ -153,9 +157,12 @@ __all__ = [
     "layers",
     "lazy",
     "lipschitz",
+    "new_folder",
     "pictures",
     "preload",
+    "python_command",
     "roles",
+    "start_process",
     "sweep",
     "testing",
     "train",

@@ -2,7 +2,7 @@
 
 Standard input has a request on each line, first which run it is, then steps and checkpoints; each is answered by a line
 of standard output. Other lines name the plugin whose code begins to run, and report its end. The process exits when
-standard input ends, and on Linux also when the trainer dies.
+standard input ends.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import base64
 import json
 import os
 import queue
-import signal
 import sys
 import threading
 from dataclasses import replace
@@ -25,7 +24,6 @@ from ganlab.runs.experiment_source import use_plugins
 
 # How much lower than the trainer's the process's priority is.
 _NICE = 10
-_PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
@@ -34,7 +32,6 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     os.nice(_NICE)
-    _die_with(int(sys.argv[1]))
     requests: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(requests,), daemon=True).start()
     evaluate = None
@@ -60,16 +57,6 @@ def main() -> None:
         except Exception as error:
             found = {"error": f"The evaluation beside training failed: {type(error).__name__}: {error}"}
         say(found)
-
-
-def _die_with(trainer: int) -> None:
-    """Has Linux kill this process when the trainer dies: compiled code may keep every thread of Python from running."""
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != trainer:
-            os._exit(0)
 
 
 def _read(requests: queue.SimpleQueue[dict[str, Any]]) -> None:

@@ -97,8 +97,8 @@ def _hashes(read: Callable[[np.ndarray], np.ndarray | bytes], size: int | None, 
 
 
 def of_array(array: np.ndarray) -> list[str]:
-    """Hashes of an array in memory or mapped into it: of all of it up to 64 MiB, otherwise of some of its rows."""
-    return [digest(array)] if array.nbytes <= _BYTES else of_rows(array.__getitem__, len(array))
+    """Hashes of an array, or of rows that are read like one: of all up to 64 MiB, otherwise of some rows."""
+    return [digest(array[:])] if array.nbytes <= _BYTES else of_rows(array.__getitem__, len(array))
 
 
 def of_files(root: str | bytes, names: Sequence[str | bytes]) -> dict[str, Any]:

@@ -7,12 +7,12 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ganlab.support.processes import python_command, start_process
 from ganlab.sweeps.trial import environment
 
 _POLL_SECONDS = 0.1
@@ -38,10 +38,9 @@ def measured(request: Mapping[str, Any], *, threads: int, limit: float, stopped:
     Raises:
         StoppedError: The benchmark was asked to stop.
     """
-    command = [sys.executable, "-P", "-m", "ganlab.benchmarking.child"]
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        child = subprocess.Popen(
-            command,
+        child = start_process(
+            python_command("-m", "ganlab.benchmarking.child"),
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=errors,

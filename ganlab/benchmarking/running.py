@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -19,6 +20,8 @@ from ganlab.benchmarking.plan import Plan
 from ganlab.benchmarking.store import Folder
 from ganlab.benchmarking.suite import CERTIFICATE, Figure, Task
 from ganlab.benchmarking.trained import value_of
+from ganlab.errors import RunError
+from ganlab.support.full_disk import is_full_disk
 from ganlab.sweeps import Request, Sweep, Trial, launcher_of, run_trials, search_of, take_up
 from ganlab.sweeps.engine import Screen
 from ganlab.sweeps.request import Proposed
@@ -205,7 +208,13 @@ class Runner:
         self._folder.save()
 
     def _measured(self, request: Mapping[str, Any], limit: float) -> dict[str, Any]:
-        return measured(request, threads=self._threads, limit=limit, stopped=self._stopped)
+        answer = measured(request, threads=self._threads, limit=limit, stopped=self._stopped)
+        if is_full_disk(str(answer.get("error", ""))):
+            again = f"ganlab benchmark --resume {shlex.quote(str(self._folder.path))}"
+            raise RunError(
+                f"A measurement failed because the disk is full: {answer['error']}. Free some space and resume: {again}"
+            )
+        return answer
 
     def _plugins(self) -> dict[str, Any]:
         return {name: self._folder.asked[name] for name in ("no_plugin", "plugin_file")}

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import secrets
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from ganlab.errors import RunError
-from ganlab.support.atomic import write_text
+from ganlab.support.atomic import new_folder, write_text
 from ganlab.support.locking import locked_folder
 from ganlab.support.paths import as_name, read_inside
 from ganlab.support.strict_json import parse_json
@@ -48,15 +46,8 @@ class Folder:
             RunError: It exists already, or cannot be created.
         """
         Folder.check_free(path)
-        part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-        try:
-            part.mkdir(parents=True)
+        with new_folder(path, _cannot_be_made) as part:
             write_text(part / INFO, as_text({**info, "constraints": {}}))
-            part.rename(path)
-        except OSError as error:
-            shutil.rmtree(part, ignore_errors=True)
-            reason = error.strerror or error
-            raise RunError(f"The benchmark {line(path)} cannot be made: {reason}. Choose another --runs.") from error
         return Folder(path)
 
     @staticmethod
@@ -128,6 +119,10 @@ class Folder:
 def as_text(content: Any) -> str:
     """JSON as files have it."""
     return json.dumps(to_json(content), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def _cannot_be_made(path: Path, error: OSError) -> RunError:
+    return RunError(f"The benchmark {line(path)} cannot be made: {error.strerror or error}. Choose another --runs.")
 
 
 def _are_tables(value: Any) -> bool:

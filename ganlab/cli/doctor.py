@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import os
 import platform
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -16,6 +16,7 @@ import click
 
 from ganlab.cli.messages import say
 from ganlab.lazy import INSTALL_TENSORFLOW, USE_TENSORFLOW, install
+from ganlab.support.processes import python_command, run_process
 from ganlab.version import DISTRIBUTION, __version__
 
 _PROBE_SECONDS = 180
@@ -158,9 +159,11 @@ def probe_devices() -> dict[str, Any]:
     Raises:
         RuntimeError: The process fails; the message is the last line that it printed.
     """
-    command = [sys.executable, "-c", _PROBE]
+    command = python_command("-c", _PROBE)
     try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_PROBE_SECONDS)
+        done = run_process(
+            command, cwd=os.sep, capture_output=True, text=True, errors="replace", timeout=_PROBE_SECONDS
+        )
     except subprocess.TimeoutExpired:
         raise RuntimeError(f"no answer within {_PROBE_SECONDS} s") from None
     if done.returncode:

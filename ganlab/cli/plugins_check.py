@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -23,6 +21,7 @@ from ganlab.errors import MissingDependencyError, PluginError, nearest
 from ganlab.plugins.discovery import plugin_file_in
 from ganlab.plugins.import_guard import printing_to_stderr
 from ganlab.plugins.manager import KINDS, LOCAL_MODULE, UNUSABLE, Component, Plugins
+from ganlab.support.processes import python_command, start_process
 from ganlab.testing.check_process import Checked
 from ganlab.testing.settings import settings
 
@@ -219,12 +218,11 @@ def _checked(components: Sequence[Component], asked: Mapping[str, Any]) -> Itera
         **asked,
         "report": writing,
     }
-    # -P: as under the command itself, modules are not imported from the working directory.
-    command = [sys.executable, "-P", "-m", "ganlab.testing.check_process", json.dumps(specification)]
+    command = python_command("-m", "ganlab.testing.check_process", json.dumps(specification))
     environment = {"TF_CPP_MIN_LOG_LEVEL": "3", **os.environ, "CUDA_VISIBLE_DEVICES": "-1"}
     waiting = [f"{component.kind}.{component.name}" for component in components]
     with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, pass_fds=[writing], env=environment)
+        process = start_process(command, stdout=output, stderr=output, pass_fds=[writing], env=environment)
         os.close(writing)
         try:
             with os.fdopen(reading, encoding="utf-8") as lines:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ganlab.cli.messages import message_of
+from ganlab.support.full_disk import is_full_disk
 
 _FAILED = 1
 _NAMES = ("stdin", "stdout", "stderr")
@@ -88,6 +89,8 @@ def refused(error: BaseException) -> str | None:
     if isinstance(error, OSError) and _is_of_output(error):
         return _no_output(error)
     cause = _innermost(error)
+    if is_full_disk(cause) and not isinstance(cause, OSError):
+        return f"{_sentence(cause)}. Free some space, or write to another disk."
     if isinstance(cause, MemoryError) or type(cause).__name__ == _EXHAUSTED or _is_no_memory(cause):
         return (
             f"There is not enough memory ({_sentence(cause)}). {_limit('Close other programs, or use smaller parts')}"

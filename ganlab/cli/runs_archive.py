@@ -19,6 +19,33 @@ from ganlab.support.terminal import line
 _LIMITS = archiving.Limits()
 
 
+def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    size = None if value is None else from_bytes(value)
+    if value is not None and not size:
+        raise click.BadParameter(
+            f"{value!r} is not a size. Write a number of bytes, or a number with kB, MB, GB or TB, for example 20GB."
+        )
+    return size
+
+
+_max_files = click.option(
+    "--max-files",
+    metavar="COUNT",
+    type=click.IntRange(min=1),
+    default=_LIMITS.files,
+    show_default=True,
+    help="Refuse an archive with more files and folders than this.",
+)
+_max_size = click.option(
+    "--max-size",
+    metavar="SIZE",
+    callback=_size,
+    help="Refuse an archive whose files are larger in total than this, for example 200GB. By default "
+    f"{_LIMITS.expansion} times the archive's own size, at least {in_bytes(_LIMITS.least)} and at most "
+    f"{in_bytes(_LIMITS.bytes)}.",
+)
+
+
 @click.command("archive")
 @click.argument("runs", metavar="RUN...", type=click.Path(path_type=Path), nargs=-1, required=True)
 @click.option(
@@ -30,26 +57,23 @@ _LIMITS = archiving.Limits()
     help="The archive to write, .tar.gz.",
 )
 @click.option("--no-checkpoints", is_flag=True, help="Leave out the checkpoints, which are most of a run's size.")
-def archive_command(runs: tuple[Path, ...], output: Path, no_checkpoints: bool) -> None:
+@_max_files
+@_max_size
+def archive_command(
+    runs: tuple[Path, ...], output: Path, no_checkpoints: bool, max_files: int, max_size: int | None
+) -> None:
     """Packs runs into one file; the same runs give the same bytes.
+
+    What 'ganlab runs unarchive' with the same --max-files and --max-size would refuse is refused.
 
     \b
     ganlab runs archive runs/ring/lazy -o lazy.tar.gz
     ganlab runs archive runs/sweep/*/s* -o sweep.tar.gz --no-checkpoints
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
-    done = archiving.archive(runs, output, checkpoints=not no_checkpoints)
+    done = archiving.archive(runs, output, checkpoints=not no_checkpoints, limits=_limits(max_files, max_size))
     for link in done.left_out:
         say(f"Warning: {line(link)} is a link and was left out.", err=True)
     say(f"Wrote {line(output)}: {counted(len(done.names), 'run')}, {in_bytes(done.bytes)}.")
-
-
-def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
-    size = None if value is None else from_bytes(value)
-    if value is not None and not size:
-        raise click.BadParameter(
-            f"{value!r} is not a size. Write a number of bytes, or a number with kB, MB, GB or TB, for example 20GB."
-        )
-    return size
 
 
 @click.command("unarchive")
@@ -63,33 +87,16 @@ def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int 
     show_default=True,
     help="The folder to unpack the runs into.",
 )
-@click.option(
-    "--max-files",
-    metavar="COUNT",
-    type=click.IntRange(min=1),
-    default=_LIMITS.files,
-    show_default=True,
-    help="Refuse an archive with more files and folders than this.",
-)
-@click.option(
-    "--max-size",
-    metavar="SIZE",
-    callback=_size,
-    help="Refuse an archive whose files are larger in total than this, for example 200GB. By default "
-    f"{_LIMITS.expansion} times the archive's own size, at least {in_bytes(_LIMITS.least)} and at most "
-    f"{in_bytes(_LIMITS.bytes)}.",
-)
+@_max_files
+@_max_size
 def unarchive_command(archive: Path, output: Path, max_files: int, max_size: int | None) -> None:
     """Unpacks an archive of runs, completely or not at all.
 
     The archive may be untrusted: nothing is written outside DIR or into an existing run. Links are refused, and so is
     an archive that holds more than its size suggests.
     """
-    limits = dataclasses.replace(_LIMITS, files=max_files)
-    if max_size is not None:
-        limits = dataclasses.replace(limits, bytes=max_size, expansion=None)
     with handling(_leave):
-        for path in archiving.unarchive(archive, output, limits):
+        for path in archiving.unarchive(archive, output, _limits(max_files, max_size)):
             say(line(path))
 
 
@@ -97,3 +104,9 @@ def _leave(number: int, frame: Any) -> None:
     if number == signal.SIGINT:
         raise KeyboardInterrupt
     sys.exit(exit_code(signal.Signals(number).name))
+
+
+def _limits(files: int, size: int | None) -> archiving.Limits:
+    if size is None:
+        return dataclasses.replace(_LIMITS, files=files)
+    return dataclasses.replace(_LIMITS, files=files, bytes=size, expansion=None)

@@ -30,7 +30,8 @@ _LONGEST = 300
 def list_command(folder: Path, status: str | None, as_json: bool) -> None:
     """Lists the runs at or below FOLDER, by default runs/.
 
-    A run is "killed" if its run.json says "running" but no process trains it. Health is "ok", or lists what complained
+    A run is "killed" if its run.json says "running" but no process trains it: where another machine trained it, finding
+    out takes up to 15 seconds. Health is "ok", or lists what complained
     when the run was last evaluated; 'ganlab runs show RUN' prints the complaints in full.
     """
     if not folder.is_dir():

@@ -37,7 +37,7 @@ def watch(folder: Path, metric: str, every: float, once: bool, as_json: bool) ->
     if not folder.is_dir():
         raise RunError(f"Folder {line(folder)} not found. Give the folder that 'ganlab run --runs' wrote to.")
     watcher = Watcher(folder, metric)
-    rows = watcher.look()
+    rows = watcher.look(wait=once or as_json)
     if as_json:
         say(json.dumps([as_data(row) for row in rows], indent=2))
     elif not rows:

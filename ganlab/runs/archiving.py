@@ -9,14 +9,18 @@ import tarfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from ganlab.errors import RunError
-from ganlab.runs.directory import RunDirectory
+from ganlab.runs.directory import INFO, RunDirectory
 from ganlab.runs.listing import started_at
-from ganlab.runs.lock import LOCK, at_rest
-from ganlab.runs.unpacking import Limits, unarchive
+from ganlab.runs.lock import LOCK, at_rest, start_watching
+from ganlab.runs.members import Limits, Names
+from ganlab.runs.tarring import Member
+from ganlab.runs.unpacking import unarchive
 from ganlab.support.atomic import new_file
 from ganlab.support.paths import open_inside, walk
+from ganlab.support.terminal import line
 
 __all__ = ["ENDINGS", "Archived", "Limits", "archive", "check_ending", "unarchive"]
 
@@ -50,19 +54,22 @@ def check_ending(path: Path) -> None:
         raise RunError(f"{path} must end in {' or '.join(ENDINGS)}, the format of archives.")
 
 
-def archive(paths: Sequence[Path], output: Path, *, checkpoints: bool = True) -> Archived:
+def archive(paths: Sequence[Path], output: Path, *, checkpoints: bool = True, limits: Limits | None = None) -> Archived:
     """Packs runs into one file, complete or not at all.
 
     Names in the archive are relative to the folder that holds all the runs. Owners and permissions are left out, and
-    every time is the start of its run, so that the same files give the same bytes on any machine.
+    every time is the start of its run, so that the same files give the same bytes on any machine. What `unarchive` with
+    the same limits would refuse is refused.
 
     Args:
         paths: The runs' directories.
         output: The archive to write; an existing file is replaced.
         checkpoints: Whether to include the checkpoints.
+        limits: How much the archive may hold.
 
     Raises:
-        RunError: A directory is not a run, a run is being trained, or the file cannot be written.
+        RunError: A directory is not a run, a run is being trained, `unarchive` would refuse the archive, or the file
+            cannot be written.
     """
     check_ending(output)
     runs = [RunDirectory(path) for path in dict.fromkeys(path.resolve() for path in paths)]
@@ -70,18 +77,45 @@ def archive(paths: Sequence[Path], output: Path, *, checkpoints: bool = True) ->
         if output.resolve().is_relative_to(run.path):
             raise RunError(f"{output} would be part of the run {run.path} that it archives. Write it elsewhere.")
     root = Path(os.path.commonpath([run.path.parent for run in runs]))
+    _check_places(runs, root)
     left_out: list[Path] = []
+    start_watching(run.path for run in runs)
     with contextlib.ExitStack() as stack:
         for run in runs:
             stack.enter_context(at_rest(run, shared=True))
+        members = [
+            (path, _member(path, root, run))
+            for run in sorted(runs, key=lambda run: run.path)
+            for path in _contents(run.path, checkpoints, left_out)
+        ]
+        limits = limits or Limits()
+        names = Names(f"{line(output)} is not written, because it could not be unpacked", limits, limits.bytes)
+        for _, member in members:
+            names.add(member)
         file = stack.enter_context(new_file(output))
-        zipped = stack.enter_context(gzip.GzipFile("", "wb", _LEVEL, file, mtime=0))
-        packed = stack.enter_context(tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT))
-        for run in sorted(runs, key=lambda run: run.path):
-            began = int(started_at(run.path, run.info).timestamp())
-            for path in _contents(run.path, checkpoints, left_out):
-                _add(packed, path, path.relative_to(root).as_posix(), began)
+        _pack(file, members, _LEVEL)
+        if file.seekable() and sum(member.size for _, member in members) > limits.room(file.tell()):
+            # Mostly zeros, which `unarchive` takes for an attack: without compression it has no such doubt.
+            file.seek(0)
+            file.truncate()
+            _pack(file, members, 0)
     return Archived([run.path.relative_to(root).as_posix() for run in runs], left_out, output.stat().st_size)
+
+
+def _check_places(runs: Sequence[RunDirectory], root: Path) -> None:
+    """Checks that the runs would be found again below the folder that holds them all."""
+    for run in runs:
+        inner = run.path.relative_to(root)
+        hidden = next((part for part in inner.parts if part.startswith(".")), None)
+        if hidden is not None:
+            raise RunError(
+                f"{line(run.path)} cannot be archived: hidden folders are not searched for runs. Rename {line(hidden)}."
+            )
+        if (run.path / INFO).is_symlink():
+            raise RunError(f"{line(run.path / INFO)} is a link, and links are left out. Put the file in its place.")
+        outer = next((other for other in runs if other.path in run.path.parents), None)
+        if outer is not None:
+            raise RunError(f"{line(run.path)} is part of the run {line(outer.path)}. Archive only that.")
 
 
 def _contents(folder: Path, checkpoints: bool, left_out: list[Path]) -> Iterator[Path]:
@@ -103,13 +137,28 @@ def _contents(folder: Path, checkpoints: bool, left_out: list[Path]) -> Iterator
         left_out += sorted(links)
 
 
-def _add(packed: tarfile.TarFile, path: Path, name: str, began: int) -> None:
-    member = tarfile.TarInfo(name)
-    member.mtime = began
-    if path.is_dir():
-        member.type, member.mode = tarfile.DIRTYPE, 0o755
-        packed.addfile(member)
+def _member(path: Path, root: Path, run: RunDirectory) -> Member:
+    began = max(0, int(started_at(run.path, run.info).timestamp()))
+    is_folder = path.is_dir()
+    return Member(path.relative_to(root).as_posix(), is_folder, 0 if is_folder else path.stat().st_size, began)
+
+
+def _pack(file: IO[bytes], members: Sequence[tuple[Path, Member]], level: int) -> None:
+    with (
+        gzip.GzipFile("", "wb", level, file, mtime=0) as zipped,
+        tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT) as packed,
+    ):
+        for path, member in members:
+            _add(packed, path, member)
+
+
+def _add(packed: tarfile.TarFile, path: Path, member: Member) -> None:
+    info = tarfile.TarInfo(member.name)
+    info.mtime = member.time
+    if member.is_folder:
+        info.type, info.mode = tarfile.DIRTYPE, 0o755
+        packed.addfile(info)
         return
     with open_inside(path.parent, path.name) as file:
-        member.size, member.mode = os.fstat(file.fileno()).st_size, 0o644
-        packed.addfile(member, file)
+        info.size, info.mode = os.fstat(file.fileno()).st_size, 0o644
+        packed.addfile(info, file)

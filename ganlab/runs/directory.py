@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +15,7 @@ from ganlab.interfaces.record import Record
 from ganlab.runs.fields import cannot_be_made, check_encoding, check_fields, check_name
 from ganlab.runs.info import INFO, read_info, read_text
 from ganlab.runs.links import check_links
-from ganlab.support.atomic import write_new, write_text
+from ganlab.support.atomic import new_folder, write_new, write_text
 from ganlab.support.paths import as_name, walk
 from ganlab.support.terminal import line
 from ganlab.telemetry.jsonl import read_metrics, to_json
@@ -163,7 +161,14 @@ def new_run_path(root: str | os.PathLike[str], stem: str, seed: int, name: str |
     return folder / name
 
 
-def create_run(path: str | os.PathLike[str], *, config: str, operative: str, info: Mapping[str, Any]) -> RunDirectory:
+def create_run(
+    path: str | os.PathLike[str],
+    *,
+    config: str,
+    operative: str,
+    info: Mapping[str, Any],
+    fill: Callable[[Path], None] = lambda folder: None,
+) -> RunDirectory:
     """Creates a run's directory with its first files. If that fails, nothing is left behind.
 
     Args:
@@ -171,6 +176,7 @@ def create_run(path: str | os.PathLike[str], *, config: str, operative: str, inf
         config: The text of config.gin.
         operative: The text of operative.gin.
         info: The fields of run.json.
+        fill: Writes whatever else the run has from the first moment on, into the folder that it is called with.
 
     Returns:
         The run.
@@ -183,26 +189,10 @@ def create_run(path: str | os.PathLike[str], *, config: str, operative: str, inf
     files = {CONFIG: config, OPERATIVE: operative, INFO: _to_text(info)}
     if os.path.lexists(path):
         raise RunError(f"{path} already exists; a new run needs a directory of its own. Choose another name.")
-    made = [parent for parent in path.parents if not parent.exists()]
-    part: Path | None = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-        part.chmod(0o777 & ~_umask())  # mkdtemp's folder is for its owner alone
+    with new_folder(path, cannot_be_made) as part:
         for name, text in files.items():
             write_new(part / name, text)
-        part.rename(path)
-    except BaseException as error:
-        if part is not None:
-            shutil.rmtree(part, ignore_errors=True)
-        for parent in made:
-            try:
-                parent.rmdir()
-            except OSError:  # never created, or another run is in it by now
-                break
-        if isinstance(error, OSError):
-            raise cannot_be_made(path, error) from error
-        raise
+        fill(part)
     return RunDirectory(path)
 
 
@@ -217,12 +207,6 @@ def find_runs(root: str | os.PathLike[str]) -> Iterator[Path]:
 
 def _to_text(info: Mapping[str, Any]) -> str:
     return json.dumps(to_json(dict(info)), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _no_run(path: Path) -> str:

@@ -14,12 +14,13 @@ from ganlab.runs.changes import Change, changes_of
 from ganlab.runs.directory import INFO, RunDirectory, find_runs
 from ganlab.runs.fields import check_fields
 from ganlab.runs.health import complaints_of, warnings_of
-from ganlab.runs.lock import holder
+from ganlab.runs.lock import holder, start_watching
 from ganlab.support.paths import walk
 from ganlab.support.terminal import line
 
 # Digits of the step in a checkpoint's name.
 _STEP_DIGITS = 19
+_LAST_SECOND = 253402300799  # of the year 9999, the last one that datetime has
 
 # The statuses that run.json may hold, followed by those that only inspecting the run can show.
 STATUSES = ("running", "completed", "interrupted", "failed", "diverged", "killed", "unreadable")
@@ -68,7 +69,9 @@ def listed(folder: str | os.PathLike[str], status: str | None = None) -> Iterato
         folder: Where to look.
         status: Yield only runs with this status.
     """
-    for path in find_runs(folder):
+    paths = list(find_runs(folder))
+    start_watching(paths)
+    for path in paths:
         row = look_at(path)
         if status in (None, row.status):
             yield row
@@ -104,13 +107,19 @@ def look_at(path: Path) -> Listed:
     )
 
 
-def status_of(path: Path, info: dict[str, Any]) -> str:
-    """The status in run.json, or "killed" if that is "running" and no process holds the run."""
+def status_of(path: Path, info: dict[str, Any], *, wait: bool = True) -> str:
+    """The status in run.json, or "killed" if that is "running" and no process holds the run.
+
+    Args:
+        path: The run's directory.
+        info: Its run.json.
+        wait: Whether to find out about a process of another machine, as for `ganlab.runs.lock.holder`.
+    """
     status = info.get("status", "None")  # some of the oldest runs have no status
     if not isinstance(status, str):
         return "unreadable"
     try:
-        return "killed" if status == "running" and holder(path) is None else status
+        return "killed" if status == "running" and holder(path, wait=wait) is None else status
     except OSError:
         return status
 
@@ -121,8 +130,8 @@ def started_at(path: Path, info: dict[str, Any]) -> datetime:
     try:
         assert isinstance(provenance, dict)
         return datetime.fromisoformat(str(provenance["started"])).astimezone(UTC)
-    except (AssertionError, KeyError, ValueError, OverflowError):
-        return datetime.fromtimestamp(os.lstat(path / INFO).st_mtime, UTC)
+    except (AssertionError, KeyError, ValueError, OverflowError, OSError):
+        return datetime.fromtimestamp(min(max(os.lstat(path / INFO).st_mtime, 0), _LAST_SECOND), UTC)
 
 
 def size_on_disk(folder: Path) -> int:

@@ -15,7 +15,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +28,11 @@ from ganlab.support.terminal import line
 
 LOCK = "lock.json"
 _BEAT_SECONDS = 5.0
-# A lock of another machine is stale if it stays unchanged this long: a few beats, because clocks are not compared.
+# A lock of another machine is stale if it stays unchanged this long: a few beats. Clocks differ and are not compared.
 _STILL_SECONDS = 3 * _BEAT_SECONDS
-# How far such a lock's time may be from the present, because clocks differ, and still belong to a living process.
-_LATELY_SECONDS = 60.0
+_POLL_SECONDS = 0.25
+# The locks of other machines as this process last saw them change, and when, by its own monotonic clock.
+_looks: dict[Path, tuple[Any, float]] = {}
 # Ten times the bytes of a lock.json.
 _LARGEST = 1 << 12
 _SOMEBODY = "another process"
@@ -62,11 +63,13 @@ def locked(run: RunDirectory, say: Callable[[str], None] | None = None) -> Itera
         os.close(descriptor)
 
 
-def holder(path: Path) -> str | None:
-    """Describes the process that holds a run's directory, or None. Neither writes nor waits.
+def holder(path: Path, *, wait: bool = True) -> str | None:
+    """Describes the process that holds a run's directory, or None. Writes nothing.
 
     Args:
         path: The run's directory.
+        wait: Whether to watch a lock of another machine, for at most 15 seconds, until it is clear whether its process
+            lives. Otherwise it counts as living until the lock has stayed unchanged for as long since the first call.
     """
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -74,10 +77,17 @@ def holder(path: Path) -> str | None:
     except BlockingIOError:
         return _beating_holder(path) or _SOMEBODY
     except OSError:  # a file system without flock
-        return _beating_holder(path)
+        return _beating_holder(path, wait=wait)
     finally:
         os.close(descriptor)
-    return _beating_holder(path, alone=True)
+    return _beating_holder(path, alone=True, wait=wait)
+
+
+def start_watching(paths: Iterable[Path]) -> None:
+    """Looks at the locks of many runs for the first time, so that questions about all of them wait together."""
+    for path in paths:
+        with contextlib.suppress(OSError):
+            holder(path, wait=False)
 
 
 @contextlib.contextmanager
@@ -94,7 +104,7 @@ def at_rest(run: RunDirectory, *, shared: bool) -> Iterator[None]:
     descriptor = os.open(run.path, os.O_RDONLY)
     try:
         alone = _flock(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX, run.path)
-        if _beating_holder(run.path, alone=alone):
+        if _beating_holder(run.path, alone=alone, wait=True):
             raise _in_use(run.path)
         yield
     finally:
@@ -108,24 +118,42 @@ def _in_use(path: Path) -> RunError:
     return RunError(f"{path} {using}. Wait for it, or stop it first.")
 
 
-def _beating_holder(path: Path, *, alone: bool = False) -> str | None:
-    """The holder named in lock.json, if its process is alive or, on another machine, updated the file lately.
+def _beating_holder(path: Path, *, alone: bool = False, wait: bool = False) -> str | None:
+    """The holder named in lock.json, if its process is alive or, on another machine, still rewrites the file.
 
     Args:
         path: The run's directory.
         alone: Whether flock has shown that no process of this machine holds the run, whatever the file states.
+        wait: As for `holder`.
     """
     left = _read(path / LOCK)
     if left is None:
         return None
-    if left.get("host") == socket.gethostname():
-        lives = not alone and _lives(left)
-    else:
-        try:
-            lives = abs(time.time() - (path / LOCK).lstat().st_mtime) < _LATELY_SECONDS
-        except OSError:  # released since
-            lives = False
+    here = left.get("host") == socket.gethostname()
+    lives = (not alone and _lives(left)) if here else _changes(path / LOCK, wait=wait)
     return _holder(left) if lives else None
+
+
+def _changes(path: Path, *, wait: bool) -> bool:
+    """Whether a lock of another machine is still rewritten; true without waiting as long as that is unknown."""
+    seen, since = _looks.setdefault(path, (_look(path), time.monotonic()))
+    while (now := _look(path)) == seen:
+        left = since + _STILL_SECONDS - time.monotonic()
+        if left <= 0:
+            return False
+        if not wait:
+            return True
+        time.sleep(min(left, _POLL_SECONDS))
+    _looks[path] = now, time.monotonic()
+    return now is not None
+
+
+def _look(path: Path) -> Any:
+    """All of a lock that a beat changes; None if it was released."""
+    try:
+        return _read(path), path.lstat().st_mtime_ns  # the time alone if the disk is full
+    except FileNotFoundError:
+        return None
 
 
 def _flock(descriptor: int, how: int, path: Path) -> bool:
@@ -151,9 +179,8 @@ def _stale(path: Path, say: Callable[[str], None], *, alone: bool) -> str | None
         if not alone and _lives(left) and left.get("pid") != os.getpid():
             raise RunError(f"{path} is being trained by {holder}. Wait for it, or stop it first.")
     else:
-        say(f"{path} is locked by {holder}, which cannot be checked from here: waiting {_STILL_SECONDS:.0f} s.")
-        time.sleep(_STILL_SECONDS)
-        if _read(path / LOCK) not in (left, None):
+        say(f"{path} is locked by {holder}, which cannot be checked from here: waiting up to {_STILL_SECONDS:.0f} s.")
+        if _changes(path / LOCK, wait=True):
             raise RunError(f"{path} is being trained by {holder}, on another machine. Wait for it, or stop it first.")
     return f"Taking over a stale lock on {path}: {holder} exited without releasing it."
 
@@ -167,8 +194,11 @@ def _beating(path: Path) -> Iterator[None]:
         count = 0
         while not done.wait(_BEAT_SECONDS):
             count += 1
-            with contextlib.suppress(OSError):  # the disk may be full for a moment
+            try:
                 _write(path, count)
+            except OSError:  # the disk may be full
+                with contextlib.suppress(OSError):
+                    os.utime(path)
 
     try:
         _write(path, 0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import unicodedata
 from dataclasses import dataclass
-from pathlib import Path
 
 from ganlab.errors import RunError
 from ganlab.runs.tarring import Member, quoted
@@ -42,8 +41,15 @@ class Limits:
 class Names:
     """The names of an archive so far; each is checked before anything is written."""
 
-    def __init__(self, path: Path, limits: Limits, packed: int) -> None:
-        self._path, self._limits, self._room = path, limits, limits.room(packed)
+    def __init__(self, refused: str, limits: Limits, room: int) -> None:
+        """Begins without names.
+
+        Args:
+            refused: What an error begins with, for example that the archive is not unpacked.
+            limits: How much the archive may hold.
+            room: The total size that its files may have.
+        """
+        self._refused, self._limits, self._room = refused, limits, room
         # Keyed by the form seen by file systems that ignore case or decompose letters.
         self._files: dict[str, str] = {}
         self._folders: dict[str, str] = {}
@@ -62,7 +68,7 @@ class Names:
         self._bytes += member.size
         if self._bytes > self._room:
             raise RunError(
-                f"{self._path} is not unpacked: its files are larger than {self._room} bytes. If you trust it, "
+                f"{self._refused}: its files are larger than {self._room} bytes. If you trust it, "
                 "raise the limit: --max-size."
             )
         spelled, key = "", ""
@@ -78,14 +84,14 @@ class Names:
                 self._twice(member.name, self._folders[key])
         if len(self._files) + len(self._folders) > self._limits.files:
             raise RunError(
-                f"{self._path} is not unpacked: it holds more than {self._limits.files} files and folders. If you "
+                f"{self._refused}: it holds more than {self._limits.files} files and folders. If you "
                 "trust it, raise the limit: --max-files."
             )
         return parts
 
     def _twice(self, name: str, other: str | None) -> None:
         alike = "" if other is None or other.strip("/") == name.strip("/") else f" (as {quoted(other.strip('/'))})"
-        raise RunError(f"{self._path} is not unpacked: it holds {quoted(name)} twice{alike}.")
+        raise RunError(f"{self._refused}: it holds {quoted(name)} twice{alike}.")
 
     def _parts(self, name: str) -> tuple[str, ...]:
         parts = tuple(part for part in name.split("/") if part not in ("", "."))
@@ -99,7 +105,7 @@ class Names:
         elif any(ord(char) < 32 or ord(char) == 127 for char in name):
             wrong = "has control characters"
         if wrong:
-            raise RunError(f"{self._path} is not unpacked: {quoted(name)} {wrong}.")
+            raise RunError(f"{self._refused}: {quoted(name)} {wrong}.")
         return parts
 
 

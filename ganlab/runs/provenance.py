@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import importlib.metadata
-import os
 import platform
 import socket
-import subprocess
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from ganlab.plugins.manager import Plugin
+from ganlab.runs.repository import git_state
 from ganlab.version import __version__
 
 # The packages besides ganlab that the numbers depend on; those that are installed are recorded.
@@ -28,8 +27,6 @@ PACKAGES = (
     "protobuf",
     "scikit-learn",
 )
-
-_GIT_SECONDS = 10
 
 
 def provenance(argv: Sequence[str], devices: Sequence[str], plugins: Sequence[Plugin]) -> dict[str, Any]:
@@ -70,40 +67,3 @@ def versions(packages: Sequence[str]) -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             continue
     return found
-
-
-def git_state(folder: Path) -> dict[str, Any] | None:
-    """The current commit of the repository that a folder is in.
-
-    Args:
-        folder: Any folder, in a repository or not.
-
-    Returns:
-        `commit`, and `dirty`: whether tracked files differ from it. Untracked files do not count, or the folder of
-        runs would make every run dirty. None outside a repository, before its first commit, or if git does not
-        answer.
-    """
-    commit = _git(folder, "rev-parse", "--verify", "HEAD")
-    changes = _git(folder, "status", "--porcelain", "--untracked-files=no")
-    if not commit or changes is None:
-        return None
-    return {"commit": commit, "dirty": bool(changes)}
-
-
-def _git(folder: Path, *arguments: str) -> str | None:
-    try:
-        done = subprocess.run(
-            ["git", *arguments],
-            cwd=folder,
-            # Reading the state must not take the lock that a commit in progress needs.
-            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_GIT_SECONDS,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip()

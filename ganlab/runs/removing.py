@@ -12,7 +12,7 @@ from pathlib import Path
 from ganlab.errors import RunError
 from ganlab.runs.directory import CONFIG, RunDirectory, find_runs
 from ganlab.runs.listing import size_on_disk
-from ganlab.runs.lock import at_rest
+from ganlab.runs.lock import at_rest, start_watching
 from ganlab.support.terminal import line
 
 # The folders that `keep_metrics` removes.
@@ -35,6 +35,7 @@ def removable(paths: Sequence[Path]) -> Iterator[list[RunDirectory]]:
     unique = {path.resolve(): path for path in paths}
     with contextlib.ExitStack() as stack:
         runs = [_checked(path) for path in unique.values()]
+        start_watching(run.path for run in runs)
         for run in runs:
             stack.enter_context(at_rest(run, shared=False))
         yield runs

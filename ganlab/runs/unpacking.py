@@ -58,7 +58,8 @@ def unarchive(path: Path, folder: Path, limits: Limits | None = None) -> list[Pa
             with _aside(anchor) as scratch:
                 inner = Path(os.path.relpath(folder.absolute(), anchor.absolute()))
                 below = scratch / inner
-                names = Names(path, limits or Limits(), os.fstat(file.fileno()).st_size)
+                chosen = limits or Limits()
+                names = Names(f"{path} is not unpacked", chosen, chosen.room(os.fstat(file.fileno()).st_size))
                 _extract(TarReader(file, str(path), pause), below, names)
                 found = _runs_only(path, below, pause)
                 for run in found:
@@ -166,7 +167,8 @@ def _runs_only(path: Path, below: Path, pause: Callable[[], None]) -> list[Path]
         place = Path(at)
         if place in runs:
             folders.clear()
-            (place / LOCK).unlink(missing_ok=True)  # left by a process on another machine
+            if not (place / LOCK).is_dir():
+                (place / LOCK).unlink(missing_ok=True)  # left by a process on another machine
             continue
         if files:
             stray = (place / min(files)).relative_to(below)

@@ -11,6 +11,7 @@ from typing import Any
 from ganlab.errors import RunError
 from ganlab.runs.directory import METRICS, RunDirectory, find_runs
 from ganlab.runs.listing import status_of
+from ganlab.runs.lock import start_watching
 from ganlab.support.paths import open_inside
 from ganlab.telemetry.jsonl_lines import NOT_METRICS, Line
 
@@ -59,15 +60,21 @@ class Watcher:
         self._folder, self._metric, self._clock = folder, metric, clock
         self._before: dict[Path, tuple[int, float, float | None]] = {}
 
-    def look(self) -> list[Progress]:
-        """The runs that train now, and those that did at an earlier look, sorted by path."""
+    def look(self, *, wait: bool = False) -> list[Progress]:
+        """The runs that train now, and those that did at an earlier look, sorted by path.
+
+        Args:
+            wait: Whether to find out first about processes of other machines, as `ganlab.runs.lock.holder` does.
+        """
         found = []
-        for path in find_runs(self._folder):
+        paths = list(find_runs(self._folder))
+        start_watching(paths)
+        for path in paths:
             try:
                 info = RunDirectory(path).info
             except (RunError, OSError):
                 continue  # it is being written, or is broken, which `ganlab runs list` tells
-            status = status_of(path, info)
+            status = status_of(path, info, wait=wait)
             if status == "running" or path in self._before:
                 found.append(self._progress(path, status, info))
         return found

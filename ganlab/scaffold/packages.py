@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
@@ -13,6 +12,7 @@ from ganlab.errors import PluginError
 from ganlab.interfaces.hookspecs import CONTRACT
 from ganlab.plugins.manager import discover
 from ganlab.scaffold.names import check_free, names
+from ganlab.support.atomic import scratch_folder
 from ganlab.version import __version__
 
 # The templates of components, with their kinds' names in experiment files.
@@ -107,7 +107,7 @@ def new_plugin(name: str, kind: str, directory: Path) -> NewPlugin:
     }
     try:
         # In the same directory, so that a rename puts the folder in place in one step.
-        with tempfile.TemporaryDirectory(dir=directory, prefix=".ganlab-new-") as work:
+        with scratch_folder(".ganlab-new-", directory) as work:
             for path, template in files.items():
                 target = Path(work, name, path)
                 target.parent.mkdir(parents=True, exist_ok=True)

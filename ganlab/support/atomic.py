@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
 from ganlab.errors import RunError
+from ganlab.support.durable import sync
+from ganlab.support.full_disk import is_full_disk
+from ganlab.support.signals import orderly_end
 
 
 @contextlib.contextmanager
@@ -30,7 +35,7 @@ def new_file(path: Path) -> Iterator[IO[bytes]]:
             with target.open("wb") as file:
                 yield file
             return
-        with _replacing(target, part, durable=True) as file:
+        with orderly_end(), _replacing(target, part, durable=True) as file:
             yield file
     except OSError as error:
         raise _unwritable(path, part, error) from error
@@ -96,11 +101,14 @@ def _replacing(path: Path, part: Path, *, durable: bool) -> Iterator[IO[bytes]]:
 
 
 @contextlib.contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
+def new_folder(path: Path, refused: Callable[[Path, OSError], RunError] | None = None) -> Iterator[Path]:
     """Context manager: a folder to fill, which gets its name when the block ends without an error.
+
+    Whenever the process is killed, the folder is there with all that the block wrote, or not at all.
 
     Args:
         path: The path of the folder. Only an empty folder may exist there.
+        refused: Returns the error for a folder that cannot be written.
 
     Yields:
         The temporary folder, beside `path`.
@@ -111,21 +119,37 @@ def new_folder(path: Path) -> Iterator[Path]:
     check_free(path)
     made = [parent for parent in path.parents if not parent.exists()]
     part = _aside(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.mkdir()
-        yield part
-        part.rename(path)  # replaces an empty folder, too
-    except BaseException as error:
-        shutil.rmtree(part, ignore_errors=True)
-        for parent in made:
-            try:
-                parent.rmdir()
-            except OSError:  # never created, or something else is in it by now
-                break
-        if isinstance(error, OSError):
-            raise _unwritable(path, part, error) from error
-        raise
+    with orderly_end():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            part.mkdir()
+            yield part
+            sync(part)
+            part.rename(path)  # replaces an empty folder, too
+        except BaseException as error:
+            shutil.rmtree(part, ignore_errors=True)
+            for parent in made:
+                try:
+                    parent.rmdir()
+                except OSError:  # never created, or something else is in it by now
+                    break
+            if is_full_disk(error) and not isinstance(error, OSError):  # TensorFlow's
+                raise _unwritable(path, part, OSError(errno.ENOSPC, str(error).split("\n")[0])) from error
+            if isinstance(error, OSError):
+                raise (refused(path, error) if refused else _unwritable(path, part, error)) from error
+            raise
+
+
+@contextlib.contextmanager
+def scratch_folder(prefix: str, place: str | os.PathLike[str] | None = None) -> Iterator[str]:
+    """Context manager: a temporary folder, which is removed by SIGTERM and SIGHUP, too.
+
+    Args:
+        prefix: The beginning of its name.
+        place: The folder that it is made in; by default that of the system.
+    """
+    with orderly_end(), tempfile.TemporaryDirectory(prefix=prefix, dir=place) as folder:
+        yield folder
 
 
 def check_free(path: Path) -> None:

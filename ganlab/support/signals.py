@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
+
+from ganlab.errors import Interruption
 
 # A terminal that closes sends SIGHUP.
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -80,3 +83,35 @@ def handling(handler: Callable[[int, Any], Any]) -> Iterator[None]:
     finally:
         for number, earlier in before.items():
             signal.signal(number, earlier)
+
+
+class _EndedError(Interruption):
+    """Raised by a signal that would otherwise end the process at once."""
+
+
+@contextlib.contextmanager
+def orderly_end() -> Iterator[None]:
+    """Context manager for work that must be cleaned up: SIGTERM and SIGHUP end it by an exception, as SIGINT does.
+
+    Where they would end the process at once they end it after the block, by SystemExit with the exit code of the
+    signal. Where something else handles them, that stays as it is, and so it does outside of the main thread.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def leave(number: int, frame: Any) -> None:
+        raise _EndedError(number)
+
+    ours = [number for number in STOPPING if signal.getsignal(number) == signal.SIG_DFL]
+    try:
+        for number in ours:
+            signal.signal(number, leave)
+        yield
+    except _EndedError as error:
+        if not ours:  # a block around this one ends the process
+            raise
+        raise SystemExit(128 + error.args[0]) from None
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)

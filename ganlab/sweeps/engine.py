@@ -95,9 +95,8 @@ class Engine:
         except Exception as error:
             self._abandon()
             if isinstance(error, OSError):
-                again = f"ganlab sweep --resume {shlex.quote(str(self._sweep.path))}"
                 raise RunError(
-                    f"{self._sweep.path} cannot be written: {error}. Fix that and resume: {again}"
+                    f"{self._sweep.path} cannot be written: {error}. Fix that and resume: {self._again()}"
                 ) from error
             raise
         finally:
@@ -168,6 +167,11 @@ class Engine:
 
     def _ended(self, trial: Trial, exit_status: int | None) -> None:
         """Records the end of a trial's process; the exit status is None if the process was given up."""
+        if trial.status in (FAILED, INTERRUPTED) and not self._stopping and trial.lacks_space():
+            raise RunError(
+                f"{trial.name} failed because the disk is full: {trial.error.rstrip('.')}. The other trials were asked "
+                f"to save. Free some space and resume, which trains it, too: {self._again()}"
+            )
         noted = self._sweep.notes.get(trial.name, {})
         killed = self._ending.reason(exit_status) if exit_status is not None and trial.stopped_at is not None else ""
         if noted.get("status") in (PRUNED, TIMED_OUT) and trial.status != COMPLETED:
@@ -226,6 +230,9 @@ class Engine:
                     trial.end(exit_status)
                 elif self._ending.press(trial):
                     self._ending.leave(trial)
+
+    def _again(self) -> str:
+        return f"ganlab sweep --resume {shlex.quote(str(self._sweep.path))}"
 
     def _with(self, trial: Trial) -> list[Trial]:
         return [other for other in self.trials if other.configuration == trial.configuration]

@@ -5,14 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from ganlab.errors import RunError
-from ganlab.support.atomic import write_text
+from ganlab.support.atomic import new_folder, write_text
 from ganlab.support.locking import locked_folder
 from ganlab.support.paths import read_inside
 from ganlab.support.strict_json import parse_json
@@ -60,24 +58,13 @@ class Sweep:
             RunError: The folder already exists, or cannot be created.
         """
         Sweep.check_free(path)
-        part = None
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-            (part / TRIALS).mkdir(parents=True)
+        with new_folder(path, _cannot_be_made) as part:
+            (part / TRIALS).mkdir()
             write_text(part / INFO, _text({**info, "configurations": {}}))
             sweep = Sweep(part)
             for configuration in configurations:
                 sweep.add(configuration)
             sweep.save()
-            part.rename(path)
-        except BaseException as error:
-            if part is not None:
-                shutil.rmtree(part, ignore_errors=True)
-            if isinstance(error, OSError):
-                reason = error.strerror or error
-                raise RunError(f"The sweep {path} cannot be made: {reason}. Choose another --runs.") from error
-            raise
         sweep.path = path
         return sweep
 
@@ -170,3 +157,7 @@ class Sweep:
 
 def _text(info: Mapping[str, Any]) -> str:
     return json.dumps(to_json(dict(info)), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def _cannot_be_made(path: Path, error: OSError) -> RunError:
+    return RunError(f"The sweep {path} cannot be made: {error.strerror or error}. Choose another --runs.")

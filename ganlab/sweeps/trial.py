@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,9 @@ from ganlab.runs.directory import INFO, METRICS, RunDirectory
 from ganlab.runs.fields import check_fields
 from ganlab.runs.health import complaints_of, warnings_of
 from ganlab.runs.lock import holder
+from ganlab.support.full_disk import is_full, is_full_disk
 from ganlab.support.paths import open_inside
+from ganlab.support.processes import python_command
 from ganlab.sweeps.metric_follower import MetricFollower, last_value
 from ganlab.sweeps.store import Sweep
 
@@ -99,7 +100,7 @@ class Trial:
 
     def held(self) -> str | None:
         """The process that trains it, perhaps started by an earlier process of the sweep; None if there is none."""
-        return holder(self.run) if self.run.exists() else None
+        return holder(self.run, wait=False) if self.run.exists() else None
 
     def wait(self, who: str, now: float) -> float:
         """Records that it waits for another process that trains it.
@@ -181,6 +182,10 @@ class Trial:
             return {}
         return info
 
+    def lacks_space(self) -> bool:
+        """Whether it failed because the disk is full: its last error, or the disk says so."""
+        return is_full_disk(self.error) or is_full_disk(str(self._info().get("error"))) or is_full(self.sweep.path)
+
     def last_error(self) -> str:
         """The last error that its last process printed, without the prefix; empty if it printed none."""
         try:
@@ -225,7 +230,9 @@ def take_up(sweep: Sweep, *, retry_failed: bool = False) -> list[Trial]:
             trial.status, trial.error = noted["status"], noted["error"]
         elif trial.status in (FAILED, DIVERGED):
             trial.error = trial.last_error()
-        if trial.status in again:
+        # A full disk is no fault of the trial's; whether it is still full shows when it is trained.
+        full = trial.status == FAILED and any(map(is_full_disk, (trial.error, str(trial._info().get("error")))))
+        if trial.status in again or full:
             trial.status, trial.error = QUEUED, ""
             sweep.notes.pop(trial.name, None)
             for proposal in sweep.proposals:
@@ -237,7 +244,7 @@ def take_up(sweep: Sweep, *, retry_failed: bool = False) -> list[Trial]:
 def command(trial: Trial) -> list[str]:
     """The command line that trains a trial, or resumes it if its run directory exists."""
     request = trial.sweep.request
-    words = [sys.executable, "-P", "-m", "ganlab", "run"]  # -P: import no modules from the working directory
+    words = python_command("-m", "ganlab", "run")
     if trial.run.exists():
         words += ["--resume", str(trial.run)]
     else:

@@ -6,7 +6,6 @@ import contextlib
 import functools
 import inspect
 import pickle
-import tempfile
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from ganlab.errors import ConfigError
 from ganlab.interfaces.hookspecs import hookimpl
 from ganlab.plugins import manager as plugins
 from ganlab.plugins.recipes import Recipe, described, recipe_of
+from ganlab.support.atomic import scratch_folder
 from ganlab.testing import parts
 
 _LITERALS = "numbers, strings, booleans, None, lists, tuples and dicts of them, and components"
@@ -176,7 +176,7 @@ def _experiment(component: Recipe) -> Recipe:
 
 
 def _read(text: str) -> Recipe:
-    with tempfile.TemporaryDirectory(prefix="ganlab-conformance-") as folder:
+    with scratch_folder("ganlab-conformance-") as folder:
         path = Path(folder) / "config.gin"
         path.write_text(text, encoding="utf-8")
         return config.load([path])

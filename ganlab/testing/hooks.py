@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from ganlab.plugins.catalog import reason_of
 from ganlab.plugins.command_names import COMMAND_NAMES
 from ganlab.plugins.manager import Plugin, Plugins
 from ganlab.run import Run
+from ganlab.support.atomic import scratch_folder
 from ganlab.telemetry import Record
 
 RUN_HOOKS = ("ganlab_run_start", "ganlab_metrics", "ganlab_run_end")
@@ -46,7 +46,7 @@ def calls_of(found: Plugins, name: str) -> Calls:
 
 
 def _followed(calls: Calls, endings: list[str]) -> str:
-    with tempfile.TemporaryDirectory(prefix="ganlab-conformance-") as folder:
+    with scratch_folder("ganlab-conformance-") as folder:
         path = Path(folder)
         info = {"status": "running", "step": 0, "steps": 20, "seed": 0, "settings": {"experiment.steps": 20}}
         (path / "run.json").write_text(json.dumps(info), encoding="utf-8")

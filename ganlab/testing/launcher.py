@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 from ganlab.interfaces import Job, Launcher
+from ganlab.support.atomic import scratch_folder
 from ganlab.testing.conformance import Conformance, check, fail
 
 
@@ -31,7 +31,7 @@ class LauncherConformance(Conformance):
 
     def _run(self, code: str, *, stop: bool = False) -> tuple[int, str]:
         """Runs Python code; returns the exit status and the output. With `stop` it is stopped after it has printed."""
-        with tempfile.TemporaryDirectory(prefix="ganlab-conformance-") as name:
+        with scratch_folder("ganlab-conformance-") as name:
             folder, log = Path(name).resolve(), Path(name) / "log.txt"
             launcher = self.make()
             job = launcher.start(

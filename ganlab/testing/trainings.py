@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ganlab.composition import Experiment
+from ganlab.support.atomic import scratch_folder
 from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.trainer import Trainer
@@ -126,7 +126,7 @@ def resumed(training: Training, before: int, after: int) -> tuple[dict[str, np.n
     Returns:
         Every variable at the end, uninterrupted and after restoring.
     """
-    with tempfile.TemporaryDirectory(prefix="ganlab-conformance-") as folder:
+    with scratch_folder("ganlab-conformance-") as folder:
         training.train(before)
         checkpoint = training.save(Path(folder))
         straight = training.train(after).values()

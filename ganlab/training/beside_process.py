@@ -19,6 +19,7 @@ from ganlab.errors import GanlabError
 from ganlab.plugins import manager as plugins
 from ganlab.plugins.blame import Running
 from ganlab.runs import RunDirectory
+from ganlab.support.processes import python_command, start_process
 from ganlab.training.time_limits import limit
 from ganlab.training.watchdog import LIMIT
 
@@ -48,9 +49,8 @@ class Beside:
         }
         self.asked: int | None = None
         self._said = tempfile.TemporaryFile()  # noqa: SIM115  # closed by close()
-        self._child = subprocess.Popen(
-            # -P: like the trainer, it imports no modules from the working directory.
-            [sys.executable, "-P", "-m", "ganlab.beside", str(os.getpid())],
+        self._child = start_process(
+            python_command("-m", "ganlab.beside"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._said,

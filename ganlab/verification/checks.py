@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ganlab.support.atomic import scratch_folder
 from ganlab.verification import tpu
 from ganlab.verification.process import ProcessError, call
 from ganlab.verification.report import Row, Source, merged
@@ -80,7 +80,7 @@ def _gradients(source: Source, options: Options) -> Row:
 def _resume(source: Source, options: Options) -> Row:
     # Two replicas are enough to see that every copy comes back.
     count = min((n for n in options.replicas if n > 1), default=1)
-    with tempfile.TemporaryDirectory(prefix="ganlab-verify-") as folder:
+    with scratch_folder("ganlab-verify-") as folder:
         settings = {"replicas": count, "iterations": max(2, options.iterations), "folder": folder}
         row: Row = _call(
             "resume:resume", source, options, **settings, **_call("resume:interrupt", source, options, **settings)

@@ -8,7 +8,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import traceback
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -17,7 +16,9 @@ from typing import Any
 
 from ganlab.errors import GanlabError, TrainingFailedError
 from ganlab.plugins.blame import sentence
+from ganlab.support.atomic import scratch_folder
 from ganlab.support.collector import collect_rarely
+from ganlab.support.processes import python_command, run_process
 from ganlab.verification.report import Row, Source
 
 
@@ -46,11 +47,10 @@ def call(target: str, source: Source, options: Mapping[str, Any], *, cpus: int) 
         ProcessError: It raised, or the process died.
     """
     spec = json.dumps({"target": target, "source": asdict(source), "options": options, "cpus": cpus})
-    with tempfile.TemporaryDirectory(prefix="ganlab-verify-") as folder:
+    with scratch_folder("ganlab-verify-") as folder:
         result = Path(folder) / "result.json"
-        # -P: no modules are imported from the working directory, as under the command itself.
-        command = [sys.executable, "-P", "-m", __name__, str(result)]
-        done = subprocess.run(
+        command = python_command("-m", __name__, str(result))
+        done = run_process(
             command, input=spec, env=_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         if not result.is_file():

@@ -131,6 +131,18 @@ def test_a_stopped_benchmark_resumes_where_it_was(here, pretended, number, code)
     assert len(pretended["trained"]) == 5  # nothing was left
 
 
+def test_full_disk_stops_a_benchmark_and_resuming_measures_again(here, pretended, monkeypatch):
+    usual, full = running.measured, {"error": "OSError: [Errno 28] No space left on device", "kind": "failed"}
+    monkeypatch.setattr(running, "measured", lambda request, **options: full)
+    done = begin(names=[GP])
+    assert done.exit_code == 2
+    assert "because the disk is full: OSError" in done.stderr
+    assert f"resume: ganlab benchmark --resume {here}/runs/b" in done.stderr
+    monkeypatch.setattr(running, "measured", usual)
+    assert invoke("--resume", "runs/b").exit_code == 0
+    assert read(here)["constraints"][GP]["tasks"]["cost"]["status"] == "completed"
+
+
 def test_nothing_is_chosen_while_a_setting_is_still_to_be_tried(here, pretended):
     pretended["lose"] = {"setting-3/s7"}  # the best one, whose process was killed
     done = begin(names=[GP])

@@ -1,5 +1,6 @@
 """The command line's process: closed and full streams, and system limits, through the real entry point."""
 
+import errno
 import json
 import os
 import resource
@@ -134,3 +135,14 @@ def test_a_run_with_closed_streams_trains_as_usual(tmp_path, closed):
     assert json.loads((run / "run.json").read_text())["status"] == "completed"
     for line in (run / "metrics.jsonl").read_text().splitlines():
         json.loads(line)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_full_disk_is_no_lack_of_memory(number):
+    class ResourceExhaustedError(Exception):
+        """TensorFlow's, by name."""
+
+    said = refused(ResourceExhaustedError(f"a.tfrecord; {os.strerror(number)}\nmore"))
+    assert said == f"a.tfrecord; {os.strerror(number)}. Free some space, or write to another disk."
+    assert refused(OSError(number, os.strerror(number), "a")) == f"a: {os.strerror(number)}."
+    assert "not enough memory" in refused(ResourceExhaustedError("OOM when allocating tensor"))

@@ -1,8 +1,13 @@
+import math
+import os
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from ganlab_builtin.datasets import Arrays
+from ganlab_builtin.datasets.fixed_files import NpyRows
 
 import ganlab
 
@@ -65,8 +70,136 @@ def test_low_and_high_become_minus_1_and_1(save, through_pipeline):
     np.testing.assert_allclose(through_pipeline(arrays, [0], batch=1).ravel(), [-1, -0.5, 0, 1])
 
 
-def test_a_npy_file_stays_on_disk(save):
-    assert isinstance(Arrays(path=save(x=COLOUR))._rows, np.memmap)
+SECONDS, NANOSECONDS = 1_700_000_000, 1_700_000_000_000_000_001
+
+
+@pytest.mark.parametrize(
+    ("dtype", "low", "high"),
+    [
+        (np.float64, SECONDS, SECONDS + 1),
+        (np.float64, -SECONDS - 0.5, -SECONDS),
+        (np.float64, -1e300, 1e300),
+        (np.float64, 1e-300, 3e-300),
+        (">f8", SECONDS, SECONDS + 60.0),
+        (np.float32, 16_777_000.0, 16_777_216.0),
+        (np.float16, 2000.0, 2048.0),
+        (np.float16, 0.0, 65_504.0),
+        (np.uint8, 200, 203),
+        (np.int16, -32_768, 32_767),
+        (np.uint16, 0, 65_535),
+        (np.int32, 2**31 - 9, 2**31 - 1),
+        (np.uint32, 2**32 - 9, 2**32 - 1),
+        (np.int64, NANOSECONDS, NANOSECONDS + 1000),
+        (">i8", NANOSECONDS, NANOSECONDS + 1000),
+        (np.int64, -(2**63), 2**63 - 1),
+        (np.int64, -(2**63), -(2**63) + 8),
+        (np.int64, 2.5, 12.25),
+        (np.uint64, 2**64 - 17, 2**64 - 1),
+        (np.uint64, 0, 2**64 - 1),
+        (np.uint64, -1, 2**64),
+    ],
+)
+@pytest.mark.parametrize("name", ["data.npy", "data.npz"])
+def test_normalization_is_exact_before_it_is_rounded(name, dtype, low, high, save, through_pipeline):
+    values = [low + Fraction(part, 8) * (Fraction(high) - Fraction(low)) for part in range(9)]
+    whole = np.dtype(dtype).kind in "iu"
+    if whole:
+        least, most = max(math.ceil(low), np.iinfo(dtype).min), min(math.floor(high), np.iinfo(dtype).max)
+        values = [min(max(round(value), least), most) for value in values]
+    rows = np.array([[value if whole else float(value)] for value in values], dtype)
+    arrays = Arrays(path=save(name, rows=rows.reshape(9, 1, 1)), low=low, high=high)
+    stored = [Fraction(int(value) if whole else float(value)) for value in rows[:, 0]]
+    expected = [float(2 * (value - Fraction(low)) / (Fraction(high) - Fraction(low)) - 1) for value in stored]
+    np.testing.assert_allclose(through_pipeline(arrays, range(9), batch=3).ravel(), expected, rtol=0, atol=1e-7)
+
+
+def test_vectors_may_lie_outside_low_and_high(save, through_pipeline):
+    rows = np.array([[NANOSECONDS - 1000], [NANOSECONDS], [NANOSECONDS + 3000]], np.int64)
+    arrays = Arrays(path=save(rows=rows), low=NANOSECONDS, high=NANOSECONDS + 1000)
+    np.testing.assert_allclose(through_pipeline(arrays, range(3), batch=1).ravel(), [-3, -1, 5])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "values", "bad"),
+    [
+        (0.0, 1e-300, [0.0, 1e10], 1),
+        (-1e300, 1e300, [0.0, np.inf], 1),
+        (0.0, 5e-324, [0.0, 1.0], 0),  # no half of the smallest number
+        (0, 1, [0.0, np.nan], 1),
+    ],
+)
+def test_vectors_that_are_not_finite_after_normalization_are_refused(low, high, values, bad, save):
+    path = save(rows=np.array(values)[:, None])
+    assert f"row {bad} that is not finite in float32" in refused(path=path, low=low, high=high)
+
+
+def test_vectors_that_float32_cannot_tell_apart_are_warned_of(save):
+    rows = np.stack([np.arange(100.0), SECONDS + np.arange(100.0)], axis=1)
+    with pytest.warns(UserWarning, match=r"from 1700000000 to 1700000099 in column 1\. .* steps of 128\. Subtract an"):
+        Arrays(path=save(rows=rows))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Arrays(path=save(rows=rows - [0, SECONDS]))
+        Arrays(path=save(rows=rows), low=0, high=SECONDS)
+        Arrays(path=save(rows=rows * [1, 0] + [0, SECONDS]))  # one value: nothing to tell apart
+
+
+@pytest.fixture(params=["in memory", "on disk"])
+def kept(request, monkeypatch):
+    if request.param == "on disk":
+        monkeypatch.setattr("ganlab_builtin.datasets.fixed_files._KEPT", 0)
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.parametrize("row", [slice(None), slice(3, 7), np.array([9, 0, 0])])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_npy_rows_are_those_of_numpy(row, order, save, tmp_path):
+    values = np.array(COLOUR, ">u2", order=order)
+    rows = NpyRows("arrays", tmp_path / save(x=values), "data.npy")
+    assert (rows.shape, rows.dtype, rows.nbytes, len(rows)) == (values.shape, values.dtype, values.nbytes, 10)
+    np.testing.assert_array_equal(rows[row], values[row])
+
+
+WRITTEN = r"datasets\.arrays\.path = .*data\.npy' has been written since it was opened"
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.parametrize("count", [0, 3, 10, 200])
+@pytest.mark.parametrize("way", ["save", "truncate", "zero", "touch"])
+def test_npy_file_that_is_written_during_training_is_noticed(way, count, save, through_pipeline):
+    path = save(x=np.zeros((10, 1024)))
+    arrays = Arrays(path=path)
+    if way == "save":  # in place, after cutting the file to nothing
+        np.save(path, np.ones((count, 1024)))
+    elif way == "touch":
+        os.utime(path)
+    else:
+        os.truncate(path, 0 if way == "zero" else 128 + 8192 * count - 1)
+    with pytest.raises(tf.errors.OpError, match=WRITTEN):
+        through_pipeline(arrays, range(10), batch=5)
+    with pytest.raises(ganlab.ConfigError, match=WRITTEN):
+        arrays.fingerprint()
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.parametrize("then", [os.unlink, lambda path: os.replace(f"{path}.new", path)])
+def test_npy_file_that_is_removed_or_replaced_is_still_read(then, save, through_pipeline, tmp_path):
+    path = save(x=VECTORS)
+    arrays = Arrays(path=path)
+    (tmp_path / "data.npy.new").write_bytes(b"other")
+    then(path)
+    np.testing.assert_allclose(through_pipeline(arrays, range(10), batch=5), VECTORS, rtol=1e-6)
+
+
+def test_a_npy_file_stays_on_disk(tmp_path):
+    # 64 GiB of rows, of which the file system stores none.
+    path = tmp_path / "large.npy"
+    with open(path, "wb") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": "|u1", "fortran_order": False, "shape": (2**24, 64, 64)})
+        file.truncate(file.tell() + 2**36)
+    arrays = Arrays(path=str(path))
+    assert arrays.size == 2**24
+    assert (arrays.examples(tf.constant([2**24 - 1, 0], tf.int64), 0).numpy() == -1).all()
 
 
 def test_a_npz_file_of_several_arrays_needs_a_key(save, through_pipeline):
@@ -132,9 +265,9 @@ def test_half_a_range_and_a_range_upside_down_are_refused(save):
     path = save(x=GREY)
     assert "datasets.arrays.high = None must be given too" in refused(path=path, low=0.0)
     assert "datasets.arrays.low = None must be given too" in refused(path=path, high=1.0)
-    assert "datasets.arrays.low = 2.0 must be finite and below datasets.arrays.high = 1.0" in refused(
-        path=path, low=2.0, high=1.0
-    )
+    for low, high in [(2.0, 1.0), (1.0, 1.0), (math.nan, 1.0), (0.0, math.inf), (-math.inf, 0), (0, 10**400)]:
+        rule = f"datasets.arrays.low = {low!r} must be finite and below datasets.arrays.high = {high!r}"
+        assert rule in refused(path=path, low=low, high=high)
 
 
 def test_files_that_cannot_be_read_are_refused(tmp_path, save):

@@ -67,12 +67,48 @@ def test_an_array_of_a_file_may_hold_the_labels(tmp_path):
     assert make(path=path, key="x").classes is None
 
 
-@pytest.mark.parametrize("wrong", [np.zeros(2, int), np.zeros(3), np.array([0, -1, 1]), np.zeros((3, 2), int)])
-def test_labels_that_are_not_a_class_a_row_are_refused(tmp_path, wrong):
+@pytest.mark.parametrize(
+    ("wrong", "what"),
+    [
+        (np.zeros(2, int), r"int64 and shape \(2,\) in [^,]*;"),
+        (np.zeros((3, 2), int), r"int64 and shape \(3, 2\) in [^,]*;"),
+        (np.zeros(3), "float64"),
+        (np.array([0.5, np.nan, 1]), "float64"),
+        (np.array([True, False, True]), "bool"),
+        (np.array(["cat", "ant", "cat"]), "<U3"),
+        (np.array([0, -1, 1]), r".*, with -1 in row 1"),
+    ],
+)
+def test_labels_that_are_not_a_class_a_row_are_refused(tmp_path, wrong, what):
     path = str(tmp_path / "rows.npz")
     np.savez(path, x=np.zeros((3, 2)), y=wrong)
-    with pytest.raises(ganlab.ConfigError, match=r"arrays\.labels = 'y' names an array of .* each of the 3 rows"):
+    rule = rf"arrays\.labels = 'y' names an array of {what}.* each of the 3 rows\. Number the classes anew: np\.unique"
+    with pytest.raises(ganlab.ConfigError, match=rule):
         ganlab.component("datasets", "arrays")(path=path, labels="y")
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes", "rule"),
+    [
+        (
+            range(1, 11),
+            11,
+            r"and so 11 classes, of which 1 does not occur: 0\. If they are numbered from 1, save labels - 1",
+        ),
+        (
+            [0, 2, 5],
+            6,
+            r"and so 6 classes, of which 3 do not occur: 1, 3, 4\. If that is not meant: Number the classes",
+        ),
+        ([5, 5], 6, r"of which 5 do not occur: 0, 1, 2, 3, 4\. If that"),
+        ([0, 9], 10, r"of which 8 do not occur: 1, 2, 3, 4, 5 and 3 more\. If that"),
+    ],
+)
+def test_classes_without_an_example_are_named(tmp_path, labels, classes, rule):
+    path = str(tmp_path / "rows.npz")
+    np.savez(path, x=np.zeros((len(labels), 2)), y=np.array(labels))
+    with pytest.warns(UserWarning, match=rule):
+        assert ganlab.component("datasets", "arrays")(path=path, labels="y").classes == classes
 
 
 @pytest.mark.parametrize("key", [None, "x"])

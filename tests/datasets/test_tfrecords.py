@@ -1,6 +1,11 @@
 """Images in TFRecord files, those that `ganlab dataset make` writes and others."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -170,3 +175,47 @@ def test_the_fingerprint_is_of_the_files(tmp_path):
     assert one == TFRecords(path=str(tmp_path)).fingerprint()
     records(tmp_path / "a.tfrecord", [(png(PIXELS[1]), 0)])
     assert one != TFRecords(path=str(tmp_path)).fingerprint()
+
+
+@pytest.mark.parametrize("way", ["other", "truncate", "zero", "append"])
+def test_file_that_is_written_during_training_is_noticed(way, pictures, tmp_path, through_pipeline):
+    make(pictures, tmp_path / "made", "--size", "8")
+    data = TFRecords(path=str(tmp_path / "made"))
+    (file,) = (tmp_path / "made").glob("*.tfrecord")
+    if way == "append":
+        with file.open("ab") as opened:
+            opened.write(b"x")
+    elif way == "other":  # images of the same length
+        content = file.read_bytes()
+        file.write_bytes(content)
+    else:
+        os.truncate(file, 0 if way == "zero" else file.stat().st_size - 1)
+    with pytest.raises(
+        tf.errors.OpError, match=r"tfrecords\.path = .*\.tfrecord' has been written since it was opened"
+    ):
+        through_pipeline(data, range(11), batch=11)
+
+
+@pytest.mark.parametrize("reason", ["No space left on device", "Disk quota exceeded", "File too large"])
+def test_full_disk_is_named_and_leaves_nothing(reason, pictures, tmp_path, monkeypatch):
+    def full(self, record):
+        raise tf.errors.ResourceExhaustedError(None, None, f"images.tfrecord; {reason}")
+
+    monkeypatch.setattr(tf.io.TFRecordWriter, "write", full)
+    result = make(pictures, tmp_path / "deep" / "made", "--size", "8")
+    assert result.exit_code == 2
+    assert result.stderr.endswith(f"cannot be written: images.tfrecord; {reason}. Nothing was left behind.\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["pictures"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_signal_to_make_leaves_nothing(number, pictures, tmp_path):
+    command = [sys.executable, "-P", "-m", "ganlab", "dataset", "make", pictures, "deep/made", "--size", "4096"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL)
+    until = time.monotonic() + 120
+    while not list(tmp_path.glob("deep/.made*/*")) and time.monotonic() < until:
+        time.sleep(0.05)
+    process.send_signal(number)
+    assert process.wait(60) == 128 + number
+    assert [path.name for path in tmp_path.iterdir()] == ["pictures"]

@@ -4,8 +4,8 @@
 
     python tests/features/published_network.py
 
-writes published_network.json, in an environment with torch, torchvision, pytorch-fid and torch-fidelity. No weights are
-downloaded.
+writes published_network.json, in an environment with torch, torchvision, pytorch-fid, torch-fidelity and clean-fid. No
+weights are downloaded.
 """
 
 import base64
@@ -21,6 +21,7 @@ import numpy as np
 HERE = Path(__file__).parent
 # Height and width: smaller and larger than the network's 299, not square, and its own.
 SHAPES = [(32, 32), (45, 71), (400, 313), (299, 299)]
+ROW, EVERY = 150, 29  # of resized images, the pixels that are compared
 COUNT, SIDE = 24, 40  # the images of a folder
 SUBSETS, SUBSET, SPLITS, NEIGHBOURS = 5, 10, 3, 3
 
@@ -50,6 +51,11 @@ def image(number, height, width):
         channels.append(np.sin(a * x + b * y + c))
     pattern = 127.5 + 90 * np.stack(channels, axis=-1) + random.normal(0, 12, (height, width, 3))
     return np.clip(np.round(pattern), 0, 255).astype(np.uint8)
+
+
+def black_and_white(number, height, width):
+    """An image whose values are 0 and 255, at whose edges a bicubic filter leaves that range."""
+    return np.uint8(255) * (image(number, height, width) > 127)
 
 
 def folder(which):
@@ -137,8 +143,23 @@ def main():
     activations = [of_fid(folder(which)).astype(np.float64) for which in (1, 0)]
     moments = [(part.mean(axis=0), np.cov(part, rowvar=False)) for part in activations]
     reference["pytorch_fid"] = {"fid": float(_frechet(pytorch_fid.fid_score, *moments))}
+    reference["clean_fid"] = clean_fid()
     reference["torch_files"] = _small_files(torch)
     (HERE / "published_network.json").write_text(json.dumps(reference, indent=1) + "\n")
+
+
+def clean_fid():
+    """The version of clean-fid, and pixels of images that it resizes."""
+    from importlib.metadata import version
+
+    from cleanfid.resize import build_resizer
+
+    resize, found = build_resizer("clean"), {"version": version("clean-fid")}
+    for make in (image, black_and_white):
+        found[make.__name__] = [
+            _rounded(resize(make(number, *shape))[ROW, ::EVERY].ravel()) for number, shape in enumerate(SHAPES)
+        ]
+    return found
 
 
 def _shapes(network):

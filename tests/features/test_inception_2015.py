@@ -2,6 +2,7 @@
 
 import base64
 import io
+import itertools
 import json
 import pickle
 import struct
@@ -102,20 +103,35 @@ def test_wrong_padding_and_wrong_range_are_far_off(file, monkeypatch):
     assert close(features(file).embed(as_examples(picture))[0, ::16], row["tensorflow"]) > 1e-3
 
 
-def test_clean_resizing_is_that_of_pillow():
+@pytest.mark.parametrize("make", [published_network.image, published_network.black_and_white])
+@pytest.mark.parametrize("number", range(len(published_network.SHAPES)))
+def test_clean_resizing_is_that_of_clean_fid(make, number):
     from ganlab_builtin.features import resizing
-    from PIL import Image
+
+    picture = as_examples(make(number, *published_network.SHAPES[number])[None])
+    found = np.asarray(resizing.prepared(picture, "clean"))[0] * 128 + 128
+    expected = REFERENCE["clean_fid"][make.__name__][number]
+    assert np.abs(found[published_network.ROW, :: published_network.EVERY].ravel() - expected).max() < 0.01
+
+
+def test_resizings_differ():
+    from ganlab_builtin.features import resizing
+
+    picture = as_examples(published_network.image(2, 400, 313)[None])
+    made = [np.asarray(resizing.prepared(picture, one)) for one in resizing.RESIZINGS]
+    assert all(np.abs(one - other).max() > 0.05 for one, other in itertools.combinations(made, 2))
+
+
+@pytest.mark.parametrize("resizing", ["tensorflow", "pytorch", "antialiased", "clean"])
+def test_no_resizing_leaves_the_range_of_bytes(resizing):
+    # As no program that publishes scores does: bilinear filters cannot, and clean-fid clips.
+    from ganlab_builtin.features.resizing import prepared
 
     for number, shape in enumerate(published_network.SHAPES):
-        picture = published_network.image(number, *shape)
-        found = np.asarray(resizing.prepared(as_examples(picture[None]), "clean"))[0] * 128 + 128
-        # As clean-fid: each channel in floating point, without rounding or clipping.
-        channels = [Image.fromarray(picture[..., c].astype(np.float32)) for c in range(3)]
-        expected = np.stack([np.asarray(c.resize((299, 299), Image.Resampling.BICUBIC)) for c in channels], axis=-1)
-        assert np.abs(found - expected).max() < 0.01
-    picture = as_examples(published_network.image(2, 400, 313)[None])
-    others = [np.asarray(resizing.prepared(picture, one)) for one in resizing.RESIZINGS if one != "clean"]
-    assert all(np.abs(np.asarray(resizing.prepared(picture, "clean")) - other).max() > 0.05 for other in others)
+        picture = as_examples(published_network.black_and_white(number, *shape)[None])
+        found = np.asarray(prepared(picture, resizing))
+        rounding, highest = 1e-5, 1.0 if resizing == "pytorch" else 127 / 128
+        assert -1.0 - rounding <= found.min() <= found.max() <= highest + rounding
 
 
 def some(names=("fc.bias", "Conv2d_1a_3x3.bn.bias")):

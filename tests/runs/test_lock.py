@@ -7,11 +7,16 @@ import os
 import socket
 import subprocess
 import sys
+import time
 
 import pytest
 
 from ganlab.errors import RunError
 from ganlab.runs import create_run, lock
+from ganlab.runs.archiving import archive
+from ganlab.runs.listing import listed, look_at
+from ganlab.runs.removing import removable, remove
+from ganlab.runs.watching import Watcher
 
 
 @pytest.fixture
@@ -89,37 +94,139 @@ def test_reused_process_id_does_not_hold_the_lock(run, no_flock):
     assert len(said) == 1
 
 
-def test_lock_of_another_machine_is_watched_before_takeover(run, no_flock, monkeypatch):
-    # No clocks are compared, because they differ and may go backwards: a lock that changes is alive.
-    beats = iter([1, 2, 2])
+def elsewhere(run, beat, clock_behind=0.0):
+    """Leaves the lock of a process of another machine whose clock is behind by some seconds."""
+    leave(run, host="elsewhere", pid=7, started="9", beat=beat)
+    os.utime(run.path / "lock.json", (time.time() - clock_behind,) * 2)
 
-    def wait(seconds):
-        assert seconds >= 2 * lock._BEAT_SECONDS
-        leave(run, host="elsewhere", pid=1, started="9", beat=next(beats))
 
-    leave(run, host="elsewhere", pid=1, started="9", beat=0)
-    monkeypatch.setattr(lock.time, "sleep", wait)
-    with (
-        pytest.raises(RunError, match="by process 1 on elsewhere, on another machine"),
-        lock.locked(run),
-    ):
+class Clock:
+    """Time that passes only while the process waits; a process of another machine beats meanwhile."""
+
+    def __init__(self, beat=lambda seconds: None):
+        self.now, self._beat = 0.0, beat
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        before, self.now = self.now, self.now + seconds
+        if int(before / lock._BEAT_SECONDS) != int(self.now / lock._BEAT_SECONDS):
+            self._beat(self.now)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    def use(beat=lambda seconds: None):
+        made = Clock(beat)
+        monkeypatch.setattr(lock, "time", made)
+        return made
+
+    return use
+
+
+def removed(run):
+    with removable([run.path]) as (found,):
+        remove(found)
+
+
+def archived(run):
+    archive([run.path], run.path.parent / "a.tar.gz")
+
+
+def trained(run):
+    with lock.locked(run):
         pass
+
+
+@pytest.mark.parametrize("behind", [-1e9, -90.0, 0.0, 90.0, 1e9])
+@pytest.mark.parametrize("use", [removed, archived, trained])
+def test_live_lock_of_another_machine_is_respected_whatever_its_clock(run, clock, use, behind):
+    elsewhere(run, 0, behind)
+    waited = clock(lambda now: elsewhere(run, int(now), behind))
+    with pytest.raises(RunError, match="is being trained by process 7 on elsewhere"):
+        use(run)
+    assert waited.now <= lock._BEAT_SECONDS + 1
+    assert look_at(run.path).status == "running"
+    assert waited.now <= 2 * lock._BEAT_SECONDS + 1
+
+
+@pytest.mark.parametrize("behind", [-1e9, -90.0, 0.0, 90.0, 1e9])
+@pytest.mark.parametrize("use", [removed, archived, trained])
+def test_dead_lock_of_another_machine_does_not_block_whatever_its_clock(run, clock, use, behind):
+    elsewhere(run, 3, behind)
+    waited = clock()
+    assert look_at(run.path).status == "killed"
+    assert 2 * lock._BEAT_SECONDS < waited.now < 4 * lock._BEAT_SECONDS
+    use(run)
+    assert waited.now < 4 * lock._BEAT_SECONDS  # known by now
+
+
+def test_takeover_from_another_machine_says_why_it_waits(run, clock):
+    elsewhere(run, 2)
+    clock()
     said = []
-    leave(run, host="elsewhere", pid=1, started="9", beat=2)
-    next(beats)
     with lock.locked(run, said.append):
         pass
-    assert "which cannot be checked from here: waiting 15 s" in said[0]
+    assert "which cannot be checked from here: waiting up to 15 s" in said[0]
     assert "Taking over a stale lock on " in said[1]
 
 
-def test_damaged_lock_counts_as_another_process(run, monkeypatch):
+def test_locks_of_many_runs_are_watched_together(tmp_path, clock):
+    runs = [
+        create_run(tmp_path / name, config="", operative="", info={"status": status})
+        for name, status in [("a", "running"), ("b", "running"), ("c", "completed"), ("d", "running")]
+    ]
+    for one in runs:
+        elsewhere(one, 0)
+    waited = clock(lambda now: elsewhere(runs[3], int(now), 90.0))
+    assert [row.status for row in listed(tmp_path)] == ["killed", "killed", "completed", "running"]
+    assert waited.now == pytest.approx(lock._STILL_SECONDS)
+
+
+def test_nothing_in_doubt_needs_no_wait(tmp_path, clock):
+    waited = clock()
+    for name, status in [("a", "completed"), ("b", "running")]:
+        create_run(tmp_path / name, config="", operative="", info={"status": status})
+    (tmp_path / "b" / "lock.json").write_text(json.dumps({**lock._mine(), "pid": dead_process()}))
+    assert [row.status for row in listed(tmp_path)] == ["completed", "killed"]
+    with removable([tmp_path / "a", tmp_path / "b"]):
+        pass
+    assert waited.now == 0
+
+
+def test_watching_finds_out_without_waiting(run, clock):
+    elsewhere(run, 0, 90.0)
+    passed, watcher = clock(), Watcher(run.path, "critic/loss")
+    for now, status in [(0, "running"), (4, "running"), (14, "running"), (16, "killed")]:
+        passed.now = now
+        assert [row.status for row in watcher.look()] == [status]
+    elsewhere(run, 1, 90.0)  # the machine was only stopped
+    assert [row.status for row in watcher.look()] == ["running"]
+
+
+def test_damaged_lock_counts_as_another_process(run, clock):
     (run.path / "lock.json").write_text('{"ho')
-    monkeypatch.setattr(lock.time, "sleep", lambda seconds: None)
+    clock()
     said = []
     with lock.locked(run, said.append):
         pass
     assert said[1].endswith(": another process exited without releasing it.")
+
+
+def test_full_disk_does_not_stop_the_heartbeat(run, monkeypatch):
+    monkeypatch.setattr(lock, "_BEAT_SECONDS", 0.01)
+    with lock.locked(run):
+
+        def full(path, beat):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        monkeypatch.setattr(lock, "_write", full)
+        time.sleep(0.05)
+        before, end = lock._look(run.path / "lock.json"), time.monotonic() + 10
+        while lock._look(run.path / "lock.json") == before and time.monotonic() < end:
+            time.sleep(0.01)
+        assert lock._look(run.path / "lock.json") != before
 
 
 def test_lock_file_is_rewritten_while_held(run, monkeypatch):
@@ -186,11 +293,11 @@ def test_forged_lock_does_not_block_what_flock_allows(run, lie, monkeypatch):
     path = run.path / "lock.json"
     path.write_text(json.dumps(said))
     os.utime(path, (lock.time.time() + ahead,) * 2)
+    monkeypatch.setattr(lock, "_STILL_SECONDS", 0.0)
     assert lock.holder(run.path) is None
     for shared in (True, False):
         with lock.at_rest(run, shared=shared):
             pass
-    monkeypatch.setattr(lock, "_STILL_SECONDS", 0.0)
     with lock.locked(run):
         pass
 

@@ -29,7 +29,7 @@ def running(tmp_path, monkeypatch):
     }
     (folder / "run.json").write_text(json.dumps(info))
     (folder / "metrics.jsonl").write_text(row(20, 0.25))
-    monkeypatch.setattr(watching, "status_of", lambda path, info: statuses[0])
+    monkeypatch.setattr(watching, "status_of", lambda path, info, wait: statuses[0])
     return folder, statuses
 
 

@@ -2,6 +2,9 @@
 
 import errno
 import os
+import signal
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -97,3 +100,63 @@ def test_a_pipe_is_written_to_and_stays_one(tmp_path):
             file.write(b"new")
         assert read.result(10) == b"new"
     assert pipe.is_fifo()
+
+
+WRITERS = {
+    "new_file": "with new_file(Path('made')): wait()",
+    "new_folder": "with new_folder(Path('deep/made')): wait()",
+    "scratch_folder": "with scratch_folder('.made-', '.'): wait()",
+    "nested": "with new_folder(Path('made')) as folder, new_file(folder / 'file'): wait()",
+    "create_run": "create_run('made', config='', operative='', info={}, fill=wait)",
+}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("writer", WRITERS)
+def test_signal_leaves_nothing_half_written(writer, number, tmp_path):
+    code = f"""
+import time
+from pathlib import Path
+from ganlab.runs import create_run
+from ganlab.support.atomic import new_file, new_folder, scratch_folder
+
+def wait(folder=None):
+    print("writing", flush=True)
+    time.sleep(60)
+
+{WRITERS[writer]}
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    with process:
+        assert process.stdout.readline() == "writing\n"
+        assert list(tmp_path.rglob(".*"))
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=30)
+    assert list(tmp_path.rglob("*")) == []
+    if number == signal.SIGINT:
+        assert "KeyboardInterrupt" in errors
+    else:
+        assert (process.returncode, errors) == (128 + number, "")
+
+
+def test_handlers_of_others_stay(tmp_path):
+    received = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: received.append(number))
+    try:
+        with new_folder(tmp_path / "a"):
+            signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert received == [signal.SIGTERM]
+    assert (tmp_path / "a").is_dir()
+
+
+def test_default_handlers_return(tmp_path):
+    before = signal.getsignal(signal.SIGTERM)
+    with new_folder(tmp_path / "a"):
+        pass
+    with pytest.raises(ValueError, match="x"), new_folder(tmp_path / "b"):
+        raise ValueError("x")
+    assert signal.getsignal(signal.SIGTERM) == before

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from hostile import ODDITIES, UNSAFE, folder
 
 from ganlab.cli import cli, completing
-from ganlab.runs import find_runs
+from ganlab.runs import find_runs, lock
 from ganlab.tensorboard.logfolder import LogFolder
 
 SOUND, ODD = "20260801-120000-s0-aaaa", "20260801-130000-s0-bbbb"
@@ -43,6 +43,7 @@ def in_time():
 @pytest.fixture(params=ODDITIES)
 def runs(request, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(lock, "_STILL_SECONDS", 0.1)
     yield folder(tmp_path, request.param).relative_to(tmp_path)
     # pytest cannot remove folders a thousand levels deep, and would end with a traceback.
     subprocess.run(["rm", "-rf", tmp_path / "runs"], check=True)

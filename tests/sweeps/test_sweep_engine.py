@@ -9,7 +9,7 @@ import ganlab
 from ganlab import ConfigError, ContractError, PluginError, RunError
 from ganlab.plugins import manager as plugins
 from ganlab.run import Run
-from ganlab.sweeps import Sweep
+from ganlab.sweeps import Sweep, take_up
 
 
 @pytest.fixture(autouse=True)
@@ -159,6 +159,52 @@ def test_a_folder_that_cannot_be_written_is_named_after_the_trials_saved(sweep, 
     with pytest.raises(RunError, match=r"cannot be written: .*No space left on device.* --resume "):
         world.run()
     assert not launcher.running
+
+
+SPACE = os.strerror(errno.ENOSPC)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        End(1, "failed", said=f"Error: a/s1 cannot be written: [Errno 28] {SPACE}. Fix that and resume"),
+        End(1, "running", said=f"Error: a/s1 cannot be written: [Errno 28] {SPACE}. Fix that and resume"),
+        End(2, None, said=f"Error: The run's directory a/s1 cannot be created: {SPACE}. Choose another --runs."),
+        End(1, "failed", said=f"Error: Training failed after step 3: x.tmp; {os.strerror(errno.EDQUOT)}."),
+    ],
+    ids=["failed", "cannot be recorded", "before the run", "quota"],
+)
+def test_full_disk_stops_the_sweep_and_resuming_trains_what_failed(sweep, end):
+    made = sweep(["a"], seeds=[0, 1, 2], jobs=2)
+    first = [] if end.status is None else [Train(3)]
+    launcher = PretendLauncher({"a/s1": [[*first, end]]}, default=[Train(step) for step in range(1, 30)])
+    with pytest.raises(RunError, match=r"^a/s1 failed because the disk is full: .* resume, .*: ganlab sweep --resume "):
+        World(made, launcher).run()
+    assert launcher.started == ["a/s0", "a/s1"]
+    assert not launcher.running
+    launcher = PretendLauncher({})
+    assert World(Sweep(made.path), launcher).run() == statuses("completed", "a/s0", "a/s1", "a/s2")
+
+
+def test_full_disk_that_keeps_the_error_from_the_log_is_noticed(sweep, monkeypatch):
+    made = sweep(["a"])
+    monkeypatch.setattr("ganlab.sweeps.trial.is_full", lambda folder: True)
+    with pytest.raises(RunError, match=r"^a/s0 failed because the disk is full: its process ended with exit status 1"):
+        World(made, PretendLauncher({"a/s0": [[Train(3), End(1, "running")]]})).run()
+    monkeypatch.undo()
+    assert World(Sweep(made.path), PretendLauncher({})).run() == statuses("completed", "a/s0", "a/s1")
+
+
+@pytest.mark.parametrize("error", [SPACE, os.strerror(errno.EDQUOT)])
+def test_trials_that_an_earlier_sweep_took_for_failed_are_trained(sweep, error):
+    made = sweep(["a"])
+    end = End(1, "failed", said="Error: the learning rate is too large")
+    World(made, PretendLauncher({"a/s0": [[Train(3), end]], "a/s1": [[Train(3), end]]})).run()
+    (run,) = (trial for trial in take_up(Sweep(made.path)) if trial.name == "a/s1")
+    Run(run.run).update(error=f"runs/a/s1 cannot be written: {error}")
+    launcher = PretendLauncher({})
+    assert World(Sweep(made.path), launcher).run() == {"a/s0": "failed", "a/s1": "completed"}
+    assert launcher.resumed == ["a/s1"]
 
 
 def test_a_launcher_that_fails_ends_the_sweep_after_the_others_saved(sweep):

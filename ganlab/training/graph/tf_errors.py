@@ -10,9 +10,10 @@ from pathlib import Path
 import tensorflow as tf
 
 from ganlab.composition import Experiment
-from ganlab.errors import TrainingFailedError
+from ganlab.errors import ConfigError, TrainingFailedError
 from ganlab.plugins.blame import sentence
 from ganlab.plugins.recipes import selector_of
+from ganlab.support.full_disk import is_full_disk
 
 # The line that an operation was written in, as TensorFlow prints it, innermost last.
 _LINE = re.compile(r'File "(.+?)", line (\d+), in (\w+)')
@@ -41,6 +42,11 @@ def translated_errors(experiment: Experiment, step: int) -> Iterator[None]:
     try:
         yield
     except tf.errors.ResourceExhaustedError as error:
+        if is_full_disk(error):
+            raise TrainingFailedError(
+                f"Training failed after step {step}: {_message(error)}. Free some space and resume from the newest "
+                "checkpoint."
+            ) from error
         replicas = "" if experiment.replicas == 1 else f", {experiment.local_batch} examples on each replica"
         raise TrainingFailedError(
             f"Training failed after step {step}: {_message(error)}. There is not enough memory for "
@@ -55,7 +61,7 @@ def translated_errors(experiment: Experiment, step: int) -> Iterator[None]:
                 f"again {again}."
             ) from error
         selector, said = selector_of(experiment.dataset), _message(error)
-        whose = f"{selector}: " if _from_data(error) and not said.startswith(f"{selector}:") else ""
+        whose = f"{selector}: " if _from_data(error) and not said.startswith((f"{selector}:", f"{selector}.")) else ""
         raise TrainingFailedError(
             f"Training failed after step {step}: {whose}{said}{_where(error)}{_remedy(said)}"
         ) from error
@@ -71,8 +77,8 @@ def _worker_lost(experiment: Experiment, error: tf.errors.OpError) -> bool:
 
 
 def _message(error: tf.errors.OpError) -> str:
-    # The type of TensorFlow's error adds nothing to the sentence.
-    return sentence(error).removeprefix(f"{type(error).__name__}: ")
+    # The type of TensorFlow's error, or of ganlab's within, adds nothing to the sentence.
+    return sentence(error).removeprefix(f"{type(error).__name__}: ").removeprefix(f"{ConfigError.__name__}: ")
 
 
 def _from_data(error: tf.errors.OpError) -> bool:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
-import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ganlab.errors import ConfigError
+from ganlab.support.atomic import scratch_folder
+from ganlab.support.processes import run_process
 from ganlab.verification.process import ProcessError, call
 from ganlab.verification.report import Row, Source, Status
 from ganlab.verification.tpu import chips, environment
@@ -57,7 +58,7 @@ def check(source: Source, *, topology: str = "v5e:2x2", install: bool = True, op
         python, variables = environment.compiler_python()
     except environment.UnavailableError as error:
         return _not_run(f"the TPU compiler ({', '.join(environment.PINS)}) cannot be installed here: {error}", data)
-    with tempfile.TemporaryDirectory(prefix="ganlab-tpu-") as name:
+    with scratch_folder("ganlab-tpu-") as name:
         module = Path(name) / "step.stablehlo"
         try:
             options = {"replicas": wanted.cores, "module": str(module)}
@@ -92,7 +93,7 @@ def check_topologies(names: Sequence[str]) -> None:
     """
     python, variables = environment.compiler_python()
     asked = [_described(chips.topology(name)) for name in names]
-    with tempfile.TemporaryDirectory(prefix="ganlab-tpu-") as folder:
+    with scratch_folder("ganlab-tpu-") as folder:
         answer = _ask(python, variables, {"topologies": asked}, Path(folder) / "known.json")
     if isinstance(answer, list):  # a compiler that dies here says why when it compiles
         for name, message in zip(names, answer, strict=True):
@@ -111,7 +112,7 @@ def _described(wanted: Topology) -> dict[str, Any]:
 def _ask(python: str, variables: dict[str, str], request: dict[str, Any], result: Path) -> Any:
     """Runs the compiler's process; returns its answer, or `died` with the last line of its standard error."""
     command, text = [python, "-P", str(COMPILING)], json.dumps({**request, "result": str(result)})
-    done = subprocess.run(command, input=text, capture_output=True, text=True, errors="replace", env=variables)
+    done = run_process(command, cwd=os.sep, env=variables, input=text, capture_output=True, text=True, errors="replace")
     if done.returncode == 0:
         return json.loads(result.read_text(encoding="utf-8"))
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]

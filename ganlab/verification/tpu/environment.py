@@ -13,6 +13,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from ganlab.support.processes import python_command, run_process
+from ganlab.support.signals import orderly_end
+
 # The same as in the extra [tpu-check]. Pinned, because compiling without a TPU uses private names of JAX.
 PINS = ("jax==0.10.2", "jaxlib==0.10.2", "libtpu==0.0.51")
 
@@ -81,6 +84,7 @@ def _digest() -> str:
     return hashlib.sha256(" ".join(map(str, parts)).encode()).hexdigest()[:12]
 
 
+@orderly_end()
 def _make(folder: Path) -> None:
     """Makes the environment in a temporary folder and then renames that, so that no half-made one is ever found."""
     unfinished = None
@@ -88,8 +92,8 @@ def _make(folder: Path) -> None:
         folder.parent.mkdir(parents=True, exist_ok=True)
         unfinished = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
         print(f"Installing {', '.join(PINS)} into {folder}, once ({SIZE}) ...", file=sys.stderr, flush=True)
-        _run([sys.executable, "-m", "venv", str(unfinished)])
-        _run([str(unfinished / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-input", *PINS])
+        _run(python_command("-m", "venv", str(unfinished)))
+        _run([str(unfinished / "bin" / "python"), "-P", "-m", "pip", "install", "--quiet", "--no-input", *PINS])
         if folder.exists():  # its interpreter has disappeared
             shutil.rmtree(folder, ignore_errors=True)
         # Another process may have been quicker; renaming onto a folder with content fails.
@@ -107,7 +111,9 @@ def _make(folder: Path) -> None:
 def _run(command: list[str]) -> None:
     environment = {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     environment.pop("PYTHONPATH", None)
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, stdin=subprocess.DEVNULL)
+    done = run_process(
+        command, cwd=os.sep, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace"
+    )
     if done.returncode:
         lines = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
         reasons = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR:")] or lines[-1:]

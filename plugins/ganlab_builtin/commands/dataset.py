@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -77,28 +75,11 @@ def make(source: Path, folder: Path, size: int, method: str, grey: bool, shard: 
         "skipped": images.skipped,
         "classes": images.class_names,
     }
-    with _whole(folder) as made:
+    with ganlab.new_folder(folder) as made:
         _write(images, made, shard)
         (made / "dataset.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
     classes = f", {images.classes} classes" if images.classes else ""
     click.echo(f"{folder}: {images.size:,} images of {size} x {size}{classes}. Use datasets.tfrecords.")
-
-
-@contextlib.contextmanager
-def _whole(folder: Path) -> Iterator[Path]:
-    """Context manager: a folder that gets its name when it is complete, and is removed if it never is."""
-    import shutil
-    import tempfile
-
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
-        yield aside
-        aside.chmod(0o755)
-        aside.rename(folder)
-    except BaseException:
-        shutil.rmtree(aside, ignore_errors=True)
-        raise
 
 
 def _write(images: ImageFolder, folder: Path, shard: int) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +16,13 @@ from ganlab import fingerprints
 from ganlab.errors import nearest
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.datasets.checks import refusal, whence
-from ganlab_builtin.datasets.pixels import gather
+from ganlab_builtin.datasets.fixed_files import NpyRows
+from ganlab_builtin.datasets.pixels import from_bytes, gather
 
 _CHUNK_BYTES = 2**24  # the part of a file that is checked at a time
 _MOST_CLASSES = 100_000  # networks have weights for each class; a larger number is a label of another kind
 _ROUNDING = 1e-3  # how far outside [-1, 1] an image may be by rounding, as half precision leaves it
+_COARSE = 1e-3  # the part of a range of values that float32 must tell apart
 
 
 class Arrays(ganlab.Dataset):
@@ -26,8 +30,9 @@ class Arrays(ganlab.Dataset):
 
     The array is `(n, d)` for vectors, `(n, height, width)` for grey images, which get a channel axis, or
     `(n, height, width, channels)`. Bytes (uint8) become [-1, 1]; floating-point values are taken as they are, and
-    images of them must lie in [-1, 1], unless `low` and `high` are given. A `.npy` file is memory-mapped and may be
-    larger than memory; the array of a `.npz` file is read whole.
+    images of them must lie in [-1, 1], unless `low` and `high` are given. The rows of a large `.npy` file are read when
+    they are needed, so that it may be larger than memory, unless they are in Fortran's order; the array of a `.npz`
+    file is read whole. A `.npy` file that is written during training ends it.
     """
 
     def __init__(
@@ -56,23 +61,21 @@ class Arrays(ganlab.Dataset):
         if (low is None) != (high is None):
             missing = "low" if low is None else "high"
             raise refusal("arrays", missing, None, "must be given too: low and high together become -1 and 1.")
-        if low is not None and high is not None and not (np.isfinite(low) and np.isfinite(high) and low < high):
+        if low is not None and high is not None and not -sys.float_info.max <= low < high <= sys.float_info.max:
             raise refusal("arrays", "low", low, f"must be finite and below datasets.arrays.high = {high!r}.")
         self._path = path
         classes = None if labels is None else _load(path, "labels", labels)
         rows = _load(path, "key", key, beside=labels)
         self._check_kind(rows)
-        # Plain bytes are always in range, and need no check.
-        if rows.dtype == np.uint8 and low is None:
-            low, high = 0.0, 255.0
-        elif rows.dtype.kind in "iu" and low is None:
+        self._rows, self._low, self._high = rows, low, high
+        self._bytes = rows.dtype == np.uint8 and low is None
+        if rows.dtype.kind in "iu" and low is None and not self._bytes:
             raise self._refusal(
                 f"holds {rows.dtype} values, whose range is unknown; only uint8 is taken to be 0 to 255. "
                 "Set datasets.arrays.low and .high to the values that become -1 and 1."
             )
-        else:
-            self._check_values(rows, low, high)
-        self._rows, self._low, self._high = rows, low, high
+        if not self._bytes:  # plain bytes are always in range
+            self._check_values()
         self.sample_shape = (*rows.shape[1:], 1) if rows.ndim == 3 else rows.shape[1:]
         self.size = len(rows)
         self._labels = None if classes is None else self._classes_of_rows(classes, str(labels))
@@ -80,15 +83,13 @@ class Arrays(ganlab.Dataset):
 
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
         """The rows with these numbers, `(n, *sample_shape)` float32; the seed is not used."""
-        # Bytes stay bytes through Python: a quarter of the traffic.
-        dtype = np.uint8 if self._rows.dtype == np.uint8 else np.float32
         count = numbers.shape[0]
-        taken = gather(self._rows.__getitem__, numbers, (count, *self._rows.shape[1:]), dtype)
-        values = tf.reshape(tf.cast(taken, tf.float32), (count, *self.sample_shape))
-        if self._low is None or self._high is None:
-            return values
-        # Divided by the half range, so that both ends are exact.
-        return (values - self._low) / ((self._high - self._low) / 2.0) - 1.0
+        shape = (count, *self._rows.shape[1:])
+        if self._bytes:  # through Python, too: a quarter of the traffic
+            values = from_bytes(gather(self._rows.__getitem__, numbers, shape, np.uint8))
+        else:
+            values = gather(lambda wanted: self._in_float32(self._rows[wanted]), numbers, shape, np.float32)
+        return tf.reshape(values, (count, *self.sample_shape))
 
     def labels(self, numbers: tf.Tensor) -> tf.Tensor:
         """The classes of the rows with these numbers, `(n,)` int64."""
@@ -102,28 +103,46 @@ class Arrays(ganlab.Dataset):
             found["labels"] = fingerprints.of_array(self._labels)
         return found
 
+    def _in_float32(self, rows: np.ndarray) -> np.ndarray:
+        """The rows in float32, brought to [-1, 1] before if there are bounds."""
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            if self._low is None or self._high is None:
+                return rows.astype(np.float32)
+            half = (Fraction(self._high) - Fraction(self._low)) / 2
+            return (_above(rows, self._low) / float(half) - 1.0).astype(np.float32)
+
     def _classes_of_rows(self, labels: np.ndarray, name: str) -> np.ndarray:
-        if labels.dtype.kind not in "iu" or labels.shape not in ((self.size,), (self.size, 1)) or labels.min() < 0:
+        anew = "Number the classes anew: np.unique(labels, return_inverse=True)[1]."
+        whole = labels.dtype.kind in "iu"
+        if not whole or labels.shape not in ((self.size,), (self.size, 1)) or labels.min() < 0:
+            negative = whole and labels.size and labels.min() < 0
+            below = f", with {labels.min()} in row {labels.argmin()}" if negative else ""
             raise refusal(
                 "arrays",
                 "labels",
                 name,
-                f"names an array of {labels.dtype} and shape {labels.shape} in {self._path!r}; it must hold a whole "
-                f"number from 0 for each of the {self.size} rows.",
+                f"names an array of {labels.dtype} and shape {labels.shape} in {self._path!r}{below}; it must hold a "
+                f"whole number from 0 for each of the {self.size} rows. {anew}",
             )
         labels = labels.reshape(-1)
         classes = int(labels.max()) + 1
-        anew = "Number the classes anew: np.unique(labels, return_inverse=True)[1]."
         if classes > _MOST_CLASSES:
             row = int(labels.argmax())
             rule = (
                 f"has the number {classes - 1} in row {row} of {self._path!r}; it must be below {_MOST_CLASSES}. {anew}"
             )
             raise refusal("arrays", "labels", name, rule)
-        if (absent := classes - len(np.unique(labels))) > 0:
+        absent = np.setdiff1d(np.arange(classes), labels)
+        if absent.size:
+            which = ", ".join(map(str, absent[:5])) + (f" and {absent.size - 5} more" if absent.size > 5 else "")
             warnings.warn(
                 f"datasets.arrays.labels = {name!r} has numbers up to {classes - 1}, and so {classes} classes, of "
-                f"which {absent} {'does' if absent == 1 else 'do'} not occur. If that is not meant: {anew}",
+                f"which {absent.size} {'does' if absent.size == 1 else 'do'} not occur: {which}. "
+                + (
+                    "If they are numbered from 1, save labels - 1."
+                    if absent.tolist() == [0]
+                    else f"If that is not meant: {anew}"
+                ),
                 stacklevel=3,
             )
         return labels.astype(np.int64)
@@ -131,7 +150,7 @@ class Arrays(ganlab.Dataset):
     def _refusal(self, rule: str) -> ganlab.ConfigError:
         return refusal("arrays", "path", self._path, rule)
 
-    def _check_kind(self, rows: np.ndarray) -> None:
+    def _check_kind(self, rows: np.ndarray | NpyRows) -> None:
         if rows.dtype.kind not in "fiu":
             raise self._refusal(
                 f"holds values of dtype {rows.dtype}; they must be real numbers. Save the array as uint8 or float32."
@@ -141,7 +160,7 @@ class Arrays(ganlab.Dataset):
                 f"has an array of shape {rows.shape}; it must be (n, d), (n, height, width) or (n, height, width, "
                 "channels). Reshape it before saving."
             )
-        if rows.size == 0:
+        if 0 in rows.shape:
             raise self._refusal(f"has an array of shape {rows.shape}, which is empty; there must be an example.")
         if rows.ndim == 4 and rows.shape[1] <= 4 < rows.shape[3]:
             raise self._refusal(
@@ -149,44 +168,81 @@ class Arrays(ganlab.Dataset):
                 "come last. Save array.transpose(0, 2, 3, 1)."
             )
 
-    def _check_values(self, rows: np.ndarray, low: float | None, high: float | None) -> None:
-        least, most = np.inf, -np.inf
-        largest = float(np.finfo(np.float32).max)
+    def _check_values(self) -> None:
+        rows, vectors = self._rows, self._rows.ndim == 2
+        least, most = np.array(np.inf), np.array(-np.inf)
         for start, chunk in _chunks(rows):
             # One pass: a NaN makes both NaN, an infinity or what float32 cannot hold shows in one of them.
-            chunk_least, chunk_most = float(chunk.min()), float(chunk.max())
-            if not (chunk_least >= -largest and chunk_most <= largest):
-                with np.errstate(over="ignore"):
-                    finite = np.isfinite(chunk.astype(np.float32)).reshape(len(chunk), -1).all(axis=1)
+            extremes = [chunk.min(axis=0 if vectors else None), chunk.max(axis=0 if vectors else None)]
+            if not np.isfinite(self._in_float32(np.stack(extremes))).all():
+                finite = np.isfinite(self._in_float32(chunk)).reshape(len(chunk), -1).all(axis=1)
                 at = start + int(np.argmin(finite))
                 raise self._refusal(
                     f"has a value in row {at} that is not finite in float32. Fix or leave out such rows."
                 )
-            least, most = min(least, chunk_least), max(most, chunk_most)
-        if rows.ndim == 2:
+            least = extremes[0] if start == 0 else np.minimum(least, extremes[0])
+            most = extremes[1] if start == 0 else np.maximum(most, extremes[1])
+        if vectors:
+            self._check_precision(least, most)
             return
-        bottom, top = (-1.0, 1.0) if low is None or high is None else (low, high)
-        margin = _ROUNDING * (top - bottom)
-        if least < bottom - margin or most > top + margin:
+        bottom, top = (-1.0, 1.0) if self._low is None or self._high is None else (self._low, self._high)
+        margin = Fraction(_ROUNDING) * (Fraction(top) - Fraction(bottom))
+        if _exact(least) < bottom - margin or _exact(most) > top + margin:
             raise self._refusal(
                 f"has images with values from {least:g} to {most:g}; they must lie in [{bottom:g}, {top:g}]. Set "
                 "datasets.arrays.low and .high to the values that become -1 and 1."
             )
-        if low is None and least >= 0.0 and most > 0.5:
+        if self._low is None and least >= 0.0 and most > 0.5:
             warnings.warn(
                 f"datasets.arrays.path = {self._path!r} has images with values from {least:g} to {most:g}, the upper "
                 "half of [-1, 1], in which they are taken. If 0 is black, set datasets.arrays.low = 0 and .high = 1.",
                 stacklevel=3,
             )
 
+    def _check_precision(self, least: np.ndarray, most: np.ndarray) -> None:
+        """Warns of vectors that lose their differences in float32, for example times in seconds since 1970."""
+        if self._low is not None or self._rows.dtype.itemsize <= 4:
+            return
+        steps = np.spacing(np.maximum(np.abs(least), np.abs(most)).astype(np.float32))
+        coarse = (most > least) & (steps > _COARSE * (most - least))
+        if coarse.any():
+            column = int(coarse.argmax())
+            warnings.warn(
+                f"datasets.arrays.path = {self._path!r} has values from {least[column]:.17g} to {most[column]:.17g} in "
+                f"column {column}. Training computes in float32, which there has steps of {steps[column]:g}. Subtract "
+                "an offset before saving, or set datasets.arrays.low and .high.",
+                stacklevel=4,
+            )
 
-def _chunks(rows: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    step = max(1, _CHUNK_BYTES // max(1, rows[0].nbytes))
+
+def _above(rows: np.ndarray, low: float) -> np.ndarray:
+    """The rows minus a number, in float64: of whole numbers of 64 bits, too, which float64 cannot hold."""
+    base: Any = float(low)
+    if rows.dtype.kind in "iu":
+        bounds = np.iinfo(rows.dtype)
+        base = min(max(int(low), bounds.min), bounds.max)
+        rows, start = rows.astype(rows.dtype.newbyteorder("=")), rows.dtype.type(base)
+        # Differences of any two numbers fit into unsigned ones, whose arithmetic goes round.
+        unsigned = np.dtype(f"u{rows.dtype.itemsize}")
+        up = (rows.view(unsigned) - start.view(unsigned)).astype(np.float64)
+        down = (start.view(unsigned) - rows.view(unsigned)).astype(np.float64)
+        differences = np.where(rows >= start, up, -down)
+    else:
+        differences = rows.astype(np.float64) - base
+    return differences - float(Fraction(low) - Fraction(base))
+
+
+def _exact(value: np.ndarray) -> Fraction:
+    return Fraction(int(value) if value.dtype.kind in "iu" else float(value))
+
+
+def _chunks(rows: np.ndarray | NpyRows) -> Iterator[tuple[int, np.ndarray]]:
+    step = max(1, _CHUNK_BYTES * len(rows) // rows.nbytes)
     for start in range(0, len(rows), step):
         yield start, rows[start : start + step]
 
 
-def _load(path: str, parameter: str, name: str | None, beside: str | None = None) -> np.ndarray:
+def _load(path: str, parameter: str, name: str | None, beside: str | None = None) -> Any:
     """The array of this name; without one, the only one beside another."""
     file = Path(path).expanduser()
     if file.suffix not in (".npy", ".npz"):
@@ -199,7 +255,7 @@ def _load(path: str, parameter: str, name: str | None, beside: str | None = None
         )
     try:
         if file.suffix == ".npy":
-            return np.load(file, mmap_mode="r", allow_pickle=False)
+            return NpyRows("arrays", file, path)
         with np.load(file, allow_pickle=False) as archive:
             return archive[_chosen(path, parameter, name, archive.files, beside)]
     except ganlab.GanlabError:

@@ -15,6 +15,7 @@ from ganlab import fingerprints
 from ganlab.bounds import Ge, Lt
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.datasets.checks import refusal, whence
+from ganlab_builtin.datasets.fixed_files import changed, stamp
 from ganlab_builtin.datasets.pixels import from_bytes
 
 IMAGE, LABEL, ABOUT, INDEX = "image/encoded", "image/class/label", "dataset.json", ".index.npy"
@@ -31,7 +32,7 @@ class TFRecords(ganlab.Dataset):
     Files are taken in the order of their names, examples in that of the files. Any example is read by its number: where
     records begin is in a file `NAME.index.npy` beside each, as `ganlab dataset make` writes it, or is found by going
     through the file once. Images are PNG or JPEG files of one shape, and become [-1, 1]; they are decoded in parallel.
-    The checksums of records are not read, as PNG has its own.
+    The checksums of records are not read, as PNG has its own. A file that is written during training ends it.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class TFRecords(ganlab.Dataset):
         files = sorted({file for pattern in _PATTERNS for file in root.glob(pattern) if file.suffix != ".npy"})
         self._path, self._image, self._label, self._first = path, image, label, first_class
         self._files = [os.fspath(file) for file in files]
+        self._stamps = [stamp(file) for file in files]
         starts = [self._starts(file) for file in files]
         self._ends = np.cumsum([len(found) - 1 for found in starts])
         self.size = int(self._ends[-1]) if files else 0
@@ -119,8 +121,9 @@ class TFRecords(ganlab.Dataset):
             at = number - (int(self._ends[place - 1]) if place else 0)
             begin, end = int(starts[at]), int(starts[at + 1])
             with open(self._files[place], "rb", buffering=0) as file:
-                data = os.pread(file.fileno(), end - begin - _HEAD - _FOOT, begin + _HEAD)
-            found[i] = data
+                found[i] = os.pread(file.fileno(), end - begin - _HEAD - _FOOT, begin + _HEAD)
+                if stamp(file.fileno()) != self._stamps[place]:
+                    raise changed("tfrecords", self._files[place])
         return found
 
     def _decoded(self, record: tf.Tensor) -> tf.Tensor:

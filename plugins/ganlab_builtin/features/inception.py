@@ -51,8 +51,8 @@ class Inception(ganlab.Features):
             resizing: How images become 299 x 299 pixels. `tensorflow`, as published: bilinear, without antialiasing,
                 and with the corners of TensorFlow 1. `pytorch`: bilinear between pixel centers and another range, as
                 the package pytorch-fid. `antialiased`: bilinear with antialiasing. `clean`: bicubic with antialiasing,
-                as Pillow and the package clean-fid. `auto` is `tensorflow`, and `antialiased` for Keras' weights, which
-                take no other.
+                clipped to the range of bytes, as the package clean-fid. `auto` is `tensorflow`, and `antialiased` for
+                Keras' weights, which take no other.
             size: The side in pixels that images are resized to for Keras' weights, 75 or more.
             classes: The number of classes of the last layer of Keras' weights.
             top: Whether Keras' weights have that layer; without it there are no class probabilities.

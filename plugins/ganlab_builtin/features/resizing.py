@@ -21,8 +21,8 @@ def prepared(images: Any, resizing: str) -> Any:
             corners of pixels coincide (`align_corners` and half pixel centers are both off), then `(x - 128) / 128`.
             `pytorch`, the one of the package pytorch-fid: bilinear without antialiasing, between the centers of pixels,
             then `x / 127.5 - 1`. `antialiased`: bilinear with antialiasing, then `(x - 128) / 128`. `clean`, that of
-            clean-fid (Parmar et al., 2022): bicubic with antialiasing as Pillow does it in floating point, then
-            `(x - 128) / 128`.
+            clean-fid (Parmar et al., 2022): bicubic with antialiasing as Pillow does it in floating point, clipped to
+            [0, 255] (cleanfid/resize.py:53 of clean-fid 0.1.35), then `(x - 128) / 128`.
 
     Returns:
         float32 `(n, 299, 299, 3)`.
@@ -36,4 +36,6 @@ def prepared(images: Any, resizing: str) -> Any:
         return (resized - 128.0) / 128.0
     method = "bicubic" if resizing == "clean" else "bilinear"
     resized = tf.image.resize(pixels, (SIDE, SIDE), method=method, antialias=resizing != "pytorch")
+    if resizing == "clean":
+        resized = tf.clip_by_value(resized, 0.0, 255.0)  # the filter has negative weights
     return resized / 127.5 - 1.0 if resizing == "pytorch" else (resized - 128.0) / 128.0

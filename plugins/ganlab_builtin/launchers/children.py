@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import ganlab
 from ganlab_builtin.launchers import guard
 
 CANNOT_START = guard.CANNOT_START
@@ -43,9 +44,10 @@ class Child:
         """
         guarded = [sys.executable, "-I", "-S", guard.__file__, str(os.getpid()), str(grace_seconds), *command]
         with log.open("ab") as output:
-            self._process = subprocess.Popen(
+            self._process = ganlab.start_process(
                 guarded,
-                env=dict(environment),
+                env=environment,
+                survives=True,  # the guard ends the command
                 cwd=folder,
                 stdin=subprocess.DEVNULL,
                 stdout=output,

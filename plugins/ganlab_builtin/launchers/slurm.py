@@ -179,8 +179,14 @@ class _SubmititJob(ganlab.Job):
 
     def _cancel(self, *options: str) -> None:
         command = ["scancel", *options, str(self._job.job_id)]
-        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-            subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_CANCEL_SECONDS)
+        null = subprocess.DEVNULL
+        with contextlib.suppress(OSError):
+            process = ganlab.start_process(command, stdin=null, stdout=null, stderr=null)
+            try:
+                process.wait(_CANCEL_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
 
     def _beat(self) -> None:
         now = time.monotonic()

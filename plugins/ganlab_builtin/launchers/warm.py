@@ -18,8 +18,8 @@ from typing import Any
 import ganlab
 from ganlab_builtin.launchers.children import Child
 
-# Commands that can be forked: `python -P -m ganlab`, as a sweep calls it.
-_FORKABLE = [sys.executable, "-P", "-m", "ganlab"]
+# Commands that can be forked, as a sweep calls them.
+_FORKABLE = ganlab.python_command("-m", "ganlab")
 _TERMINATED, _KILLED = 143, 137
 # What a trial's guard takes as being asked to end it.
 _SIGNALS = {"stop": signal.SIGTERM, "kill": signal.SIGUSR1}
@@ -46,10 +46,10 @@ class Server:
         self.alive = True
         self._connection, theirs = socket.socketpair()
         with theirs:
-            command = [sys.executable, "-P", "-m", "ganlab_builtin.launchers.forking", str(theirs.fileno())]
-            self._process = subprocess.Popen(
-                command,
+            self._process = ganlab.start_process(
+                ganlab.python_command("-m", "ganlab_builtin.launchers.forking", str(theirs.fileno())),
                 env=self.environment,
+                survives=True,  # until this end of the socket is closed
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -71,7 +71,7 @@ class Server:
             OSError: The folder or the log cannot be used, or the process has ended.
         """
         trial = Trial(self, lambda: self._child(command, folder, log))
-        message = {"start": len(self._trials), "arguments": list(command[3:]), "grace": self._grace}
+        message = {"start": len(self._trials), "arguments": list(command[len(_FORKABLE) - 1 :]), "grace": self._grace}
         directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             with log.open("ab") as output:
