@@ -267,7 +267,10 @@ def test_a_plugin_file_inside_a_run_is_never_executed(ganlab, here, minimal, tra
     for command in (["run", "--gin", gin], ["run", "--resume", run], ["config", "show", "--gin", gin]):
         result = ganlab(*command)
         assert result.exit_code == 2, result.output
-        assert "made with the plugin file /elsewhere/ganlab_plugins.py, which is not there: name it by --plugin-file" in result.stderr
+        assert (
+            "made with the plugin file /elsewhere/ganlab_plugins.py, which is not there: name it by --plugin-file"
+            in result.stderr
+        )
     result = ganlab("run", "--gin", gin, "--plugin-file", run / "ganlab_plugins.py")
     assert result.exit_code == 0, result.output
     assert training.calls

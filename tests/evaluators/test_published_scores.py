@@ -158,6 +158,19 @@ def test_statistics_are_written_and_read(tmp_path):
         scores(statistics=str(file), real_examples=200, **few).evaluate(sampler(generated), Pictures(real), None)
 
 
+def test_no_statistics_are_written_for_a_run(tmp_path):
+    real, file = points(300), tmp_path / "kept" / "real.npz"
+    evaluator = scores(statistics=str(file), samples=200, subsets=0, splits=0, nearest=0)
+    first = evaluator.evaluate(sampler(points(200, seed=1)), Pictures(real), object())
+    assert list(tmp_path.iterdir()) == []
+    # But they are computed once.
+    data = Pictures(real)
+    data.fingerprint, data.examples = Pictures(real).fingerprint, None
+    assert evaluator.evaluate(sampler(points(200, seed=1)), data, object()) == first
+    other = evaluator.evaluate(sampler(points(200, seed=1)), Pictures(real + 1), object())
+    assert other["frechet_distance"] != first["frechet_distance"]
+
+
 def test_a_file_of_pytorch_fid_is_read_and_its_origin_is_in_doubt(tmp_path):
     real, generated, file = points(300), points(200, seed=1), tmp_path / "fid_stats.npz"
     rows = Few().embed(real)

@@ -82,8 +82,9 @@ class PublishedScores(OverFeatures):
             samples: How many samples.
             real_examples: How many of the dataset's first examples are the reference; None for all of a finite dataset,
                 and as many as samples of an endless one.
-            statistics: A file `.npz` of the reference's mean and covariance: read if it exists, written if not. One of
-                pytorch-fid is read too. The Fréchet distance alone needs no example then.
+            statistics: A file `.npz` of the reference's mean and covariance, read if it exists. One of pytorch-fid is
+                read too. The Fréchet distance alone needs no example then. A missing one is written for a folder of
+                samples, never for a run, whose settings may be a stranger's.
             reference: Such a file in place of the dataset, whose examples are not looked at. It has no examples for the
                 kernel distance and for neighbours: subsets and nearest must be 0.
             frechet: Whether to measure the Fréchet distance.
@@ -121,6 +122,7 @@ class PublishedScores(OverFeatures):
         file, self._only, self.frechet = reference or statistics, reference is not None, frechet
         self.statistics = None if file is None else Path(file).expanduser()
         self._unnamed = False
+        self._made: Statistics | None = None
 
     def evaluate(self, sample: Sample, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:
         """The figures.
@@ -128,7 +130,7 @@ class PublishedScores(OverFeatures):
         Args:
             sample: `sample(n, seed)` draws n samples; in parts if it takes `start`.
             dataset: The reference.
-            run: Not used.
+            run: The run, or None for a folder of samples.
 
         Returns:
             Those of the class's description, and `samples` and `real_examples`, their numbers; NaN where features are
@@ -148,7 +150,7 @@ class PublishedScores(OverFeatures):
                 generated.add(rows)
                 if self.splits:
                     probabilities.add(self._probabilities(x))
-            reference = self._reference(dataset, count, real)
+            reference = self._reference(dataset, count, real, write=run is None)
             if reference.mean.shape != moments.mean.shape:
                 raise ganlab.ConfigError(
                     f"{_SELECTOR}.statistics = {str(self.statistics)!r} is of {len(reference.mean)} features, and "
@@ -177,7 +179,7 @@ class PublishedScores(OverFeatures):
             return None
         return (
             f"{self.statistics} does not say which features and which data it is of. If they are others, the Fréchet "
-            "distance means nothing. Name a file that does not exist, and it is made from the dataset."
+            "distance means nothing. Leave the file out, and they are made from the dataset."
         )
 
     def _reference_size(self, dataset: ganlab.Dataset) -> int:
@@ -223,12 +225,14 @@ class PublishedScores(OverFeatures):
             )
         return np.asarray(found, np.float64)
 
-    def _reference(self, dataset: ganlab.Dataset, count: int, real: Rows) -> Statistics:
+    def _reference(self, dataset: ganlab.Dataset, count: int, real: Rows, *, write: bool) -> Statistics:
         """The statistics of the real examples, from the file or from the examples, whose rows are kept if needed."""
         facts = self._facts(dataset, count)
         kept = None
         if self.statistics is not None and (self._only or self.statistics.exists()):
             kept = self._read(facts)
+        elif self._made is not None and self._made.facts == facts:
+            kept = self._made
         if kept is not None and not (self.subsets or self.nearest):
             return kept
         moments = Moments()
@@ -240,8 +244,8 @@ class PublishedScores(OverFeatures):
                 real.add(rows)
         if kept is not None:
             return kept
-        found = Statistics(moments.mean, moments.covariance(), count, facts)
-        if self.statistics is not None:
+        self._made = found = Statistics(moments.mean, moments.covariance(), count, facts)
+        if self.statistics is not None and write:
             try:
                 statistics_file.write(self.statistics, found)
             except OSError as error:
