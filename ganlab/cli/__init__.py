@@ -14,6 +14,7 @@ import click
 from ganlab.cli.messages import message_of, one_line, say, take_any_name, warn_plainly
 from ganlab.cli.process import finish, open_streams
 from ganlab.errors import GanlabError, NotNamedError, PluginError, TrainingFailedError, nearest
+from ganlab.lazy import import_matplotlib
 from ganlab.plugins.command_names import COMMAND_NAMES
 from ganlab.support.collector import collect_rarely
 from ganlab.support.terminal import lines
@@ -125,6 +126,7 @@ def cli(debug: bool) -> None:
 def main() -> None:
     """The entry point `ganlab`."""
     collect_rarely()
+    import_matplotlib()
     open_streams()
     take_any_name()
     warn_plainly()
