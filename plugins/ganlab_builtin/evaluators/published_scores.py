@@ -83,8 +83,8 @@ class PublishedScores(OverFeatures):
             real_examples: How many of the dataset's first examples are the reference; None for all of a finite dataset,
                 and as many as samples of an endless one.
             statistics: A file `.npz` of the reference's mean and covariance, read if it exists. One of pytorch-fid is
-                read too. The Fréchet distance alone needs no example then. A missing one is written for a folder of
-                samples, never for a run, whose settings may be a stranger's.
+                read too. The Fréchet distance alone needs no example then. A missing one is written by `ganlab evaluate
+                --save-statistics` alone, because settings may be a stranger's.
             reference: Such a file in place of the dataset, whose examples are not looked at. It has no examples for the
                 kernel distance and for neighbours: subsets and nearest must be 0.
             frechet: Whether to measure the Fréchet distance.
@@ -130,7 +130,7 @@ class PublishedScores(OverFeatures):
         Args:
             sample: `sample(n, seed)` draws n samples; in parts if it takes `start`.
             dataset: The reference.
-            run: The run, or None for a folder of samples.
+            run: Not used.
 
         Returns:
             Those of the class's description, and `samples` and `real_examples`, their numbers; NaN where features are
@@ -150,7 +150,7 @@ class PublishedScores(OverFeatures):
                 generated.add(rows)
                 if self.splits:
                     probabilities.add(self._probabilities(x))
-            reference = self._reference(dataset, count, real, write=run is None)
+            reference = self._reference(dataset, count, real)
             if reference.mean.shape != moments.mean.shape:
                 raise ganlab.ConfigError(
                     f"{_SELECTOR}.statistics = {str(self.statistics)!r} is of {len(reference.mean)} features, and "
@@ -225,7 +225,7 @@ class PublishedScores(OverFeatures):
             )
         return np.asarray(found, np.float64)
 
-    def _reference(self, dataset: ganlab.Dataset, count: int, real: Rows, *, write: bool) -> Statistics:
+    def _reference(self, dataset: ganlab.Dataset, count: int, real: Rows) -> Statistics:
         """The statistics of the real examples, from the file or from the examples, whose rows are kept if needed."""
         facts = self._facts(dataset, count)
         kept = None
@@ -245,12 +245,20 @@ class PublishedScores(OverFeatures):
         if kept is not None:
             return kept
         self._made = found = Statistics(moments.mean, moments.covariance(), count, facts)
-        if self.statistics is not None and write:
-            try:
-                statistics_file.write(self.statistics, found)
-            except OSError as error:
-                raise self._refusal(f"cannot be written: {error.strerror or error}.") from error
         return found
+
+    def write_statistics(self) -> None:
+        """Writes the file of statistics, if it is named and missing, from the last evaluation.
+
+        Raises:
+            ConfigError: It cannot be written.
+        """
+        if self.statistics is None or self._made is None or self.statistics.exists():
+            return
+        try:
+            statistics_file.write(self.statistics, self._made)
+        except OSError as error:
+            raise self._refusal(f"cannot be written: {error.strerror or error}.") from error
 
     def _facts(self, dataset: ganlab.Dataset, count: int) -> dict[str, Any]:
         """The origin of the statistics. Features are described by sixteen numbers that they make of a pattern."""
