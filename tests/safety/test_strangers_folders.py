@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -234,6 +235,38 @@ def test_a_plugin_file_that_is_named_again_is_executed(stranger, kind):
     file = stranger.folder / kind / "ganlab_plugins.py"
     done = ganlab(kind, "--resume", kind, "--plugin-file", file, cwd=stranger.folder)
     assert stranger.caught() == [f"plugin of the {kind}"], done.stderr
+
+
+def change(path, **asked):
+    info = json.loads(path.read_text())
+    info["asked"] |= asked
+    path.write_text(json.dumps(info))
+
+
+def test_options_of_a_launcher_must_be_named_again(stranger):
+    options = ["slurm={'qos': 'x\\n/bin/sh y'}", "partition=gpu"]
+    change(stranger.folder / "sweep" / "sweep.json", plugin_file=None, launcher="submitit", launcher_options=options)
+    done = ganlab("sweep", "--resume", "sweep", cwd=stranger.folder)
+    assert done.returncode == 2
+    words = ["--launcher", "submitit", "--launcher-option", options[0], "--launcher-option", "partition=gpu"]
+    command = shlex.join(["ganlab", "sweep", "--resume", "sweep", *words])
+    assert done.stderr.startswith(f"Error: Repeat the command as {command}: such options can name machines")
+
+
+@pytest.mark.slow
+def test_a_benchmarks_sweep_names_no_plugin_file_and_no_launcher(stranger):
+    folder = stranger.folder / "benchmark"
+    change(folder / "benchmark.json", plugin_file=None)
+    info = json.loads((folder / "benchmark.json").read_text())
+    info["constraints"] = {"gradient_penalty": {"cost": {"ratio": 1.0, "low": 1.0, "high": 1.0, "ratios": [1.0]}}}
+    (folder / "benchmark.json").write_text(json.dumps(info))
+    (folder / "gradient_penalty").mkdir()
+    inner = shutil.copytree(stranger.folder / "sweep", folder / "gradient_penalty" / "loss")
+    change(inner / "sweep.json", launcher="submitit", launcher_options=["partition=gpu"])
+    done = ganlab("benchmark", "--resume", "benchmark", cwd=stranger.folder)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((inner / "base" / "s0" / "run.json").read_text())["status"] == "completed"
+    assert stranger.caught() == []
 
 
 def test_an_archive_is_unpacked_and_nothing_is_executed(stranger):
