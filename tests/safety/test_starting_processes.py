@@ -89,6 +89,7 @@ def trap(tmp_path, monkeypatch):
     for name in ("json", "sitecustomize", "usercustomize", "numpy", "src/json"):
         (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'w').close()\n")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
     return tmp_path
 
 
