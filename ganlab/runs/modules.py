@@ -64,8 +64,10 @@ def hash_of(name: str) -> str | None:
 
 
 def hash_of_file(file: Path) -> str | None:
-    """The hash of a Python file, imported or not; None if it is missing."""
-    return _parsed(file, _stamp(file), file.stem, False)[0] if file.is_file() else None
+    """The hash of a Python file, imported or not; None if it is missing, or too large for one."""
+    if not os.path.isfile(file) or file.stat().st_size > _MOST_BYTES:
+        return None
+    return _parsed(file, _stamp(file), file.stem, False)[0]
 
 
 def file_of(name: str) -> Path | None:

@@ -95,9 +95,13 @@ def _here(path: str, content: Any) -> Path | None:
     """The file of that name and content in the working directory, unless that is a stranger's data as well."""
     name = os.path.basename(path)
     file = Path.cwd() / name
-    if not (is_name(name) and name.endswith(".py") and file.is_file()) or is_data(file.parent):
+    if not (is_name(name) and name.endswith(".py")) or is_data(file.parent):
         return None
-    if hash_of_file(file) != content or not _HOOK.search(file.read_text(encoding="utf-8", errors="replace")):
+    if (
+        content is None
+        or hash_of_file(file) != content
+        or not _HOOK.search(file.read_text(encoding="utf-8", errors="replace"))
+    ):
         return None
     return file.resolve()
 

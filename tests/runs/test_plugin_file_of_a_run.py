@@ -166,3 +166,28 @@ def test_the_error_is_short(made):
         Run(run).recipe()
     assert str(caught.value).startswith(f"Add --plugin-file {Path('ganlab_plugins.py').absolute()}: ")
     assert len(str(caught.value)) < 250 + 2 * len(str(run))
+
+
+@pytest.mark.parametrize(
+    "path", ["\0.py", "x" * 5000 + ".py", "/proc/kmsg", "/dev/zero", "..", "", "a\nb.py", "missing.py"]
+)
+def test_an_odd_path_is_one_error(made, path):
+    run = made()
+    info = Run(run).info
+    info["provenance"]["plugins"]["ganlab_plugins"]["distribution"] = path
+    Run(run).update(provenance=info["provenance"])
+    with pytest.raises(ganlab.PluginError, match="--plugin-file"):
+        Run(run).recipe()
+
+
+@pytest.mark.parametrize(
+    "row", [None, 3, [], {}, {"distribution": 3}, {"distribution": "ganlab_plugins.py", "content": None}]
+)
+def test_an_odd_record_is_one_error(made, row):
+    run = made()
+    info = Run(run).info
+    info["provenance"]["plugins"]["ganlab_plugins"] = row
+    Run(run).update(provenance=info["provenance"])
+    with pytest.raises(ganlab.GanlabError):
+        Run(run).recipe()
+    assert not executed()
