@@ -94,8 +94,8 @@ def _in_use() -> bool:
 def _here(path: str, content: Any) -> Path | None:
     """The file of that name and content in the working directory, unless that is a stranger's data as well."""
     name = os.path.basename(path)
-    file = Path.cwd() / name
-    if not (is_name(name) and name.endswith(".py")) or is_data(file.parent):
+    file = Path(name)
+    if not (is_name(name) and name.endswith(".py") and os.path.isfile(file)) or is_data(file.parent):
         return None
     if (
         content is None
