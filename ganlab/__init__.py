@@ -6,6 +6,12 @@ loaded when first used.
 
 from __future__ import annotations
 
+import sys
+
+# `python -m ganlab` has the working directory first, which may be a stranger's and have modules of any name.
+if not sys.flags.safe_path and sys.argv[:1] == ["-m"] and "-m ganlab" in " ".join(sys.orig_argv):
+    del sys.path[0]
+
 import importlib
 from typing import TYPE_CHECKING, Any
 

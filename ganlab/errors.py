@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import shlex
+from collections.abc import Iterable, Sequence
 
 
 class GanlabError(Exception):
@@ -16,6 +17,20 @@ class ConfigError(GanlabError):
 
 class PluginError(GanlabError):
     """A plugin that is broken, missing or in conflict with another."""
+
+
+class NotNamedError(PluginError):
+    """Code that a run, a sweep or a benchmark names, and the user does not.
+
+    Attributes:
+        options: What to add to the command.
+        reason: Why.
+    """
+
+    def __init__(self, options: Sequence[str], reason: str) -> None:
+        """Makes the message of both."""
+        super().__init__(f"Add {shlex.join(options)}: {reason}")
+        self.options, self.reason = list(options), reason
 
 
 class IncompatibleError(GanlabError):

@@ -56,6 +56,7 @@ def require(name: str) -> types.ModuleType:
         MissingDependencyError: The module is not installed; the message names the extra to install.
         ConfigError: The module is Keras, and its backend is not TensorFlow.
     """
+    import_matplotlib()  # as Keras does
     if name == "keras" and name not in sys.modules:
         _check_backend(os.environ.get("KERAS_BACKEND", "tensorflow"))  # before Keras looks for JAX or PyTorch
     try:
@@ -71,6 +72,23 @@ def require(name: str) -> types.ModuleType:
     if name == "keras":
         _check_backend(module.config.backend())
     return module
+
+
+def import_matplotlib() -> None:
+    """Imports Matplotlib from another folder if the working directory has a `matplotlibrc`, which it would read.
+
+    That file may be a stranger's: it chooses programs that are started, and it may be a pipe.
+    """
+    if "matplotlib" in sys.modules or not os.path.lexists("matplotlibrc"):
+        return
+    here = os.open(".", os.O_RDONLY)
+    try:
+        os.chdir(os.sep)
+        with contextlib.suppress(ImportError):
+            importlib.import_module("matplotlib")
+    finally:
+        os.fchdir(here)
+        os.close(here)
 
 
 def _check_backend(backend: str) -> None:
@@ -114,4 +132,4 @@ else:
     keras = _LazyModule("keras")
     tensorflow = _LazyModule("tensorflow")
 
-__all__ = ["install", "keras", "require", "tensorflow"]
+__all__ = ["import_matplotlib", "install", "keras", "require", "tensorflow"]

@@ -29,26 +29,26 @@ def over_depth(
         A PNG of 700 x 450 pixels.
     """
     many = len(layers) > 5
-    axes, encoded = axes_of(7, 4.5, (0.11, 0.24, 0.86, 0.66) if many else (0.11, 0.09, 0.86, 0.81))
-    depth = np.arange(1, len(layers) + 1)
-    for (label, lines), colour in zip(curves.items(), _COLOURS, strict=False):
-        whole, *replicas = (_positive(line) for line in lines)
-        if len(replicas) > 1:
-            for line in replicas:
-                axes.plot(depth, line, color=colour, linewidth=0.8, alpha=0.45)
-        axes.plot(depth, whole, color=colour, linewidth=1.8, marker="o", markersize=4, label=label)
-    drawn = np.concatenate([_positive(line) for lines in curves.values() for line in lines])
-    exponents = np.log10(drawn[np.isfinite(drawn)])
-    axes.set_yscale("log")
-    if len(exponents):  # whole decades, so that flat curves look flat
-        axes.set_ylim(10 ** np.floor(exponents.min() - 0.1), 10 ** np.ceil(exponents.max() + 0.1))
-    axes.minorticks_off()
-    axes.set_ylabel(quantity, fontsize=9)
-    axes.set_xticks(depth, layers, rotation=45 if many else 0, ha="right" if many else "center")
-    axes.grid(axis="y", color="#dddddd", linewidth=0.6)
-    axes.set_title(title, fontsize=9, loc="left", y=1.01, color="#555555")
-    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(curves), frameon=False, fontsize=9)
-    return encoded()
+    with axes_of(7, 4.5, (0.11, 0.24, 0.86, 0.66) if many else (0.11, 0.09, 0.86, 0.81)) as (axes, encoded):
+        depth = np.arange(1, len(layers) + 1)
+        for (label, lines), colour in zip(curves.items(), _COLOURS, strict=False):
+            whole, *replicas = (_positive(line) for line in lines)
+            if len(replicas) > 1:
+                for line in replicas:
+                    axes.plot(depth, line, color=colour, linewidth=0.8, alpha=0.45)
+            axes.plot(depth, whole, color=colour, linewidth=1.8, marker="o", markersize=4, label=label)
+        drawn = np.concatenate([_positive(line) for lines in curves.values() for line in lines])
+        exponents = np.log10(drawn[np.isfinite(drawn)])
+        axes.set_yscale("log")
+        if len(exponents):  # whole decades, so that flat curves look flat
+            axes.set_ylim(10 ** np.floor(exponents.min() - 0.1), 10 ** np.ceil(exponents.max() + 0.1))
+        axes.minorticks_off()
+        axes.set_ylabel(quantity, fontsize=9)
+        axes.set_xticks(depth, layers, rotation=45 if many else 0, ha="right" if many else "center")
+        axes.grid(axis="y", color="#dddddd", linewidth=0.6)
+        axes.set_title(title, fontsize=9, loc="left", y=1.01, color="#555555")
+        axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(curves), frameon=False, fontsize=9)
+        return encoded()
 
 
 def histogram(values: np.ndarray, *, quantity: str, title: str = "", bins: int = 101) -> bytes:
@@ -63,16 +63,16 @@ def histogram(values: np.ndarray, *, quantity: str, title: str = "", bins: int =
     Returns:
         A PNG of 700 x 450 pixels.
     """
-    axes, encoded = axes_of(7, 4.5, (0.11, 0.12, 0.86, 0.78))
-    flat = np.asarray(values, np.float64).ravel()
-    flat = flat[np.isfinite(flat)]
-    side = max(float(np.abs(flat).max(initial=0.0)), 1e-12)
-    axes.hist(flat, bins=np.linspace(-side, side, bins + 1), density=True, color=FAKE)
-    axes.set_xlabel(quantity, fontsize=9)
-    axes.set_ylabel("density", fontsize=9)
-    axes.ticklabel_format(axis="both", style="sci", scilimits=(-2, 4))
-    axes.set_title(title, fontsize=9, loc="left", y=1.01, color="#555555")
-    return encoded()
+    with axes_of(7, 4.5, (0.11, 0.12, 0.86, 0.78)) as (axes, encoded):
+        flat = np.asarray(values, np.float64).ravel()
+        flat = flat[np.isfinite(flat)]
+        side = max(float(np.abs(flat).max(initial=0.0)), 1e-12)
+        axes.hist(flat, bins=np.linspace(-side, side, bins + 1), density=True, color=FAKE)
+        axes.set_xlabel(quantity, fontsize=9)
+        axes.set_ylabel("density", fontsize=9)
+        axes.ticklabel_format(axis="both", style="sci", scilimits=(-2, 4))
+        axes.set_title(title, fontsize=9, loc="left", y=1.01, color="#555555")
+        return encoded()
 
 
 def surface(heights: Any, low: np.ndarray, high: np.ndarray, real: np.ndarray, fake: np.ndarray) -> bytes:
@@ -88,19 +88,19 @@ def surface(heights: Any, low: np.ndarray, high: np.ndarray, real: np.ndarray, f
     Returns:
         A PNG of 720 x 600 pixels.
     """
-    axes, encoded = axes_of(7.2, 6, (0.06, 0.06, 0.8, 0.86))
-    heights = np.ma.masked_invalid(heights)
-    rows, columns = heights.shape
-    across, up = np.linspace(low[0], high[0], columns), np.linspace(low[1], high[1], rows)
-    if heights.count() and heights.max() > heights.min():
-        levels = np.linspace(heights.min(), heights.max(), 2 * _HALF_LEVELS + 1)
-        filled = axes.contourf(across, up, heights, levels=levels, cmap="Greens", alpha=0.6)
-        axes.contour(across, up, heights, levels=levels, colors="#777777", linewidths=0.5, linestyles="solid")
-        bar = axes.figure.colorbar(filled, cax=axes.figure.add_axes((0.88, 0.06, 0.025, 0.86)), format="%.3g")
-        bar.ax.tick_params(labelsize=8, colors="#555555")
-        bar.ax.set_title("score", fontsize=8, color="#555555")
-    draw_points(axes, real, fake, low, high)
-    return encoded()
+    with axes_of(7.2, 6, (0.06, 0.06, 0.8, 0.86)) as (axes, encoded):
+        heights = np.ma.masked_invalid(heights)
+        rows, columns = heights.shape
+        across, up = np.linspace(low[0], high[0], columns), np.linspace(low[1], high[1], rows)
+        if heights.count() and heights.max() > heights.min():
+            levels = np.linspace(heights.min(), heights.max(), 2 * _HALF_LEVELS + 1)
+            filled = axes.contourf(across, up, heights, levels=levels, cmap="Greens", alpha=0.6)
+            axes.contour(across, up, heights, levels=levels, colors="#777777", linewidths=0.5, linestyles="solid")
+            bar = axes.figure.colorbar(filled, cax=axes.figure.add_axes((0.88, 0.06, 0.025, 0.86)), format="%.3g")
+            bar.ax.tick_params(labelsize=8, colors="#555555")
+            bar.ax.set_title("score", fontsize=8, color="#555555")
+        draw_points(axes, real, fake, low, high)
+        return encoded()
 
 
 def _positive(values: Sequence[float]) -> np.ndarray:

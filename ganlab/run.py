@@ -12,6 +12,7 @@ from ganlab.errors import MissingDependencyError
 from ganlab.lazy import require
 from ganlab.plugins.import_guard import no_greetings, quiet_native_stderr
 from ganlab.runs.directory import RunDirectory
+from ganlab.runs.plugin_file import take_up
 from ganlab.support import several
 from ganlab.support.collector import collect_rarely
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from ganlab.composition import Experiment
     from ganlab.interfaces import Evaluator
+    from ganlab.plugins.recipes import Recipe
     from ganlab.training.certifying import Certified
     from ganlab.training.distance import CertifiedDistance
     from ganlab.training.loading import Step
@@ -43,6 +45,21 @@ _OF_TRAINING = [
 
 class Run(RunDirectory):
     """A run on disk, finished or not: `ganlab.Run("runs/quickstart/20260801-120000-s0-1f2e")`."""
+
+    def recipe(self, params: Sequence[str] = ()) -> Recipe:
+        """The experiment that config.gin describes; nothing is built yet.
+
+        If the run used a plugin file, and the working directory has one of that name and content, it is used.
+
+        Args:
+            params: Overrides, as `--param` takes them.
+
+        Raises:
+            ConfigError: The file does not fit the plugins in use, or an override is wrong.
+            PluginError: The run used a plugin file that must be named; the message names it.
+        """
+        take_up(self.path)
+        return super().recipe(params)
 
     def generator(self) -> keras.Model:
         """The trained generator, or its average if the run keeps one."""

@@ -22,9 +22,10 @@ from ganlab.benchmarking.store import PAGE, RESULTS, TABLES, Folder, as_text
 from ganlab.benchmarking.suite import find_suite, read_suite
 from ganlab.errors import ConfigError, RunError
 from ganlab.plugins.discovery import plugin_file_in
-from ganlab.plugins.manager import LOCAL_MODULE, current
+from ganlab.plugins.manager import current
 from ganlab.runs.experiment_source import use_plugins
 from ganlab.runs.fields import check_name, check_place
+from ganlab.runs.plugin_file import confirmed, recorded
 from ganlab.support import several
 from ganlab.support.atomic import write_text
 from ganlab.support.paths import as_name
@@ -118,7 +119,7 @@ def planned_benchmark(
         GanlabError: There is a mistake.
     """
     use_plugins(no_plugin, plugin_file or plugin_file_in(Path()))
-    local = next((row.distribution for row in current().rows if row.name == LOCAL_MODULE), None)
+    local, content = recorded()
     path = find_suite(suite).resolve()
     plan = planned(read_suite(path), contestants(current(), constraints))
     at_once = jobs or cores()
@@ -132,6 +133,7 @@ def planned_benchmark(
         "against": [str(file.resolve()) for file in reference_files(against, plan.suite.name)],
         "no_plugin": list(no_plugin),
         "plugin_file": local,
+        "plugin_content": content,
     }
     mine = {"suite": {"hash": asked["fingerprint"]}, "budget": plans.budget(plan.suite), "versions": {}}
     for file in asked["against"]:
@@ -161,16 +163,21 @@ def created(asked: Mapping[str, Any], path: Path) -> Folder:
     Raises:
         RunError: It cannot be created.
     """
-    return Folder.create(
-        path, {"ganlab": __version__, "created": datetime.now(UTC).isoformat(timespec="seconds"), "asked": dict(asked)}
-    )
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    folder = Folder.create(path, {"ganlab": __version__, "created": created, "asked": dict(asked)})
+    folder.plugin_file = asked["plugin_file"]
+    return folder
 
 
-def reopened(path: Path) -> tuple[Plan, Folder]:
+def reopened(path: Path, plugin_file: Path | None = None) -> tuple[Plan, Folder]:
     """A benchmark that was begun.
 
+    Args:
+        path: Its folder.
+        plugin_file: Its plugin file, which is not executed on the folder's word alone.
+
     Raises:
-        GanlabError: There is none, or its suite or its experiments have changed since.
+        GanlabError: There is none, its suite or its experiments have changed since, or it needs a plugin file.
     """
     folder = Folder(path.resolve())
     asked = folder.asked
@@ -179,8 +186,9 @@ def reopened(path: Path) -> tuple[Plan, Folder]:
         raise RunError(
             f"{line(path)}: benchmark.json lacks {', '.join(missing)}. Restore it, or start a new benchmark."
         )
-    plugin_file = asked.get("plugin_file")
-    use_plugins(asked["no_plugin"], Path(plugin_file) if plugin_file else None)
+    local = confirmed("benchmark", asked.get("plugin_file"), asked.get("plugin_content"), plugin_file)
+    use_plugins(asked["no_plugin"], local)
+    folder.plugin_file, _ = recorded()
     suite = read_suite(find_suite(asked["suite"]))
     if plans.fingerprint(suite) != asked["fingerprint"]:
         raise ConfigError(

@@ -144,7 +144,9 @@ class Runner:
         if not path.exists():
             self._create(path, task, every, seeds)
         sweep = Sweep(path)
-        sweep.request = replace(sweep.request, jobs=self._jobs)
+        # Nothing that could execute code is taken from the folder.
+        plugins = self._plugins()
+        sweep.request = replace(sweep.request, jobs=self._jobs, launcher="local", launcher_options=(), **plugins)
         trials = take_up(sweep, retry_failed=self._retry)
         if all(trial.status in ENDED for trial in trials):
             return trials
@@ -176,7 +178,7 @@ class Runner:
             objective=figure.metric,
             direction="maximize" if figure.better == "higher" else "minimize",
             no_plugin=asked["no_plugin"],
-            plugin_file=asked["plugin_file"],
+            plugin_file=self._folder.plugin_file,
         )
         info = {
             "ganlab": __version__,
@@ -217,7 +219,7 @@ class Runner:
         return answer
 
     def _plugins(self) -> dict[str, Any]:
-        return {name: self._folder.asked[name] for name in ("no_plugin", "plugin_file")}
+        return {"no_plugin": self._folder.asked["no_plugin"], "plugin_file": self._folder.plugin_file}
 
 
 def chosen_of(trials: Sequence[Trial], names: Sequence[str], figure: Figure) -> int | None:

@@ -26,6 +26,7 @@ class Folder:
 
     Attributes:
         path: The folder.
+        plugin_file: The plugin file in use, which is not read from the folder.
         info: The content of benchmark.json: `asked`, and what is known of each constraint under `constraints`.
     """
 
@@ -36,6 +37,7 @@ class Folder:
             RunError: There is none.
         """
         self.path = path
+        self.plugin_file: str | None = None
         self._read()
 
     @staticmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import shlex
 import sys
 import traceback
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,8 @@ import click
 
 from ganlab.cli.messages import message_of, one_line, say, take_any_name, warn_plainly
 from ganlab.cli.process import finish, open_streams
-from ganlab.errors import GanlabError, TrainingFailedError, nearest
+from ganlab.errors import GanlabError, NotNamedError, PluginError, TrainingFailedError, nearest
+from ganlab.lazy import import_matplotlib
 from ganlab.plugins.command_names import COMMAND_NAMES
 from ganlab.support.collector import collect_rarely
 from ganlab.support.terminal import lines
@@ -23,12 +25,17 @@ if TYPE_CHECKING:
 
 # Command name to the module that has a click command of that name.
 COMMANDS = {name: f"ganlab.cli.{name}" for name in COMMAND_NAMES}
-_ADDED = "ganlab.cli.added"
+_ADDED, _ARGUMENTS = "ganlab.cli.added", "ganlab.cli.arguments"
 USER_ERROR, FAILED, INTERRUPTED = 2, 1, 130
 
 
 class GanlabGroup(click.Group):
     """Lists ganlab's commands, then those that plugins add; turns exceptions into messages and exit codes."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keeps the arguments, for errors that name a command that works."""
+        ctx.meta[_ARGUMENTS] = list(args)
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of ganlab's own commands, and of those added to this group."""
@@ -99,6 +106,9 @@ class GanlabGroup(click.Group):
 def _report(ctx: click.Context, error: Exception) -> None:
     if ctx.params.get("debug"):
         say("".join(traceback.format_exception(error)), err=True)
+    if isinstance(error, NotNamedError):
+        command = shlex.join(["ganlab", *ctx.meta[_ARGUMENTS], *error.options])
+        error = PluginError(f"Repeat the command as {command}: {error.reason}")
     say(f"Error: {message_of(error)}", err=True)
 
 
@@ -116,6 +126,7 @@ def cli(debug: bool) -> None:
 def main() -> None:
     """The entry point `ganlab`."""
     collect_rarely()
+    import_matplotlib()
     open_streams()
     take_any_name()
     warn_plainly()

@@ -16,7 +16,7 @@ from ganlab.support.signals import Collector, exit_code, handling
 from ganlab.support.terminal import line
 
 # What describes a benchmark, and so cannot be changed when it is resumed.
-_DESCRIBING = ("suite", "quick", "constraints", "against", "timeout", "runs", "name", "no_plugin", "plugin_file")
+_DESCRIBING = ("suite", "quick", "constraints", "against", "timeout", "runs", "name", "no_plugin")
 
 
 @click.command("benchmark")
@@ -83,7 +83,7 @@ def benchmark(
         if dry_run:
             raise click.UsageError("--dry-run works only for a new benchmark.")
         _check_description_unchanged(ctx)
-        plan, folder = reopened(resume)
+        plan, folder = reopened(resume, params["plugin_file"])
     else:
         if retry_failed:
             raise click.UsageError("--retry-failed works only with --resume FOLDER: leave it out for a new benchmark.")
@@ -145,6 +145,6 @@ def _check_description_unchanged(ctx: click.Context) -> None:
         given = ctx.get_parameter_source(parameter.name or "") is not click.core.ParameterSource.DEFAULT
         if parameter.name in _DESCRIBING and given:
             raise click.UsageError(
-                f"--resume continues a benchmark unchanged: leave out {parameter.opts[0]}. Only --jobs and "
-                "--retry-failed may differ."
+                f"--resume continues a benchmark unchanged: leave out {parameter.opts[0]}. Only --jobs, "
+                "--plugin-file and --retry-failed may differ."
             )

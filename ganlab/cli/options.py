@@ -11,9 +11,10 @@ import click
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 # The plugin file that a command uses by default, for its help.
-BESIDE_GIN = "; by default the ganlab_plugins.py beside the first --gin file, unless that is a run's folder"
-HERE = "; by default the ganlab_plugins.py of this folder, unless it is a run's folder"
-OF_THE_RUN = ", for example the one that the run was trained with; by default none"
+_UNLESS = "unless it lies in the folder of a run, a sweep or a benchmark"
+BESIDE_GIN = f"; by default the ganlab_plugins.py beside the first --gin file, {_UNLESS}"
+HERE = f"; by default the ganlab_plugins.py of this folder, {_UNLESS}"
+OF_THE_RUN = "; by default the one that the run was trained with, if this folder has it with the same content"
 
 
 def plugin_options(default: str) -> Callable[[Command], Command]:

@@ -16,6 +16,7 @@ from ganlab.cli.messages import say
 from ganlab.cli.options import BESIDE_GIN, experiment_options, plugin_options
 from ganlab.cli.process import unheard
 from ganlab.cli.sweep_output import print_end, print_plan, shown
+from ganlab.errors import NotNamedError
 from ganlab.support.signals import Collector, exit_code, handling
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ _DESCRIBING = (
     "runs",
     "name",
     "no_plugin",
-    "plugin_file",
 )
 
 
@@ -184,21 +184,33 @@ def _check_description_unchanged(ctx: click.Context) -> None:
         if parameter.name in _DESCRIBING and given:
             raise click.UsageError(
                 f"--resume continues a sweep unchanged: leave out {parameter.opts[0]}. Only --jobs, --timeout, "
-                "--launcher, --launcher-option and --retry-failed may differ."
+                "--launcher, --launcher-option, --plugin-file and --retry-failed may differ."
             )
 
 
 def _reopened(path: Path, params: Mapping[str, Any]) -> tuple[Sweep, Launcher, Search]:
     """An existing sweep, with the options that may change on resume."""
+    from ganlab.runs.plugin_file import confirmed
     from ganlab.sweeps import Sweep, launcher_of, search_of
 
     found = Sweep(path.resolve())
     request = found.request
-    use_plugins(request.no_plugin, Path(request.plugin_file) if request.plugin_file else None)
+    local = confirmed("sweep", request.plugin_file, request.plugin_content, params["plugin_file"])
+    use_plugins(request.no_plugin, local)
+    if (
+        request.launcher != "local"
+        and request.launcher_options
+        and not (params["launcher"] or params["launcher_options"])
+    ):
+        options = [word for option in request.launcher_options for word in ("--launcher-option", option)]
+        raise NotNamedError(
+            ["--launcher", request.launcher, *options],
+            "such options can name machines and programs, and those of a folder are used only if you name them, too.",
+        )
     changed = {name: params[name] for name in ("jobs", "timeout", "launcher") if params[name]}
     if params["launcher"] or params["launcher_options"]:
         changed["launcher_options"] = params["launcher_options"]
-    found.request = replace(request, **changed)
+    found.request = replace(request, plugin_file=str(local.resolve()) if local else None, **changed)
     return found, launcher_of(found.request), search_of(found.request)
 
 

@@ -56,7 +56,7 @@ def read_source(path: Path, home: Path | None = None) -> str:
 
 def run_folder(path: Path) -> Path | None:
     """The folder of a file if it is a run's folder, whose files are untrusted data; otherwise None."""
-    return path.parent if (path.parent / _RUN).is_file() else None
+    return path.parent if os.path.lexists(path.parent / _RUN) else None
 
 
 def check_inside(path: Path, home: Path, called: str) -> None:

@@ -58,11 +58,11 @@ def picture(run: RunDirectory, drawn: Drawn, *, columns: int | None = None, ways
     if not ways:
         return scatter(real, drawn.samples)
     low, high = square_around(real)
-    axes, encoded = axes_of(6, 6, (0.08, 0.06, 0.88, 0.86))
-    for way in drawn.samples.reshape(-1, columns or 1, 2):
-        axes.plot(way[:, 0], way[:, 1], color=FAKE, linewidth=0.9, alpha=0.7)
-    draw_points(axes, real, drawn.samples, low, high)
-    return encoded()
+    with axes_of(6, 6, (0.08, 0.06, 0.88, 0.86)) as (axes, encoded):
+        for way in drawn.samples.reshape(-1, columns or 1, 2):
+            axes.plot(way[:, 0], way[:, 1], color=FAKE, linewidth=0.9, alpha=0.7)
+        draw_points(axes, real, drawn.samples, low, high)
+        return encoded()
 
 
 def _real(run: RunDirectory) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.machinery
 import importlib.metadata
 import importlib.util
 import os
@@ -19,6 +20,9 @@ from ganlab.plugins.catalog import Plugin
 
 GROUP = "ganlab"
 LOCAL_MODULE = "ganlab_plugins"
+
+# The files that mark the folder of a run, a sweep and a benchmark.
+_MARKS = ("run.json", "sweep.json", "benchmark.json")
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ def places(*, deny: Sequence[str] = (), local: Path | None = None) -> Iterator[P
     Raises:
         PluginError: `deny` or `GANLAB_PLUGINS` names an unknown plugin.
     """
-    allow = [name.strip() for name in os.environ.get("GANLAB_PLUGINS", "").split(",") if name.strip()]
+    allow = allowed()
     points = sorted(importlib.metadata.entry_points(group=GROUP), key=lambda point: point.name)
     known = [point.name for point in points] + ([LOCAL_MODULE] if local else [])
     for said, names in (("The environment variable GANLAB_PLUGINS names", allow), ("--no-plugin names", deny)):
@@ -64,7 +68,12 @@ def places(*, deny: Sequence[str] = (), local: Path | None = None) -> Iterator[P
         plugin = Plugin(point.name, *_distribution(point))
         yield place(plugin, functools.partial(_load_point, point), functools.partial(_source, point))
     if local:
-        yield place(Plugin(LOCAL_MODULE, str(local), ""), lambda: _load_file(local), lambda: local)
+        yield place(Plugin(LOCAL_MODULE, str(local), ""), lambda: load_file(local), lambda: local)
+
+
+def allowed() -> list[str]:
+    """The names that `GANLAB_PLUGINS` lists, the only plugins to load; empty for all."""
+    return [name.strip() for name in os.environ.get("GANLAB_PLUGINS", "").split(",") if name.strip()]
 
 
 def _distribution(point: importlib.metadata.EntryPoint) -> tuple[str, str]:
@@ -87,9 +96,23 @@ def _load_point(point: importlib.metadata.EntryPoint) -> Any:
     return point.load()
 
 
-def _load_file(path: Path) -> types.ModuleType:
+class _SourceLoader(importlib.machinery.SourceFileLoader):
+    """Executes the source itself: what lies beside it in `__pycache__` may be other code."""
+
+    def path_stats(self, path: str) -> Any:
+        """Without times and sizes, no bytecode is read or written."""
+        raise OSError
+
+
+def load_file(path: Path) -> types.ModuleType:
+    """Imports a plugin file.
+
+    Raises:
+        PluginError: It is no plugin.
+        Exception: What its code raises.
+    """
     validation.check_source(path)
-    spec = importlib.util.spec_from_file_location(LOCAL_MODULE, path)
+    spec = importlib.util.spec_from_loader(LOCAL_MODULE, _SourceLoader(LOCAL_MODULE, str(path)))
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -103,6 +126,12 @@ def _load_file(path: Path) -> types.ModuleType:
 
 
 def plugin_file_in(folder: Path) -> Path | None:
-    """The `ganlab_plugins.py` of a folder, or None. One in a run's directory is data and is not executed."""
+    """The `ganlab_plugins.py` of a folder, or None. One in a run, a sweep or a benchmark is not executed."""
     path = folder / f"{LOCAL_MODULE}.py"
-    return path if path.is_file() and not (folder / "run.json").is_file() else None
+    return path if path.is_file() and not is_data(folder) else None
+
+
+def is_data(folder: Path) -> bool:
+    """Whether a folder is, or lies in, that of a run, a sweep or a benchmark, which may come from a stranger."""
+    places = {at for way in (folder.absolute(), folder.resolve()) for at in (way, *way.parents)}
+    return any(os.path.lexists(at / name) for at in places for name in _MARKS)

@@ -17,7 +17,7 @@ from ganlab.errors import PluginError, nearest
 from ganlab.interfaces import hookspecs
 from ganlab.plugins import validation
 from ganlab.plugins.catalog import KINDS, UNUSABLE, Component, Plugin, reason_of
-from ganlab.plugins.discovery import GROUP, LOCAL_MODULE, places
+from ganlab.plugins.discovery import GROUP, LOCAL_MODULE, allowed, load_file, places
 from ganlab.plugins.import_guard import watched
 from ganlab.plugins.recipes import Factory
 
@@ -263,10 +263,26 @@ def use_plugin_file(path: str | os.PathLike[str]) -> None:
     if not local.is_file():
         raise PluginError(f"{path} is not a file. Give the path of a Python file with ganlab hooks.")
     found = discover(local=local)
+    _check_last(found, path)
+    use(found)
+
+
+def add_plugin_file(path: Path) -> None:
+    """Adds a plugin file to the plugins in use, unless `GANLAB_PLUGINS` excludes it.
+
+    Raises:
+        PluginError: The plugin is broken.
+    """
+    found, allow = current(), allowed()
+    if not allow or LOCAL_MODULE in allow:
+        found.add(Plugin(LOCAL_MODULE, str(path), ""), lambda: load_file(path))
+        _check_last(found, path)
+
+
+def _check_last(found: Plugins, path: str | os.PathLike[str]) -> None:
     row = found.rows[-1]
     if row.status in UNUSABLE:
         raise PluginError(f"{path} cannot be used: {row.reason}")
-    use(found)
 
 
 def component(kind: str, name: str) -> Factory:

@@ -87,8 +87,8 @@ class RunDirectory:
             params: Overrides, as `--param` takes them.
 
         Raises:
-            ConfigError: The file does not fit the plugins in use, or an override is wrong. If the run used a
-                `ganlab_plugins.py`, the message names it.
+            ConfigError: The file does not fit the plugins in use, or an override is wrong.
+            PluginError: As before, and the run used a plugin file, which the message names.
         """
         from ganlab import config
         from ganlab.runs.plugin_file import named_in_errors

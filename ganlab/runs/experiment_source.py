@@ -44,7 +44,9 @@ def read_experiment(gin_files: Sequence[str], params: Sequence[str]) -> Recipe:
     """
     from ganlab.config import load
     from ganlab.config.files import find_gin_file
-    from ganlab.runs.plugin_file import named_in_errors
+    from ganlab.runs.plugin_file import named_in_errors, take_up
 
-    with named_in_errors(find_gin_file(gin_files[0]).parent):
+    folder = find_gin_file(gin_files[0]).parent
+    take_up(folder)
+    with named_in_errors(folder):
         return load(gin_files, params)

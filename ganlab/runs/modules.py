@@ -63,6 +63,13 @@ def hash_of(name: str) -> str | None:
     return None if file is None else _parsed(file, _stamp(file), name, _is_package(file))[0]
 
 
+def hash_of_file(file: Path) -> str | None:
+    """The hash of a Python file, imported or not; None if it is missing, or too large for one."""
+    if not os.path.isfile(file) or file.stat().st_size > _MOST_BYTES:
+        return None
+    return _parsed(file, _stamp(file), file.stem, False)[0]
+
+
 def file_of(name: str) -> Path | None:
     """The file of a module, imported or not; None for a module without a file."""
     loaded = sys.modules.get(name)

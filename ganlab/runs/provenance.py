@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ganlab.plugins.manager import Plugin
+from ganlab.plugins.manager import LOCAL_MODULE, Plugin
+from ganlab.runs.modules import hash_of_file
 from ganlab.runs.repository import git_state
 from ganlab.version import __version__
 
@@ -39,8 +40,8 @@ def provenance(argv: Sequence[str], devices: Sequence[str], plugins: Sequence[Pl
 
     Returns:
         Plain values: `started` (UTC, ISO 8601), `argv`, `git` (`commit` and `dirty`, or None outside a repository),
-        `python`, `packages` (name to version), `plugins` (name to distribution, version and status), `devices`,
-        `host`, `platform`.
+        `python`, `packages` (name to version), `plugins` (name to distribution, version and status, and for a plugin
+        file the hash of its `content`), `devices`, `host`, `platform`.
     """
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -50,6 +51,7 @@ def provenance(argv: Sequence[str], devices: Sequence[str], plugins: Sequence[Pl
         "packages": {"ganlab": __version__, **versions(PACKAGES)},
         "plugins": {
             row.name: {"distribution": row.distribution, "version": row.version, "status": row.status}
+            | ({"content": hash_of_file(Path(row.distribution))} if row.name == LOCAL_MODULE else {})
             for row in plugins
         },
         "devices": [str(device) for device in devices],

@@ -102,7 +102,10 @@ _ASKED: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "seeds": ("a list of whole numbers of at least 0", _are_seeds),
     "jobs": (_COUNT, _is_count),
     "budget": (f"{_COUNT} or null", lambda value: value is None or _is_count(value)),
-    **dict.fromkeys(("plugin_file", "objective"), ("a text or null", lambda value: value is None or _is_text(value))),
+    **dict.fromkeys(
+        ("plugin_file", "plugin_content", "objective"),
+        ("a text or null", lambda value: value is None or _is_text(value)),
+    ),
     **dict.fromkeys(("search", "launcher", "direction"), (_TEXT, _is_text)),
     **dict.fromkeys(
         ("gin", "params", "grid", "range", "no_plugin", "search_options", "launcher_options"), (_TEXTS, _are_texts)

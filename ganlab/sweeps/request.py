@@ -29,6 +29,7 @@ class Request:
         direction: Whether it minimizes or maximizes.
         no_plugin: Names of plugins to leave out.
         plugin_file: A plugin in one file, or None.
+        plugin_content: The hash of its content, or None.
     """
 
     gin: Sequence[str] = ()
@@ -48,6 +49,7 @@ class Request:
     direction: Literal["minimize", "maximize"] = "minimize"
     no_plugin: Sequence[str] = ()
     plugin_file: str | None = None
+    plugin_content: str | None = None
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Request:

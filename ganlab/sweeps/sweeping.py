@@ -15,9 +15,10 @@ from ganlab.config.logged import check_logged
 from ganlab.config.registry import Names
 from ganlab.errors import ConfigError
 from ganlab.interfaces import Launcher, Range, Search
-from ganlab.plugins.manager import LOCAL_MODULE, component, current
+from ganlab.plugins.manager import component, current
 from ganlab.runs.experiment_source import use_plugins
 from ganlab.runs.fields import check_name, check_place
+from ganlab.runs.plugin_file import recorded
 from ganlab.support import several
 from ganlab.support.paths import as_name
 from ganlab.sweeps.configurations import Configuration, Configurations, check, check_used, varying
@@ -164,9 +165,9 @@ def planned_sweep(request: Request, threads: int | None = None) -> Plan:
         raise ConfigError("Missing experiment file.")
     use_plugins(request.no_plugin, Path(request.plugin_file) if request.plugin_file else None, request.gin[0])
     # Trials read experiment files of their own, which have no plugin file beside them.
-    local = next((row.distribution for row in current().rows if row.name == LOCAL_MODULE), None)
+    local, content = recorded()
     found = [str(find_gin_file(name).resolve()) for name in request.gin]
-    request = replace(request, gin=found, plugin_file=local)
+    request = replace(request, gin=found, plugin_file=local, plugin_content=content)
     launcher, search = launcher_of(request), search_of(request)
     if search.needs_objective and not request.objective:
         raise ConfigError(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import math
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ganlab.lazy import require
 from ganlab.support.signals import undisturbed
 
 Array = npt.NDArray[Any]
@@ -95,8 +97,7 @@ def scatter(real: Array, fake: Array, critic: Critic | None = None) -> bytes:
     """
     low, high = square_around(real)
     heights = None if critic is None else heights_over(critic, low, high)
-    with undisturbed():
-        axes, encoded = axes_of(6, 6, (0.08, 0.06, 0.88, 0.86))
+    with undisturbed(), axes_of(6, 6, (0.08, 0.06, 0.88, 0.86)) as (axes, encoded):
         # A critic that is flat or not finite has no lines to draw.
         if heights is not None and heights.count() and heights.max() > heights.min():
             across, up = _sides(low, high)
@@ -105,34 +106,43 @@ def scatter(real: Array, fake: Array, critic: Critic | None = None) -> bytes:
         return encoded()
 
 
-def axes_of(width: float, height: float, place: tuple[float, float, float, float]) -> tuple[Any, Callable[[], bytes]]:
-    """Axes of a figure of its own, not pyplot's: no global state, no window system.
+@contextlib.contextmanager
+def axes_of(
+    width: float, height: float, place: tuple[float, float, float, float]
+) -> Iterator[tuple[Any, Callable[[], bytes]]]:
+    """Context manager: axes of a figure of its own, not pyplot's: no global state, no window system.
+
+    Inside, Matplotlib's own settings hold: those of a `matplotlibrc` may start LaTeX, and the working directory's may
+    be a stranger's.
 
     Args:
         width: The figure's width, in hundreds of pixels.
         height: Its height, likewise.
         place: Left, bottom, width and height of the axes as fractions of the figure.
 
-    Returns:
+    Yields:
         Matplotlib's axes, and a function that returns the figure as a PNG.
     """
+    matplotlib = require("matplotlib")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), dpi=100, facecolor="white")
-    canvas = FigureCanvasAgg(figure)
-    axes = figure.add_axes(place)
-    axes.set_title("", y=1.01)  # with a fixed position, or Matplotlib measures every tick for it
-    axes.tick_params(labelsize=8, colors="#555555")
-    for spine in axes.spines.values():
-        spine.set_color("#bbbbbb")
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        figure = Figure(figsize=(width, height), dpi=100, facecolor="white")
+        canvas = FigureCanvasAgg(figure)
+        axes = figure.add_axes(place)
+        axes.set_title("", y=1.01)  # with a fixed position, or Matplotlib measures every tick for it
+        axes.tick_params(labelsize=8, colors="#555555")
+        for spine in axes.spines.values():
+            spine.set_color("#bbbbbb")
 
-    def encoded() -> bytes:
-        png = io.BytesIO()
-        canvas.print_png(png)
-        return png.getvalue()
+        def encoded() -> bytes:
+            png = io.BytesIO()
+            canvas.print_png(png)
+            return png.getvalue()
 
-    return axes, encoded
+        yield axes, encoded
 
 
 def draw_points(axes: Any, real: Array, fake: Array, low: Array, high: Array) -> None:

@@ -91,6 +91,8 @@ def evaluate_folder(
     figures: dict[str, float] = {}
     for name, evaluator in zip(names, evaluators, strict=True):
         figures |= measured([name], [evaluator], _drawing(folder, images, counting, evaluator), dataset, None)
+        if published is not None and published.statistics is not None:
+            evaluator.write_statistics()
     said = diagnosed(names, evaluators, figures)
     return Found(
         figures, {name: text for name, text in said.items() if text}, int(images.size or 0), tuple(images.sample_shape)

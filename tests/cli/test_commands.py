@@ -219,10 +219,10 @@ def test_resume_reads_the_runs_own_config_and_executes_no_plugin_file(ganlab, he
     (run / "run.json").write_text(json.dumps({"provenance": {"plugins": {"ganlab_plugins": local}}}))
     result = ganlab("run", "--resume", run)
     assert result.exit_code == 2
-    hint = f"The run used {local['distribution']}: name it with --plugin-file (in Python: ganlab.use_plugin_file)."
-    assert hint in result.stderr
+    command = f"run --resume {run} --plugin-file {local['distribution']}"
+    assert result.stderr.startswith(f"Error: Repeat the command as ganlab {command}: the run was made with this file")
     assert not training.calls
-    result = ganlab("run", "--resume", run, "--plugin-file", local["distribution"])
+    result = ganlab(*command.split())
     assert result.exit_code == 0, result.output
     ((experiment, path, resume, _),) = training.calls
     assert (experiment.arguments["steps"], path, resume) == (70, run, True)
@@ -268,7 +268,10 @@ def test_a_plugin_file_inside_a_run_is_never_executed(ganlab, here, minimal, tra
     for command in (["run", "--gin", gin], ["run", "--resume", run], ["config", "show", "--gin", gin]):
         result = ganlab(*command)
         assert result.exit_code == 2, result.output
-        assert "The run used /elsewhere/ganlab_plugins.py: name it with --plugin-file" in result.stderr
+        assert (
+            "made with the plugin file /elsewhere/ganlab_plugins.py, which is not there: name it by --plugin-file"
+            in result.stderr
+        )
     result = ganlab("run", "--gin", gin, "--plugin-file", run / "ganlab_plugins.py")
     assert result.exit_code == 0, result.output
     assert training.calls

@@ -143,7 +143,7 @@ def test_evaluate_executes_no_file_of_the_run(ganlab, copy, monkeypatch):
     (copy / "run.json").write_text(json.dumps(info))
     message = ganlab("evaluate", copy, code=2)
     assert "Unknown component datasets.mine" in message
-    assert "name it with --plugin-file" in message
+    assert f"ganlab evaluate {copy} --plugin-file {copy / 'ganlab_plugins.py'}" in message
     assert not marker.exists()
     ganlab("evaluate", copy, "--plugin-file", copy / "ganlab_plugins.py", code=2)
     assert marker.exists()  # as asked

@@ -207,6 +207,15 @@ def test_a_set_that_is_not_prepared_is_reported(error, tfds):
     assert "\n" not in message
 
 
+def test_nothing_is_downloaded_into_a_folder_that_settings_name(tfds):
+    calls = tfds(IMAGES)
+    with pytest.raises(ganlab.ConfigError, match=r"datasets\.tfds\.data_dir = '/data' is only read, .* TFDS_DATA_DIR"):
+        TfdsImages(name="tiny", data_dir="/data", download=True)
+    assert calls == []
+    TfdsImages(name="tiny", download=True)
+    assert calls[0][1]["download"]
+
+
 def test_unknown_sets_splits_and_features_are_refused(tfds):
     tfds(ValueError("Dataset mnst not found.\nAvailable datasets:\n\t- abstract_reasoning"))
     with pytest.raises(ganlab.ConfigError) as error:

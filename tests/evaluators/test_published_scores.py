@@ -149,7 +149,9 @@ def test_the_biased_kernel_distance_would_be_noticed():
 def test_statistics_are_written_and_read(tmp_path):
     real, generated, file = points(300), points(200, seed=1), tmp_path / "kept" / "real.npz"
     few = {"samples": 200, "subsets": 0, "splits": 0, "nearest": 0}
-    first = scores(statistics=str(file), **few).evaluate(sampler(generated), Pictures(real), None)
+    evaluator = scores(statistics=str(file), **few)
+    first = evaluator.evaluate(sampler(generated), Pictures(real), None)
+    evaluator.write_statistics()
     kept = np.load(file)
     np.testing.assert_allclose(kept["mu"], Few().embed(real).mean(0), rtol=1e-6)
     np.testing.assert_allclose(kept["sigma"], np.cov(Few().embed(real).T), rtol=1e-5, atol=1e-9)
@@ -170,6 +172,19 @@ def test_statistics_are_written_and_read(tmp_path):
         scores(statistics=str(file), **few).evaluate(sampler(generated), Pictures(real + 1), None)
     with pytest.raises(ganlab.ConfigError, match="is of another number of examples"):
         scores(statistics=str(file), real_examples=200, **few).evaluate(sampler(generated), Pictures(real), None)
+
+
+def test_settings_alone_write_no_statistics(tmp_path):
+    real, file = points(300), tmp_path / "kept" / "real.npz"
+    evaluator = scores(statistics=str(file), samples=200, subsets=0, splits=0, nearest=0)
+    first = evaluator.evaluate(sampler(points(200, seed=1)), Pictures(real), None)
+    assert list(tmp_path.iterdir()) == []
+    # But they are computed once.
+    data = Pictures(real)
+    data.fingerprint, data.examples = Pictures(real).fingerprint, None
+    assert evaluator.evaluate(sampler(points(200, seed=1)), data, None) == first
+    other = evaluator.evaluate(sampler(points(200, seed=1)), Pictures(real + 1), None)
+    assert other["frechet_distance"] != first["frechet_distance"]
 
 
 def test_a_file_of_pytorch_fid_is_read_and_its_origin_is_in_doubt(tmp_path):

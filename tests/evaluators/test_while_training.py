@@ -48,8 +48,9 @@ def alone(tmp_path_factory, cpus):
     return train(tmp_path_factory.mktemp("alone") / "run", [])
 
 
-def test_a_classifier_that_trains_beside_leaves_training_as_it_was(alone, tmp_path):
-    classifier = ganlab.component("features", "classifier")(updates=3, width=4, cache=str(tmp_path / "cache"))
+def test_a_classifier_that_trains_beside_leaves_training_as_it_was(alone, tmp_path, monkeypatch):
+    monkeypatch.setenv("GANLAB_CACHE", str(tmp_path))
+    classifier = ganlab.component("features", "classifier")(updates=3, width=4)
     spy = Spy()
     evaluators = [
         ganlab.component("evaluators", "frechet_distance")(features=classifier, samples=100),
@@ -62,7 +63,7 @@ def test_a_classifier_that_trains_beside_leaves_training_as_it_was(alone, tmp_pa
     figures = run.info["evaluation"]
     assert {name.partition("/")[0] for name in figures} == {"frechet_distance", "kid", "classifier_score", "spy"}
     assert np.isfinite(list(figures.values())).all()
-    assert len(list((tmp_path / "cache").iterdir())) == 1
+    assert len(list((tmp_path / "features").iterdir())) == 1
     # Bit for bit, on every replica.
     trained = {(r.step, r.tag): (r.reduced, r.replicas) for r in alone.metrics()}
     beside = {(r.step, r.tag): (r.reduced, r.replicas) for r in run.metrics() if not r.tag.startswith("evaluation/")}
@@ -72,12 +73,13 @@ def test_a_classifier_that_trains_beside_leaves_training_as_it_was(alone, tmp_pa
         np.testing.assert_array_equal(one, other)
 
 
-def test_evaluating_again_gives_the_figures_of_training(tmp_path, cpus):
-    classifier = ganlab.component("features", "classifier")(updates=3, width=4, cache=str(tmp_path / "cache"))
+def test_evaluating_again_gives_the_figures_of_training(tmp_path, cpus, monkeypatch):
+    monkeypatch.setenv("GANLAB_CACHE", str(tmp_path))
+    classifier = ganlab.component("features", "classifier")(updates=3, width=4)
     evaluator = ganlab.component("evaluators", "frechet_distance")(features=classifier, samples=100)
     run = train(tmp_path / "run", [evaluator])
     again = ganlab.component("evaluators", "frechet_distance")(
-        features=ganlab.component("features", "classifier")(updates=3, width=4, cache=str(tmp_path / "cache")),
+        features=ganlab.component("features", "classifier")(updates=3, width=4),
         samples=100,
     )
     assert run.evaluate([again]) == pytest.approx(run.info["evaluation"], rel=1e-5)

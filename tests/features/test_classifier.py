@@ -15,8 +15,14 @@ import ganlab
 SMALL = {"updates": 12, "batch_size": 7, "width": 4, "features": 5, "hold_out": 4}
 
 
-def classifier(folder, **arguments):
-    return ganlab.component("features", "classifier")(cache=str(folder), **arguments)
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("GANLAB_CACHE", str(tmp_path))
+    return tmp_path / "features"
+
+
+def classifier(**arguments):
+    return ganlab.component("features", "classifier")(**arguments)
 
 
 def mirrored(replicas):
@@ -32,19 +38,19 @@ def files(folder):
 
 
 @pytest.mark.slow
-def test_digits_are_learned_and_restored_with_and_without_a_strategy(tmp_path, cpus):
+def test_digits_are_learned_and_restored_with_and_without_a_strategy(cache, cpus):
     digits = ganlab.component("datasets", "digits")()
-    trained = classifier(tmp_path)
+    trained = classifier()
     with mirrored(2).scope():
         trained.prepare(digits)
         assert trained.measure_accuracy() == trained.held_out_accuracy
-        beside = classifier(tmp_path)
+        beside = classifier()
         beside.prepare(digits)
         under_strategy = beside.measure_accuracy()
     assert trained.held_out_accuracy >= 0.97
-    alone = classifier(tmp_path)
+    alone = classifier()
     alone.prepare(digits)
-    assert len(files(tmp_path)) == 1
+    assert len(files(cache)) == 1
     assert trained.held_out_accuracy == beside.held_out_accuracy == alone.held_out_accuracy
     assert under_strategy == alone.measure_accuracy() == trained.held_out_accuracy
 
@@ -128,11 +134,12 @@ def test_one_replica_and_two_train_the_same_network(cpus):
         np.testing.assert_allclose(one, two, rtol=1e-3, atol=1e-5)
 
 
-def test_the_seed_alone_decides(tmp_path):
+def test_the_seed_alone_decides(tmp_path, monkeypatch):
     found = []
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
         tf.random.set_seed(len(found))  # must not matter
-        made = classifier(tmp_path / name, **SMALL, seed=seed)
+        monkeypatch.setenv("GANLAB_CACHE", str(tmp_path / name))
+        made = classifier(**SMALL, seed=seed)
         made.prepare(Images())
         found.append(made.embed(Images()._rows))
     np.testing.assert_array_equal(found[0], found[1])
@@ -151,13 +158,13 @@ def test_shifts_move_images_and_continue_their_edges():
     np.testing.assert_array_equal(training.shifted(image, 0, np.random.default_rng(0)), image)
 
 
-def test_a_network_is_trained_once_for_its_data_and_its_settings(tmp_path, monkeypatch):
+def test_a_network_is_trained_once_for_its_data_and_its_settings(cache, monkeypatch):
     trainings = []
     really = training.train
     monkeypatch.setattr(training, "train", lambda *arguments: trainings.append(really(*arguments)))
 
     def prepare(dataset, **changes):
-        made = classifier(tmp_path, **{**SMALL, **changes})
+        made = classifier(**{**SMALL, **changes})
         made.prepare(dataset)
         asked = dataset.asked
         made.prepare(dataset)
@@ -174,13 +181,13 @@ def test_a_network_is_trained_once_for_its_data_and_its_settings(tmp_path, monke
         start=2,
     ):
         prepare(dataset, **changes)
-        assert len(trainings) == len(files(tmp_path)) == count
+        assert len(trainings) == len(files(cache)) == count
 
 
-def test_a_damaged_file_is_replaced_by_a_new_training(tmp_path):
-    made = classifier(tmp_path, **SMALL)
+def test_a_damaged_file_is_replaced_by_a_new_training(cache):
+    made = classifier(**SMALL)
     made.prepare(Images())
-    (path,) = tmp_path.iterdir()
+    (path,) = cache.iterdir()
     whole = path.read_bytes()
     with np.load(path) as archive:
         fewer = {name: archive[name] for name in archive.files[1:]}
@@ -190,11 +197,11 @@ def test_a_damaged_file_is_replaced_by_a_new_training(tmp_path):
         lambda: np.savez(path, **fewer),
     ):
         damage()
-        again = classifier(tmp_path, **SMALL)
+        again = classifier(**SMALL)
         again.prepare(Images())
         np.testing.assert_array_equal(again.embed(Images()._rows), made.embed(Images()._rows))
         assert path.stat().st_size == len(whole)
-    assert list(tmp_path.iterdir()) == [path]
+    assert list(cache.iterdir()) == [path]
 
 
 def test_the_environment_variable_sets_the_cache(tmp_path, monkeypatch):
@@ -206,11 +213,13 @@ def test_the_environment_variable_sets_the_cache(tmp_path, monkeypatch):
         assert json.loads(str(archive["facts"]))["updates"] == 12
 
 
-def test_a_cache_that_cannot_be_written_is_reported_before_training(tmp_path, monkeypatch):
+def test_a_cache_that_cannot_be_written_is_reported_before_training(cache, monkeypatch):
     monkeypatch.setattr(training, "train", lambda *_: pytest.fail("trained"))
-    (tmp_path / "file").write_text("")
-    with pytest.raises(ganlab.ConfigError, match=r"cannot be kept in .*file: .*Set features\.classifier\.cache"):
-        classifier(tmp_path / "file", **SMALL).prepare(Images())
+    cache.write_text("")
+    with pytest.raises(
+        ganlab.ConfigError, match=r"cannot be kept in .*features: .*Set the environment variable GANLAB_"
+    ):
+        classifier(**SMALL).prepare(Images())
 
 
 @pytest.mark.parametrize(
@@ -221,34 +230,34 @@ def test_a_cache_that_cannot_be_written_is_reported_before_training(tmp_path, mo
         (Images(size=4), "which has 4 examples, of which every 4th is held out"),
     ],
 )
-def test_unsuitable_data_is_refused(dataset, message, tmp_path):
+def test_unsuitable_data_is_refused(dataset, message):
     with pytest.raises(ganlab.IncompatibleError, match=message):
-        classifier(tmp_path, **SMALL).prepare(dataset)
+        classifier(**SMALL).prepare(dataset)
 
 
-def test_an_endless_dataset_is_refused(tmp_path):
+def test_an_endless_dataset_is_refused():
     dataset = Images()
     dataset.size = None
     with pytest.raises(ganlab.IncompatibleError, match="never ends"):
-        classifier(tmp_path).prepare(dataset)
+        classifier().prepare(dataset)
 
 
-def test_prepare_must_be_called_first(tmp_path):
+def test_prepare_must_be_called_first():
     with pytest.raises(ganlab.ContractError, match=r"call prepare\(dataset\) first"):
-        classifier(tmp_path).embed(np.zeros((2, 6, 5, 1)))
+        classifier().embed(np.zeros((2, 6, 5, 1)))
 
 
 @pytest.mark.parametrize(
     ("name", "value"), [("updates", 0), ("hold_out", 1), ("shift", -1), ("learning_rate", 0.0), ("width", 2.5)]
 )
-def test_values_out_of_range_are_refused(name, value, tmp_path):
+def test_values_out_of_range_are_refused(name, value):
     with pytest.raises(ganlab.ConfigError, match=rf"features\.classifier\.{name} = {value!r} must be"):
-        classifier(tmp_path, **{name: value})
+        classifier(**{name: value})
 
 
 @pytest.mark.parametrize(("accuracy", "ill"), [(0.09, True), (0.32, True), (0.33, False), (0.98, False), (None, False)])
-def test_evaluators_complain_of_a_network_that_only_guesses(accuracy, ill, tmp_path):
-    features = classifier(tmp_path)
+def test_evaluators_complain_of_a_network_that_only_guesses(accuracy, ill):
+    features = classifier()
     features._dataset, features.held_out_accuracy = types.SimpleNamespace(classes=10), accuracy
     # A quarter of the way from guessing, 10%, to no mistake is 32.5%.
     kinds = ("kid", "frechet_distance", "precision_recall", "density_coverage", "exact_w1", "sliced_wasserstein")
@@ -264,16 +273,16 @@ def test_evaluators_complain_of_a_network_that_only_guesses(accuracy, ill, tmp_p
         assert ganlab.component("evaluators", name)().diagnose({"distance": 4.5e9}) is None
 
 
-def test_training_reports_progress_and_accuracy(tmp_path, monkeypatch, capsys):
+def test_training_reports_progress_and_accuracy(cache, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(training, "_REPORT_SECONDS", 0.0)
-    made = classifier(tmp_path, **SMALL)
+    made = classifier(**SMALL)
     made.prepare(Images())
     said = capsys.readouterr()
     assert said.out == ""
     first, *progress, last = said.err.splitlines()
     assert first.startswith("features.classifier: training a classifier of 2 classes on ")
     assert "12 updates. This is done once: it is kept in " in first
-    assert files(tmp_path)[0] in first
+    assert files(cache)[0] in first
     assert len(progress) == 12
     assert progress[3].startswith("features.classifier: update 4 of 12, about ")
     assert f"accuracy {made.held_out_accuracy:.1%} on " in last

@@ -155,3 +155,13 @@ def test_without_submitit_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "submitit", None)
     with pytest.raises(ganlab.MissingDependencyError, match=r"pip install -e '\.\[slurm\]'"):
         submitit()
+
+
+@pytest.mark.parametrize("cluster", ["slurm", "local"])
+def test_jobs_import_nothing_from_the_working_directory(slurm, tried, tmp_path, monkeypatch, cluster):
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
+    for name in ("json", "submitit", "cloudpickle"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'w').close()\n")
+    monkeypatch.chdir(tmp_path)
+    assert status(tried(submitit(cluster=cluster), "")) == 0
+    assert not (tmp_path / "executed").exists()

@@ -68,10 +68,12 @@ def test_errors_name_the_plugin_file_of_a_run(tmp_path, monkeypatch):
     monkeypatch.setattr(plugins, "_current", None)
     shutil.copy(file, run.path)  # a file in a run is not executed
 
-    with pytest.raises(ganlab.ConfigError) as caught:
+    with pytest.raises(ganlab.PluginError) as caught:
         run.recipe()
-    assert str(caught.value).endswith(
-        f" The run used {file}: name it with --plugin-file (in Python: ganlab.use_plugin_file)."
+    assert str(caught.value) == (
+        f"Add --plugin-file {file}: the run was made with this file (in Python: ganlab.use_plugin_file), and code that "
+        f"a folder names is executed only if you name it, too. Without it: {run.path}/config.gin:4: Unknown component "
+        "losses.mine."
     )
     ganlab.use_plugin_file(file)
     assert run.recipe().arguments["loss"] == Recipe("losses", "mine", {"margin": 2.0})
@@ -81,7 +83,7 @@ def test_errors_name_the_plugin_file_of_a_run(tmp_path, monkeypatch):
     (run.path / "config.gin").write_text(CONFIG.replace("digits", "digit"))
     with pytest.raises(ganlab.ConfigError) as caught:
         run.recipe()
-    assert "The run used" not in str(caught.value)
+    assert "plugin-file" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_a_cache_that_cannot_be_written_is_a_reason_too(source, tmp_path, monkey
 
 
 def test_nothing_is_installed_unless_requested(source, cache, monkeypatch):
-    monkeypatch.setattr(environment.subprocess, "run", lambda *args, **options: pytest.fail("a process was started"))
+    monkeypatch.setattr(environment, "run_process", lambda *args, **options: pytest.fail("a process was started"))
     row = check(source(), install=False)
     assert (row.status, row.figure) == ("skipped", None)
     for part in ("jax==0.10.2", "600 MB", f"ganlab verify --gin {source().gin_files[0]} --checks tpu --install"):
@@ -76,7 +76,7 @@ def test_an_environment_is_made_once(cache, monkeypatch, capsys):
             (Path(command[-1]) / "bin" / "python").write_text("")
         return subprocess.CompletedProcess(command, 0, "", "")
 
-    monkeypatch.setattr(environment.subprocess, "run", run)
+    monkeypatch.setattr(environment, "run_process", run)
     monkeypatch.setenv("PYTHONPATH", "/elsewhere")
     python, variables = environment.compiler_python()
     assert environment.compiler_python() == (python, variables)

@@ -11,6 +11,7 @@ import numpy as np
 import ganlab
 from ganlab import fingerprints, functional
 from ganlab.bounds import Ge, Le, Lt
+from ganlab.lazy import require
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.datasets.checks import refusal
 
@@ -72,7 +73,7 @@ class Glyphs(ganlab.Dataset):
     @functools.cached_property
     def _drawn(self) -> np.ndarray:
         """Every character in every font, float32 in [0, 1], `(classes * fonts, 2 side, 2 side)`."""
-        import matplotlib
+        matplotlib = require("matplotlib")
         from PIL import Image, ImageDraw, ImageFont
 
         folder, side = Path(matplotlib.get_data_path()) / "fonts" / "ttf", _DRAWN * self._side

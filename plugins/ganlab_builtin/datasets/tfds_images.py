@@ -46,7 +46,8 @@ class TfdsImages(ganlab.Dataset):
         Args:
             name: The set's name, with configuration and version if need be: `celeb_a`, `lsun/bedroom:3.1.0`.
             split: A split in TensorFlow Datasets' notation, for example `train` or `train[:90%]`.
-            data_dir: The folder of prepared sets; None for TensorFlow Datasets' default.
+            data_dir: The folder of prepared sets, which is only read; None for TensorFlow Datasets' default, which the
+                environment variable `TFDS_DATA_DIR` sets.
             key: The feature that holds the image.
             labels: The feature that holds the class, `label` in most sets; None for no labels.
             crop: The side in pixels of the square that is cut out of the middle of each image, with black around it
@@ -56,7 +57,7 @@ class TfdsImages(ganlab.Dataset):
                 resized whole. None for the middle.
             resize: The side in pixels that the square of each image is resized to, by antialiased bilinear
                 interpolation; None leaves images as they are, which must then be of one shape unless `crop` is set.
-            download: Whether to download and prepare a missing set, which can be many gigabytes.
+            download: Whether to download and prepare a missing set in the default folder, which can be many gigabytes.
 
         Raises:
             MissingDependencyError: TensorFlow Datasets is not installed, or the set is not prepared.
@@ -66,6 +67,11 @@ class TfdsImages(ganlab.Dataset):
         if _NAMESPACE.match(name):
             rule = "names a set of a namespace, whose code would be downloaded and executed; use one of TensorFlow"
             raise refusal("tfds", "name", name, f"{rule} Datasets' own.")
+        if download and data_dir is not None:
+            rule = (
+                "is only read, and with download a set would be written: set TFDS_DATA_DIR in the environment instead."
+            )
+            raise refusal("tfds", "data_dir", data_dir, rule)
         self._source = _open(name, split, data_dir, download)
         if len(self._source) == 0:
             raise refusal("tfds", "split", split, f"of {name!r} is empty; there must be an example.")
@@ -157,8 +163,8 @@ def _open(name: str, split: str, data_dir: str | None, download: bool, **more: A
         raise ganlab.MissingDependencyError(
             f"datasets.tfds.name = {name!r} is not prepared for random access in {data_dir or 'the default data_dir'} "
             f"({_first_line(error)}). Prepare it once with tensorflow_datasets.data_source({name!r}{at}), or set "
-            "datasets.tfds.download = True; a set that lies there in another format must be prepared in another "
-            "data_dir."
+            "datasets.tfds.download = True without data_dir; a set that lies there in another format must be prepared "
+            "in another data_dir."
         ) from error
     # Unknown sets and splits, failed downloads, what a builder raises: all are about this name and split.
     except Exception as error:

@@ -83,8 +83,9 @@ class PublishedScores(OverFeatures):
             samples: How many samples.
             real_examples: How many of the dataset's first examples are the reference; None for all of a finite dataset,
                 and as many as samples of an endless one.
-            statistics: A file `.npz` of the reference's mean and covariance: read if it exists, written if not. One of
-                pytorch-fid is read too. The Fréchet distance alone needs no example then.
+            statistics: A file `.npz` of the reference's mean and covariance, read if it exists. One of pytorch-fid is
+                read too. The Fréchet distance alone needs no example then. A missing one is written by `ganlab evaluate
+                --save-statistics` alone, because settings may be a stranger's.
             reference: Such a file in place of the dataset, whose examples are not looked at. It has no examples for the
                 kernel distance and for neighbours: subsets and nearest must be 0.
             frechet: Whether to measure the Fréchet distance.
@@ -122,6 +123,7 @@ class PublishedScores(OverFeatures):
         file, self._only, self.frechet = reference or statistics, reference is not None, frechet
         self.statistics = None if file is None else Path(file).expanduser()
         self._unnamed = False
+        self._made: Statistics | None = None
 
     def evaluate(self, sample: Sample, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:
         """The figures.
@@ -178,7 +180,7 @@ class PublishedScores(OverFeatures):
             return None
         return (
             f"{self.statistics} does not say which features and which data it is of. If they are others, the Fréchet "
-            "distance means nothing. Name a file that does not exist, and it is made from the dataset."
+            "distance means nothing. Leave the file out, and they are made from the dataset."
         )
 
     def _reference_size(self, dataset: ganlab.Dataset) -> int:
@@ -230,6 +232,8 @@ class PublishedScores(OverFeatures):
         kept = None
         if self.statistics is not None and (self._only or self.statistics.exists()):
             kept = self._read(facts)
+        elif self._made is not None and self._made.facts == facts:
+            kept = self._made
         if kept is not None and not (self.subsets or self.nearest):
             return kept
         moments = Moments()
@@ -241,13 +245,21 @@ class PublishedScores(OverFeatures):
                 real.add(rows)
         if kept is not None:
             return kept
-        found = Statistics(moments.mean, moments.covariance(), count, facts)
-        if self.statistics is not None:
-            try:
-                statistics_file.write(self.statistics, found)
-            except OSError as error:
-                raise self._refusal(f"cannot be written: {error.strerror or error}.") from error
+        self._made = found = Statistics(moments.mean, moments.covariance(), count, facts)
         return found
+
+    def write_statistics(self) -> None:
+        """Writes the file of statistics, if it is named and missing, from the last evaluation.
+
+        Raises:
+            ConfigError: It cannot be written.
+        """
+        if self.statistics is None or self._made is None or self.statistics.exists():
+            return
+        try:
+            statistics_file.write(self.statistics, self._made)
+        except OSError as error:
+            raise self._refusal(f"cannot be written: {error.strerror or error}.") from error
 
     def _facts(self, dataset: ganlab.Dataset, count: int) -> dict[str, Any]:
         """The origin of the statistics. Features are described by sixteen numbers that they make of a pattern."""

@@ -41,7 +41,6 @@ class Classifier(ganlab.Features):
         shift: Annotated[int, Ge(0)] = 1,
         hold_out: Annotated[int, Ge(2)] = 5,
         seed: Annotated[int, Ge(0)] = 0,
-        cache: str | None = None,
     ) -> None:
         """Keeps how to train.
 
@@ -54,11 +53,9 @@ class Classifier(ganlab.Features):
             shift: The most pixels that training images are shifted by, at random; 0 for none.
             hold_out: The interval of held-out examples, from number 0 on.
             seed: Decides initial weights, batches and shifts.
-            cache: The folder of trained networks; None for `$GANLAB_CACHE/features` or `~/.cache/ganlab/features`.
         """
         settings = training.Settings(updates, batch_size, learning_rate, width, features, shift, hold_out, seed)
         self._settings = settings
-        self._cache = cache
         self.held_out_accuracy: float | None = None
         self._dataset: ganlab.Dataset | None = None
         self._model: Any = None
@@ -78,7 +75,7 @@ class Classifier(ganlab.Features):
         measures = {"width": settings.width, "features": settings.features, "seed": settings.seed}
         with tf.distribute.get_strategy().scope():
             model = network.build(tuple(dataset.sample_shape), dataset.classes, **measures)
-        path = storing.path(self._cache, "classifier", dataset, {"version": _VERSION, **asdict(settings)})
+        path = storing.path("classifier", dataset, {"version": _VERSION, **asdict(settings)})
         found = storing.load(path)
         if found is not None and [a.shape for a in found.arrays] == [tuple(v.shape) for v in model.weights]:
             model.set_weights(found.arrays)

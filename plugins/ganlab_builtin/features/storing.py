@@ -1,4 +1,7 @@
-"""A folder of trained feature networks: arrays in `.npz` files, named by training data and settings."""
+"""A folder of trained feature networks: arrays in `.npz` files, named by training data and settings.
+
+No setting names the folder, because a run's settings may be a stranger's.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +37,13 @@ class Stored:
     facts: dict[str, Any]
 
 
-def path(folder: str | None, name: str, dataset: ganlab.Dataset, settings: Mapping[str, Any]) -> Path:
-    """The file of a network, named by its training data and settings.
+def path(name: str, dataset: ganlab.Dataset, settings: Mapping[str, Any]) -> Path:
+    """The file of a network in `$GANLAB_CACHE/features` or `~/.cache/ganlab/features`, named by data and settings.
 
     The name depends on the data's size, shape, every label and 512 examples spread over all of them: reading each pixel
     would take as long as an epoch.
 
     Args:
-        folder: The folder of networks; None for `$GANLAB_CACHE/features` or `~/.cache/ganlab/features`.
         name: The network's name.
         dataset: The finite, labelled dataset that it is trained on.
         settings: The settings of training, as plain values.
@@ -55,8 +57,7 @@ def path(folder: str | None, name: str, dataset: ganlab.Dataset, settings: Mappi
     digest.update(np.asarray(dataset.labels(tf.range(size, dtype=tf.int64)), np.int64).tobytes())
     digest.update(np.asarray(dataset.examples(tf.constant(numbers), 0), np.float32).tobytes())
     root = os.environ.get("GANLAB_CACHE") or Path.home() / ".cache" / "ganlab"
-    kept = Path(root) / "features" if folder is None else Path(folder).expanduser()
-    return kept / f"{name}-{digest.hexdigest()[:20]}.npz"
+    return Path(root) / "features" / f"{name}-{digest.hexdigest()[:20]}.npz"
 
 
 def check(path: Path) -> None:
@@ -103,5 +104,5 @@ def _config_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         raise ganlab.ConfigError(
             f"The trained feature network cannot be kept in {path.parent}: {error.strerror or error}. Set "
-            "features.classifier.cache, or the environment variable GANLAB_CACHE, to a folder that can be written."
+            "the environment variable GANLAB_CACHE to a folder that can be written."
         ) from error

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import ganlab
 from ganlab_builtin.launchers import guard
 
 CANNOT_START = guard.CANNOT_START
+_SAFE_PATH = "PYTHONSAFEPATH"
+
+
+@contextlib.contextmanager
+def safe_path() -> Iterator[None]:
+    """Context manager: processes that a library starts inside import nothing from the working directory."""
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_SAFE_PATH]
+        else:
+            os.environ[_SAFE_PATH] = before
 
 
 class Child:

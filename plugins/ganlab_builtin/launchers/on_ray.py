@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import ganlab
 from ganlab.bounds import Ge
 from ganlab.lazy import require
-from ganlab_builtin.launchers.children import CANNOT_START, Child
+from ganlab_builtin.launchers.children import CANNOT_START, Child, safe_path
 
 _KILLED, _TERMINATED = 137, 143
 _WAIT_SECONDS, _CONNECT_SECONDS = 0.2, 10.0
@@ -96,7 +96,8 @@ class OnRay(ganlab.Launcher):
                 settings |= {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES}
             try:
                 _check_listening(self._address)
-                ray.init(address=self._address or "local", **settings)
+                with safe_path():
+                    ray.init(address=self._address or "local", **settings)
             except (OSError, RuntimeError, ValueError) as error:
                 raise ganlab.ConfigError(
                     f"launchers.ray.address = {self._address!r} cannot be used: {str(error).rstrip('.')}. Leave it out "

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 import ganlab
 from ganlab.bounds import Ge, Gt
 from ganlab.lazy import require
+from ganlab_builtin.launchers.children import safe_path
 from ganlab_builtin.launchers.slurm_job import STOP, leave_word, run_in_job
 
 # How often a job hears from its sweep, and how often Slurm is asked about one that is about to end.
@@ -138,7 +139,7 @@ class Submitit(ganlab.Launcher):
         try:
             executor = kind(folder=own)
             executor.update_parameters(**self._parameters, **({"job_name": log.stem} if self._slurm else {}))
-            with _interrupts_held():
+            with _interrupts_held(), safe_path():
                 job = executor.submit(run_in_job, *arguments)
         except (RuntimeError, OSError) as error:
             raise ganlab.ConfigError(f"Slurm refuses the job of launchers.submitit: {_last_line(error)}") from error

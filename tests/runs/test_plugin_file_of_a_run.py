@@ -1,0 +1,193 @@
+"""The plugin file that a run was made with: used where it is the working directory's, and otherwise never unasked."""
+
+from __future__ import annotations
+
+import os
+import py_compile
+import shutil
+from pathlib import Path
+
+import pytest
+
+import ganlab
+from ganlab.config import load
+from ganlab.plugins import manager as plugins
+from ganlab.run import Run
+from ganlab.runs import RunDirectory, create_run
+from ganlab.runs.modules import hash_of_file
+
+PLUGIN = """
+import ganlab
+
+class Mine(ganlab.Loss):
+    def __init__(self, *, margin: float = 1.0) -> None:
+        self.margin = margin
+
+@ganlab.hookimpl
+def ganlab_losses():
+    return {"mine": Mine}
+"""
+EXECUTED = "open('executed', 'w').close()\n"
+CONFIG = """
+experiment.dataset = @datasets.digits()
+experiment.architecture = @architectures.dcgan()
+experiment.loss = @losses.mine()
+experiment.strategy = @strategies.one_device()
+experiment.critic_optimizer = @optimizers.adam()
+experiment.generator_optimizer = @optimizers.adam()
+"""
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch):
+    """Makes a run with a plugin file of the working directory: `made("mine.py")`."""
+    monkeypatch.setattr(plugins, "_current", None)
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+
+    def make(name: str = "ganlab_plugins.py", text: str = PLUGIN + EXECUTED) -> Path:
+        Path(name).write_text(text)
+        row = {"distribution": str(Path(name).absolute()), "version": "", "status": "loaded"}
+        info = {"provenance": {"plugins": {"ganlab_plugins": {**row, "content": hash_of_file(Path(name))}}}}
+        return create_run(work / "runs" / "base" / "run", config=CONFIG, operative="", info=info).path
+
+    return make
+
+
+def executed() -> bool:
+    return Path("executed").exists()
+
+
+@pytest.mark.parametrize("name", ["ganlab_plugins.py", "mine.py"])
+@pytest.mark.parametrize("read", [lambda run: Run(run).recipe(), lambda run: load_of_gin(run)], ids=["run", "gin"])
+def test_file_of_the_working_directory_is_used(made, name, read):
+    assert read(made(name)).arguments["loss"].name == "mine"
+    assert executed()
+
+
+def load_of_gin(run):
+    from ganlab.runs.experiment_source import read_experiment
+
+    return read_experiment([str(run / "config.gin")], [])
+
+
+def move_away(run):
+    Path("elsewhere").mkdir()
+    shutil.move("ganlab_plugins.py", "elsewhere")
+
+
+def stand_in(run):
+    shutil.copy("ganlab_plugins.py", run)
+    os.chdir(run)
+
+
+def stand_below(run):
+    (run / "deep").mkdir()
+    shutil.copy("ganlab_plugins.py", run / "deep")
+    os.chdir(run / "deep")
+
+
+def stand_in_a_sweep(run):
+    Path("sweep.json").write_text("{}")
+
+
+def stand_in_a_benchmark(run):
+    Path("benchmark.json").symlink_to("missing")
+
+
+TRAPS = {
+    "other code": lambda run: Path("ganlab_plugins.py").write_text(PLUGIN + EXECUTED + "1\n"),
+    "elsewhere": move_away,
+    "in the run": stand_in,
+    "below the run": stand_below,
+    "in a sweep": stand_in_a_sweep,
+    "in a benchmark": stand_in_a_benchmark,
+    "excluded": lambda run: os.environ.update(GANLAB_PLUGINS="ganlab_datasets"),
+}
+
+
+@pytest.mark.parametrize("trap", TRAPS)
+def test_other_files_must_be_named(made, monkeypatch, trap):
+    run, work = made(), Path.cwd()
+    monkeypatch.setenv("GANLAB_PLUGINS", "")
+    TRAPS[trap](run)
+    with pytest.raises(ganlab.PluginError, match="ganlab_plugins"):
+        Run(run).recipe()
+    assert not executed()
+    assert not (work / "executed").exists()
+
+
+def test_file_that_is_no_plugin_is_not_executed(made):
+    run = made("setup.py", text=EXECUTED)
+    with pytest.raises(ganlab.PluginError, match="--plugin-file"):
+        Run(run).recipe()
+    assert not executed()
+
+
+def test_comments_do_not_count(made):
+    run = made()
+    Path("ganlab_plugins.py").write_text(PLUGIN + EXECUTED + "# a comment\n")
+    assert Run(run).recipe().arguments["loss"].name == "mine"
+
+
+def test_bytecode_beside_the_file_is_not_executed(made):
+    run = made(text=PLUGIN)
+    source, stat = Path("ganlab_plugins.py"), Path("ganlab_plugins.py").stat()
+    padding = len(PLUGIN) - len(EXECUTED)
+    source.write_text(EXECUTED + "#" * padding)
+    os.utime(source, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    py_compile.compile(str(source))
+    source.write_text(PLUGIN)
+    os.utime(source, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert Run(run).recipe().arguments["loss"].name == "mine"
+    assert not executed()
+
+
+def test_reading_a_run_as_data_executes_nothing(made):
+    with pytest.raises(ganlab.PluginError, match="--plugin-file"):
+        RunDirectory(made()).recipe()
+    assert not executed()
+
+
+def test_a_file_in_use_is_kept(made):
+    run = made()
+    Path("other.py").write_text(PLUGIN)
+    ganlab.use_plugin_file("other.py")
+    assert Run(run).recipe().arguments["loss"].name == "mine"
+    assert not executed()
+    assert load([run / "config.gin"]).arguments["loss"].name == "mine"
+
+
+def test_the_error_is_short(made):
+    run = made()
+    Path("ganlab_plugins.py").write_text("1\n")
+    with pytest.raises(ganlab.PluginError) as caught:
+        Run(run).recipe()
+    assert str(caught.value).startswith(f"Add --plugin-file {Path('ganlab_plugins.py').absolute()}: ")
+    assert len(str(caught.value)) < 250 + 2 * len(str(run))
+
+
+@pytest.mark.parametrize(
+    "path", ["\0.py", "x" * 5000 + ".py", "/proc/kmsg", "/dev/zero", "..", "", "a\nb.py", "missing.py"]
+)
+def test_an_odd_path_is_one_error(made, path):
+    run = made()
+    info = Run(run).info
+    info["provenance"]["plugins"]["ganlab_plugins"]["distribution"] = path
+    Run(run).update(provenance=info["provenance"])
+    with pytest.raises(ganlab.PluginError, match="--plugin-file"):
+        Run(run).recipe()
+
+
+@pytest.mark.parametrize(
+    "row", [None, 3, [], {}, {"distribution": 3}, {"distribution": "ganlab_plugins.py", "content": None}]
+)
+def test_an_odd_record_is_one_error(made, row):
+    run = made()
+    info = Run(run).info
+    info["provenance"]["plugins"]["ganlab_plugins"] = row
+    Run(run).update(provenance=info["provenance"])
+    with pytest.raises(ganlab.GanlabError):
+        Run(run).recipe()
+    assert not executed()
