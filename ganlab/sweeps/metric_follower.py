@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 from ganlab.errors import RunError
 from ganlab.runs.directory import METRICS, RunDirectory
 from ganlab.support.paths import open_inside
-from ganlab.telemetry.jsonl_lines import NOT_METRICS, lines_of
+from ganlab.telemetry.jsonl_lines import lines_of, rows_of
 
 # Sections that run.json keeps apart from the metrics of training, under names without this prefix.
 _APART = ("evaluation", "diagnostics")
@@ -43,12 +42,13 @@ class MetricFollower:
             if status.st_ino != self._inode or status.st_size < self._end:
                 self._inode, self._end, self.step = status.st_ino, 0, 0
                 self.values.clear()
-            for line in lines_of(file, self._end):
-                self._end = line.end
-                # A line that is not one of metrics is reported by whoever reads the run next.
-                with contextlib.suppress(*NOT_METRICS):
-                    self.step, records = line.pick((self._tag,))
+            # A line that is not one of metrics is reported by whoever reads the run next.
+            try:
+                for line, step, records in rows_of(lines_of(file, self._end), self._path, (self._tag,)):
+                    self._end, self.step = line.end, self.step if step is None else step
                     self.values.update((record.step, record.reduced) for record in records)
+            except RunError:
+                self._end = status.st_size
 
 
 def last_value(run: Path, tag: str, trail: MetricFollower | None = None) -> float | None:
