@@ -1,8 +1,8 @@
 """Reads untrusted tar files, gzip-compressed, as a stream of plain files and folders in bounded memory.
 
 Python's `tarfile` reads whatever a header claims (a name of gigabytes, a map of holes) before its caller can check it,
-and up to 3.11.9 and 3.12.5 takes quadratic time for attributes. Here headers are checked first, and all of them together
-have a budget. The formats are those of POSIX.1-1988 (ustar) and POSIX.1-2001 (pax), and GNU's long names.
+and up to 3.11.9 and 3.12.5 takes quadratic time for attributes. Here headers are checked first, and all together have a
+budget. The formats are those of POSIX.1-1988 (ustar) and POSIX.1-2001 (pax), and GNU's long names.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ganlab.errors import RunError
 
 _BLOCK = 512
 _CHUNK = 1 << 20
-# Limits on the extensions before a header (a name, times, attributes), and on their bytes: so many for the whole archive,
-# and so many more for each file. A record is charged as some bytes more, because it takes as long.
+# Limits on the extensions before a header (a name, times, attributes), and on their bytes: so many for the whole
+# archive, and so many more for each file. A record is charged as some bytes more, because it takes as long.
 _LONGEST_EXTENSION, _MOST_EXTENSIONS = 1 << 16, 4
 _EXTENSIONS, _EXTENSIONS_EACH, _RECORD = 1 << 20, 3 << 9, 1 << 6
 # Zeros after the last file, which `tar --blocking-factor` may add.

@@ -19,8 +19,8 @@ from ganlab.support.terminal import line
 # The most bytes of a line, because a line is in memory whole; those of a thousand replicas have a tenth of it.
 LONGEST = 1 << 24
 
-# The most bytes of lines that are not lines of metrics, each taken as somewhat longer because it takes as long. Holes of
-# a sparse file are such lines: so the time of reading depends on what a file really holds.
+# The most bytes of lines that are not lines of metrics, each taken as somewhat longer because it takes as long. Holes
+# of a sparse file are such lines: so the time of reading depends on what a file really holds.
 MOST_DAMAGED, _LINE = 1 << 26, 1 << 12
 
 # The strings that stand for floats which JSON cannot express.

@@ -64,5 +64,6 @@ def go_back(
 def _from_the_start(run: RunDirectory) -> str:
     which = "no sound checkpoint" if run.info.get("checkpointed") else "no checkpoint yet"
     count = sum(1 for _ in rows(run.path / METRICS, ()))
-    discarded = f", and its {counted(count, 'row')} of metrics {'is' if count == 1 else 'are'} discarded" if count else ""
+    are = "is" if count == 1 else "are"
+    discarded = f", and its {counted(count, 'row')} of metrics {are} discarded" if count else ""
     return f"{line(run.path)} has {which}: training begins again from step 0{discarded}."
