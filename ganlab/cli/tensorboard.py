@@ -115,13 +115,17 @@ def launch(folder: Path, port: int | None, host: str | None, *, title: str) -> s
     from tensorboard.plugins.hparams.hparams_plugin import HParamsPlugin
 
     from ganlab.tensorboard.tabs import ComparingHParams, MarkedCustomScalars
+    from ganlab.tensorboard_tab.hosts import guarded
 
     ours = {HParamsPlugin: ComparingHParams, CustomScalarsPlugin: MarkedCustomScalars}
     arguments = ["tensorboard", "--logdir", str(folder), "--samples_per_plugin", f"images={_IMAGES}"]
     arguments += ["--window_title", f"ganlab: {title}", "--reload_interval", str(_LOOK_SECONDS)]
     arguments += ["--port", str(port)] if port is not None else []
     arguments += ["--host", host] if host else []
-    server = program.TensorBoard(plugins=[ours.get(plugin, plugin) for plugin in default.get_plugins()])
+    server = program.TensorBoard(
+        plugins=[ours.get(plugin, plugin) for plugin in default.get_plugins()],
+        server_class=lambda app, flags: program.create_port_scanning_werkzeug_server(guarded(app, flags), flags),
+    )
     server.configure(argv=arguments)
     printed = io.StringIO()
     try:

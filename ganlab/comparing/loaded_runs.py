@@ -17,6 +17,7 @@ from ganlab.runs import RunDirectory, find_runs
 from ganlab.runs.changes import Change, changes_of
 from ganlab.runs.directory import INFO, METRICS
 from ganlab.runs.health import complaints_of, warnings_of
+from ganlab.runs.info import why_unreadable
 from ganlab.runs.naming import SEED, Scalar
 from ganlab.support.terminal import line
 
@@ -93,8 +94,8 @@ def read_runs(paths: Sequence[str | os.PathLike[str]]) -> tuple[list[RunSummary]
     for path in _found(paths):
         try:
             runs.append(read_run(path))
-        except GanlabError as error:
-            problems.append(f"Left out: {' '.join(str(error).split())}")
+        except Exception as error:  # of one run, which must not hide the others
+            problems.append(f"Left out: {why_unreadable(path, error)}")
     if not runs:
         reasons = "".join(f"\n{problem}" for problem in problems)
         where = ", ".join(map(str, paths)) or "nothing"
