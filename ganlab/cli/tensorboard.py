@@ -64,13 +64,10 @@ def tensorboard(runs: tuple[str, ...], port: int | None, host: str | None, open_
 
 def found_runs(arguments: Sequence[str]) -> Iterator[Path]:
     """The directories of the runs that arguments name: runs, folders of runs, or patterns of either."""
-    from ganlab.runs import find_runs
+    from ganlab.runs.directory import runs_matching
 
     for argument in arguments:
-        # An existing path is taken literally, even if its name contains brackets.
-        folders = [argument] if Path(argument).exists() else sorted(glob.glob(argument, recursive=True))
-        for folder in folders:
-            yield from find_runs(folder)
+        yield from runs_matching(argument)
 
 
 def check_runs(arguments: Sequence[str]) -> None:
