@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from ganlab.comparing import compare
     from ganlab.composition import Experiment, experiment
     from ganlab.run import Run, preload, train
+    from ganlab.support.paths import open_regular
     from ganlab.sweeps import sweep
     from ganlab.telemetry import Record
     from ganlab.verification import verify
@@ -80,6 +81,7 @@ _LAZY = {
     "Experiment": "ganlab.composition",
     "experiment": "ganlab.composition",
     "Record": "ganlab.telemetry",
+    "open_regular": "ganlab.support.paths",
     "Run": "ganlab.run",
     "preload": "ganlab.run",
     "sweep": "ganlab.sweeps",
@@ -153,6 +155,7 @@ __all__ = [
     "layers",
     "lazy",
     "lipschitz",
+    "open_regular",
     "pictures",
     "preload",
     "roles",

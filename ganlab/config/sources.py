@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ganlab.config.files import shown
 from ganlab.errors import ConfigError, RunError
-from ganlab.support.paths import open_inside
+from ganlab.support.paths import open_inside, open_regular
 
 # An experiment file has a few lines. A larger file is another file or a program's mistake, and takes minutes to read.
 LARGEST = 1 << 20
@@ -30,7 +30,7 @@ def read_source(path: Path, home: Path | None = None) -> str:
     if home is not None:
         check_inside(path, home, name)
     try:
-        with path.open("rb") if home is None else open_inside(home, os.path.relpath(path, home)) as file:
+        with open_regular(path) if home is None else open_inside(home, os.path.relpath(path, home)) as file:
             data = file.read(LARGEST + 1)
     except RunError as error:
         raise ConfigError(str(error)) from None
