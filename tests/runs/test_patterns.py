@@ -1,5 +1,6 @@
 """Patterns name runs as a shell would, and neither links nor names make that take long."""
 
+import contextlib
 import time
 
 import pytest
@@ -69,8 +70,6 @@ LONG = {
 @pytest.mark.parametrize("kind", LONG)
 def test_long_names_take_linear_time(kind):
     began = time.process_time()
-    try:
+    with contextlib.suppress(ConfigError):
         LONG[kind]()
-    except ConfigError as error:
-        assert len(str(error)) > 0
     assert time.process_time() - began < 5

@@ -57,18 +57,18 @@ class Notify:
         # A file and not a pipe, whose end would be waited for: what the command starts in turn may keep that open.
         with tempfile.TemporaryFile() as errors:
             try:
-                status = self._call(inherited | variables, errors)
+                code = self._call(inherited | variables, errors)
             except (OSError, ValueError) as error:
                 raise ganlab.ConfigError(f"GANLAB_NOTIFY: {self._command[0]!r} cannot be called: {error}.") from None
             except subprocess.TimeoutExpired:
                 raise ganlab.ConfigError(
                     f"GANLAB_NOTIFY: {self._command[0]!r} has not ended after {_SECONDS:g} s, and was ended."
                 ) from None
-            if status:
+            if code:
                 errors.seek(max(0, errors.seek(0, os.SEEK_END) - _SHOWN))
                 said = errors.read(_SHOWN).decode(errors="replace").strip()
                 raise ganlab.ConfigError(
-                    f"GANLAB_NOTIFY: {self._command[0]!r} ended with exit status {status}{': ' * bool(said)}{said}"
+                    f"GANLAB_NOTIFY: {self._command[0]!r} ended with exit status {code}{': ' * bool(said)}{said}"
                 )
 
     def _call(self, environment: Mapping[str, str], errors: IO[bytes]) -> int:
