@@ -12,8 +12,8 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.parse
 import urllib.error
+import urllib.parse
 import urllib.request
 from pathlib import Path
 
