@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,14 @@ def last_value(run: Path, tag: str, trail: MetricFollower | None = None) -> floa
         trail = MetricFollower(run, tag)
     trail.follow()
     return trail.values[max(trail.values)] if trail.values else None
+
+
+def mean(values: Sequence[float]) -> float:
+    """The mean of numbers; NaN where it is beyond all floats, as of one infinity and the other."""
+    try:
+        return math.fsum(values) / len(values)
+    except (OverflowError, ValueError):
+        return math.nan
 
 
 def known_values(info: Mapping[str, Any]) -> dict[str, float]:
