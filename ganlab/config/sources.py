@@ -58,9 +58,9 @@ def read_source(path: Path, home: Path | None = None) -> str:
         )
     if sum(1 for _ in _WORD.finditer(text)) > _MOST_WORDS or text.count("'") + text.count('"') > _MOST_QUOTES:
         raise ConfigError(
-            f"{name} has more than {_MOST_WORDS:,} names, numbers and signs, or {_MOST_QUOTES:,} quotation marks, but an "
-            "experiment file has a few hundred. Is it another file? Long lists of values belong in files that a dataset "
-            "reads."
+            f"{name} has more than {_MOST_WORDS:,} names, numbers and signs, or {_MOST_QUOTES:,} quotation marks, but "
+            "an experiment file has a few hundred. Is it another file? Long lists of values belong in files that a "
+            "dataset reads."
         )
     return text.replace("\r\n", "\n").replace("\r", "\n")
 

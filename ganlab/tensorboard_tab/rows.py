@@ -138,7 +138,12 @@ class MetricsFile:
 
     def __init__(self, path: Path) -> None:
         """Takes the file, which need not exist yet."""
-        self.path, self.damaged = path, 0
+        self.path = path
+        self.forget()
+
+    def forget(self) -> None:
+        """Drops what was read."""
+        self.damaged = 0
         self.metrics: dict[str, Thinned] = {}
         self._offsets: dict[str, int] = {}
         self._damaged_to, self._room = 0, MOST_DAMAGED
@@ -151,10 +156,6 @@ class MetricsFile:
     def size(self) -> int:
         """About how much memory its metrics take."""
         return sum(metric.size for metric in self.metrics.values())
-
-    def forget(self) -> None:
-        """Drops what was read."""
-        self.__init__(self.path)  # type: ignore[misc]
 
     def left(self, tags: Sequence[str]) -> int:
         """How many bytes of the file were not read yet for the metric that was read least.
