@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -63,13 +64,12 @@ class Watcher:
         """The runs that train now, and those that did at an earlier look, sorted by path."""
         found = []
         for path in find_runs(self._folder):
-            try:
+            # One that is being written, or is broken, is reported by `ganlab runs list`, and must not hide the others.
+            with contextlib.suppress(Exception):
                 info = RunDirectory(path).info
-            except (RunError, OSError):
-                continue  # it is being written, or is broken, which `ganlab runs list` tells
-            status = status_of(path, info)
-            if status == "running" or path in self._before:
-                found.append(self._progress(path, status, info))
+                status = status_of(path, info)
+                if status == "running" or path in self._before:
+                    found.append(self._progress(path, status, info))
         return found
 
     def _progress(self, path: Path, status: str, info: Mapping[str, Any]) -> Progress:

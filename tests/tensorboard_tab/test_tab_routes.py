@@ -1,5 +1,6 @@
 """The routes of the tab: the numbers of `ganlab compare --json` and of metrics.jsonl, whatever runs hold."""
 
+import contextlib
 import json
 import os
 import re
@@ -18,6 +19,8 @@ from werkzeug.wrappers import Response
 from ganlab.cli import cli
 from ganlab.comparing import loaded_runs
 from ganlab.comparing.loaded_runs import read_run
+from ganlab.runs import RunDirectory, find_runs, listing, watching
+from ganlab.tensorboard import logfolder
 from ganlab.tensorboard_tab import GanlabTab, hosts, store
 from ganlab.tensorboard_tab.plugin import static_files
 
@@ -319,6 +322,27 @@ def test_unexpected_error_in_one_run_is_a_row_of_its_own(sweep, monkeypatch):
     compared = CliRunner().invoke(cli, ["compare", str(sweep)], env={"COLUMNS": "500"})
     assert compared.exit_code == 0
     assert "ZeroDivisionError: unforeseen" in compared.output
+
+
+def test_unexpected_error_in_one_run_hides_no_other_elsewhere(sweep, monkeypatch):
+    def opened(path):
+        if Path(path).name == "s0":
+            raise ZeroDivisionError("unforeseen")
+        return RunDirectory(path)
+
+    for module in (listing, watching, logfolder):
+        monkeypatch.setattr(module, "RunDirectory", opened)
+    listed = CliRunner().invoke(cli, ["runs", "list", str(sweep), "--json"])
+    rows = json.loads(listed.stdout)
+    assert [row["status"] for row in rows].count("unreadable") == 2
+    problems = [row["problem"] for row in rows if row["problem"]]
+    assert all("(ZeroDivisionError: unforeseen). Please report this" in problem for problem in problems)
+    assert len(rows) == 8
+    monkeypatch.setattr(watching, "status_of", lambda path, info: "running")
+    assert len(watching.Watcher(sweep, "critic/loss").look()) == 6
+    with contextlib.closing(logfolder.LogFolder(lambda: find_runs(sweep))) as shown:
+        shown.refresh()
+        assert len(shown.names) == 8
 
 
 NODE = """
