@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from ganlab.comparing import compare
     from ganlab.composition import Experiment, experiment
     from ganlab.run import Run, preload, train
+    from ganlab.support.paths import open_regular
     from ganlab.support.processes import python_command, start_process
     from ganlab.sweeps import sweep
     from ganlab.telemetry import Record
@@ -90,6 +91,7 @@ _LAZY = {
     "Record": "ganlab.telemetry",
     "python_command": "ganlab.support.processes",
     "start_process": "ganlab.support.processes",
+    "open_regular": "ganlab.support.paths",
     "Run": "ganlab.run",
     "preload": "ganlab.run",
     "sweep": "ganlab.sweeps",
@@ -164,6 +166,7 @@ __all__ = [
     "lazy",
     "lipschitz",
     "new_folder",
+    "open_regular",
     "pictures",
     "preload",
     "python_command",

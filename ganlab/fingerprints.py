@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from ganlab.support.paths import open_regular
+
 _SECONDS = 2.0  # after which no further block is read
 _ROWS = 4096  # at most
 _BYTES = 1 << 26  # of all blocks together
@@ -163,7 +165,7 @@ def _size(path: bytes) -> int:
 
 def _sample(path: bytes) -> bytes:
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size
             if size <= _WHOLE_FILE:
                 return file.read(_WHOLE_FILE)

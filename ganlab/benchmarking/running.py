@@ -24,6 +24,7 @@ from ganlab.errors import RunError
 from ganlab.support.full_disk import is_full_disk
 from ganlab.sweeps import Request, Sweep, Trial, launcher_of, run_trials, search_of, take_up
 from ganlab.sweeps.engine import Screen
+from ganlab.sweeps.metric_follower import mean
 from ganlab.sweeps.request import Proposed
 from ganlab.sweeps.trial import COMPLETED, ENDED, FAILED
 from ganlab.version import __version__
@@ -239,7 +240,8 @@ def mean_of(trials: Sequence[Trial], name: str, figure: Figure) -> float | None:
     """A setting's mean figure over its seeds; None if a trial of it was not completed."""
     values = [value_of(trial, figure) for trial in trials if trial.configuration == name]
     finite = [value for value in values if value is not None]
-    return math.fsum(finite) / len(finite) if finite and len(finite) == len(values) else None
+    value = mean(finite) if finite and len(finite) == len(values) else math.nan
+    return value if math.isfinite(value) else None
 
 
 def cores() -> int:

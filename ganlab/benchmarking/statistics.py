@@ -33,8 +33,16 @@ def mean_of(groups: Iterable[Sequence[float]]) -> Mean | None:
     are involved"). For one group it is Student's interval.
 
     Args:
-        groups: Finite numbers; empty groups do not count, and without any number there is no mean.
+        groups: Finite numbers; empty groups do not count. Without any number, or with numbers whose squares are beyond
+            all floats, there is no mean.
     """
+    try:
+        return _mean_of(groups)
+    except OverflowError:
+        return None
+
+
+def _mean_of(groups: Iterable[Sequence[float]]) -> Mean | None:
     from scipy.special import stdtrit
 
     filled = [values for values in groups if values]

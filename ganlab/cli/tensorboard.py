@@ -64,13 +64,10 @@ def tensorboard(runs: tuple[str, ...], port: int | None, host: str | None, open_
 
 def found_runs(arguments: Sequence[str]) -> Iterator[Path]:
     """The directories of the runs that arguments name: runs, folders of runs, or patterns of either."""
-    from ganlab.runs import find_runs
+    from ganlab.runs.directory import runs_matching
 
     for argument in arguments:
-        # An existing path is taken literally, even if its name contains brackets.
-        folders = [argument] if Path(argument).exists() else sorted(glob.glob(argument, recursive=True))
-        for folder in folders:
-            yield from find_runs(folder)
+        yield from runs_matching(argument)
 
 
 def check_runs(arguments: Sequence[str]) -> None:
@@ -115,13 +112,17 @@ def launch(folder: Path, port: int | None, host: str | None, *, title: str) -> s
     from tensorboard.plugins.hparams.hparams_plugin import HParamsPlugin
 
     from ganlab.tensorboard.tabs import ComparingHParams, MarkedCustomScalars
+    from ganlab.tensorboard_tab.hosts import guarded
 
     ours = {HParamsPlugin: ComparingHParams, CustomScalarsPlugin: MarkedCustomScalars}
     arguments = ["tensorboard", "--logdir", str(folder), "--samples_per_plugin", f"images={_IMAGES}"]
     arguments += ["--window_title", f"ganlab: {title}", "--reload_interval", str(_LOOK_SECONDS)]
     arguments += ["--port", str(port)] if port is not None else []
     arguments += ["--host", host] if host else []
-    server = program.TensorBoard(plugins=[ours.get(plugin, plugin) for plugin in default.get_plugins()])
+    server = program.TensorBoard(
+        plugins=[ours.get(plugin, plugin) for plugin in default.get_plugins()],
+        server_class=lambda app, flags: program.create_port_scanning_werkzeug_server(guarded(app, flags), flags),
+    )
     server.configure(argv=arguments)
     printed = io.StringIO()
     try:

@@ -12,8 +12,8 @@ import numpy.typing as npt
 # Positive values that span this many decades are drawn on a logarithmic axis.
 _DECADES = 2.0
 _MARGIN = 0.04
-# Larger values could overflow when doubled; no metric is so large.
-_BEYOND = 1e300
+# No metric is so large, or as small without being zero: beyond these, margins and ticks could over- and underflow.
+_BEYOND = 1e250
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,8 @@ def scale_of(
 
 def _drawable(values: npt.ArrayLike) -> np.ndarray:
     array = np.asarray(values, np.float64).ravel()
-    return array[np.abs(array) < _BEYOND]
+    array = array[np.abs(array) < _BEYOND]
+    return np.where(np.abs(array) > 1 / _BEYOND, array, 0.0)
 
 
 def _linear_ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:

@@ -22,6 +22,7 @@ from ganlab.comparing.statistics import Estimate, Improvement, estimate, improve
 from ganlab.comparing.verdicts import verdicts
 from ganlab.comparing.warnings import diverged, last_value, states
 from ganlab.errors import RunError
+from ganlab.runs.info import why_unreadable
 from ganlab.runs.naming import Scalar
 from ganlab.support import several
 
@@ -146,8 +147,8 @@ def _with_rows(
     for run in runs:
         try:
             read.append(with_rows(run, directions, read_rows))
-        except RunError as error:
-            problems.append(f"Left out: {error}")
+        except Exception as error:  # of one run, which must not hide the others
+            problems.append(f"Left out: {why_unreadable(run.path, error)}")
     if not read:
         raise RunError("\n".join(problems))
     return read, problems

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from ganlab.errors import ConfigError, nearest
@@ -10,6 +11,7 @@ from ganlab.runs.naming import short
 from ganlab.support.formatting import listed
 
 _SEPARATOR = re.compile(r"[./]")
+_MOST_PARTS = 8
 
 
 def shortened(names: Sequence[str]) -> dict[str, str]:
@@ -21,7 +23,8 @@ def shortened(names: Sequence[str]) -> dict[str, str]:
     Returns:
         The short ones by the full ones: whole parts, as few as it takes.
     """
-    return {name: next((end for end in _endings(name) if _meant(end, names) == [name]), name) for name in names}
+    often = Counter(end for name in names for end in {*_endings(name), short(name)})
+    return {name: next((end for end in _endings(name) if often[end] == 1), name) for name in names}
 
 
 def resolve(name: str, known: Iterable[str], what: str) -> str:
@@ -48,8 +51,8 @@ def resolve(name: str, known: Iterable[str], what: str) -> str:
 
 
 def _endings(name: str) -> list[str]:
-    """The endings of a name that are whole parts, from the shortest to the name itself."""
-    starts = [match.end() for match in _SEPARATOR.finditer(name)]
+    """The endings of a name that are a few whole parts, from the shortest, and the name itself."""
+    starts = [match.end() for match in _SEPARATOR.finditer(name)][-_MOST_PARTS:]
     return [name[start:] for start in reversed(starts)] + [name]
 
 

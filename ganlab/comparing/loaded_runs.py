@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import math
 import os
 from collections.abc import Iterable, Sequence
@@ -13,11 +12,12 @@ from typing import Any
 
 from ganlab.comparing.metric_rows import Reader, read_series
 from ganlab.errors import GanlabError, RunError
-from ganlab.runs import RunDirectory, find_runs
+from ganlab.runs import RunDirectory
 from ganlab.runs.changes import Change, changes_of
-from ganlab.runs.directory import INFO, METRICS
+from ganlab.runs.directory import INFO, METRICS, runs_matching
 from ganlab.runs.health import complaints_of, warnings_of
-from ganlab.runs.naming import SEED, Scalar
+from ganlab.runs.info import why_unreadable
+from ganlab.runs.naming import MOST_SETTINGS, SEED, Scalar
 from ganlab.support.terminal import line
 
 # The tables of last values in run.json, and the prefixes of their tags in metrics.jsonl.
@@ -28,6 +28,9 @@ _CLOCKS_DIFFER = timedelta(days=1)
 
 # Seconds, some thousand years: no run took longer.
 _ETERNITY = 1e11
+
+# The most metrics of a run, with those of each layer.
+_MOST_METRICS = 20_000
 
 # The statuses of runs that came to their end.
 ENDED = ("completed", "diverged")
@@ -93,8 +96,8 @@ def read_runs(paths: Sequence[str | os.PathLike[str]]) -> tuple[list[RunSummary]
     for path in _found(paths):
         try:
             runs.append(read_run(path))
-        except GanlabError as error:
-            problems.append(f"Left out: {' '.join(str(error).split())}")
+        except Exception as error:  # of one run, which must not hide the others
+            problems.append(f"Left out: {why_unreadable(path, error)}")
     if not runs:
         reasons = "".join(f"\n{problem}" for problem in problems)
         where = ", ".join(map(str, paths)) or "nothing"
@@ -123,6 +126,11 @@ def read_run(path: Path) -> RunSummary:
         if _is_number(value)
     }
     settings = _settings(run, info)
+    if len(settings) > MOST_SETTINGS or len(last) > _MOST_METRICS:
+        raise RunError(
+            f"{line(path / INFO)} has {len(settings)} settings and {len(last)} metrics; at most {MOST_SETTINGS} and "
+            f"{_MOST_METRICS} are compared. Restore the file, or remove the run."
+        )
     provenance = _table(info.get("provenance"))
     return RunSummary(
         path=path,
@@ -207,19 +215,12 @@ def without_reruns(runs: Iterable[RunSummary]) -> tuple[list[RunSummary], list[s
 def _found(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
     found: dict[Path, Path] = {}
     for path in paths:
-        for folder in _expanded(path):
-            for run in find_runs(folder):
-                found.setdefault(run.resolve(), run)
+        runs = list(runs_matching(path))
+        if not runs and not Path(path).exists():
+            RunDirectory(path)  # its error describes what is there instead
+        for run in runs:
+            found.setdefault(run.resolve(), run)
     return list(found.values())
-
-
-def _expanded(path: str | os.PathLike[str]) -> list[Path]:
-    if Path(path).exists():
-        return [Path(path)]
-    matching = sorted(glob.glob(str(path), recursive=True))
-    if not matching:
-        RunDirectory(path)  # its error describes what is there instead
-    return [Path(match) for match in matching]
 
 
 def _settings(run: RunDirectory, info: dict[str, Any]) -> dict[str, Scalar]:

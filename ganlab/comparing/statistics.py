@@ -98,10 +98,13 @@ def estimate(values: Sequence[float]) -> Estimate | None:
     Returns:
         The estimate; None if no value is finite.
     """
-    finite = np.array([value for value in values if math.isfinite(value)], np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):  # a spread beyond float64 is an infinite interval
+        return _estimate(np.array([value for value in values if math.isfinite(value)], np.float64))
+
+
+def _estimate(finite: np.ndarray) -> Estimate | None:
     n = len(finite)
-    with np.errstate(over="ignore"):
-        mean = float(finite.mean()) if n else math.nan
+    mean = float(finite.mean()) if n else math.nan
     if not math.isfinite(mean):  # no values, or a sum beyond float64
         return None
     if n == 1:

@@ -223,8 +223,7 @@ def _part_problem(part: str, value: Any, names: Names) -> str:
             named = _named(kind, value, names)
             remedy = f". Write [{named}]." if named else f", for example {example(names, part)}"
             return f"must be a list of {kind}{remedy}"
-        problems = [problem for item in value if (problem := _item_problem(kind, item, part, names))]
-        return problems[0] if problems else ""
+        return next((problem for item in value if (problem := _item_problem(kind, item, part, names))), "")
     if isinstance(value, (list, tuple)) and len(value) == 1 and isinstance(value[0], Reference):
         return f"must be one component, not a list. Write {value[0]!r}."
     return _item_problem(kind, value, part, names)

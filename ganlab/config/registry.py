@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ganlab import composition
@@ -25,6 +25,7 @@ class Names:
     """
 
     plugins: Plugins
+    _parameters: dict[str, Mapping[str, inspect.Parameter]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def selectors(self) -> list[str]:
@@ -92,7 +93,9 @@ class Names:
         """The settable parameters, in the order of the signature."""
         if selector == EXPERIMENT:
             return composition.parameters()
-        return inspect.signature(self.make(selector)).parameters
+        if selector not in self._parameters:  # looked for at every line of a file
+            self._parameters[selector] = inspect.signature(self.make(selector)).parameters
+        return self._parameters[selector]
 
     def parameter(self, selector: str, name: str) -> inspect.Parameter:
         """The settable parameter of this name.

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from ganlab.config.files import shown
 from ganlab.errors import ConfigError, RunError
-from ganlab.support.paths import open_inside
+from ganlab.support.paths import open_inside, open_regular
 
 # An experiment file has a few lines. A larger file is another file or a program's mistake, and takes minutes to read.
 LARGEST = 1 << 20
+
+# Names, numbers, signs and line ends of a file, each of which takes as long to parse; and quotation marks, because gin
+# takes quadratic time for strings that follow one another.
+_WORD, _MOST_WORDS, _MOST_QUOTES = re.compile(r"\w+|[^\w ]"), 100_000, 20_000
 
 # The file that marks a folder as a run's.
 _RUN = "run.json"
@@ -30,7 +35,7 @@ def read_source(path: Path, home: Path | None = None) -> str:
     if home is not None:
         check_inside(path, home, name)
     try:
-        with path.open("rb") if home is None else open_inside(home, os.path.relpath(path, home)) as file:
+        with open_regular(path) if home is None else open_inside(home, os.path.relpath(path, home)) as file:
             data = file.read(LARGEST + 1)
     except RunError as error:
         raise ConfigError(str(error)) from None
@@ -50,6 +55,12 @@ def read_source(path: Path, home: Path | None = None) -> str:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise ConfigError(
             f"{name}:{line}: a zero byte is not text: is this an experiment file? Remove it, or choose another file."
+        )
+    if sum(1 for _ in _WORD.finditer(text)) > _MOST_WORDS or text.count("'") + text.count('"') > _MOST_QUOTES:
+        raise ConfigError(
+            f"{name} has more than {_MOST_WORDS:,} names, numbers and signs, or {_MOST_QUOTES:,} quotation marks, but "
+            "an experiment file has a few hundred. Is it another file? Long lists of values belong in files that a "
+            "dataset reads."
         )
     return text.replace("\r\n", "\n").replace("\r", "\n")
 

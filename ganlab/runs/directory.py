@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import secrets
@@ -203,6 +204,22 @@ def find_runs(root: str | os.PathLike[str]) -> Iterator[Path]:
             below.clear()
             yield Path(folder)
         below[:] = [name for name in below if not name.startswith(".")]
+
+
+def runs_matching(pattern: str | os.PathLike[str]) -> Iterator[Path]:
+    """The directories of the runs that a run, a folder of runs or a pattern of either names.
+
+    An existing path is taken literally, even if its name contains brackets. `**` follows no links, which a stranger's
+    folder may have in circles.
+    """
+    path = Path(pattern)
+    if os.path.lexists(path) or not glob.has_magic(str(path)):
+        yield from find_runs(path)
+        return
+    parts = [part if part == "**" else part.replace("**", "*") for part in path.relative_to(path.anchor).parts]
+    for found in sorted(Path(path.anchor or ".").glob("/".join(parts))):
+        if not any(part.startswith(".") for part in set(found.parts) - set(parts)):
+            yield from find_runs(found)
 
 
 def _to_text(info: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ganlab.errors import RunError
+from ganlab.errors import GanlabError, RunError
 from ganlab.runs.fields import MEASURED
 from ganlab.support.paths import read_inside
 from ganlab.support.strict_json import parse_json
@@ -32,6 +32,17 @@ def read_info(folder: Path) -> dict[str, Any]:
     if not isinstance(info, dict):
         raise RunError(f"{path} holds a {type(info).__name__}; it must hold an object of fields.")
     return {name: _numbers(value) if name in MEASURED else value for name, value in info.items()}
+
+
+def why_unreadable(path: Path, error: Exception) -> str:
+    """Returns a sentence on a run that cannot be read, whatever the error is: the other runs are shown beside it."""
+    if isinstance(error, GanlabError):
+        return " ".join(str(error).split())
+    if isinstance(error, OSError):
+        return f"{line(path)} cannot be read: {error.strerror or error}."
+    return (
+        f"{line(path)} cannot be read ({type(error).__name__}: {line(error)}). Please report this as a bug of ganlab."
+    )
 
 
 def read_text(folder: Path, name: str) -> str:

@@ -14,6 +14,7 @@ from ganlab.runs.changes import Change, changes_of
 from ganlab.runs.directory import INFO, RunDirectory, find_runs
 from ganlab.runs.fields import check_fields
 from ganlab.runs.health import complaints_of, warnings_of
+from ganlab.runs.info import why_unreadable
 from ganlab.runs.lock import holder, start_watching
 from ganlab.support.paths import walk
 from ganlab.support.terminal import line
@@ -80,9 +81,13 @@ def listed(folder: str | os.PathLike[str], status: str | None = None) -> Iterato
 def look_at(path: Path) -> Listed:
     """Summarizes one run, whatever state its files are in."""
     try:
-        info = RunDirectory(path).info
-    except (RunError, OSError) as error:
-        return Listed(path, "unreadable", bytes=size_on_disk(path), problem=str(error))
+        return _summarized(path)
+    except Exception as error:  # of one run, which must not hide the others
+        return Listed(path, "unreadable", bytes=size_on_disk(path), problem=why_unreadable(path, error))
+
+
+def _summarized(path: Path) -> Listed:
+    info = RunDirectory(path).info
     problem = None
     try:
         check_fields({name: value for name, value in info.items() if value is not None}, path / INFO)
@@ -116,7 +121,7 @@ def status_of(path: Path, info: dict[str, Any], *, wait: bool = True) -> str:
         wait: Whether to find out about a process of another machine, as for `ganlab.runs.lock.holder`.
     """
     status = info.get("status", "None")  # some of the oldest runs have no status
-    if not isinstance(status, str):
+    if status not in (*STATUSES, "None"):
         return "unreadable"
     try:
         return "killed" if status == "running" and holder(path, wait=wait) is None else status
@@ -169,4 +174,4 @@ def _word(value: Any) -> str:
 
 
 def _whole(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return value if type(value) is int and abs(value) < 2**63 else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import os
 import re
 from collections import Counter
@@ -13,6 +14,9 @@ from ganlab.support.terminal import line
 
 Scalar = bool | int | float | str
 Settings = Mapping[str, Scalar]
+
+# The most settings of a run that are compared with another's, ten times as many as any experiment has.
+MOST_SETTINGS = 2000
 
 SEED = "experiment.seed"
 _CONSTRAINTS = "constraints"
@@ -40,8 +44,8 @@ def differing(settings: Iterable[Settings]) -> list[str]:
     Returns:
         Their names: constraints first, then the parameters of constraints, then the others in the order of the runs.
     """
-    tables = [table for table in settings if table]
-    names = list(dict.fromkeys(name for table in tables for name in table if name != SEED))
+    tables = [(table, sorted(table)) for table in settings if table]
+    names = list(dict.fromkeys(name for table, _ in tables for name in table if name != SEED))
     found = [name for name in names if len(_values(name, tables)) > 1]
     return sorted(found, key=lambda name: (name != _CONSTRAINTS, not name.startswith(f"{_CONSTRAINTS}.")))
 
@@ -129,12 +133,17 @@ def _seed(path: Path, settings: Settings) -> str:
     return "" if seed is None else f"s{seed}"
 
 
-def _values(name: str, tables: Sequence[Settings]) -> set[tuple[bool, Scalar | None]]:
-    """The values of a setting in the runs that could have it; None stands for not set."""
+def _values(name: str, tables: Sequence[tuple[Settings, list[str]]]) -> set[tuple[bool, Scalar | None]]:
+    """The values of a setting in the runs that could have it, given with sorted names; None stands for not set."""
     part, dot, _ = name.rpartition(".")
     prefixes = (f"{part}.", f"{part.rpartition('/')[2]}.")
-    having = [table for table in tables if not dot or any(other.startswith(prefixes) for other in table)]
+    having = [table for table, ordered in tables if not dot or any(_begins(ordered, prefix) for prefix in prefixes)]
     return {(isinstance(value, bool), value) for value in (setting(table, name) for table in having)}
+
+
+def _begins(ordered: Sequence[str], prefix: str) -> bool:
+    at = bisect.bisect_left(ordered, prefix)
+    return at < len(ordered) and ordered[at].startswith(prefix)
 
 
 def _text(value: Scalar) -> str:

@@ -1,8 +1,8 @@
 """Reads untrusted tar files, gzip-compressed, as a stream of plain files and folders in bounded memory.
 
-Python's `tarfile` reads whatever a header claims (a name of gigabytes, a map of holes) before its caller can check it.
-Here headers are checked first. The formats are those of POSIX.1-1988 (ustar) and POSIX.1-2001 (pax), and GNU's long
-names.
+Python's `tarfile` reads whatever a header claims (a name of gigabytes, a map of holes) before its caller can check it,
+and up to 3.11.9 and 3.12.5 takes quadratic time for attributes. Here headers are checked first, and all together have a
+budget. The formats are those of POSIX.1-1988 (ustar) and POSIX.1-2001 (pax), and GNU's long names.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from ganlab.errors import RunError
 
 _BLOCK = 512
 _CHUNK = 1 << 20
-# Limits on the extensions before a header: a name, times, attributes.
+# Limits on the extensions before a header (a name, times, attributes), and on their bytes: so many for the whole
+# archive, and so many more for each file. A record is charged as some bytes more, because it takes as long.
 _LONGEST_EXTENSION, _MOST_EXTENSIONS = 1 << 16, 4
+_EXTENSIONS, _EXTENSIONS_EACH, _RECORD = 1 << 20, 3 << 9, 1 << 6
 # Zeros after the last file, which `tar --blocking-factor` may add.
 _LONGEST_END = 1 << 20
 _YEAR_10000 = 253402300800
@@ -83,7 +85,7 @@ class TarReader:
             RunError: A member is neither a file nor a folder, or a header is wrong.
         """
         extensions: dict[str, bytes] = {}
-        count = 0
+        count, room = 0, _EXTENSIONS
         while (header := self._exactly(_BLOCK)) != bytes(_BLOCK):
             _check_sum(header, self._called)
             kind, size = header[156:157], self._number(header[124:136], "size")
@@ -94,10 +96,18 @@ class TarReader:
                         f"{self._called} has a name or attributes of {size} bytes; at most "
                         f"{_LONGEST_EXTENSION} are read, {_MOST_EXTENSIONS} times a file: not unpacked."
                     )
-                extensions |= self._extension(kind, self._padded(size))
+                data = self._padded(size)
+                room -= _BLOCK + size + _RECORD * data.count(b"\n")
+                if room < 0:
+                    raise RunError(
+                        f"{self._called} has more names and attributes than {_EXTENSIONS >> 20} MiB and "
+                        f"{_EXTENSIONS_EACH} bytes a file: not unpacked. Archive the runs again: ganlab runs archive."
+                    )
+                extensions |= self._extension(kind, data)
                 continue
             yield self._member(header, kind, size, extensions)
             extensions, count = {}, 0
+            room += _EXTENSIONS_EACH
         if extensions:
             raise self.damaged("a name without a file")
         self._check_end()
@@ -154,15 +164,16 @@ class TarReader:
         if kind != _PAX:  # for links, which are refused, or for all members, which nothing here needs
             return {}
         records: dict[str, bytes] = {}
-        while data.strip(b"\0"):
-            head, space, rest = data[:20].partition(b" ")
+        data, start = data.rstrip(b"\0"), 0
+        while start < len(data):
+            head, space, _ = data[start : start + 20].partition(b" ")
             length = int(head) if head.isdigit() else 0
-            record = data[len(head) + 1 : length]
+            record = data[start + len(head) + 1 : start + length]
             key, equals, value = record.partition(b"=")
-            if not space or not rest or not equals or not record.endswith(b"\n") or length > len(data):
+            if not space or not equals or not record.endswith(b"\n") or start + length > len(data):
                 raise self.damaged("attributes that cannot be read")
             records[key.decode("utf-8", "replace")] = value[:-1]
-            data = data[length:]
+            start += length
         return records
 
     def _member(self, header: bytes, kind: bytes, size: int, extensions: dict[str, bytes]) -> Member:
@@ -210,7 +221,7 @@ class TarReader:
         if field[0] == 0x80:  # GNU: not octal digits, but a number of base 256
             return int.from_bytes(field[1:], "big")
         text = _text(field).strip()
-        if text and not all(byte in b"01234567" for byte in text):
+        if text.strip(b"01234567"):
             raise self.damaged(f"a {what} that is not a number")
         return int(text or b"0", 8)
 
@@ -227,9 +238,10 @@ def _text(field: bytes) -> bytes:
 
 def _check_sum(header: bytes, called: str) -> None:
     text = _text(header[148:156]).strip()
-    if text and all(byte in b"01234567" for byte in text):
+    if text and not text.strip(b"01234567"):
         rest = header[:148] + b" " * 8 + header[156:]
+        wrong = sum(rest) - int(text, 8)
         # Old programs added the bytes as signed ones.
-        if int(text, 8) in (sum(rest), sum(rest) - 256 * sum(byte > 127 for byte in rest)):
+        if wrong == 0 or wrong == 256 * sum(byte > 127 for byte in rest):
             return
     raise DamagedError(f"{called} is damaged or not an archive: a header whose checksum is wrong.")

@@ -8,7 +8,6 @@ import os
 import secrets
 import shutil
 import signal
-import stat
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ from ganlab.runs.lock import LOCK
 from ganlab.runs.members import Limits, Names
 from ganlab.runs.placing import check_free, check_place, finish_moving, move
 from ganlab.runs.tarring import TarReader, quoted
+from ganlab.support.paths import open_regular
 from ganlab.support.signals import handling
 
 _ASIDE = ".unpacking-"
@@ -91,17 +91,11 @@ def _noting(received: list[int]) -> Iterator[None]:
         yield
 
 
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
+def _opened(path: Path) -> IO[bytes]:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # would otherwise wait for a pipe's other end
+        return open_regular(path)
     except OSError as error:
         raise RunError(f"{path} cannot be read: {error.strerror}.") from error
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise RunError(f"{path} cannot be read: it is not a regular file.")
-    with open(descriptor, "rb") as file:
-        yield file
 
 
 # --- The hidden folder that everything is unpacked into first ---

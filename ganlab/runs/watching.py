@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -70,13 +71,12 @@ class Watcher:
         paths = list(find_runs(self._folder))
         start_watching(paths)
         for path in paths:
-            try:
+            # One that is being written, or is broken, is reported by `ganlab runs list`, and must not hide the others.
+            with contextlib.suppress(Exception):
                 info = RunDirectory(path).info
-            except (RunError, OSError):
-                continue  # it is being written, or is broken, which `ganlab runs list` tells
-            status = status_of(path, info, wait=wait)
-            if status == "running" or path in self._before:
-                found.append(self._progress(path, status, info))
+                status = status_of(path, info, wait=wait)
+                if status == "running" or path in self._before:
+                    found.append(self._progress(path, status, info))
         return found
 
     def _progress(self, path: Path, status: str, info: Mapping[str, Any]) -> Progress:

@@ -8,6 +8,7 @@ import os
 import secrets
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
@@ -17,13 +18,17 @@ from ganlab.support.durable import sync
 from ganlab.support.full_disk import is_full_disk
 from ganlab.support.signals import orderly_end
 
+# The time in which the reader of a pipe must be there.
+_READER_SECONDS = 5.0
+
 
 @contextlib.contextmanager
 def new_file(path: Path) -> Iterator[IO[bytes]]:
     """Context manager: a file of a user's to write bytes to, which replaces an older one if the block ends well.
 
     Args:
-        path: The path of the file. A link leads to the file that is replaced; a device or a pipe is written to.
+        path: The path of the file. A link leads to the file that is replaced; a device, or a pipe that another process
+            reads, is written to.
 
     Raises:
         RunError: The file cannot be written, or a file read inside the block cannot be read.
@@ -32,13 +37,30 @@ def new_file(path: Path) -> Iterator[IO[bytes]]:
     part = _aside(target)
     try:
         if target.exists() and not target.is_file() and not target.is_dir():
-            with target.open("wb") as file:
+            with _opened(target) as file:
                 yield file
             return
         with orderly_end(), _replacing(target, part, durable=True) as file:
             yield file
     except OSError as error:
         raise _unwritable(path, part, error) from error
+
+
+def _opened(path: Path) -> IO[bytes]:
+    """Opens a device or a pipe for writing; a pipe that nobody reads is refused soon, and not waited for."""
+    until = time.monotonic() + _READER_SECONDS
+    while True:
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            if time.monotonic() > until:
+                raise OSError(errno.ENXIO, "no process reads this pipe or socket") from None
+            time.sleep(0.05)
+        else:
+            os.set_blocking(descriptor, True)
+            return open(descriptor, "wb")
 
 
 @contextlib.contextmanager

@@ -32,6 +32,7 @@ _KINDS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
     stat.S_IFLNK: "a link",
+    stat.S_IFDIR: "a folder",
 }
 
 
@@ -91,6 +92,23 @@ def open_inside(folder: Path, name: str | os.PathLike[str]) -> BufferedReader:
         file.close()
         raise special(path, kind)
     return file
+
+
+def open_regular(path: str | os.PathLike[str] | bytes) -> BufferedReader:
+    """Opens a regular file for reading wherever it is, links followed; nothing else is opened or waited for.
+
+    Raises:
+        OSError: The file is missing or cannot be read, or it is a folder, a pipe, a socket or a device.
+    """
+    kind = stat.S_IFMT(os.stat(path).st_mode)
+    if kind == stat.S_IFREG:
+        descriptor = os.open(path, _FILE & ~os.O_NOFOLLOW)
+        kind = stat.S_IFMT(os.fstat(descriptor).st_mode)
+        if kind == stat.S_IFREG:
+            return os.fdopen(descriptor, "rb")
+        os.close(descriptor)  # something has replaced the file since it was looked at
+    number = errno.EISDIR if kind == stat.S_IFDIR else errno.EINVAL
+    raise OSError(number, f"it is not a regular file but {_KINDS.get(kind, 'something special')}", path)
 
 
 def read_inside(folder: Path, name: str | os.PathLike[str], *, most: int) -> bytes:

@@ -173,6 +173,6 @@ def _shortened(names: Sequence[str]) -> dict[str, str]:
 def _word(value: str) -> str:
     """A value as part of a folder's name: `[@constraints.r1(), @constraints.spectral_norm()]` is `r1+spectral_norm`."""
     text = _REFERENCE.sub(lambda found: found[1].replace("/", ".") + found[2], value)
-    text = re.sub(r"\s*,\s*", "+", text.strip("[]() ").rstrip(", "))
+    text = "+".join(part.strip() for part in text.strip("[]() ").rstrip(", ").split(","))
     text = re.sub(r"[^\w.+=-]+", "-", re.sub(r"['\"]", "", text), flags=re.ASCII)
     return text or "none"

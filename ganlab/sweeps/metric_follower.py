@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ganlab.errors import RunError
 from ganlab.runs.directory import METRICS, RunDirectory
 from ganlab.support.paths import open_inside
-from ganlab.telemetry.jsonl_lines import NOT_METRICS, lines_of
+from ganlab.telemetry.jsonl_lines import lines_of, rows_of
 
 # Sections that run.json keeps apart from the metrics of training, under names without this prefix.
 _APART = ("evaluation", "diagnostics")
@@ -43,12 +43,13 @@ class MetricFollower:
             if status.st_ino != self._inode or status.st_size < self._end:
                 self._inode, self._end, self.step = status.st_ino, 0, 0
                 self.values.clear()
-            for line in lines_of(file, self._end):
-                self._end = line.end
-                # A line that is not one of metrics is reported by whoever reads the run next.
-                with contextlib.suppress(*NOT_METRICS):
-                    self.step, records = line.pick((self._tag,))
+            # A line that is not one of metrics is reported by whoever reads the run next.
+            try:
+                for line, step, records in rows_of(lines_of(file, self._end), self._path, (self._tag,)):
+                    self._end, self.step = line.end, self.step if step is None else step
                     self.values.update((record.step, record.reduced) for record in records)
+            except RunError:
+                self._end = status.st_size
 
 
 def last_value(run: Path, tag: str, trail: MetricFollower | None = None) -> float | None:
@@ -69,6 +70,14 @@ def last_value(run: Path, tag: str, trail: MetricFollower | None = None) -> floa
         trail = MetricFollower(run, tag)
     trail.follow()
     return trail.values[max(trail.values)] if trail.values else None
+
+
+def mean(values: Sequence[float]) -> float:
+    """The mean of numbers; NaN where it is beyond all floats, as of one infinity and the other."""
+    try:
+        return math.fsum(values) / len(values)
+    except (OverflowError, ValueError):
+        return math.nan
 
 
 def known_values(info: Mapping[str, Any]) -> dict[str, float]:

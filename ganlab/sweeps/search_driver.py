@@ -11,7 +11,7 @@ from ganlab.plugins.blame import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.runs.directory import RunDirectory
 from ganlab.sweeps.configurations import Configuration, Configurations
-from ganlab.sweeps.metric_follower import MetricFollower, known_values
+from ganlab.sweeps.metric_follower import MetricFollower, known_values, mean
 from ganlab.sweeps.request import Proposed, Request
 from ganlab.sweeps.space import Space
 from ganlab.sweeps.store import Sweep
@@ -206,8 +206,7 @@ class SearchDriver:
             if self._search is None:
                 return None
             raise _without(next(trial for trial in trials if trial.value is None))
-        mean = math.fsum(values) / len(values) if all(map(math.isfinite, values)) else math.nan
-        return mean if math.isfinite(mean) else None
+        return value if math.isfinite(value := mean(values)) else None
 
 
 def _without(trial: Trial) -> RunError:
@@ -282,4 +281,4 @@ def means(trails: Sequence[MetricFollower]) -> list[tuple[int, float]]:
     if not trails:
         return []
     steps = sorted(set.intersection(*(set(trail.values) for trail in trails)))
-    return [(step, math.fsum(trail.values[step] for trail in trails) / len(trails)) for step in steps]
+    return [(step, mean([trail.values[step] for trail in trails])) for step in steps]

@@ -16,7 +16,6 @@ Space = Mapping[str, Choices | Range]
 
 _SEED = "experiment.seed"
 _NAME = re.compile(r"[\w./]+")
-_RANGE = re.compile(r"(?P<low>\S+?)\.\.(?P<high>[^\s:]+)(?P<log>:log)?")
 
 
 def parse_space(grids: Sequence[str], ranges: Sequence[str]) -> dict[str, Choices | Range]:
@@ -122,20 +121,21 @@ def _items(text: str, where: str) -> list[str]:
 
 
 def _range(name: str, value: str, where: str) -> Range:
-    found = _RANGE.fullmatch(value)
+    ends = value.removesuffix(":log").split("..")
+    is_log = value.endswith(":log")
     try:
-        low, high = (float(found[end]) for end in ("low", "high")) if found else (0.0, -1.0)
-    except ValueError:
-        found = None
-    if not found:
-        raise ConfigError(f"{where}: must have the form 'NAME=LOW..HIGH' or 'NAME=LOW..HIGH:log', with two numbers.")
+        low, high = map(float, ends)
+    except ValueError:  # not two, or not numbers
+        raise ConfigError(
+            f"{where}: must have the form 'NAME=LOW..HIGH' or 'NAME=LOW..HIGH:log', with two numbers."
+        ) from None
     if not (low < high and high - low < float("inf")):
         raise ConfigError(f"{where}: the first number must be below the second, and both finite.")
-    if found["log"] and low <= 0:
-        raise ConfigError(f"{where}: on a log scale both numbers must be above 0. Raise {found['low']}.")
+    if is_log and low <= 0:
+        raise ConfigError(f"{where}: on a log scale both numbers must be above 0. Raise {ends[0]}.")
     fractions = config.takes_fractions(name)
     whole = low.is_integer() and high.is_integer()
     if fractions is False and not whole:
         raise ConfigError(f"{where}: {name} takes only whole numbers.")
-    written_whole = all(re.fullmatch(r"[+-]?\d+", found[end]) for end in ("low", "high"))
-    return Range(low, high, log=bool(found["log"]), integer=written_whole if fractions is None else not fractions)
+    written_whole = all(re.fullmatch(r"[+-]?\d+", end) for end in ends)
+    return Range(low, high, log=is_log, integer=written_whole if fractions is None else not fractions)

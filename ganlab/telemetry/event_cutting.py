@@ -19,10 +19,12 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.plugins.hparams import metadata as hparams_metadata
 
+from ganlab.errors import RunError
 from ganlab.lazy import tensorflow as tf
 from ganlab.support.atomic import replacing
 from ganlab.support.durable import sync
 from ganlab.support.paths import open_inside
+from ganlab.support.terminal import line
 from ganlab.telemetry.checksum import masked_crc32c, masked_crc32c_of_rows
 from ganlab.telemetry.event_file import PATTERN
 
@@ -32,6 +34,8 @@ _HEAD, _FOOT = 12, 4
 _WINDOW = 1 << 20
 # No record of a run comes near this; one that claims more is not read into memory.
 _LONGEST = 512 << 20
+# The damage of a kill or a bad disk is far less. Bytes that are searched for the next record take longer than others.
+_MOST_DAMAGED, _SEARCHED = 512 << 20, 16
 
 
 @dataclass
@@ -76,6 +80,7 @@ def cut(directory: Path, *, after: int, without: Collection[str] = ()) -> Cut:
 
     Raises:
         OSError: A file cannot be read or replaced.
+        RunError: Too much of a file is not events.
     """
     left = Cut()
     for path in sorted(directory.glob(PATTERN)):
@@ -145,20 +150,27 @@ def _records(path: Path) -> Iterator[tuple[int, int, Event | None]]:
     """
     from tensorflow.python.lib.io import tf_record  # the only reader of TensorFlow's that can start in the midst
 
-    size, start = path.stat().st_size, 0
+    size, start, damaged = path.stat().st_size, 0, 0
     reader = tf_record.tf_record_random_reader(str(path))
     with open_inside(path.parent, path.name) as file:
         while start + _HEAD <= size:
             file.seek(start)
             length = _length(file.read(_HEAD))
             if length is None or length > _LONGEST:
-                end = _next(file, start + 1, size)
-                yield start, end, None
+                end = _next(file, start + 1, min(size, start + _MOST_DAMAGED // _SEARCHED + _WINDOW))
+                event, cost = None, _SEARCHED * (end - start)
             else:
                 end = start + _HEAD + length + _FOOT
                 if end > size:
                     return
-                yield start, end, _event(reader, start)
+                event, cost = _event(reader, start), end - start
+            damaged += cost if event is None else 0
+            if damaged > _MOST_DAMAGED:
+                raise RunError(
+                    f"{line(path)} holds more than {_MOST_DAMAGED // _SEARCHED >> 20} MiB that are not events: ganlab "
+                    "did not write them. Restore the file, or remove it and lose its curves in TensorBoard."
+                )
+            yield start, end, event
             start = end
 
 
@@ -182,7 +194,8 @@ def _next(file: Any, start: int, size: int) -> int:
         window = np.frombuffer(file.read(_WINDOW + _HEAD - 1), np.uint8)
         places = np.lib.stride_tricks.sliding_window_view(window, _HEAD)
         lengths = _numbers(places[:, :4])
-        likely = np.flatnonzero((_numbers(places[:, 4:8]) == 0) & (lengths <= min(size, _LONGEST)))
+        # No event is empty, as all of a hole would be.
+        likely = np.flatnonzero((_numbers(places[:, 4:8]) == 0) & (lengths > 0) & (lengths <= min(size, _LONGEST)))
         sound = likely[masked_crc32c_of_rows(places[likely, :8]) == _numbers(places[likely, 8:])]
         for place in sound:
             if start + int(place) + _HEAD + int(lengths[place]) + _FOOT <= size:

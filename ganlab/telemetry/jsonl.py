@@ -7,6 +7,7 @@ where a metric has none. JSON has no word for a non-finite float, so these are t
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -17,7 +18,7 @@ from typing import Any
 from ganlab.errors import RunError
 from ganlab.interfaces.record import Record
 from ganlab.support.terminal import line
-from ganlab.telemetry.jsonl_lines import NON_FINITE, NOT_METRICS, lines
+from ganlab.telemetry.jsonl_lines import NON_FINITE, lines, rows, tags_in
 from ganlab.telemetry.jsonl_repair import mend
 
 __all__ = ["NON_FINITE", "JsonLinesWriter", "logged_tags", "mend", "read_metrics", "to_json"]
@@ -131,26 +132,26 @@ def read_metrics(path: Path, tags: Collection[str] | None = None) -> Iterator[Re
     Raises:
         RunError: A line is not a line of metrics; the message has its number.
     """
-    for row in lines(path):
-        try:
-            yield from (row.parse() if tags is None else row.pick(tags))[1]
-        except NOT_METRICS:
+    for row, step, records in rows(path, tags):
+        if step is None:
             raise RunError(
                 f"{line(path)}, line {row.number}: {row.shown} is not a line of metrics, "
                 '{"step": .., "metrics": {..}}. '
                 "The file is damaged, or something else wrote to it. Remove the line to read the rest."
-            ) from None
+            )
+        yield from records
 
 
 def logged_tags(path: Path) -> set[str]:
-    """The metrics that a metrics.jsonl has; none if the file is missing or cannot be read."""
-    found: set[bytes] = set()
-    try:
+    """The metrics that a metrics.jsonl has, up to the first line that cannot be one of metrics."""
+    found: set[str] = set()
+    with contextlib.suppress(RunError):
         for row in lines(path):
-            found |= row.tags()
-    except RunError:
-        return set()
-    return {tag for tag in map(_text, found) if tag is not None}
+            tags = tags_in(row.text)
+            if not tags or b"\0" in row.text:
+                break
+            found |= tags
+    return found
 
 
 def to_json(value: Any) -> Any:
@@ -166,13 +167,6 @@ def to_json(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return value
-
-
-def _text(tag: bytes) -> str | None:
-    try:
-        return str(json.loads(b'"' + tag + b'"'))
-    except ValueError:  # part of an invalid line
-        return None
 
 
 def _entry(record: Record) -> dict[str, Any]:

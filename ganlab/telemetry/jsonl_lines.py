@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -15,8 +16,12 @@ from ganlab.interfaces.record import Record
 from ganlab.support.paths import open_inside
 from ganlab.support.terminal import line
 
-# The most bytes of a line, because a line is in memory whole; those of thousands of replicas have a hundredth of it.
-LONGEST = 1 << 26
+# The most bytes of a line, because a line is in memory whole; those of a thousand replicas have a tenth of it.
+LONGEST = 1 << 24
+
+# The most bytes of lines that are not lines of metrics, each taken as somewhat longer because it takes as long. Holes
+# of a sparse file are such lines: so the time of reading depends on what a file really holds.
+MOST_DAMAGED, _LINE = 1 << 26, 1 << 12
 
 # The strings that stand for floats which JSON cannot express.
 NON_FINITE = ("NaN", "Infinity", "-Infinity")
@@ -27,7 +32,8 @@ NOT_METRICS = (ValueError, LookupError, TypeError, AttributeError, OverflowError
 # How ganlab begins and ends a line, and a metric in it. Other layouts are read, too, but slowly.
 _BEGINNING, _ENDING = re.compile(rb'\{"step": (\d{1,18}), "metrics": \{"'), b"]}}}\n"
 _ENTRY = b': {"reduced": '
-_TAG = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*:\s*\{\s*"(?:reduced|replicas)"')
+# Every string, whole or cut, so that no byte is looked at from two places; then what makes it the name of a metric.
+_STRING = re.compile(rb'"((?:[^"\\]++|\\.)*+)"?(\s*+:\s*+\{\s*+"(?:reduced|replicas)")?')
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,11 @@ class Line:
     def end(self) -> int:
         """The byte after it."""
         return self.start + len(self.text)
+
+    @property
+    def cost(self) -> int:
+        """The share of `MOST_DAMAGED` that it takes if it is not a line of metrics."""
+        return len(self.text) + _LINE
 
     @property
     def shown(self) -> str:
@@ -82,19 +93,17 @@ class Line:
             found.append(_record(step, tag, json.loads(entry)))
         return step, found
 
-    def tags(self) -> set[bytes]:
-        """The names of its metrics, as JSON without quotation marks."""
-        return set(_TAG.findall(self.text))
-
     def _parsed(self, tags: Collection[str]) -> tuple[int, list[Record]]:
         step, records = self.parse()
         return step, [record for record in records if record.tag in tags]
 
 
-def lines(path: Path) -> Iterator[Line]:
-    """The lines of a file, or none if it does not exist; a last line without a newline is left out.
+# A line, its step and its metrics; the step is None if it is not a line of metrics.
+Row = tuple[Line, int | None, list[Record]]
 
-    A line longer than `LONGEST` comes in several parts, none of which is a line of metrics.
+
+def lines(path: Path) -> Iterator[Line]:
+    """The lines of a file, like `lines_of`, or none if it does not exist.
 
     Raises:
         RunError: It cannot be read, leads out of its folder, or is not a regular file.
@@ -109,14 +118,68 @@ def lines(path: Path) -> Iterator[Line]:
         yield from lines_of(file)
 
 
+def rows(path: Path, tags: Collection[str] | None = None) -> Iterator[Row]:
+    """The rows of a file, like `rows_of`, or none if it does not exist.
+
+    Raises:
+        RunError: As for `lines`, or too much of it is not metrics.
+    """
+    yield from rows_of(lines(path), path, tags)
+
+
 def lines_of(file: IO[bytes], start: int = 0) -> Iterator[Line]:
-    """The lines of an open file from a byte on, like `lines`; they are numbered from 1."""
+    """The lines of an open file from a byte on, numbered from 1; a last line without a newline is left out.
+
+    A line longer than `LONGEST` comes in several parts of one number, none of which is a line of metrics.
+    """
     file.seek(start)
-    for number, text in enumerate(iter(lambda: file.readline(LONGEST + 1), b""), start=1):
-        if not text.endswith(b"\n") and len(text) <= LONGEST:
+    number = 1
+    for text in iter(lambda: file.readline(LONGEST + 1), b""):
+        ends = text.endswith(b"\n")
+        if not ends and len(text) <= LONGEST:
             return
         yield Line(number, start, text)
-        start += len(text)
+        start, number = start + len(text), number + ends
+
+
+def rows_of(read: Iterable[Line], path: Path, tags: Collection[str] | None = None) -> Iterator[Row]:
+    """Parses lines, up to so much damage that it takes bounded time.
+
+    Args:
+        read: The lines, from `lines_of`.
+        path: The file, for messages.
+        tags: The metrics to read, which is quicker than reading all.
+
+    Raises:
+        RunError: Too many lines are not lines of metrics, or too long ones.
+    """
+    room = MOST_DAMAGED
+    for row in read:
+        try:
+            yield row, *(row.parse() if tags is None else row.pick(tags))
+        except NOT_METRICS:
+            room -= row.cost
+            if room < 0:
+                raise too_damaged(path) from None
+            yield row, None, []
+
+
+def too_damaged(path: Path) -> RunError:
+    """Returns the error for a file whose damaged lines cost more than `MOST_DAMAGED`."""
+    return RunError(
+        f"{line(path)} holds more than {MOST_DAMAGED >> 20} MiB or {MOST_DAMAGED // _LINE} lines that are not metrics: "
+        "ganlab did not write them. Restore the file, or remove it and lose the run's rows."
+    )
+
+
+def tags_in(text: bytes) -> set[str]:
+    """The names of the metrics in a line, found without parsing it."""
+    found = set()
+    for name, is_tag in set(_STRING.findall(text)):
+        if is_tag:
+            with contextlib.suppress(ValueError):  # a part of an invalid line
+                found.add(str(json.loads(b'"' + name + b'"')))
+    return found
 
 
 @functools.lru_cache(maxsize=1024)

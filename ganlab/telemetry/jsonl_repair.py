@@ -11,7 +11,7 @@ from typing import IO
 
 from ganlab.support.atomic import replacing
 from ganlab.support.paths import open_inside
-from ganlab.telemetry.jsonl_lines import NOT_METRICS, Line, lines
+from ganlab.telemetry.jsonl_lines import rows
 
 # The most lines that a complaint describes.
 _NAMED = 3
@@ -51,11 +51,14 @@ def mend(path: Path, *, truncate_after: int | None = None, expected: int | None 
         expected: How many rows there were up to that step; None if nobody counted them.
 
     Raises:
-        OSError: The file cannot be read or replaced.
+        OSError: The file cannot be replaced.
+        RunError: It cannot be read, or too much of it is not metrics.
     """
     if not path.exists():
         return Mended(complaint=_complaint(path, [], [], 0, expected))
-    places = [_place(line) for line in lines(path)]
+    places = [
+        _Place(row.number, row.start, row.end, step, row.shown if step is None else "") for row, step, _ in rows(path)
+    ]
     rising = set(_rising([place.step for place in places]))
     last = len(places)
     if truncate_after is not None:  # damaged lines after the first later row are dropped with it
@@ -75,14 +78,6 @@ def mend(path: Path, *, truncate_after: int | None = None, expected: int | None 
         with replacing(path) as whole:
             _copy(path, whole, kept)
     return Mended(len(kept), complaint)
-
-
-def _place(line: Line) -> _Place:
-    try:
-        step, _ = line.parse()
-    except NOT_METRICS:
-        return _Place(line.number, line.start, line.end, None, line.shown)
-    return _Place(line.number, line.start, line.end, step)
 
 
 def _rising(steps: Sequence[int | None]) -> list[int]:

@@ -8,9 +8,8 @@ import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from ganlab.errors import RunError
 from ganlab.runs import RunDirectory
-from ganlab.runs.naming import Scalar, Settings, run_names
+from ganlab.runs.naming import MOST_SETTINGS, Scalar, Settings, run_names
 from ganlab.support.paths import walk
 from ganlab.support.terminal import line
 
@@ -94,9 +93,9 @@ class LogFolder:
 def _settings(path: Path) -> Settings:
     try:
         settings = RunDirectory(path).info.get("settings")
-    except (RunError, OSError):  # removed meanwhile, or unreadable: its curves can still be shown
+    except Exception:  # removed meanwhile, or unreadable: its curves can still be shown, and the other runs
         return {}
-    if not isinstance(settings, dict):
+    if not isinstance(settings, dict) or len(settings) > MOST_SETTINGS:
         return {}
     return {name: value for name, value in settings.items() if isinstance(value, Scalar)}
 

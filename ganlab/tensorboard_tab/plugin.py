@@ -13,7 +13,9 @@ from tensorboard.plugins import base_plugin
 from werkzeug import wrappers
 
 from ganlab.errors import GanlabError, RunError
+from ganlab.telemetry.jsonl import to_json
 from ganlab.tensorboard_tab import views
+from ganlab.tensorboard_tab.hosts import guarded
 from ganlab.tensorboard_tab.store import Store
 
 _TYPES = {".js": "text/javascript", ".css": "text/css"}
@@ -37,6 +39,7 @@ class GanlabTab(base_plugin.TBPlugin):
         super().__init__(context)
         folders = _folders(context)
         self.store = Store(lambda: folders)
+        self._flags = context.flags
 
     def is_active(self) -> bool:
         """Whether there are runs, or files that should be some."""
@@ -52,14 +55,14 @@ class GanlabTab(base_plugin.TBPlugin):
         for route, answer in _DATA.items():
             apps[route] = self._data(answer)
         apps["/data/sample"] = self._sample
-        return apps
+        return {route: guarded(app, self._flags) for route, app in apps.items()}
 
     def _data(self, answer: Answer) -> Any:
         @wrappers.Request.application
         def serve(request: Any) -> Any:
             try:
                 with self.store.lock:
-                    text, code = json.dumps(answer(self.store, request.args), allow_nan=False), 200
+                    text, code = _as_json(answer(self.store, request.args)), 200
             except GanlabError as error:
                 text, code = json.dumps({"error": " ".join(str(error).split())}), 400
             return http_util.Respond(request, text, "application/json", code=code, headers=_HEADERS)
@@ -74,6 +77,13 @@ class GanlabTab(base_plugin.TBPlugin):
             text = " ".join(str(error).split())
             return http_util.Respond(request, text, "text/plain", code=404, headers=_HEADERS)
         return http_util.Respond(request, data, "image/png", headers=_HEADERS)
+
+
+def _as_json(answer: Any) -> str:
+    try:
+        return json.dumps(answer, allow_nan=False)
+    except ValueError:  # of a number that is not finite, which a stranger's file may lead to anywhere
+        return json.dumps(to_json(answer), allow_nan=False)
 
 
 def static_files() -> list[str]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
 from ganlab.support.paths import open_inside
-from ganlab.telemetry.jsonl_lines import NOT_METRICS, Line
+from ganlab.telemetry.jsonl_lines import NOT_METRICS, Line, tags_in
 from ganlab.tensorboard_tab.rows import Thinned
 
 # Shorter files are read whole at once.
@@ -20,7 +19,6 @@ _POINTS = 24
 _ENDS = 1 << 15
 _TRIES = 8
 _ROW = re.compile(rb'^\{"step": (\d{1,18}),[^\n]*\n', re.MULTILINE)
-_TAG = re.compile(rb'"((?:[^"\\]|\\.)*)": \{"reduced"')
 
 
 def preview(path: Path, tags: Sequence[str]) -> dict[str, Thinned]:
@@ -60,18 +58,12 @@ def newest(path: Path, tags: Sequence[str]) -> dict[str, Thinned]:
 
 def tags_at_ends(path: Path) -> set[str]:
     """The metrics in the rows at the beginning and at the end of a file, which are most or all of them."""
-    found: set[str] = set()
     try:
         with open_inside(path.parent, path.name) as file:
             rows = (*_ROW.finditer(_part(file, 0)), *_ROW.finditer(_part(file, _size(file) - _ENDS)))
-        for name in {name for text in rows for name in _TAG.findall(text[0])}:
-            try:
-                found.add(str(json.loads(b'"' + name + b'"')))
-            except ValueError:
-                continue
     except FileNotFoundError:
-        pass
-    return found
+        return set()
+    return {tag for row in rows for tag in tags_in(row[0])}
 
 
 def _picked(texts: Sequence[bytes], tags: Sequence[str]) -> dict[str, Thinned]:

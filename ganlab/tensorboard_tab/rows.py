@@ -13,12 +13,10 @@ from typing import IO
 import numpy as np
 
 from ganlab.comparing.metric_rows import Series
+from ganlab.errors import RunError
 from ganlab.interfaces.record import Record
 from ganlab.support.paths import open_inside
-from ganlab.telemetry.jsonl_lines import NOT_METRICS, Line
-
-# A longer line is skipped and counted as damaged. Rows of a thousand replicas are a hundredth of it.
-LONGEST_LINE = 1 << 22
+from ganlab.telemetry.jsonl_lines import MOST_DAMAGED, lines_of, rows_of, too_damaged
 
 # The most rows of a metric in memory. When there are more, every other row is left out, and from then on, too.
 MOST_ROWS = 1024
@@ -29,8 +27,8 @@ MOST_REPLICAS = 256
 # The bytes before the place of reading, by which a file that was cut and written again is noticed.
 _ANCHOR = 64
 
-# How many lines are read between looks at the clock.
-_LINES = 64
+# How many lines are read between looks at the clock, if none of them is long.
+_LINES, _LONG_LINE = 64, 1 << 16
 
 
 class Thinned:
@@ -140,33 +138,40 @@ class MetricsFile:
 
     def __init__(self, path: Path) -> None:
         """Takes the file, which need not exist yet."""
-        self.path, self.damaged = path, 0
+        self.path = path
+        self.forget()
+
+    def forget(self) -> None:
+        """Drops what was read."""
+        self.damaged = 0
         self.metrics: dict[str, Thinned] = {}
         self._offsets: dict[str, int] = {}
-        self._damaged_to = 0
+        self._damaged_to, self._room = 0, MOST_DAMAGED
         self._identity: tuple[int, int] | None = None
         self._anchor = (0, b"")
         self._read_whole: tuple[int, int, int] | None = None
+        self._too_damaged: tuple[int, int, int] | None = None
 
     @property
     def size(self) -> int:
         """About how much memory its metrics take."""
         return sum(metric.size for metric in self.metrics.values())
 
-    def forget(self) -> None:
-        """Drops what was read."""
-        self.__init__(self.path)  # type: ignore[misc]
-
     def left(self, tags: Sequence[str]) -> int:
         """How many bytes of the file were not read yet for the metric that was read least.
 
         Raises:
+            RunError: It was found too damaged, and is unchanged since.
             OSError: The file cannot be looked at.
         """
         try:
             status = os.lstat(self.path)
         except FileNotFoundError:
             return 0
+        if self._too_damaged is not None:
+            if _stamp(status) == self._too_damaged:
+                raise too_damaged(self.path)
+            self.forget()
         if _stamp(status) == self._read_whole and all(tag in self._offsets for tag in tags):
             return 0
         return max((abs(status.st_size - self._offsets.get(tag, 0)) for tag in tags), default=0)
@@ -200,8 +205,12 @@ class MetricsFile:
             # Metrics that were read equally far are read together, those that are behind first.
             for number, start in enumerate(starts):
                 group = [tag for tag in tags if self._offsets[tag] == start]
-                if not self._read(file, group, start, starts[number + 1 : number + 2], until):
-                    return False
+                try:
+                    if not self._read(file, group, start, starts[number + 1 : number + 2], until):
+                        return False
+                except RunError:
+                    self._too_damaged = stamp
+                    raise
             offsets = set(self._offsets.values())
             if len(offsets) == 1:
                 self._read_whole = stamp
@@ -209,46 +218,28 @@ class MetricsFile:
 
     def _read(self, file: IO[bytes], tags: list[str], start: int, stop: list[int], until: float) -> bool:
         """Reads lines from a byte to another, or to the end; whether it came there in time."""
-        file.seek(start)
-        at, number, wanted = start, 0, tuple(tags)
-        metrics = [self.metrics[tag] for tag in tags]
-        by_tag = dict(zip(tags, metrics, strict=True))
-        done = True
-        while not stop or at < stop[0]:
-            number += 1
-            if number % _LINES == 0 and time.monotonic() > until:
+        at, done = start, True
+        by_tag = {tag: self.metrics[tag] for tag in tags}
+        for line, step, records in rows_of(lines_of(file, start), self.path, by_tag):
+            if stop and line.start >= stop[0]:
+                break
+            if step is None and line.start >= self._damaged_to:  # counted once, however many metrics meet it
+                self.damaged += line.text.endswith(b"\n")
+                self._damaged_to, self._room = line.end, self._room - line.cost
+                if self._room < 0:
+                    raise too_damaged(self.path)
+            for record in records:
+                by_tag[record.tag].add(record)
+            at = line.end
+            if (line.number % _LINES == 0 or len(line.text) > _LONG_LINE) and time.monotonic() > until:
                 done = False
                 break
-            text = file.readline(LONGEST_LINE + 1)
-            if len(text) > LONGEST_LINE:
-                length = len(text)
-                while text and not text.endswith(b"\n"):
-                    text = file.readline(LONGEST_LINE)
-                    length += len(text)
-                if not text:  # still being written
-                    break
-                self._damage(at)
-                at += length
-                continue
-            if not text.endswith(b"\n"):
-                break
-            try:
-                for record in Line(0, at, text).pick(wanted)[1]:
-                    by_tag[record.tag].add(record)
-            except NOT_METRICS:
-                self._damage(at)
-            at += len(text)
         for tag in tags:
             self._offsets[tag] = at
         if at > self._anchor[0]:
             file.seek(max(0, at - _ANCHOR))
             self._anchor = (at, file.read(min(at, _ANCHOR)))
         return done
-
-    def _damage(self, at: int) -> None:
-        """Counts a damaged line once, however many metrics meet it."""
-        if at >= self._damaged_to:
-            self.damaged, self._damaged_to = self.damaged + 1, at + 1
 
     def _check(self, file: IO[bytes]) -> None:
         """Forgets everything if the file is another one, or was cut, since it was read."""

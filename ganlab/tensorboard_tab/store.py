@@ -14,9 +14,10 @@ from pathlib import Path
 from ganlab.comparing.curves import Curve
 from ganlab.comparing.loaded_runs import RunSummary, read_run
 from ganlab.comparing.metric_rows import Series
-from ganlab.errors import GanlabError, RunError
+from ganlab.errors import RunError
 from ganlab.runs import find_runs
 from ganlab.runs.directory import INFO, METRICS
+from ganlab.runs.info import why_unreadable
 from ganlab.support.terminal import line
 from ganlab.tensorboard_tab.preview import LONG, newest, preview, tags_at_ends
 from ganlab.tensorboard_tab.rows import MetricsFile, Thinned
@@ -270,7 +271,5 @@ class Store:
 def _summary(path: Path) -> RunSummary | str:
     try:
         return read_run(path)
-    except GanlabError as error:
-        return f"Left out: {' '.join(str(error).split())}"
-    except OSError as error:
-        return f"Left out: {line(path)} cannot be read: {error.strerror}."
+    except Exception as error:  # of one run, which must not hide the others
+        return f"Left out: {why_unreadable(path, error)}"

@@ -225,4 +225,5 @@ def _examples(one: Configuration) -> float | None:
     for value in (batch, critic_steps):
         if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
             return None
-    return float(batch) * float(critic_steps)  # type: ignore[arg-type]
+    examples = float(batch) * float(critic_steps)  # type: ignore[arg-type]
+    return examples if math.isfinite(examples) else None

@@ -11,7 +11,7 @@ from ganlab.runs import RunDirectory
 from ganlab.runs.directory import METRICS
 from ganlab.support.formatting import counted
 from ganlab.support.terminal import line
-from ganlab.telemetry.jsonl_lines import lines
+from ganlab.telemetry.jsonl_lines import rows
 from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
 from ganlab.training.graph.trainer import Trainer
 
@@ -63,6 +63,7 @@ def go_back(
 
 def _from_the_start(run: RunDirectory) -> str:
     which = "no sound checkpoint" if run.info.get("checkpointed") else "no checkpoint yet"
-    rows = sum(1 for _ in lines(run.path / METRICS))
-    discarded = f", and its {counted(rows, 'row')} of metrics {'is' if rows == 1 else 'are'} discarded" if rows else ""
+    count = sum(1 for _ in rows(run.path / METRICS, ()))
+    are = "is" if count == 1 else "are"
+    discarded = f", and its {counted(count, 'row')} of metrics {are} discarded" if count else ""
     return f"{line(run.path)} has {which}: training begins again from step 0{discarded}."

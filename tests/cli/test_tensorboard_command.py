@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
@@ -162,6 +163,20 @@ def test_runs_are_compared_by_differing_settings_including_a_later_run(runs, ser
         rest, errors = process.communicate(timeout=30)
         assert (process.returncode, rest) == (0, "Stopped.\n")
         assert errors == ""
+
+
+def test_requests_to_another_name_are_refused_by_every_tab(runs):
+    with serving(runs) as (_, address, _):
+        port = address.rsplit(":", 1)[1]
+        for route in ("", "data/runs", "data/plugins_listing", "data/plugin/ganlab/data/overview"):
+            for host, code in (("evil.example", 403), (f"evil.example:{port}", 403), ("localhost:1", 200)):
+                request = urllib.request.Request(f"{address}{route}", headers={"Host": host})
+                if code == 200:
+                    assert urllib.request.urlopen(request, timeout=30).status == 200
+                    continue
+                with pytest.raises(urllib.error.HTTPError, match="403") as refused:
+                    urllib.request.urlopen(request, timeout=30)
+                assert b"GANLAB_TENSORBOARD_HOSTS" in refused.value.read()
 
 
 def test_ctrl_c_stops_the_server_without_tensorflow_or_leftovers(runs, tmp_path):

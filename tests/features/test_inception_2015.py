@@ -6,6 +6,8 @@ import itertools
 import json
 import pickle
 import struct
+import time
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -170,6 +172,91 @@ def test_a_pickle_that_would_run_something_is_refused(tmp_path, protocol):
     with pytest.raises(weights.UnreadableError):
         weights.read(bad)
     assert not (tmp_path / "touched").exists()
+
+
+def number(value):
+    """A whole number as an instruction of a pickle."""
+    data = value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True)
+    return b"\x8a" + bytes([len(data)]) + data
+
+
+def name(text):
+    return b"X" + len(text).to_bytes(4, "little") + text.encode()
+
+
+def storage(count):
+    return b"(" + name("storage") + b"ctorch\nFloatStorage\n" + name("0") + name("cpu") + count + b"tQ"
+
+
+def tensor(shape, strides=b")", count=b"K\x01", start=b"K\x00"):
+    return b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage(count) + start + shape + strides + b"\x89}tR"
+
+
+def tuple_of(*numbers):
+    return b"(" + b"".join(map(number, numbers)) + b"t"
+
+
+def nested(times):
+    """A tuple of two tuples of two tuples ...: hashing, comparing or printing it takes 2**times steps."""
+    return b")q\x01" + b"h\x01\x86q\x01" * times
+
+
+MANY = 250_000
+CLAIMS = {
+    "shape of 2**124 elements": tensor(tuple_of(2**62, 2**62), tuple_of(2**62, 1)),
+    "shape of digits": tensor(tuple_of(2**2000, 2**2000), tuple_of(1, 1)),
+    "negative shape": tensor(tuple_of(-(2**62), -1), tuple_of(-1, 1)),
+    "no elements": tensor(tuple_of(0, 2**62), tuple_of(2**62, 1)),
+    "overlapping strides": tensor(tuple_of(2**20, 2**20), tuple_of(0, 0)),
+    "many axes": tensor(b"(" + b"M\xff\xff" * MANY + b"t", b"(" + b"K\x01" * MANY + b"t"),
+    "many axes many times": b"(" + b"M\xff\xff" * 60_000 + b"tq\x02(" + tensor(b"h\x02", b"h\x02") * 6000 + b"l",
+    "storage of 2**62 numbers": tensor(tuple_of(2, 3), tuple_of(3, 1), number(2**62)),
+    "storage of a nested number": tensor(tuple_of(2, 3), tuple_of(3, 1), nested(60)),
+    "start beyond all": tensor(tuple_of(2, 3), tuple_of(3, 1), start=number(2**2000)),
+    "nested shape": tensor(nested(60), nested(60)),
+    "nested key": b"}" + nested(60) + b"K\x01s",
+    "nested keys": b"}(" + nested(60) + b"K\x01u",
+    "nested pairs": b"ccollections\nOrderedDict\n](" + nested(60) + b"K\x01\x86e\x85R",
+    "many pairs many times": b"](" + (name("a") + b"K\x01\x86") * 9000 + b"eq\x02"
+    + b"ccollections\nOrderedDict\nh\x02\x85R" * 25_000,
+    "long name": b"c" + b"m" * 900_000 + b"\nn\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_claims_of_a_few_bytes_cost_neither_time_nor_memory(tmp_path, claim):
+    made = b"\x80\x02}" + name("a") + CLAIMS[claim] + b"s."
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x/data.pkl", made)
+        archive.writestr("x/data/0", bytes(4))
+    old = b"".join(pickle.dumps(part, 2) for part in (torch_file._MAGIC, 1001, {"little_endian": True})) + made
+    tracemalloc.start()
+    began = time.process_time()
+    for content in (packed.getvalue(), old):
+        with pytest.raises(torch_file.UnreadableError) as refused:
+            torch_file.read(io.BytesIO(content), {"a": (2, 3)})
+        assert len(str(refused.value)) < 300
+    took, (_, peak) = time.process_time() - began, tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert took < 10
+    assert peak < 200 << 20
+
+
+def test_a_storage_is_read_once_and_all_together_are_no_larger_than_needed():
+    one = tensor(tuple_of(2), tuple_of(1), number(2**20))
+    names = [f"n{i}" for i in range(200)]
+    content = b"\x80\x02}(" + b"".join(name(text) + one for text in names) + b"u."
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x/data.pkl", content)
+        archive.writestr("x/data/0", bytes(4 << 20))
+    with pytest.raises(torch_file.UnreadableError, match="lie in storages of 1,048,576 numbers"):
+        torch_file.read(packed, dict.fromkeys(names, (2,)))
+    began = time.process_time()
+    found = torch_file.read(packed, dict.fromkeys(names, (2,)) | {"absent": (2**19,)})
+    assert time.process_time() - began < 2
+    assert found["n199"].tolist() == [0.0, 0.0]
 
 
 def damaged(name):

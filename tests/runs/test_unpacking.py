@@ -268,6 +268,25 @@ def test_decompression_bomb_is_refused_before_it_is_written(tmp_path):
     assert unarchive(path, tmp_path / "runs", Limits(expansion=None)) == [tmp_path / "runs" / "one"]
 
 
+@pytest.mark.parametrize(
+    ("extensions", "message"),
+    [
+        (pax(b"6 a=b\n" * 10_900), "more names and attributes than 1 MiB"),
+        (pax(b"6 a=b\n" * 10_900) * 4, "more names and attributes than 1 MiB"),
+        (header(kind=b"K", size=octal(1 << 16)) + bytes(1 << 16), "more names and attributes than 1 MiB"),
+        (header(kind=b"g", size=octal(1 << 16)) + bytes(1 << 16), "more names and attributes than 1 MiB"),
+        (pax(b"9" * 60_000 + b" a=b\n"), "attributes that cannot be read"),
+        (pax(b"1 " * 30_000), "attributes that cannot be read"),
+    ],
+)
+def test_headers_take_linear_time_and_have_a_budget(tmp_path, extensions, message):
+    parts = [extensions + header(b"one/%d" % number) for number in range(1500)]
+    path = raw(tmp_path / "a.tgz", INFO, *parts)
+    began = time.process_time()
+    refused(path, tmp_path / "runs", message)
+    assert time.process_time() - began < 2
+
+
 def test_too_many_files_are_refused(tmp_path):
     members = [header(b"one/%d" % number) for number in range(300)]
     path = raw(tmp_path / "a.tgz", INFO, *members)

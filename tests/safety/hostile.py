@@ -98,6 +98,27 @@ def _large(name):
     return spoil
 
 
+def _hole(name):
+    """A hole of a terabyte after what the file has."""
+
+    def spoil(run):
+        with (run / name).open("r+b") as file:
+            file.truncate(1 << 40)
+
+    return spoil
+
+
+def _holes(run):
+    with (run / "metrics.jsonl").open("r+b") as file:
+        for at in range(1 << 23, 1 << 36, 1 << 23):
+            file.seek(at)
+            file.write(b'\n{"step": ')
+
+
+def _line(text):
+    return lambda run: (run / "metrics.jsonl").write_bytes(ROW.encode() + text + b"\n")
+
+
 def _folders(run):
     at = os.open(run, os.O_RDONLY)
     for _ in range(1200):
@@ -123,6 +144,12 @@ ODDITIES = {
     "metrics-socket": _socket,
     "metrics-passwd": _link("metrics.jsonl", "/etc/passwd"),
     "metrics-large": _large("metrics.jsonl"),
+    "metrics-hole": _hole("metrics.jsonl"),
+    "metrics-holes": _holes,
+    "metrics-without-end": _line(b"{" * (40 << 20)),
+    "metrics-blank": _line(b"\n" * (8 << 20)),
+    "metrics-escapes": _line(b'{"step": 41, "metrics": {' + b'\\"' * (2 << 20)),
+    "metrics-huge": _line(b'{"step": 41, "metrics": {"critic/loss": {"reduced": 1e308}, "a": {"reduced": -1e308}}}'),
     "metrics-folder": lambda run: ((run / "metrics.jsonl").unlink(), (run / "metrics.jsonl").mkdir()),
     "info-zero": _link("run.json", "/dev/zero"),
     "info-pipe": _fifo("run.json"),
@@ -138,6 +165,8 @@ ODDITIES = {
     "checkpoints-elsewhere": _link("checkpoints", "/"),
     "events-pipe": _fifo("events.out.tfevents.2.host.1.0"),
     "events-zero": _link("events.out.tfevents.2.host.1.0", "/dev/zero"),
+    "events-hole": _hole("events.out.tfevents.1.host.1.0"),
+    "circles": lambda run: [(run / name).symlink_to(".") for name in "abc"],
     "root-below": _link("down", "/"),
     "round-and-round": _link("again", "."),
     "deep-folders": _folders,
@@ -158,6 +187,23 @@ ODDITIES = {
     "more-digits": _text(_with("metrics", '{"critic/loss": ' + "9" * 5000 + "}")),
     "digits-in-setting": _text(_with("settings", '{"dataset": ' + "9" * 4000 + ', "experiment.seed": 1e999}')),
     "endless-time": _text(_with("wall_seconds", "1e999")),
+    "many-settings": _settings(**{f"a{i}.b": i for i in range(100_000)}),
+    "many-metrics": _field(metrics={f"a{i}/b": 1.0 for i in range(100_000)}),
+    "long-names": _field(
+        settings={**INFO["settings"], "a." * 500_000: 1}, metrics={"b/" * 500_000: 1.0, "critic/loss": 1.0}
+    ),
+    "names-of-javascript": _field(
+        settings={**INFO["settings"], "constructor": True, "__proto__": 1, "toString": "x"},
+        metrics={"constructor": 1.0, "__proto__": 2.0, "hasOwnProperty": 3.0},
+    ),
+    "huge-numbers": _field(
+        settings={**INFO["settings"], "experiment.batch_size": 1e200, "experiment.critic_steps": 1e200},
+        metrics={"critic/loss": 1e308, "critic/wasserstein": 5e-324},
+        wall_seconds=5e-324,
+        step=10**200,
+        steps=2**62,
+    ),
+    "long-status": _field(status="x" * 5000),
     "nested": _text(_nested(DEEP)),
     "nested-field": _text(_with("provenance", _nested(DEEP).decode())),
     "nested-setting": _text(_with("settings", _nested(DEEP).decode())),

@@ -1,12 +1,15 @@
 import json
 import math
 import shutil
+from types import SimpleNamespace
 
 import pytest
 
+from ganlab.benchmarking.statistics import mean_of
 from ganlab.interfaces.record import Record
 from ganlab.runs import create_run
 from ganlab.sweeps.metric_follower import MetricFollower, last_value
+from ganlab.sweeps.search_driver import means
 from ganlab.telemetry.jsonl import JsonLinesWriter
 
 
@@ -75,3 +78,14 @@ def test_the_last_value_comes_from_run_json_or_else_from_the_last_row(tmp_path, 
     assert last_value(tmp_path / "r", "critic/lossy") is None
     shutil.rmtree(tmp_path / "r")
     assert last_value(tmp_path / "r", tag) is None
+
+
+@pytest.mark.parametrize(
+    "values", [(1e308, 1e308), (-1e308, -1.7e308), (math.inf, -math.inf), (math.nan, 1.0), (1e308, 1e308, -1e308)]
+)
+def test_huge_values_of_two_seeds_are_a_mean_that_is_finite_or_not(values):
+    trails = [SimpleNamespace(values={1: value, 2: 0.5}) for value in values]
+    (_, huge), (_, small) = means(trails)
+    assert small == 0.5
+    assert math.isnan(huge) or abs(huge) < 1e308
+    assert mean_of([values] if all(map(math.isfinite, values)) else []) is None

@@ -11,7 +11,7 @@ from synthetic import write_run
 
 from ganlab.comparing.metric_rows import read_series
 from ganlab.errors import RunError
-from ganlab.tensorboard_tab import rows
+from ganlab.telemetry import jsonl_lines
 from ganlab.tensorboard_tab import store as store_module
 from ganlab.tensorboard_tab.preview import preview, tags_at_ends
 from ganlab.tensorboard_tab.rows import MOST_ROWS, MetricsFile
@@ -40,8 +40,8 @@ def test_only_appended_lines_are_read(path, monkeypatch):
     file = MetricsFile(path)
     assert read(file, "a") == {"a": [0.5, 0.25]}
     parsed = []
-    pick = rows.Line.pick
-    monkeypatch.setattr(rows.Line, "pick", lambda line, tags: parsed.append(line.text) or pick(line, tags))
+    pick = jsonl_lines.Line.pick
+    monkeypatch.setattr(jsonl_lines.Line, "pick", lambda line, tags: parsed.append(line.text) or pick(line, tags))
     with path.open("ab") as end:
         end.write(row(3, a=0.125))
     assert read(file, "a") == {"a": [0.5, 0.25, 0.125]}
@@ -114,11 +114,33 @@ def test_damaged_line_is_counted_once_and_the_others_are_read(path, line):
 
 
 def test_overlong_line_is_skipped_without_being_in_memory(path, monkeypatch):
-    monkeypatch.setattr(rows, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(jsonl_lines, "LONGEST", 1000)
     path.write_bytes(row(1, a=1.0) + b'{"step": 1, "x": "' + b"y" * 5000 + b'"}\n' + row(2, a=2.0))
     file = MetricsFile(path)
     assert read(file, "a") == {"a": [1.0, 2.0]}
     assert file.damaged == 1
+
+
+@pytest.mark.parametrize("every", [None, 15 << 20], ids=["one line", "many lines"])
+def test_sparse_file_is_one_problem_and_delays_nothing(tmp_path, every):
+    run = tmp_path / "run"
+    write_run(run, metrics={"a": (1.0, 2.0)})
+    path = run / "metrics.jsonl"
+    with path.open("r+b") as file:  # holes take no space, and minutes to read
+        for at in range(every, 1 << 36, every) if every else ():
+            file.seek(at)
+            file.write(b"\n")
+        file.truncate(1 << 36)
+    store = Store(lambda: [tmp_path])
+    began = time.monotonic()
+    store.metrics(path, ["a"], time.monotonic() + 0.1)
+    store.finish()
+    assert store.pending() == 0
+    with pytest.raises(RunError, match="holds more than 64 MiB or 16384 lines that are not metrics"):
+        store.metrics(path, ["a"], time.monotonic() + 0.1)
+    assert time.monotonic() - began < 10
+    path.write_bytes(b"".join(row(step, a=0.5) for step in (1, 2, 3)))
+    assert store.metrics(path, ["a"], time.monotonic() + 1)["a"].rows == 3
 
 
 def test_numbers_that_are_not_finite(path):

@@ -1,9 +1,13 @@
 """The routes of the tab: the numbers of `ganlab compare --json` and of metrics.jsonl, whatever runs hold."""
 
+import contextlib
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -13,9 +17,14 @@ from werkzeug.test import Client
 from werkzeug.wrappers import Response
 
 from ganlab.cli import cli
-from ganlab.tensorboard_tab import GanlabTab
+from ganlab.comparing import loaded_runs
+from ganlab.comparing.loaded_runs import read_run
+from ganlab.runs import RunDirectory, find_runs, listing, watching
+from ganlab.tensorboard import logfolder
+from ganlab.tensorboard_tab import GanlabTab, hosts, store
 from ganlab.tensorboard_tab.plugin import static_files
 
+STATIC = Path(store.__file__).parent
 ATTACK = "</script><img src=x onerror=alert(1)>\u202e\x1b[31m`${1}`\"'&"
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 
@@ -215,3 +224,176 @@ def test_tensorboard_finds_the_tab():
     from tensorboard import default
 
     assert GanlabTab in default.get_dynamic_plugins()
+
+
+HOSTS = [
+    # host given, bound to all, Host header, whether it is answered
+    (None, False, "localhost:6006", True),
+    (None, False, "LOCALHOST", True),
+    (None, False, "localhost.:16006", True),  # the other end of an SSH tunnel
+    (None, False, "127.0.0.1:6006", True),
+    (None, False, "127.1.2.3", True),
+    (None, False, "[::1]:6006", True),
+    ("127.0.0.1", False, "localhost:1", True),
+    (None, False, "evil.example:6006", False),
+    (None, False, "localhost.evil.example", False),
+    (None, False, "127.0.0.1.evil.example", False),
+    (None, False, "192.168.1.7:6006", False),
+    (None, False, "", False),
+    (None, False, ".", False),
+    (None, False, "localhost, evil.example", False),
+    (None, False, "user@localhost", False),
+    (None, False, "proxy.example", True),
+    ("gpu7.lan", False, "gpu7.lan:6006", True),
+    ("gpu7.lan", False, "evil.example", False),
+    ("0.0.0.0", False, "192.168.1.7:6006", True),
+    (None, True, "192.168.1.7:80", True),
+    (None, True, "[2001:db8::7]:80", True),
+    (None, True, "bench", True),
+    (None, True, "bench.lab.example:6006", True),
+    (None, True, "evil.example", False),
+]
+
+
+@pytest.mark.parametrize(("host", "bind_all", "header", "answered"), HOSTS)
+def test_only_requests_to_the_server_itself_are_answered(sweep, monkeypatch, host, bind_all, header, answered):
+    monkeypatch.setenv(hosts.VARIABLE, "other.example, Proxy.example")
+    monkeypatch.setattr(hosts, "_machine_names", lambda: frozenset({"bench", "bench.lab.example"}))
+    server = Server(sweep, host=host, bind_all=bind_all)
+    for route in ("/data/overview", "/data/sample", "/index.js"):
+        answer = Client(server.apps[route], Response).get(route, headers={"Host": header})
+        assert (answer.status_code != 403) == answered
+        if not answered:
+            assert answer.mimetype == "text/plain"
+            assert b"quickstart" not in answer.data
+
+
+HUGE = {"experiment.batch_size": 1e200, "experiment.critic_steps": 1e200}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"settings": {**SETTINGS, **HUGE}},
+        {"settings": {**SETTINGS, "experiment.batch_size": float("inf")}},
+        {"settings": {**SETTINGS, "constraints.gradient_penalty.weight": float("nan")}},
+        {"settings": {**SETTINGS, "constructor": "x", "__proto__": 1.0, "toString": True}},
+        {"wall_seconds": 5e-324},
+        {"wall_seconds": 1e308},
+        {"metrics": {"critic/wasserstein": (1e308, -1e308, 1e308)}},
+        {"metrics": {"critic/wasserstein": (5e-324, 1e308)}},
+        {"metrics": {"constructor": (1.0, 2.0), "critic/wasserstein": (1.0, 2.0)}},
+        {"status": "x" * 5000},
+        {"step": 10**299, "steps": 10**299},
+    ],
+    ids=lambda odd: str(odd)[:60],
+)
+@pytest.mark.filterwarnings("error")
+def test_number_or_name_in_one_run_spoils_no_other(tmp_path, odd):
+    write_run(tmp_path / "sound" / "s0", evaluation={"modes/modes": (1.0, 2.0)})
+    write_run(tmp_path / "odd" / "s1", seed=1, evaluation={"modes/modes": (1.0, 2.0)}, **odd)
+    server = Server(tmp_path)
+    for run in server.get("/data/overview")["runs"]:
+        assert server.get("/data/run", run=run["id"])["id"] == run["id"]
+        assert "series" in server.get("/data/series", run=run["id"], tag=["critic/wasserstein", "constructor"])
+    data = server.get("/data/compare")
+    shown = [run["name"] for row in data["configurations"] for run in row["runs"]]
+    assert "sound/s0" in shown
+    assert "odd/s1" in shown or any("odd/s1" in problem for problem in data["problems"])
+    report = CliRunner().invoke(cli, ["compare", str(tmp_path), "--html", str(tmp_path / "report.html")])
+    assert (report.exit_code, report.exception) == (0, None)
+    listed = CliRunner().invoke(cli, ["runs", "list", str(tmp_path)], env={"COLUMNS": "500"})
+    assert "sound/s0 " in listed.stdout
+    assert "odd/s1 " in listed.stdout
+
+
+def test_unexpected_error_in_one_run_is_a_row_of_its_own(sweep, monkeypatch):
+    def read(path):
+        if path.name == "s0":
+            raise ZeroDivisionError("unforeseen")
+        return read_run(path)
+
+    monkeypatch.setattr(store, "read_run", read)
+    monkeypatch.setattr(loaded_runs, "read_run", read)
+    answer = Server(sweep).get("/data/overview")
+    assert len(answer["runs"]) == 6
+    assert len(answer["problems"]) == 2
+    assert "weight=1.0/s0 cannot be read (ZeroDivisionError: unforeseen)" in answer["problems"][0]
+    compared = CliRunner().invoke(cli, ["compare", str(sweep)], env={"COLUMNS": "500"})
+    assert compared.exit_code == 0
+    assert "ZeroDivisionError: unforeseen" in compared.output
+
+
+def test_unexpected_error_in_one_run_hides_no_other_elsewhere(sweep, monkeypatch):
+    def opened(path):
+        if Path(path).name == "s0":
+            raise ZeroDivisionError("unforeseen")
+        return RunDirectory(path)
+
+    for module in (listing, watching, logfolder):
+        monkeypatch.setattr(module, "RunDirectory", opened)
+    listed = CliRunner().invoke(cli, ["runs", "list", str(sweep), "--json"])
+    rows = json.loads(listed.stdout)
+    assert [row["status"] for row in rows].count("unreadable") == 2
+    problems = [row["problem"] for row in rows if row["problem"]]
+    assert all("(ZeroDivisionError: unforeseen). Please report this" in problem for problem in problems)
+    assert len(rows) == 8
+    monkeypatch.setattr(watching, "status_of", lambda path, info: "running")
+    assert len(watching.Watcher(sweep, "critic/loss").look()) == 6
+    with contextlib.closing(logfolder.LogFolder(lambda: find_runs(sweep))) as shown:
+        shown.refresh()
+        assert len(shown.names) == 8
+
+
+NODE = """
+const texts = [];
+class Node {
+  constructor(name) { this.name = name; this.style = {}; this.dataset = {}; this.children = []; }
+  append(...children) { this.children.push(...children); }
+  addEventListener() {}
+  setAttribute() {}
+  get text() { return this.data ?? this.children.map((one) => one.text).join(' '); }
+}
+globalThis.Node = Node;
+globalThis.document = {
+  createElement: (name) => new Node(name),
+  createTextNode: (data) => Object.assign(new Node('text'), { data }),
+};
+globalThis.fetch = async () => ({ status: 200, text: async () => process.env.ANSWER });
+const { ask } = await import(`${process.env.STATIC}/api.js`);
+const { table } = await import(`${process.env.STATIC}/table.js`);
+const { data } = await ask('compare');
+const rows = data.configurations.map((one) => ({ ...one, colour: 'red', dash: [], shown: true }));
+const { metrics } = data;
+for (const name of ['', ...data.differing.map((one) => `s:${one}`), ...metrics.map((one) => `m:${one.tag}`)]) {
+  const made = table(data, rows, { sort: name, onSort() {}, onToggle() {} });
+  console.log(JSON.stringify(made.children[1].children.map((row) => row.text)));
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_names_of_javascript_are_names_like_others(tmp_path):
+    names = ["constructor", "__proto__", "toString", "hasOwnProperty", "valueOf"]
+    for name in ["", *names]:
+        write_run(
+            tmp_path / "logs" / (name or "none"),
+            settings={**SETTINGS, **({name: True} if name else {})},
+            metrics={"critic/loss": (1.0, 2.0), **({name: (3.0, 4.0)} if name else {})},
+        )
+    data = Server(tmp_path / "logs").get("/data/compare", metric=[*names, "critic/loss"])
+    assert set(data["differing"]) == set(names)
+    done = subprocess.run(
+        ["node", "--input-type=module", "-e", NODE],
+        env={**os.environ, "ANSWER": json.dumps(data), "STATIC": (STATIC / "static").as_uri()},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    for printed in done.stdout.splitlines():
+        rows = json.loads(printed)
+        assert len(rows) == len(names) + 1
+        assert sum(row.count("true") for row in rows) == len(names)  # its own setting alone
+        assert sum("4" in row.split() for row in rows) == len(names)  # its own metric alone
+        assert not any("native code" in row or "undefined" in row or "NaN" in row for row in rows)

@@ -1,10 +1,13 @@
 """Trackers that the environment asks for: the same numbers as metrics.jsonl, and no harm when they fail."""
 
+import contextlib
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -216,6 +219,37 @@ def test_a_command_that_hangs_is_ended(tmp_path, monkeypatch):
     monkeypatch.setattr("ganlab_builtin.trackers.notify_command._SECONDS", 0.2)
     with pytest.raises(ganlab.ConfigError, match=r"has not ended after 0\.2 s"):
         Notify("sleep 20").ganlab_run_end(run=ganlab.Run(made_run(tmp_path)), status="completed")
+
+
+@pytest.mark.parametrize(
+    ("script", "ends"),
+    [
+        ("sleep 60 & sleep 60", False),
+        ("sleep 60 | sleep 60", False),
+        ("trap '' TERM INT HUP; sleep 60 & wait", False),
+        ("sleep 60 &", True),  # it goes on by itself, and nobody waits for it
+    ],
+)
+def test_children_of_a_command_delay_nothing_and_end_with_it(tmp_path, monkeypatch, script, ends):
+    monkeypatch.setattr("ganlab_builtin.trackers.notify_command._SECONDS", 0.5)
+    mark = f"GANLAB_TEST_MARK={tmp_path}"
+    notify = Notify(shlex.join(["env", mark, "sh", "-c", script]))
+    began = time.monotonic()
+    with contextlib.nullcontext() if ends else pytest.raises(ganlab.ConfigError, match=r"has not ended after 0\.5 s"):
+        notify.ganlab_run_end(run=ganlab.Run(made_run(tmp_path)), status="completed")
+    assert time.monotonic() - began < 10
+    time.sleep(0.2)  # a signal takes effect soon
+    left = [process for process in Path("/proc").glob("[0-9]*/environ") if mark.encode() in _environment(process)]
+    assert bool(left) == ends
+    for process in left:
+        os.kill(int(process.parent.name), signal.SIGKILL)
+
+
+def _environment(process):
+    try:
+        return process.read_bytes()
+    except OSError:  # another's, or ended meanwhile
+        return b""
 
 
 def test_a_command_that_cannot_be_split_is_reported(monkeypatch):

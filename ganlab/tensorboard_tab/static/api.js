@@ -16,6 +16,15 @@ export function after(promise) {
   ready = promise;
 }
 
+/** An object without a prototype, at every level: no name in a run finds what every object of JavaScript inherits. */
+function bare(value) {
+  if (typeof value !== 'object' || value === null) return value;
+  if (!Array.isArray(value)) Object.setPrototypeOf(value, null);
+  else if (typeof value[0] !== 'object') return value;
+  Object.values(value).forEach(bare);
+  return value;
+}
+
 /** The answer of a route, and its text, by which a view sees whether anything has changed. */
 export async function ask(route, query) {
   const response = await fetch(address(route, query), { credentials: 'same-origin' });
@@ -23,7 +32,7 @@ export async function ask(route, query) {
   await ready;
   let data;
   try {
-    data = JSON.parse(text);
+    data = bare(JSON.parse(text));
   } catch {
     throw new Error(`The server answered ${response.status}.`);
   }

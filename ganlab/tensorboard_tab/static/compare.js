@@ -8,8 +8,8 @@ import { table } from './table.js';
 
 const AXES = {
   steps: ['step', () => 1],
-  examples: ['examples', (one) => one.examples_per_step],
-  time: ['seconds of training', (one) => one.seconds_per_step],
+  examples: ['examples', (one) => finite(one.examples_per_step)],
+  time: ['seconds of training', (one) => finite(one.seconds_per_step)],
 };
 
 export function compareView(root, refresh) {
@@ -76,7 +76,7 @@ export function compareView(root, refresh) {
   }
 
   function draw(rows) {
-    const [xTitle, factorOf] = AXES[get('x', 'steps')] ?? AXES.steps;
+    const [xTitle, factorOf] = AXES[Object.hasOwn(AXES, get('x')) ? get('x') : 'steps'];
     const by = new Map(data.curves.map((curve) => [curve.label, curve]));
     const smoothing = Number(get('smooth', '0')) || 0;
     const isLog = get('log') === '1';

@@ -36,7 +36,7 @@ export function setOptions(select, options, value) {
 /** A number as text, with four significant digits; a dash for none. */
 export function number(value) {
   if (value === null || value === undefined) return '–';
-  if (typeof value === 'string') return value;
+  if (typeof value !== 'number') return String(value);
   if (Number.isInteger(value) && Math.abs(value) < 1e6) return String(value);
   const size = Math.abs(value);
   return size !== 0 && (size < 1e-3 || size >= 1e6) ? value.toExponential(2) : String(Number(value.toPrecision(4)));

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 
 from ganlab.lazy import tensorflow as tf
 
 _PARALLEL = 16  # files in work at a time; more were not faster
+_LARGEST = 1 << 30  # bytes of a picture; TensorFlow would take memory for any size that a file claims
 
 # First bytes of each format, with the last bytes of a whole file if the format defines them.
 _ENDS = (
@@ -30,6 +32,8 @@ def suspicious(path: bytes) -> bool:
             end = file.read(12)
     except OSError:
         return True
+    if size > _LARGEST:
+        return True
     if start[:2] == b"BM":
         return int.from_bytes(start[2:6], "little") != size  # the header's own size
     return not any(start.startswith(first) and end.endswith(last) for first, last in _ENDS)
@@ -42,12 +46,14 @@ def undecodable(paths: Sequence[bytes], decode: Callable[[tf.Tensor], tf.Tensor]
         paths: The files to try; each is read completely.
         decode: Converts a path, a string tensor, to pixels.
     """
-    if not paths:
-        return []
-    tried = tf.data.Dataset.from_tensor_slices(list(paths)).enumerate()
+    sizes = [os.path.getsize(path) if os.path.isfile(path) else _LARGEST + 1 for path in paths]
+    readable = [path for path, size in zip(paths, sizes, strict=True) if size <= _LARGEST]
+    if not readable:
+        return list(paths)
+    tried = tf.data.Dataset.from_tensor_slices(readable).enumerate()
     # With a number that needs the pixels: TensorFlow would leave out a decoding that nothing depends on.
     tried = tried.map(
         lambda at, path: (at, tf.reduce_max(decode(path))), num_parallel_calls=_PARALLEL, deterministic=False
     )
-    came = {int(at) for at, _ in tried.ignore_errors().as_numpy_iterator()}
-    return [path for at, path in enumerate(paths) if at not in came]
+    came = {readable[int(at)] for at, _ in tried.ignore_errors().as_numpy_iterator()}
+    return [path for path in paths if path not in came]

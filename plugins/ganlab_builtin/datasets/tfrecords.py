@@ -24,6 +24,8 @@ _PARALLEL = 16  # images in work at a time; more were not faster
 # A record is eight bytes of length, four of their checksum, the data, and four of its checksum.
 _HEAD, _FOOT = 12, 4
 _MOST_CLASSES = 2**31
+_LARGEST_ABOUT = 1 << 24  # bytes of dataset.json
+_PIECE = 1 << 16  # entries of an index that are checked at a time
 
 
 class TFRecords(ganlab.Dataset):
@@ -133,26 +135,30 @@ class TFRecords(ganlab.Dataset):
 
     def _starts(self, file: Path) -> np.ndarray:
         """Where each record of a file begins, and where the last one ends."""
+        if not file.is_file():
+            raise self._torn(file, "is not a regular file")
         size = file.stat().st_size
         beside = file.with_name(file.name + INDEX)
         if beside.is_file():
             try:
-                found = np.load(beside, allow_pickle=False)
+                found = np.load(beside, mmap_mode="r", allow_pickle=False)  # of which a header may claim any size
             except (OSError, ValueError) as error:
                 raise self._torn(beside, f"cannot be read: {error}") from None
-            rising = (
-                found.ndim == 1 and found.dtype == np.int64 and found.size and (np.diff(found) > _HEAD + _FOOT).all()
-            )
-            if rising and found[0] == 0 and found[-1] == size:
-                return found
+            if found.ndim == 1 and found.dtype == np.int64 and found.size and found[0] == 0 and found[-1] == size:
+                pieces = range(0, found.size - 1, _PIECE)
+                if all((np.diff(found[at : at + _PIECE + 1]) > _HEAD + _FOOT).all() for at in pieces):
+                    return np.array(found)
             raise self._torn(beside, f"is not the index of {file.name}")
         starts = [0]
         with open(file, "rb") as opened:
             while starts[-1] < size:
                 head = opened.read(8)
-                end = starts[-1] + _HEAD + _FOOT + (struct.unpack("<Q", head)[0] if len(head) == 8 else size)
-                if end > size:
-                    raise self._torn(file, f"is torn, or no TFRecord file: its record {len(starts) - 1} ends beyond it")
+                length = struct.unpack("<Q", head)[0] if len(head) == 8 else size
+                end = starts[-1] + _HEAD + _FOOT + length
+                if end > size or not length:  # no record is empty, but every hole of a sparse file would be many
+                    raise self._torn(
+                        file, f"is torn, or no TFRecord file: its record {len(starts) - 1} is empty or ends beyond it"
+                    )
                 opened.seek(end)
                 starts.append(end)
         return np.array(starts, np.int64)
@@ -165,7 +171,8 @@ class TFRecords(ganlab.Dataset):
         if not about.is_file():
             return None
         try:
-            names = json.loads(about.read_text(encoding="utf-8"))["classes"]
+            with about.open("rb") as file:
+                names = json.loads(file.read(_LARGEST_ABOUT))["classes"]
             return len(names) if names else None
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             raise self._torn(about, "is not what 'ganlab dataset make' writes") from None

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+import ganlab
+
 _FACTS = "ganlab"
 _MOST = 1 << 30  # bytes of a file; 4,096 features take 128 MiB
 
@@ -45,16 +47,19 @@ def read(path: Path) -> Statistics:
         UnusableError: It is damaged, or holds something else.
         OSError: It cannot be opened.
     """
-    if path.stat().st_size > _MOST:
-        raise UnusableError(f"it has more than {_MOST >> 20} MiB")
+    file = ganlab.open_regular(path)
     try:
-        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
-            largest = max((info.file_size for info in archive.infolist()), default=0)
-        if largest > _MOST:
-            raise UnusableError(f"it unpacks to more than {_MOST >> 20} MiB")
-        with np.load(path, allow_pickle=False) as arrays:
-            mean, covariance = (np.asarray(arrays[name], np.float64) for name in ("mu", "sigma"))
-            facts = json.loads(str(arrays[_FACTS])) if _FACTS in arrays.files else {}
+        with file:
+            if os.fstat(file.fileno()).st_size > _MOST:
+                raise UnusableError(f"it has more than {_MOST >> 20} MiB")
+            with zipfile.ZipFile(file) as archive:
+                largest = max((info.file_size for info in archive.infolist()), default=0)
+            if largest > _MOST:
+                raise UnusableError(f"it unpacks to more than {_MOST >> 20} MiB")
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as arrays:
+                mean, covariance = (np.asarray(arrays[name], np.float64) for name in ("mu", "sigma"))
+                facts = json.loads(str(arrays[_FACTS])) if _FACTS in arrays.files else {}
     except UnusableError:
         raise
     # A damaged file leads to errors of zipfile, zlib, tokenize, json, or of types and keys.

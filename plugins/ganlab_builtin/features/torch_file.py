@@ -1,18 +1,17 @@
 """Reads arrays from files of `torch.save`, without PyTorch and without executing anything that a file says.
 
-Such a file is a pickle, which is a program. Only the few instructions that a state dict consists of are accepted, and
-the only functions that it may call are the ones below, which put together descriptions of tensors.
+Such a file is a pickle, which is a program. It is not given to Python's unpickler: the few instructions that a state
+dict consists of are carried out here, and all that they can make are plain values and descriptions of tensors. Tuples
+are never hashed, compared or printed, because a few hundred bytes can nest them 2**60 times.
 """
 
 from __future__ import annotations
 
 import io
 import math
-import pickle
 import pickletools
 import zipfile
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -21,12 +20,10 @@ import numpy as np
 _MAGIC = 0x1950A86A20F9469CFC6C  # of files from before PyTorch 1.6
 _PROTOCOL = 1001
 _LONGEST = 1 << 20  # bytes of a pickle; that of the published weights has about 60,000
-_OPCODES = {
-    *("PROTO", "GLOBAL", "EMPTY_TUPLE", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "MARK", "REDUCE", "BUILD"),
-    *("BINPUT", "LONG_BINPUT", "BINGET", "LONG_BINGET", "BINUNICODE", "BINPERSID", "BININT", "BININT1", "BININT2"),
-    *("LONG1", "NEWTRUE", "NEWFALSE", "NONE", "EMPTY_DICT", "EMPTY_LIST", "APPEND", "APPENDS", "SETITEM"),
-    *("SETITEMS", "STOP"),
-}
+_MOST_ITEMS = 1 << 20  # of the lists and tuples that functions are given, all together
+_LARGEST = 1 << 40  # of a storage, a shape or a stride, in numbers
+_MOST_AXES = 8
+_SHOWN = 100  # characters of a name in a message
 _DTYPES = {"FloatStorage": "<f4", "DoubleStorage": "<f8", "HalfStorage": "<f2", "LongStorage": "<i8"}
 
 
@@ -102,6 +99,8 @@ def _read_old(file: BinaryIO, shapes: Mapping[str, tuple[int, ...]]) -> dict[str
     keys, _ = _load(file)
     places: dict[str, int] = {}
     for key in keys:
+        if not isinstance(key, str):
+            raise UnreadableError("a storage's key is not a name")
         (count,) = np.frombuffer(file.read(8), "<i8")
         if count != storages[key].count:
             raise UnreadableError(f"a storage of {storages[key].count:,} numbers has {count:,} in the file")
@@ -125,72 +124,147 @@ def _tensors(content: Any, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, _
             raise UnreadableError(f"{name} is of shape {tensor.shape}, and must be of {shapes[name]}")
         if not 0 <= tensor.start <= tensor.storage.count - math.prod(tensor.shape):
             raise UnreadableError(f"{name} reaches beyond its storage")
-        # A storage may be shared, but none is larger than all that is wanted.
-        if tensor.storage.count > sum(map(math.prod, shapes.values())):
-            raise UnreadableError(f"{name} lies in a storage of {tensor.storage.count:,} numbers")
+    # A storage may be shared, but all of them are hardly larger than all that is wanted.
+    counts = {tensor.storage.key: tensor.storage.count for tensor in found.values()}
+    if sum(counts.values()) > 2 * sum(map(math.prod, shapes.values())):
+        raise UnreadableError(f"its tensors lie in storages of {sum(counts.values()):,} numbers")
     return found
 
 
 def _arrays(found: Mapping[str, _Tensor], bytes_of: Callable[[_Storage], bytes]) -> dict[str, np.ndarray]:
+    values: dict[str, np.ndarray] = {}
     arrays = {}
     for name, tensor in found.items():
-        values = np.frombuffer(bytes_of(tensor.storage), tensor.storage.dtype)
-        if len(values) != tensor.storage.count:
+        key = tensor.storage.key
+        if key not in values:
+            values[key] = np.frombuffer(bytes_of(tensor.storage), tensor.storage.dtype)
+        if len(values[key]) != tensor.storage.count:
             raise UnreadableError("it ends before its last tensor")
-        part = values[tensor.start : tensor.start + math.prod(tensor.shape)]
+        part = values[key][tensor.start : tensor.start + math.prod(tensor.shape)]
         arrays[name] = part.reshape(tensor.shape).astype(np.float32)
     return arrays
 
 
 def _load(file: BinaryIO) -> tuple[Any, dict[str, _Storage]]:
-    """The next pickle of a file, of accepted instructions alone, and the storages that it names."""
+    """The value of the next pickle of a file, and the storages that it names."""
     start = file.tell()
-    data = file.read(_LONGEST)
-    end = 0
-    for code, argument, place in pickletools.genops(data):
-        if code.name not in _OPCODES:
-            raise UnreadableError(f"it has the instruction {code.name}, which no state dict needs")
-        # The interpreter reserves memory for every place of its memo up to the largest one.
-        if code.name == "LONG_BINPUT" and (argument or 0) > len(data):
-            raise UnreadableError("it has more places than instructions")
-        end = (place or 0) + 1
-    file.seek(start + end)
-    reader = _Reader(io.BytesIO(data[:end]))
-    return reader.load(), reader.storages
+    machine = _Machine()
+    for code, argument, place in pickletools.genops(file.read(_LONGEST)):
+        if code.name == "STOP":
+            file.seek(start + (place or 0) + 1)
+            return machine.stack.pop(), machine.storages
+        machine.do(code.name, argument)
+    raise UnreadableError("its list of tensors has no end")
 
 
-class _Reader(pickle.Unpickler):
-    """An unpickler that knows dicts and descriptions of tensors, and refuses every other name."""
+class _Machine:
+    """Carries out the instructions of a pickle.
 
-    def __init__(self, file: BinaryIO) -> None:
-        super().__init__(file, encoding="utf-8")
+    Attributes:
+        stack: The values so far.
+        storages: The storages that were named, by key.
+    """
+
+    def __init__(self) -> None:
+        """Begins with nothing."""
+        self.stack: list[Any] = []
         self.storages: dict[str, _Storage] = {}
+        self._marks: list[int] = []
+        self._memo: dict[int, Any] = {}
+        self._room = _MOST_ITEMS
 
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) == ("collections", "OrderedDict"):
-            return OrderedDict
-        if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
-            return _tensor
-        if (module, name) == ("torch._utils", "_rebuild_parameter"):
-            return _parameter
-        if module == "torch" and name in _DTYPES:
-            return np.dtype(_DTYPES[name])
-        raise UnreadableError(f"it asks for {module}.{name}, which no state dict of float tensors needs")
+    def do(self, name: str, argument: Any) -> None:
+        """Carries out an instruction.
 
-    def persistent_load(self, pid: Any) -> _Storage:
+        Raises:
+            UnreadableError: No state dict needs it.
+        """
+        stack = self.stack
+        match name:
+            case "PROTO":
+                pass
+            case "BININT" | "BININT1" | "BININT2" | "LONG1" | "BINUNICODE":
+                stack.append(argument)
+            case "NONE" | "NEWTRUE" | "NEWFALSE":
+                stack.append({"NONE": None, "NEWTRUE": True, "NEWFALSE": False}[name])
+            case "EMPTY_TUPLE" | "EMPTY_LIST" | "EMPTY_DICT":
+                stack.append({"EMPTY_TUPLE": tuple, "EMPTY_LIST": list, "EMPTY_DICT": dict}[name]())
+            case "BINPUT" | "LONG_BINPUT":
+                self._memo[argument] = stack[-1]
+            case "BINGET" | "LONG_BINGET":
+                stack.append(self._memo[argument])
+            case "MARK":
+                self._marks.append(len(stack))
+            case "TUPLE":
+                stack.append(tuple(self._taken(self._marks.pop())))
+            case "TUPLE1" | "TUPLE2" | "TUPLE3":
+                stack.append(tuple(self._taken(-int(name[-1]))))
+            case "APPEND":
+                stack[-2].append(stack.pop())
+            case "APPENDS":
+                items = self._taken(self._marks.pop())
+                stack[-1].extend(items)
+            case "SETITEM" | "SETITEMS":
+                items = self._taken(-2 if name == "SETITEM" else self._marks.pop())
+                stack[-1].update(_dict(zip(items[::2], items[1::2], strict=True)))
+            case "BUILD":  # gives attributes to an object, which a plain value has not
+                stack.pop()
+            case "GLOBAL":
+                stack.append(_named(argument))
+            case "BINPERSID":
+                stack.append(self._storage(stack.pop()))
+            case "REDUCE":
+                function, arguments = self._taken(-2)
+                self._room -= sum(len(item) for item in arguments if isinstance(item, (list, tuple)))
+                if function not in _FUNCTIONS.values() or self._room < 0:
+                    raise UnreadableError("it makes more than a state dict has")
+                stack.append(function(*arguments))
+            case _:
+                raise UnreadableError(f"it has the instruction {name}, which no state dict needs")
+
+    def _taken(self, start: int) -> list[Any]:
+        items = self.stack[start:]
+        del self.stack[start:]
+        return items
+
+    def _storage(self, pid: Any) -> _Storage:
         kind, dtype, key, _, count, *view = pid
         # The key becomes the name of a member of the archive, and nothing else.
         if kind != "storage" or not isinstance(dtype, np.dtype) or not isinstance(key, str) or any(view):
             raise UnreadableError("it refers to something that is not a tensor's storage")
-        if type(count) is not int or count < 0:
-            raise UnreadableError(f"a storage has {count!r} numbers")
+        if not _is_size(count):
+            raise UnreadableError("a storage has no sensible number of numbers")
         return self.storages.setdefault(key, _Storage(dtype, key, count))
+
+
+def _named(text: str) -> Any:
+    """The function or type that a pickle names, `module name`."""
+    found = _FUNCTIONS.get(text, _DTYPES.get(text.removeprefix("torch ")))
+    if found is None:
+        name = text[:_SHOWN].replace(" ", ".")
+        raise UnreadableError(f"it asks for {name}, which no state dict of float tensors needs")
+    return np.dtype(found) if isinstance(found, str) else found
+
+
+def _is_size(value: Any) -> bool:
+    return type(value) is int and 0 <= value < _LARGEST
+
+
+def _dict(pairs: Iterable[tuple[Any, Any]] = ()) -> dict[str, Any]:
+    """In place of `collections.OrderedDict`."""
+    made = {}
+    for key, value in pairs:
+        if not isinstance(key, str):
+            raise UnreadableError("a dict has a key that is not a name")
+        made[key] = value
+    return made
 
 
 def _tensor(storage: Any, start: Any, shape: Any, strides: Any, *rest: Any) -> _Tensor:
     """In place of `torch._utils._rebuild_tensor_v2`."""
-    if not isinstance(storage, _Storage) or not all(type(n) is int and n >= 0 for n in (start, *shape, *strides)):
-        raise UnreadableError("a tensor is not described by whole numbers")
+    sizes = (start, *shape[: _MOST_AXES + 1], *strides[: _MOST_AXES + 1])
+    if not isinstance(storage, _Storage) or not all(map(_is_size, sizes)) or len(shape) > _MOST_AXES:
+        raise UnreadableError("a tensor is not described by a few whole numbers")
     steps = [math.prod(shape[place + 1 :]) for place in range(len(shape))]
     if any(n > 1 and step != own for n, step, own in zip(shape, steps, strides, strict=True)):
         raise UnreadableError("a tensor does not lie in the order of its elements")
@@ -200,3 +274,10 @@ def _tensor(storage: Any, start: Any, shape: Any, strides: Any, *rest: Any) -> _
 def _parameter(data: Any, *rest: Any) -> Any:
     """In place of `torch._utils._rebuild_parameter`."""
     return data
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "collections OrderedDict": _dict,
+    "torch._utils _rebuild_tensor_v2": _tensor,
+    "torch._utils _rebuild_parameter": _parameter,
+}

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+import ganlab
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.features import inception_2015, torch_file
 from ganlab_builtin.features.torch_file import UnreadableError
@@ -40,7 +41,7 @@ def read(path: Path) -> dict[str, np.ndarray]:
         ".npz": _read_npz,
         ".safetensors": _read_safetensors,
     }
-    with path.open("rb") as file:
+    with ganlab.open_regular(path) as file:
         if file.seek(0, 2) > _MOST:
             raise UnreadableError(f"it has more than {_MOST >> 20} MiB")
         file.seek(0)

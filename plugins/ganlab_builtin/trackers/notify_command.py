@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import subprocess
+import tempfile
+from collections.abc import Mapping
+from typing import IO
 
 import ganlab
 
 _SECONDS = 30.0
+_SHOWN = 200  # bytes of what the command printed last
 
 
 class Notify:
@@ -49,23 +54,36 @@ class Notify:
         }
         # A command that trains must not call itself for ever.
         inherited = {name: value for name, value in os.environ.items() if name != "GANLAB_NOTIFY"}
+        # A file and not a pipe, whose end would be waited for: what the command starts in turn may keep that open.
+        with tempfile.TemporaryFile() as errors:
+            try:
+                code = self._call(inherited | variables, errors)
+            except (OSError, ValueError) as error:
+                raise ganlab.ConfigError(f"GANLAB_NOTIFY: {self._command[0]!r} cannot be called: {error}.") from None
+            except subprocess.TimeoutExpired:
+                raise ganlab.ConfigError(
+                    f"GANLAB_NOTIFY: {self._command[0]!r} has not ended after {_SECONDS:g} s, and was ended."
+                ) from None
+            if code:
+                errors.seek(max(0, errors.seek(0, os.SEEK_END) - _SHOWN))
+                said = errors.read(_SHOWN).decode(errors="replace").strip()
+                raise ganlab.ConfigError(
+                    f"GANLAB_NOTIFY: {self._command[0]!r} ended with exit status {code}{': ' * bool(said)}{said}"
+                )
+
+    def _call(self, environment: Mapping[str, str], errors: IO[bytes]) -> int:
+        """Calls the command in a session of its own, which is killed as a whole if it takes too long."""
+        process = subprocess.Popen(
+            self._command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            start_new_session=True,
+        )
         try:
-            done = subprocess.run(
-                self._command,
-                env=inherited | variables,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                timeout=_SECONDS,
-            )
-        except (OSError, ValueError) as error:
-            raise ganlab.ConfigError(f"GANLAB_NOTIFY: {self._command[0]!r} cannot be called: {error}.") from None
-        except subprocess.TimeoutExpired:
-            raise ganlab.ConfigError(
-                f"GANLAB_NOTIFY: {self._command[0]!r} has not ended after {_SECONDS:g} s, and was ended."
-            ) from None
-        if done.returncode:
-            said = done.stderr.decode(errors="replace").strip()[-200:]
-            raise ganlab.ConfigError(
-                f"GANLAB_NOTIFY: {self._command[0]!r} ended with exit status {done.returncode}{': ' * bool(said)}{said}"
-            )
+            return process.wait(_SECONDS)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
