@@ -59,7 +59,9 @@ def show(run: Path, as_json: bool) -> None:
 
 def _lines(run: Run, info: Mapping[str, Any], known: Mapping[str, Any]) -> Iterator[str]:
     yield str(run.path)
-    yield f"{known['status']} at step {info.get('step')} of {info.get('steps')}{_after(info)}"
+    at, step = info.get("diverged_at"), info.get("step")
+    ended = f"from step {at} on, seen after step {step}" if isinstance(at, int) and at != step else f"at step {step}"
+    yield f"{known['status']} {ended} of {info.get('steps')}{_after(info)}"
     yield (
         f"begun {started_at(run.path, dict(info)):%Y-%m-%d %H:%M} UTC; seed {info.get('seed')}; "
         f"{info.get('strategy')}, {counted(info.get('replicas') or 1, 'replica')}"

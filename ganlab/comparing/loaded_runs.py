@@ -43,7 +43,7 @@ class RunSummary:
         settings: Every setting by its full name, defaults included, the seed too.
         seed: The experiment's seed; None if run.json lacks it.
         status: As in run.json: `running`, `completed`, `interrupted`, `failed` or `diverged`.
-        step: Generator updates done.
+        step: Generator updates done; of a run that diverged, the first that is not finite.
         steps: Generator updates that were requested.
         wall_seconds: How long it trained, resumed parts included; None if run.json lacks it.
         last: The last value of each metric by its tag, as in metrics.jsonl. May hold values that are not finite.
@@ -130,7 +130,7 @@ def read_run(path: Path) -> RunSummary:
         settings=settings,
         seed=_whole(info.get("seed"), _whole(settings.get(SEED))),
         status=line(info.get("status")),
-        step=_whole(info.get("step"), 0) or 0,
+        step=_whole(info.get("diverged_at"), _whole(info.get("step"), 0)) or 0,
         steps=_whole(info.get("steps"), 0) or 0,
         wall_seconds=_seconds(info.get("wall_seconds")),
         last=last,
