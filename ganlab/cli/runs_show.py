@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from ganlab.cli.messages import of_last_metrics, say
+from ganlab.cli.options import LocalPath
 from ganlab.errors import RunError
 from ganlab.run import Run
 from ganlab.runs.changes import changes_of
@@ -29,7 +30,7 @@ _MOST_LISTED = 4
 
 
 @click.command("show")
-@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("run", metavar="RUN", type=LocalPath())
 @click.option("--json", "as_json", is_flag=True, help="Print all of run.json and the other known facts as JSON.")
 def show(run: Path, as_json: bool) -> None:
     """Shows the state of one run.

@@ -18,6 +18,7 @@ import click
 
 from ganlab.cli.messages import say
 from ganlab.errors import RunError
+from ganlab.support.paths import local
 from ganlab.support.signals import handling
 from ganlab.support.terminal import line
 
@@ -68,7 +69,7 @@ def found_runs(arguments: Sequence[str]) -> Iterator[Path]:
 
     for argument in arguments:
         # An existing path is taken literally, even if its name contains brackets.
-        folders = [argument] if Path(argument).exists() else sorted(glob.glob(argument, recursive=True))
+        folders = [argument] if local(argument).exists() else sorted(glob.glob(argument, recursive=True))
         for folder in folders:
             yield from find_runs(folder)
 

@@ -12,6 +12,7 @@ from typing import IO
 
 from ganlab.errors import RunError
 from ganlab.support.durable import sync
+from ganlab.support.paths import local
 
 
 @contextlib.contextmanager
@@ -24,7 +25,7 @@ def new_file(path: Path) -> Iterator[IO[bytes]]:
     Raises:
         RunError: The file cannot be written, or a file read inside the block cannot be read.
     """
-    target = Path(os.path.realpath(path))  # which, unlike resolve(), takes links that lead in a circle
+    target = Path(os.path.realpath(local(path)))  # which, unlike resolve(), takes links that lead in a circle
     part = _aside(target)
     try:
         if target.exists() and not target.is_file() and not target.is_dir():
@@ -112,7 +113,7 @@ def new_folder(path: Path, refused: Callable[[Path, OSError], RunError] | None =
     Raises:
         RunError: The path is taken, or the folder cannot be written.
     """
-    check_free(path)
+    check_free(local(path))
     made = [parent for parent in path.parents if not parent.exists()]
     part = _aside(path)
     try:

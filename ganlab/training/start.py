@@ -20,6 +20,7 @@ from ganlab.runs import RunDirectory, create_run, provenance
 from ganlab.runs.changes import EXTENDS
 from ganlab.runs.lock import locked
 from ganlab.runs.resuming import begin_again, check_resumable, take_changes
+from ganlab.support.paths import local
 from ganlab.telemetry import Console
 from ganlab.training import time_limits
 from ganlab.training.actions.best import check_metric
@@ -63,7 +64,7 @@ def train(
     """
     time_limits.check()
     traced = span(profile) if profile else None
-    run_dir, chief, screen = Path(run_dir), is_chief(experiment), Console(quiet=not console)
+    run_dir, chief, screen = local(run_dir, "run_dir"), is_chief(experiment), Console(quiet=not console)
     with contextlib.ExitStack() as held:
         before = as_run(run_dir) if resume else None
         differing: list[str] = []

@@ -17,6 +17,7 @@ from ganlab.errors import ConfigError, RunError
 from ganlab.runs import RunDirectory, changes
 from ganlab.runs.directory import METRICS
 from ganlab.support.formatting import listed
+from ganlab.support.paths import local
 from ganlab.support.terminal import line
 from ganlab.telemetry import JsonLinesWriter
 from ganlab.telemetry.jsonl import read_metrics
@@ -64,6 +65,7 @@ def fork(
         ConfigError: A setting is wrong, or leaves nothing to train.
         TrainingFailedError: As of `ganlab.train`.
     """
+    target = local(run_dir, "run_dir")
     if at < 1:
         raise RunError(f"at = {at}: a fork begins after step 1 or later; before that it is a new run.")
     experiment = compose(run.recipe(params))
@@ -72,7 +74,6 @@ def fork(
             f"experiment.steps = {experiment.steps}: a fork at step {at} has nothing to train. Raise the steps: "
             "--param experiment.steps=N."
         )
-    target = Path(run_dir)
     if os.path.lexists(target):
         raise RunError(f"{line(target)} already exists; a fork needs a directory of its own. Choose another name.")
     rewound = Rewound(run, at, at, say)

@@ -13,6 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from ganlab.support.paths import local
+
 # The same as in the extra [tpu-check]. Pinned, because compiling without a TPU uses private names of JAX.
 PINS = ("jax==0.10.2", "jaxlib==0.10.2", "libtpu==0.0.51")
 
@@ -57,7 +59,7 @@ def cache_folder() -> Path:
     """The folder for files that ganlab can make again: `$GANLAB_CACHE`, or `ganlab` in the user's cache folder."""
     chosen = os.environ.get(CACHE_VARIABLE)
     if chosen:
-        return Path(chosen).expanduser().resolve()
+        return local(chosen, CACHE_VARIABLE).expanduser().resolve()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ganlab"
 
 

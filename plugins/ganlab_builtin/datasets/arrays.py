@@ -5,12 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 import ganlab
 from ganlab import fingerprints
+from ganlab.bounds import Local
 from ganlab.errors import nearest
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.datasets.checks import refusal, whence
@@ -33,7 +34,7 @@ class Arrays(ganlab.Dataset):
     def __init__(
         self,
         *,
-        path: str,
+        path: Annotated[str, Local()],
         key: str | None = None,
         low: float | None = None,
         high: float | None = None,

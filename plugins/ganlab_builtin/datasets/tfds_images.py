@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 
 import ganlab
-from ganlab.bounds import Ge, Lt
+from ganlab.bounds import Ge, Local, Lt
 from ganlab.errors import nearest
 from ganlab.lazy import require
 from ganlab.lazy import tensorflow as tf
@@ -32,7 +32,7 @@ class TfdsImages(ganlab.Dataset):
         *,
         name: str,
         split: str = "train",
-        data_dir: str | None = None,
+        data_dir: Annotated[str, Local()] | None = None,
         key: str = "image",
         labels: str | None = None,
         resize: Annotated[int, Ge(1), Lt(2**31)] | None = None,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 
 import ganlab
-from ganlab.bounds import Ge, Lt
+from ganlab.bounds import Ge, Local, Lt
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.evaluators import statistics_file
 from ganlab_builtin.evaluators.classifying import score
@@ -65,7 +65,7 @@ class PublishedScores(OverFeatures):
         features: ganlab.Features,
         samples: Annotated[int, Ge(2), Lt(2**31)] = 50_000,
         real_examples: Annotated[int, Ge(2), Lt(2**31)] | None = None,
-        statistics: str | None = None,
+        statistics: Annotated[str, Local()] | None = None,
         reference: str | None = None,
         frechet: bool = True,
         subsets: Annotated[int, Ge(0), Lt(2**31)] = 100,

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 
 import ganlab
-from ganlab.bounds import Ge, Gt
+from ganlab.bounds import Ge, Gt, Local
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.features import network, storing, training
 
@@ -41,7 +41,7 @@ class Classifier(ganlab.Features):
         shift: Annotated[int, Ge(0)] = 1,
         hold_out: Annotated[int, Ge(2)] = 5,
         seed: Annotated[int, Ge(0)] = 0,
-        cache: str | None = None,
+        cache: Annotated[str, Local()] | None = None,
     ) -> None:
         """Keeps how to train.
 
