@@ -145,7 +145,7 @@ def evaluate(
         start_tensorflow()
         from ganlab.composition import make
         from ganlab.plugins.recipes import unique_names
-        from ganlab.training.evaluation import diagnosed
+        from ganlab.training.evaluation import diagnosed, limits_of
         from ganlab.training.loading import find_checkpoint
 
         step = find_checkpoint(measured, checkpoint).step
@@ -162,7 +162,9 @@ def evaluate(
             if save:
                 others = [one for one in complaints_of(measured.info) or () if name_of(one) not in sentences]
                 figures_now = {**measured.info.get("evaluation", {}), **figures}
-                measured.update(evaluation=figures_now, health=[*others, *wrong])
+                limits = limits_of(unique_names(made), made, make(recipe.arguments["dataset"]))
+                limits = {**(measured.info.get("limits") or {}), **limits}
+                measured.update(evaluation=figures_now, limits=limits, health=[*others, *wrong])
     if as_json:
         from ganlab.telemetry.jsonl import to_json
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,16 @@ def read_info(folder: Path) -> dict[str, Any]:
     if not isinstance(info, dict):
         raise RunError(f"{path} holds a {type(info).__name__}; it must hold an object of fields.")
     return {name: _numbers(value) if name in MEASURED else value for name, value in info.items()}
+
+
+def limits_of(info: Mapping[str, Any], tag: str) -> tuple[float, float]:
+    """The least and the largest value that a figure can have, by run.json; infinities where it knows none."""
+    limits = info.get("limits")
+    ends = limits.get(tag) if isinstance(limits, dict) else None
+    if not isinstance(ends, list) or len(ends) != 2:
+        return -math.inf, math.inf
+    low, high = (end if isinstance(end, (int, float)) else None for end in ends)
+    return -math.inf if low is None else low, math.inf if high is None else high
 
 
 def read_text(folder: Path, name: str) -> str:

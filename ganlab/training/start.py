@@ -27,7 +27,7 @@ from ganlab.training.actions.best import check_metric
 from ganlab.training.actions.profile import span
 from ganlab.training.checkpoints import Checkpoint
 from ganlab.training.diagnostics.schedule import DiagnosticSchedule
-from ganlab.training.evaluation import Evaluation
+from ganlab.training.evaluation import Evaluation, limits_of
 from ganlab.training.graph.learning_rate import changed_by_steps
 from ganlab.training.graph.sampling import label_frequencies
 from ganlab.training.graph.tf_errors import translated_errors
@@ -115,6 +115,7 @@ def train(
                     resumed=[*info.get("resumed", []), again],
                     **({"started_from": started} if started else {}),
                     checkpointed=checkpoint is not None,
+                    limits=_limits(experiment),
                     replicas=experiment.replicas,
                     strategy=type(experiment.strategy).__name__,
                 )
@@ -201,6 +202,7 @@ def create(
         "sample_shape": list(experiment.dataset.sample_shape),
         "label_frequencies": _frequencies(experiment),
         **({"started_from": started} if started else {}),
+        "limits": _limits(experiment),
         "metrics": {},
         "evaluation": {},
         "wall_seconds": 0.0,
@@ -209,6 +211,10 @@ def create(
     }
     operative = config.render(recipe, defaults=True)
     return create_run(folder, config=config.render(recipe), operative=operative, info=info, fill=fill)
+
+
+def _limits(experiment: Experiment) -> dict[str, list[float | None]]:
+    return limits_of(experiment.component_names("evaluators"), experiment.evaluators, experiment.dataset)
 
 
 def _frequencies(experiment: Experiment) -> list[float] | None:

@@ -15,7 +15,7 @@ from ganlab.bounds import Ge, Local, Lt
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.evaluators import statistics_file
 from ganlab_builtin.evaluators.classifying import score
-from ganlab_builtin.evaluators.comparing import OverFeatures, Sample
+from ganlab_builtin.evaluators.comparing import FROM_ONE, FROM_ZERO, SHARE, OverFeatures, Possible, Sample
 from ganlab_builtin.evaluators.frechet import gaussian_frechet
 from ganlab_builtin.evaluators.kernel import polynomial_mmd
 from ganlab_builtin.evaluators.neighbours import covered, density_and_coverage, neighbour_radii
@@ -57,6 +57,12 @@ class PublishedScores(OverFeatures):
         "nearest": "Of how many samples and examples precision, recall, density and coverage are measured.",
         "samples": "How many samples were measured.",
         "real_examples": "How many examples of the dataset they were measured against.",
+    }
+
+    possible: ClassVar[Possible] = {
+        **dict.fromkeys(("frechet_distance", "density"), FROM_ZERO),
+        "inception_score": FROM_ONE,
+        **dict.fromkeys(("precision", "recall", "coverage"), SHARE),
     }
 
     def __init__(
