@@ -199,7 +199,8 @@ def _over_seeds(
     if len(numbers) == 2:
         return {**asdict(made), "low": min(numbers), "high": max(numbers), "interval": "range"}
     low, high = within((made.low, made.high), (min(limits[0], made.mean), max(limits[1], made.mean)))
-    return {**asdict(made), "low": low, "high": high, "interval": "student"}
+    kind = "student" if (low, high) == (made.low, made.high) else "limited"
+    return {**asdict(made), "low": low, "high": high, "interval": kind}
 
 
 def _status(trials: Sequence[Trial]) -> tuple[str, str]:

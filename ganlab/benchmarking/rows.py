@@ -132,7 +132,7 @@ def figure_text(figure: Mapping[str, Any] | None) -> str:
         return f"{mean} ({low:.3g} to {high:.3g})"
     if figure.get("interval") == "range":
         return f"{mean} (range {low:.3g} to {high:.3g})"
-    if not math.isclose(high - figure["mean"], figure["mean"] - low, rel_tol=1e-6, abs_tol=1e-12):
+    if figure.get("interval") == "limited":
         return f"{mean} [{low:.3g}, {high:.3g}]"
     return f"{mean} ± {(high - low) / 2:.2g}"
 
