@@ -26,7 +26,7 @@ export function lipschitzView(root, refresh) {
     interval: chart('Lipschitz constant: between attacked and certified'),
     norms: chart('Gradient norms of the critic’s loss, by layer'),
     distance: chart('Wasserstein-1: the critic’s estimate and the exact distance'),
-    slopes: chart('Slopes of the critic at data, fakes and between'),
+    slopes: chart('Slopes of the critic'),
     saturation: chart('Weights at the limit'),
   };
   const stepControl = labelled('Step of the gradient norms', slider);
@@ -108,7 +108,7 @@ export function lipschitzView(root, refresh) {
       return lineOf(`${SLOPES}${name}/mean`, label, i, edges);
     });
     const met = slopes.map((tag, i) => lineOf(tag, tag.replace(/^constraints\//, ''), measured.length + i));
-    const says = [...(has(`${SLOPES}real/mean`) ? ['Lines are means, bands hold 90% of the examples.'] : []), ...(met.length ? ['Of constraints: where each of them meets the critic in training.'] : [])];
+    const says = [...(has(`${SLOPES}real/mean`) ? ['Lines are means, bands hold 90% of the examples.'] : []), ...(met.length ? ['Those of a constraint are where it takes them in training.'] : [])];
     draw(charts.slopes, { ...common, lines: [...measured, ...met], describe: says.join(' ') });
     const saturated = ofConstraints('saturated');
     const at = [...(has(WEIGHTS) ? [lineOf(WEIGHTS, 'within 1% of the largest weight', 0)] : []), ...saturated.map((tag, i) => lineOf(tag, tag.replace(/^constraints\//, ''), 1 + i))];
