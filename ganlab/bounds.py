@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ganlab.support.paths import is_url
+
 
 @dataclass(frozen=True)
 class Ge:
@@ -47,11 +49,19 @@ class Lt:
     lt: float
 
 
+@dataclass(frozen=True)
+class Local:
+    """A path on this machine, which no URL is: `path: Annotated[str, Local()]`."""
+
+    local: bool = True
+
+
 _RULES: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "ge": ("at least", operator.ge),
     "gt": ("above", operator.gt),
     "le": ("at most", operator.le),
     "lt": ("below", operator.lt),
+    "local": ("a path on this machine, not a URL", lambda value, _: not is_url(value)),
 }
 
 
@@ -65,6 +75,8 @@ def violation(value: Any, hint: Any) -> str:
     options = list(_options(hint))
     bounded = [option for option in options if option.bounds]
     others = [option for option in options if not option.bounds]
+    if is_url(value) and any(option.is_path for option in bounded):
+        return f"must be {rule(hint)}."
     if not bounded or any(option.holds(value) for option in bounded) or any(option.takes(value) for option in others):
         return ""
     return f"must be {rule(hint)}."
@@ -92,7 +104,9 @@ class _Option:
     bounds: tuple[tuple[str, Any], ...]
 
     def holds(self, value: Any) -> bool:
-        """Whether a number is within the bounds."""
+        """Whether a number is within the bounds, or a path is one."""
+        if self.is_path:  # a URL is refused before
+            return True
         if isinstance(value, bool):
             return False
         try:
@@ -112,6 +126,11 @@ class _Option:
             return True
         return not isinstance(value, (int, float))
 
+    @property
+    def is_path(self) -> bool:
+        """Whether a text is a path."""
+        return ("local", True) in self.bounds
+
     def _infinities(self) -> list[Any]:
         return [bound for name, bound in self.bounds if name in ("ge", "le") and math.isinf(bound)]
 
@@ -120,6 +139,8 @@ class _Option:
             choices = typing.get_args(self.kind) if typing.get_origin(self.kind) is typing.Literal else ()
             named = "None" if self.kind is type(None) else getattr(self.kind, "__name__", str(self.kind))
             return " or ".join(map(repr, choices)) or named
+        if self.is_path:
+            return _RULES["local"][0]
         words = [f"{_RULES[name][0]} {_written(bound)}" for name, bound in self.bounds if not math.isinf(bound)]
         sides = {name in ("ge", "gt") for name, bound in self.bounds if not math.isinf(bound)}
         if self.kind is int:

@@ -11,7 +11,7 @@ from ganlab.benchmarking.results import DONE, FAILED, FORMAT, NONE, PARTIAL, PEN
 from ganlab.benchmarking.suite import shipped_suites
 from ganlab.config.files import shown
 from ganlab.errors import ConfigError, RunError
-from ganlab.support.paths import open_inside
+from ganlab.support.paths import local, open_inside
 from ganlab.support.strict_json import parse_json
 from ganlab.support.terminal import line
 
@@ -35,7 +35,7 @@ def reference_files(against: Sequence[str], suite: str) -> list[Path]:
             raise ConfigError("--against none excludes other files. Leave out one or the other.")
         return []
     if against:
-        return [Path(file) for file in against]
+        return [local(file, "against") for file in against]
     path = shipped_suites().get(suite)
     return [shipped] if path is not None and (shipped := path.with_suffix(".json")).is_file() else []
 

@@ -131,8 +131,9 @@ def _origin(results: Mapping[str, Any]) -> Iterator[str]:
             f"- Suite {escaped(results['suite']['name'])}, hash {escaped(results['suite']['hash'])}.",
             f"- {escaped(versions)}.",
             f"- Cores: {escaped(results['machine'].get('cores'))}; threads of a trial: {escaped(threads)}.",
-            "- Figures are means over trials; after ± stands half of the 95% interval over seeds. Costs have the "
-            "quartiles of their rounds in parentheses.",
+            "- Figures are means over trials; after ± stands half of the 95% interval over seeds, in brackets one that "
+            "ends at the least or largest possible figure, in parentheses the range of two seeds or of equal ones. "
+            "Costs have the quartiles of their rounds in parentheses.",
         ]
     )
 

@@ -24,6 +24,8 @@ from ganlab.comparing.html import Child, breakable, element, page
 from ganlab.comparing.report_tables import Column, table
 from ganlab.comparing.svg import interval
 
+_MEANS = "The mean over trials with its 95% interval over seeds, or the range of two or of equal ones"
+
 # Where the bars of intervals begin and end, in units of their drawing.
 _BAR = (3.0, 117.0)
 # What a figure is, by the kind of its task.
@@ -144,7 +146,7 @@ def _task(name: str, task: Mapping[str, Any], rows: Sequence[Row]) -> list[Child
     if not body:
         return [*made, element("p", "No constraint has a figure here.", class_="none")]
     caption = (
-        f"{_ABOUT.get(task['kind'], 'The mean over trials with its 95% interval over seeds')}, as numbers and as a dot "
+        f"{_ABOUT.get(task['kind'], _MEANS)}, as numbers and as a dot "
         "and a bar on a scale that the column shares. n: how many there are."
     )
     return [*made, table(caption, columns, body, wide=len(columns) > _MOST_ON_PAPER)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -16,6 +17,8 @@ from ganlab.benchmarking.statistics import mean_of as estimate
 from ganlab.benchmarking.store import Folder
 from ganlab.benchmarking.suite import CERTIFICATE, COST, SENSITIVITY, TRAINING, Figure, Task
 from ganlab.benchmarking.trained import value_of
+from ganlab.comparing.statistics import within
+from ganlab.runs.info import limits_of, read_info
 from ganlab.runs.provenance import versions
 from ganlab.sweeps import Sweep, Trial, take_up
 from ganlab.sweeps.trial import COMPLETED, DIVERGED, ENDED
@@ -158,6 +161,7 @@ def _trained(folder: Folder, contestant: Contestant, task: Task, known: Mapping[
         for trial in trials
     ]
     figures = {}
+    infos = [read_info(trial.run) for trial in trials if trial.status == COMPLETED]
     for key, figure, report in columns(task):
         numbers = [
             (value["report"], value["figures"][figure.name])
@@ -165,18 +169,38 @@ def _trained(folder: Folder, contestant: Contestant, task: Task, known: Mapping[
             if report is None or value["report"] == report
             if value["figures"][figure.name] is not None
         ]
-        if (made := _over_seeds(numbers)) is not None:
+        if (made := _over_seeds(numbers, _limits(infos, figure))) is not None:
             figures[key] = made
     return _outcome(*_status(trials), figures, trials=values)
 
 
-def _over_seeds(values: Iterable[tuple[str, float]]) -> dict[str, Any] | None:
-    """The mean of values, each with the problem that it is from, and its interval over the seeds of each problem."""
+def _limits(infos: Sequence[Mapping[str, Any]], figure: Figure) -> tuple[float, float]:
+    """The least and the largest value that a figure can have, by the run.json of its trials."""
+    pairs = [(0.0, math.inf) if figure.absolute else limits_of(info, figure.metric) for info in infos]
+    return min((low for low, _ in pairs), default=-math.inf), max((high for _, high in pairs), default=math.inf)
+
+
+def _over_seeds(
+    values: Iterable[tuple[str, float]], limits: tuple[float, float] = (-math.inf, math.inf)
+) -> dict[str, Any] | None:
+    """The mean of values, each with the problem that it is from, and its interval over the seeds of each problem.
+
+    The interval ends at the limits. Of two seeds of one problem, or where seeds are equal, it is their range instead.
+    """
     groups: dict[str, list[float]] = {}
     for problem, value in values:
         groups.setdefault(problem, []).append(value)
     made = estimate(groups.values())
-    return None if made is None else {**asdict(made), "interval": None if made.low is None else "student"}
+    if made is None or made.low is None or made.high is None:
+        return None if made is None else {**asdict(made), "interval": None}
+    numbers = [value for group in groups.values() for value in group]
+    if made.low == made.high:
+        return {**asdict(made), "interval": "range"}
+    if len(numbers) == 2:
+        return {**asdict(made), "low": min(numbers), "high": max(numbers), "interval": "range"}
+    low, high = within((made.low, made.high), (min(limits[0], made.mean), max(limits[1], made.mean)))
+    kind = "student" if (low, high) == (made.low, made.high) else "limited"
+    return {**asdict(made), "low": low, "high": high, "interval": kind}
 
 
 def _status(trials: Sequence[Trial]) -> tuple[str, str]:

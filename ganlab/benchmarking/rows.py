@@ -118,7 +118,10 @@ def problems_of(results: Mapping[str, Any], row: Row) -> list[tuple[str, str, li
 
 
 def figure_text(figure: Mapping[str, Any] | None) -> str:
-    """A figure with half its interval's width: `0.7186 ± 0.0123`; with quartiles, `1.62 (1.60 to 1.65)`."""
+    """A figure with half its interval's width: `0.7186 ± 0.0123`; with quartiles or a range, `1.62 (1.60 to 1.65)`.
+
+    An interval that ends at a limit has brackets: `7.5 [6.1, 8]`.
+    """
     if figure is None:
         return "-"
     mean = f"{figure['mean']:.{_DIGITS}g}"
@@ -127,6 +130,10 @@ def figure_text(figure: Mapping[str, Any] | None) -> str:
         return mean
     if figure.get("interval") == "quartiles":
         return f"{mean} ({low:.3g} to {high:.3g})"
+    if figure.get("interval") == "range":
+        return f"{mean} (range {low:.3g} to {high:.3g})"
+    if figure.get("interval") == "limited":
+        return f"{mean} [{low:.3g}, {high:.3g}]"
     return f"{mean} ± {(high - low) / 2:.2g}"
 
 

@@ -12,7 +12,7 @@ from ganlab.benchmarking.toml_table import Table
 from ganlab.config import find_gin_file
 from ganlab.config.files import shipped_folder
 from ganlab.errors import ConfigError, RunError, nearest
-from ganlab.support.paths import open_inside
+from ganlab.support.paths import local, open_inside
 from ganlab.support.terminal import line
 
 TRAINING, COST, SENSITIVITY, CERTIFICATE = "training", "cost", "sensitivity", "certificate"
@@ -174,7 +174,7 @@ def find_suite(name: str | Path) -> Path:
     shipped = shipped_suites()
     if str(name) in shipped:
         return shipped[str(name)]
-    path = Path(name)
+    path = local(name, "suite")
     if path.is_file():
         return path
     raise ConfigError(

@@ -10,7 +10,7 @@ import click
 
 from ganlab.cli.durations import Duration
 from ganlab.cli.messages import say
-from ganlab.cli.options import HERE, plugin_options
+from ganlab.cli.options import HERE, LocalPath, plugin_options
 from ganlab.cli.process import unheard
 from ganlab.support.signals import Collector, exit_code, handling
 from ganlab.support.terminal import line
@@ -44,7 +44,7 @@ _DESCRIBING = ("suite", "quick", "constraints", "against", "timeout", "runs", "n
 )
 @click.option(
     "--runs",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=LocalPath(file_okay=False),
     default=Path("runs"),
     show_default=True,
     help="Folder in which the benchmark's folder is created.",
@@ -53,7 +53,7 @@ _DESCRIBING = ("suite", "quick", "constraints", "against", "timeout", "runs", "n
 @click.option(
     "--resume",
     metavar="FOLDER",
-    type=click.Path(path_type=Path),
+    type=LocalPath(),
     help="Resume the benchmark in this folder: what is finished is kept.",
 )
 @click.option("--retry-failed", is_flag=True, help="With --resume: retry trials and measurements that failed.")

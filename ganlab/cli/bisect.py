@@ -11,7 +11,7 @@ import click
 
 from ganlab.cli.experiments import use_plugins
 from ganlab.cli.messages import say, warn
-from ganlab.cli.options import OF_THE_RUN, plugin_options
+from ganlab.cli.options import OF_THE_RUN, LocalPath, plugin_options
 from ganlab.cli.quiet_start import start_tensorflow
 from ganlab.cli.tables import cell, table_console
 from ganlab.plugins.import_guard import printing_to_stderr
@@ -24,7 +24,7 @@ _SHOWN = 12
 
 
 @click.command("bisect")
-@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("run", metavar="RUN", type=LocalPath())
 @click.argument("condition", metavar="CONDITION")
 @click.option("--json", "as_json", is_flag=True, help="Print the step and the metrics around it as JSON.")
 @plugin_options(OF_THE_RUN)

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from ganlab.cli import certified_distance
 from ganlab.cli.experiments import use_plugins
 from ganlab.cli.messages import say
-from ganlab.cli.options import OF_THE_RUN, checkpoint_option, plugin_options
+from ganlab.cli.options import OF_THE_RUN, LocalPath, checkpoint_option, plugin_options
 from ganlab.cli.quiet_start import start_tensorflow
 from ganlab.cli.tables import cell, table_console
 from ganlab.plugins.import_guard import printing_to_stderr
@@ -29,7 +29,7 @@ _OF_DISTANCE = ("samples", "confidence", "box")
 
 
 @click.command("certify")
-@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("run", metavar="RUN", type=LocalPath())
 @click.option(
     "--rung",
     "rungs",

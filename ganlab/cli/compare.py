@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ganlab.cli.messages import say
+from ganlab.cli.options import LocalPath
 from ganlab.cli.tables import table_console
 from ganlab.support.terminal import line
 
@@ -47,8 +48,8 @@ if TYPE_CHECKING:
     help="Also print each difference from the first configuration, or from --against, over pairs of runs that share a "
     "seed or are fork and parent, beside the interval without pairing.",
 )
-@click.option("--csv", "csv_file", metavar="FILE", type=click.Path(path_type=Path), help="Also write a CSV file.")
-@click.option("--html", "html_file", metavar="FILE", type=click.Path(path_type=Path), help="Also write an HTML report.")
+@click.option("--csv", "csv_file", metavar="FILE", type=LocalPath(), help="Also write a CSV file.")
+@click.option("--html", "html_file", metavar="FILE", type=LocalPath(), help="Also write an HTML report.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON instead of tables.")
 def compare(
     runs: tuple[str, ...],

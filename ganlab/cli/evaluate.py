@@ -12,11 +12,12 @@ import click
 
 from ganlab.cli.experiments import use_plugins
 from ganlab.cli.messages import say
-from ganlab.cli.options import OF_THE_RUN, checkpoint_option, plugin_options
+from ganlab.cli.options import OF_THE_RUN, LocalPath, checkpoint_option, plugin_options
 from ganlab.cli.quiet_start import start_tensorflow
 from ganlab.cli.tables import cell, table_console
 from ganlab.errors import ConfigError
 from ganlab.plugins.import_guard import printing_to_stderr
+from ganlab.support.paths import local
 from ganlab.support.terminal import line
 
 if TYPE_CHECKING:
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
 
 
 @click.command("evaluate")
-@click.argument("run", metavar="[RUN]", required=False, type=click.Path(path_type=Path))
+@click.argument("run", metavar="[RUN]", required=False, type=LocalPath())
 @click.option(
     "--folder",
     metavar="FOLDER",
-    type=click.Path(path_type=Path),
+    type=LocalPath(),
     help="Measure the images of a folder in place of a run's samples.",
 )
 @click.option(
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 @click.option(
     "--weights",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=LocalPath(),
     help="With --folder: measure published scores in the features of an Inception network with these weights.",
 )
 @click.option("--metrics", metavar="LIST", help="With --weights: some of fid,kid,is,prdc; all by default.")
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     "--save-statistics",
     "statistics",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=LocalPath(),
     help="With --weights: keep the mean and covariance of the real images in this .npz file, or use it if it exists.",
 )
 @click.option(
@@ -115,6 +116,8 @@ def evaluate(
             raise ConfigError(
                 "--metrics and --save-statistics are for --weights, the file of an Inception network's weights."
             )
+        if not against.startswith("@"):
+            local(against, "--against")
         use_plugins(no_plugin, plugin_file)
         published = None if weights is None else (weights, metrics, statistics)
         _evaluate_folder(folder, against, size, evaluators, params, published, as_json=as_json)
@@ -142,7 +145,7 @@ def evaluate(
         start_tensorflow()
         from ganlab.composition import make
         from ganlab.plugins.recipes import unique_names
-        from ganlab.training.evaluation import diagnosed
+        from ganlab.training.evaluation import diagnosed, limits_of
         from ganlab.training.loading import find_checkpoint
 
         step = find_checkpoint(measured, checkpoint).step
@@ -159,7 +162,9 @@ def evaluate(
             if save:
                 others = [one for one in complaints_of(measured.info) or () if name_of(one) not in sentences]
                 figures_now = {**measured.info.get("evaluation", {}), **figures}
-                measured.update(evaluation=figures_now, health=[*others, *wrong])
+                limits = limits_of(unique_names(made), made, make(recipe.arguments["dataset"]))
+                limits = {**(measured.info.get("limits") or {}), **limits}
+                measured.update(evaluation=figures_now, limits=limits, health=[*others, *wrong])
     if as_json:
         from ganlab.telemetry.jsonl import to_json
 

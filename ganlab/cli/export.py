@@ -9,7 +9,7 @@ import click
 
 from ganlab.cli.experiments import use_plugins
 from ganlab.cli.messages import say
-from ganlab.cli.options import OF_THE_RUN, checkpoint_option, plugin_options
+from ganlab.cli.options import OF_THE_RUN, LocalPath, checkpoint_option, plugin_options
 from ganlab.cli.quiet_start import start_tensorflow
 from ganlab.exporting import FORMATS
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 @click.command("export")
-@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("run", metavar="RUN", type=LocalPath())
 @click.option(
     "-o",
     "--output",
     metavar="DIR",
-    type=click.Path(path_type=Path),
+    type=LocalPath(),
     required=True,
     help="The folder to create; it must be new or empty.",
 )

@@ -8,13 +8,13 @@ import click
 
 from ganlab.cli.experiments import use_plugins
 from ganlab.cli.messages import say, warn
-from ganlab.cli.options import OF_THE_RUN, plugin_options
+from ganlab.cli.options import OF_THE_RUN, LocalPath, plugin_options
 from ganlab.cli.quiet_start import start_tensorflow
 from ganlab.support.signals import exit_code
 
 
 @click.command("fork")
-@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("run", metavar="RUN", type=LocalPath())
 @click.option("--at", type=click.IntRange(1), required=True, help="The step: generator updates that both share.")
 @click.option(
     "--param",

@@ -8,6 +8,25 @@ from typing import Any, TypeVar
 
 import click
 
+from ganlab.errors import ConfigError
+from ganlab.support.paths import local
+
+
+class LocalPath(click.Path):
+    """A path on this machine, as a `Path`."""
+
+    def __init__(self, **options: bool) -> None:
+        super().__init__(**options, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path; a URL is refused before anything looks at it."""
+        try:
+            local(value)
+        except ConfigError as error:
+            self.fail(str(error), param, ctx)
+        return super().convert(value, param, ctx)
+
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 # The plugin file that a command uses by default, for its help.
@@ -31,7 +50,7 @@ def plugin_options(default: str) -> Callable[[Command], Command]:
         return click.option(
             "--plugin-file",
             metavar="PATH",
-            type=click.Path(path_type=Path),
+            type=LocalPath(),
             help=f"A plugin in one file{default}.",
         )(command)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from ganlab.cli.messages import say
+from ganlab.cli.options import LocalPath
 from ganlab.scaffold import OTHERS, TEMPLATES, new_plugin
 
 
@@ -22,7 +23,7 @@ from ganlab.scaffold import OTHERS, TEMPLATES, new_plugin
 )
 @click.option(
     "--directory",
-    type=click.Path(exists=True, file_okay=False, writable=True, path_type=Path),
+    type=LocalPath(exists=True, file_okay=False, writable=True),
     default=Path(),
     help="Where to create the package's folder; by default here.",
 )

@@ -11,7 +11,7 @@ import click
 
 from ganlab.cli.experiments import use_plugins
 from ganlab.cli.messages import say, warn
-from ganlab.cli.options import OF_THE_RUN, plugin_options
+from ganlab.cli.options import OF_THE_RUN, LocalPath, plugin_options
 from ganlab.cli.quiet_start import start_tensorflow
 from ganlab.cli.tables import cell, table_console
 from ganlab.plugins.import_guard import printing_to_stderr
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command("replay")
-@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("run", metavar="RUN", type=LocalPath())
 @click.option("--step", type=click.IntRange(1), required=True, help="The step: generator updates done.")
 @click.option(
     "--diagnostics",

@@ -11,7 +11,7 @@ import click
 
 from ganlab.cli.experiments import read_experiment, use_plugins
 from ganlab.cli.messages import of_last_metrics, say
-from ganlab.cli.options import BESIDE_GIN, experiment_options, plugin_options
+from ganlab.cli.options import BESIDE_GIN, LocalPath, experiment_options, plugin_options
 from ganlab.cli.process import unheard
 from ganlab.cli.quiet_start import start_tensorflow
 from ganlab.support.formatting import in_time
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Override experiment.seed.")
 @click.option(
     "--runs",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=LocalPath(file_okay=False),
     default=Path("runs"),
     show_default=True,
     help="Folder in which the run's folder is created.",
 )
 @click.option("--name", help="Name of the run's folder; by default the time, the seed and four random hex digits.")
-@click.option("--resume", metavar="RUN", type=click.Path(path_type=Path), help="Resume the run in this folder.")
+@click.option("--resume", metavar="RUN", type=LocalPath(), help="Resume the run in this folder.")
 @click.option(
     "--allow-changes",
     is_flag=True,

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from ganlab.cli.messages import say
+from ganlab.cli.options import LocalPath
 from ganlab.runs import archiving
 from ganlab.support.formatting import counted, from_bytes, in_bytes
 from ganlab.support.signals import exit_code, handling
@@ -47,12 +48,12 @@ _max_size = click.option(
 
 
 @click.command("archive")
-@click.argument("runs", metavar="RUN...", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.argument("runs", metavar="RUN...", type=LocalPath(), nargs=-1, required=True)
 @click.option(
     "-o",
     "--output",
     metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=LocalPath(dir_okay=False),
     required=True,
     help="The archive to write, .tar.gz.",
 )
@@ -77,12 +78,12 @@ def archive_command(
 
 
 @click.command("unarchive")
-@click.argument("archive", metavar="FILE", type=click.Path(path_type=Path))
+@click.argument("archive", metavar="FILE", type=LocalPath())
 @click.option(
     "-o",
     "--output",
     metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=LocalPath(file_okay=False),
     default=Path("runs"),
     show_default=True,
     help="The folder to unpack the runs into.",

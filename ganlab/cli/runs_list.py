@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from ganlab.cli.messages import say
+from ganlab.cli.options import LocalPath
 from ganlab.cli.tables import cell, table_console
 from ganlab.errors import RunError
 from ganlab.runs.changes import MARK
@@ -24,7 +25,7 @@ _LONGEST = 300
 
 
 @click.command("list")
-@click.argument("folder", type=click.Path(path_type=Path), default=Path("runs"))
+@click.argument("folder", type=LocalPath(), default=Path("runs"))
 @click.option("--status", type=click.Choice(STATUSES), help="List only runs with this status.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list instead.")
 def list_command(folder: Path, status: str | None, as_json: bool) -> None:

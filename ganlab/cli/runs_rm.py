@@ -8,13 +8,14 @@ from pathlib import Path
 import click
 
 from ganlab.cli.messages import confirm, say
+from ganlab.cli.options import LocalPath
 from ganlab.runs.removing import removable, remove, weight
 from ganlab.support.formatting import counted, in_bytes
 from ganlab.support.terminal import line
 
 
 @click.command("rm")
-@click.argument("runs", metavar="RUN...", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.argument("runs", metavar="RUN...", type=LocalPath(), nargs=-1, required=True)
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation; required without a terminal.")
 @click.option("--keep-metrics", is_flag=True, help="Remove only checkpoints and sample pictures.")
 def rm(runs: tuple[Path, ...], yes: bool, keep_metrics: bool) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from ganlab.cli.messages import of_last_metrics, say
+from ganlab.cli.options import LocalPath
 from ganlab.errors import RunError
 from ganlab.run import Run
 from ganlab.runs.changes import changes_of
@@ -30,7 +31,7 @@ _MOST_LISTED = 4
 
 
 @click.command("show")
-@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("run", metavar="RUN", type=LocalPath())
 @click.option("--json", "as_json", is_flag=True, help="Print all of run.json and the other known facts as JSON.")
 def show(run: Path, as_json: bool) -> None:
     """Shows the state of one run.
@@ -60,7 +61,9 @@ def show(run: Path, as_json: bool) -> None:
 
 def _lines(run: Run, info: Mapping[str, Any], known: Mapping[str, Any]) -> Iterator[str]:
     yield str(run.path)
-    yield f"{known['status']} at step {info.get('step')} of {info.get('steps')}{_after(info)}"
+    at, step = info.get("diverged_at"), info.get("step")
+    ended = f"from step {at} on, seen after step {step}" if isinstance(at, int) and at != step else f"at step {step}"
+    yield f"{known['status']} {ended} of {info.get('steps')}{_after(info)}"
     yield (
         f"begun {started_at(run.path, dict(info)):%Y-%m-%d %H:%M} UTC; seed {info.get('seed')}; "
         f"{info.get('strategy')}, {counted(info.get('replicas') or 1, 'replica')}"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ganlab.cli.messages import say
+from ganlab.cli.options import LocalPath
 from ganlab.cli.tables import cell, table_console
 from ganlab.errors import RunError
 from ganlab.runs.watching import Progress, Watcher
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @click.command("watch")
-@click.argument("folder", type=click.Path(path_type=Path), default=Path("runs"))
+@click.argument("folder", type=LocalPath(), default=Path("runs"))
 @click.option("--metric", metavar="TAG", default="critic/loss", help="The metric to show; critic/loss by default.")
 @click.option("--every", type=click.FloatRange(0.2, 3600), default=2.0, help="Seconds between two looks; 2 by default.")
 @click.option("--once", is_flag=True, help="Look once and end.")

@@ -9,7 +9,7 @@ import click
 
 from ganlab.cli.experiments import use_plugins
 from ganlab.cli.messages import say
-from ganlab.cli.options import OF_THE_RUN, checkpoint_option, plugin_options
+from ganlab.cli.options import OF_THE_RUN, LocalPath, checkpoint_option, plugin_options
 from ganlab.cli.quiet_start import start_tensorflow
 from ganlab.support.terminal import line
 
@@ -25,7 +25,7 @@ _OF_CLASS = 10
 
 
 @click.command("sample")
-@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("run", metavar="RUN", type=LocalPath())
 @click.option(
     "-n", "count", type=click.IntRange(1), help="Number of samples; by default 64, or 1000 points in the plane."
 )
@@ -33,7 +33,7 @@ _OF_CLASS = 10
     "-o",
     "--output",
     metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=LocalPath(dir_okay=False),
     required=True,
     help="File to write: a picture (.png) or numbers (.npz).",
 )

@@ -13,7 +13,7 @@ import click
 from ganlab.cli.durations import Duration
 from ganlab.cli.experiments import use_plugins
 from ganlab.cli.messages import say
-from ganlab.cli.options import BESIDE_GIN, experiment_options, plugin_options
+from ganlab.cli.options import BESIDE_GIN, LocalPath, experiment_options, plugin_options
 from ganlab.cli.process import unheard
 from ganlab.cli.sweep_output import print_end, print_plan, shown
 from ganlab.errors import NotNamedError
@@ -102,7 +102,7 @@ _DESCRIBING = (
 @click.option("--maximize", is_flag=True, help="Maximize the objective.")
 @click.option(
     "--runs",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=LocalPath(file_okay=False),
     default=Path("runs"),
     show_default=True,
     help="Folder in which the sweep's folder is created.",
@@ -111,7 +111,7 @@ _DESCRIBING = (
 @click.option(
     "--resume",
     metavar="SWEEP",
-    type=click.Path(path_type=Path),
+    type=LocalPath(),
     help="Resume the sweep in this folder: finished trials are kept, interrupted trials are resumed.",
 )
 @click.option("--retry-failed", is_flag=True, help="With --resume: retry trials that failed, diverged or timed out.")

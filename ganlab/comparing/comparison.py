@@ -159,9 +159,15 @@ def _estimates(
 ) -> Iterator[tuple[tuple[str, str], Estimate]]:
     for one in found:
         for metric in metrics:
-            made = estimate(_known(value(run, metric.tag) for run in one.runs))
+            made = estimate(_known(value(run, metric.tag) for run in one.runs), _limits(one.runs, metric.tag))
             if made is not None:
                 yield (one.label, metric.tag), made
+
+
+def _limits(runs: Sequence[RunSummary], tag: str) -> tuple[float, float]:
+    """The least and the largest value that a metric can have in any of some runs."""
+    lows, highs = zip(*(run.limits.get(tag, (-math.inf, math.inf)) for run in runs), strict=True)
+    return min(lows), max(highs)
 
 
 def _improvements(

@@ -16,7 +16,8 @@ from ganlab.runs import RunDirectory
 from ganlab.runs.changes import Change, changes_of
 from ganlab.runs.directory import INFO, METRICS, runs_matching
 from ganlab.runs.health import complaints_of, warnings_of
-from ganlab.runs.info import why_unreadable
+from ganlab.runs.info import limits_of, why_unreadable
+from ganlab.runs.listing import status_of
 from ganlab.runs.naming import MOST_SETTINGS, SEED, Scalar
 from ganlab.support.terminal import line
 
@@ -45,8 +46,9 @@ class RunSummary:
         name: The last two parts of the path, which identify a run among others.
         settings: Every setting by its full name, defaults included, the seed too.
         seed: The experiment's seed; None if run.json lacks it.
-        status: As in run.json: `running`, `completed`, `interrupted`, `failed` or `diverged`.
-        step: Generator updates done.
+        status: As in run.json: `running`, `completed`, `interrupted`, `failed` or `diverged`; or `killed`, if no
+            process trains what should be running.
+        step: Generator updates done; of a run that diverged, the first that is not finite.
         steps: Generator updates that were requested.
         wall_seconds: How long it trained, resumed parts included; None if run.json lacks it.
         last: The last value of each metric by its tag, as in metrics.jsonl. May hold values that are not finite.
@@ -56,6 +58,7 @@ class RunSummary:
         warnings: Its warnings.
         changes: Changes midway, by `--resume --allow-changes`.
         best_steps: The steps of the best values that metrics.jsonl has.
+        limits: The least and the largest value that a figure can have, by its tag.
     """
 
     path: Path
@@ -73,6 +76,7 @@ class RunSummary:
     warnings: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
     best_steps: dict[str, int] = field(default_factory=dict)
+    limits: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def steps_per_second(self) -> float | None:
@@ -137,8 +141,8 @@ def read_run(path: Path) -> RunSummary:
         name=line(f"{path.parent.name}/{path.name}".lstrip("/")),
         settings=settings,
         seed=_whole(info.get("seed"), _whole(settings.get(SEED))),
-        status=line(info.get("status")),
-        step=_whole(info.get("step"), 0) or 0,
+        status=line(status_of(path, info, wait=False)),
+        step=_whole(info.get("diverged_at"), _whole(info.get("step"), 0)) or 0,
         steps=_whole(info.get("steps"), 0) or 0,
         wall_seconds=_seconds(info.get("wall_seconds")),
         last=last,
@@ -146,6 +150,7 @@ def read_run(path: Path) -> RunSummary:
         health=complaints_of(info),
         warnings=warnings_of(info),
         changes=changes_of(info),
+        limits={tag: limits_of(info, tag) for tag in _table(info.get("limits"))},
     )
 
 
@@ -163,7 +168,7 @@ def with_rows(run: RunSummary, directions: dict[str, str | None], read: Reader =
     Raises:
         RunError: The file cannot be read.
     """
-    running = run.status == "running"
+    running = run.status in ("running", "killed")
     wanted = [tag for tag, way in directions.items() if way or running or tag not in run.last]
     series = read(run.path / METRICS, wanted) if wanted else {}
     last, step = dict(run.last), run.step

@@ -7,6 +7,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from ganlab.comparing.comparison import Comparison
 from ganlab.comparing.configurations import Configuration
@@ -27,13 +28,15 @@ class Paired:
         pairs: How many pairs of runs there are.
         by: "seed" if the runs of a pair share their seed, "fork" if one is the fork of the other.
         effect: The mean of the differences within pairs, this configuration's value less the other's.
-        low: The lower end of its 95% interval, Student's over the pairs; None for one pair.
+        low: The lower end of its 95% interval, Student's over the pairs; of two pairs, or where all differ by the same,
+            of the range of their differences; None for one pair.
         high: The upper end.
         unpaired_low: The lower end of the interval of the same runs' difference of means, as if nothing were shared:
             Student's with the degrees of freedom of the smaller side, which is wider than Welch's.
         unpaired_high: The upper end.
         gain: The variance of the difference of means over that of the paired mean: above one, pairing narrows the
             interval; None for one pair, infinity if all pairs differ by the same.
+        method: "student" or "range"; None for one pair.
     """
 
     against: str
@@ -45,6 +48,7 @@ class Paired:
     unpaired_low: float | None
     unpaired_high: float | None
     gain: float | None
+    method: Literal["student", "range"] | None = None
 
 
 def paired(comparison: Comparison, against: str | None = None) -> dict[tuple[str, str], Paired]:
@@ -80,6 +84,12 @@ def sentences(found: Mapping[tuple[str, str], Paired]) -> Iterator[str]:
         if one.low is None or one.high is None or one.unpaired_low is None or one.unpaired_high is None:
             yield f"{tag}: {label} less {one.against} is {one.effect:+.4g} ({runs}, so chance is unknown)."
             continue
+        if one.method == "range":
+            yield (
+                f"{tag}: {label} less {one.against} is {one.effect:+.4g}, range [{one.low:.4g}, {one.high:.4g}] "
+                f"({runs}, so chance is unknown)."
+            )
+            continue
         sure = "beyond chance" if one.low > 0 or one.high < 0 else "may be chance"
         yield (
             f"{tag}: {label} less {one.against} is {one.effect:+.4g} [{one.low:.4g}, {one.high:.4g}] ({runs}; {sure}). "
@@ -104,7 +114,10 @@ def _effect(one: Configuration, other: Configuration, tag: str) -> Paired | None
     apart = _variance([a for a, _ in known]) + _variance([b for _, b in known])
     half, wide = (student_half(n) * math.sqrt(variance / n) for variance in (own, apart))
     gain = apart / own if own else math.inf
-    return Paired(other.label, n, by, effect, effect - half, effect + half, effect - wide, effect + wide, gain)
+    unpaired = effect - wide, effect + wide
+    if n == 2 or not own:
+        return Paired(other.label, n, by, effect, min(differences), max(differences), *unpaired, gain, "range")
+    return Paired(other.label, n, by, effect, effect - half, effect + half, *unpaired, gain, "student")
 
 
 def _of_one_seed(mine: Sequence[RunSummary], theirs: Sequence[RunSummary]) -> list[tuple[RunSummary, RunSummary]]:

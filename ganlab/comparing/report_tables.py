@@ -129,13 +129,14 @@ def results(comparison: Comparison) -> ET.Element:
         for number, (row, row_cells) in enumerate(zip(comparison.configurations, cells, strict=True))
     ]
     return table(
-        "The mean of the last values over the runs, its 95% interval in brackets, and n if not all runs have it"
+        "The mean of the last values over the runs, its 95% interval in brackets (of two runs, or of equal ones, their "
+        "range), and n if not all runs have it"
         + (
             "; then the same of each run's best value. Bold: the best mean; *: every other row is worse, beyond chance"
             if comparison.best
             else ""
         )
-        + ". Bars: means and intervals, on one scale per column, linear unless its head notes otherwise.",
+        + ". Bars: means and intervals or ranges, on one scale per column, linear unless its head notes otherwise.",
         columns,
         rows,
         wide=len(comparison.metrics) > _MOST_ON_PAPER,
@@ -238,6 +239,8 @@ def _remark(comparison: Comparison, metric: Metric) -> str | None:
 def _details(estimate: Estimate, row: Configuration, which: str, tag: str) -> list[Child]:
     """An estimate's interval, and its number of runs if that is not all of them."""
     found = _bounds(estimate.low, estimate.high, row, f"{which}.", tag)
+    if estimate.method == "range":
+        found.insert(0, "range ")
     if estimate.n != len(row.runs):
         found += [" n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}", _figure(estimate.n, row, f"{which}.n", tag)]
     return found

@@ -38,17 +38,18 @@ _HALVINGS = 60
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over runs with its 95% interval.
+    """A mean over runs with its 95% interval, or with their range where there is no interval.
 
     Attributes:
         mean: The mean over the runs with a finite value.
-        low: The interval's lower end; None for one run.
-        high: The interval's upper end; None for one run.
+        low: The lower end of the interval or the range; None for one run.
+        high: The upper end; None for one run.
         n: The number of runs.
         iqm: Their interquartile mean; None for fewer than `IQM_FROM`.
         iqm_low: The lower end of its own interval, the bootstrap's.
         iqm_high: The upper end.
-        method: The method of the mean's interval; None if there is none.
+        method: The method of the mean's interval, or "range" for the least and the largest value, of two runs or of
+            equal values: two say nearly nothing about chance, and equal ones nothing. None for one run.
     """
 
     mean: float
@@ -58,7 +59,7 @@ class Estimate:
     iqm: float | None
     iqm_low: float | None = None
     iqm_high: float | None = None
-    method: Literal["student", "bootstrap"] | None = None
+    method: Literal["range", "student", "bootstrap"] | None = None
 
 
 @dataclass(frozen=True)
@@ -89,33 +90,45 @@ class Improvement:
     seeds: int | None = None
 
 
-def estimate(values: Sequence[float]) -> Estimate | None:
+def estimate(values: Sequence[float], limits: tuple[float, float] = (-math.inf, math.inf)) -> Estimate | None:
     """The mean of some runs.
 
     Args:
         values: One per run; those that are not finite do not count.
+        limits: The least and the largest value that there can be, where the interval ends.
 
     Returns:
         The estimate; None if no value is finite.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # a spread beyond float64 is an infinite interval
-        return _estimate(np.array([value for value in values if math.isfinite(value)], np.float64))
+        return _estimate(np.array([value for value in values if math.isfinite(value)], np.float64), limits)
 
 
-def _estimate(finite: np.ndarray) -> Estimate | None:
+def _estimate(finite: np.ndarray, limits: tuple[float, float]) -> Estimate | None:
     n = len(finite)
     mean = float(finite.mean()) if n else math.nan
     if not math.isfinite(mean):  # no values, or a sum beyond float64
         return None
     if n == 1:
         return Estimate(mean, None, None, 1, None)
+    iqm = interquartile_mean(finite) if n >= IQM_FROM else None
+    least, largest = float(finite.min()), float(finite.max())
+    if n == 2 or least == largest:
+        return Estimate(mean, least, largest, n, iqm, method="range")
+    # Numbers that no run was recorded with are no limits, whatever run.json says.
+    ends = min(limits[0], least), max(limits[1], largest)
+    student = within(student_interval(finite), ends)
     if n < IQM_FROM:
-        return Estimate(mean, *student_interval(finite), n, None, method="student")
-    iqm = interquartile_mean(finite)
+        return Estimate(mean, *student, n, None, method="student")
     around_mean, around_iqm = bootstrap_intervals(finite)
     if n < BOOTSTRAP_FROM:
-        return Estimate(mean, *student_interval(finite), n, iqm, *around_iqm, method="student")
+        return Estimate(mean, *student, n, iqm, *around_iqm, method="student")
     return Estimate(mean, *around_mean, n, iqm, *around_iqm, method="bootstrap")
+
+
+def within(interval: tuple[float, float], limits: tuple[float, float]) -> tuple[float, float]:
+    """The part of an interval that is possible."""
+    return max(interval[0], limits[0]), min(interval[1], limits[1])
 
 
 def student_interval(values: np.ndarray) -> tuple[float, float]:

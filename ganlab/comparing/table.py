@@ -178,7 +178,8 @@ def _estimate(found: Estimate | None, runs: int, *, leads: bool = False) -> str:
         return "-"
     lines = [number(found.mean) + (" *" if leads else "")]
     if found.low is not None and found.high is not None:
-        lines.append(f"[{number(found.low)}, {number(found.high)}]")
+        kind = "range " if found.method == "range" else ""
+        lines.append(f"{kind}[{number(found.low)}, {number(found.high)}]")
     if found.iqm is not None:
         lines.append(f"iqm {number(found.iqm)}")
     if found.n < runs:
@@ -191,7 +192,8 @@ def _reading(comparison: Comparison) -> Iterator[str]:
     found = comparison.estimates.values()
     if any(one.n > 1 for one in found):
         middle = ", interquartile mean" if any(one.iqm is not None for one in found) else ""
-        yield f"Figures: mean over runs, [95% interval]{middle}. docs/comparing.md describes them."
+        ranges = ", or the range of two runs or of equal ones" if any(one.method == "range" for one in found) else ""
+        yield f"Figures: mean over runs, [95% interval]{ranges}{middle}. docs/comparing.md describes them."
     elif found:
         yield "One run each: how much of a difference is chance is unknown. Train more seeds: ganlab run --seed N."
     if any(changed(one) for one in comparison.configurations):

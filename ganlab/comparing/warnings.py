@@ -23,8 +23,12 @@ def diverged(one: Configuration) -> list[RunSummary]:
 
 
 def unfinished(one: Configuration) -> list[RunSummary]:
-    """Its runs that are in progress or stopped short: `running`, `interrupted` or `failed`."""
+    """Its runs that are in progress or stopped short: `running`, `killed`, `interrupted` or `failed`."""
     return [run for run in one.runs if run.status not in ENDED]
+
+
+def _ended(run: RunSummary) -> str:
+    return "killed while running" if run.status == "killed" else run.status
 
 
 def ill(one: Configuration) -> list[RunSummary]:
@@ -64,7 +68,7 @@ def states(found: Sequence[Configuration], tags: Sequence[str]) -> Iterator[str]
     for one in found:
         who = f" of {one.label}" if len(found) > 1 else ""
         if short := unfinished(one):
-            names = listed([f"{run.name} {run.status} at step {run.step} of {run.steps}" for run in short])
+            names = listed([f"{run.name} {_ended(run)} at step {run.step} of {run.steps}" for run in short])
             yield f"{_count(short, one)}{who} unfinished: {names}. What they have so far counts."
         if bad := diverged(one):
             names = listed([f"{run.name} at step {run.step}" for run in bad])

@@ -40,8 +40,8 @@ def to_csv(comparison: Comparison) -> str:
 
     Returns:
         The label, the settings that differ, the counts of runs, of warnings and of runs that were changed midway, time
-        and speed, and for each metric `<tag> last` with its interval, number of runs and interquartile mean,
-        `<tag> best` with its interval, and `<tag> improvement` with its interval.
+        and speed, and for each metric `<tag> last` with its interval or range, the method of it, number of runs and
+        interquartile mean, `<tag> best` with its interval or range, and `<tag> improvement` with its interval.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -86,11 +86,11 @@ def _cells(comparison: Comparison, one: Configuration) -> Sequence[tuple[str, An
     for metric in comparison.metrics:
         key = (one.label, metric.tag)
         last = comparison.estimates.get(key)
-        for name in ("mean", "low", "high", "n", "iqm"):
+        for name in ("mean", "low", "high", "method", "n", "iqm"):
             cells.append((f"{metric.tag} last {name}", getattr(last, name, None)))
         if metric.direction:
             best, better = comparison.best.get(key), comparison.improvement.get(key)
-            for name in ("mean", "low", "high", "n"):
+            for name in ("mean", "low", "high", "method", "n"):
                 cells.append((f"{metric.tag} best {name}", getattr(best, name, None)))
             for name in ("probability", "low", "high", "against", "p", "comparisons", "verdict", "seeds"):
                 cells.append((f"{metric.tag} improvement {name}", getattr(better, name, None)))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from ganlab.bounds import Ge, Lt, rule, violation
+from ganlab.bounds import Ge, Local, Lt, rule, violation, without
 from ganlab.composition.checking import check_division, check_roles, check_sizes
 from ganlab.composition.parts import LISTS
 from ganlab.errors import ConfigError
@@ -142,7 +142,7 @@ def experiment(
     checkpoint_every: CountOrZero = 1_000,
     keep_best: str = "",
     log_every: Count = 10,
-    start_from: str = "",
+    start_from: Annotated[str, Local()] = "",
 ) -> Experiment:
     """Composes and validates an experiment.
 
@@ -216,7 +216,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     """
     for name, value in settings.items():
         bounds = rule(hint := annotation(experiment, name))
-        if bounds and (violation(value, hint) or not isinstance(value, (int, float, type(None)))):
+        if bounds and (violation(value, hint) or not isinstance(value, (int, float, type(None), without(hint)))):
             raise ConfigError(f"experiment.{name} = {value!r} must be {bounds}.")
     decay, half_life = settings.get("ema_decay", 0.0), settings.get("ema_half_life", 0.0)
     if decay and half_life:

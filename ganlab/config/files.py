@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 from ganlab.errors import ConfigError, nearest
+from ganlab.support.paths import local
 from ganlab.support.terminal import line
 
 _PACKAGE = Path(__file__).resolve().parent.parent
@@ -43,7 +44,7 @@ def find_gin_file(name: str | Path) -> Path:
     Raises:
         ConfigError: There is no such file.
     """
-    path = _expanded(name)
+    path = _expanded(local(name))
     if _is_file(path):
         return path
     shipped = _shipped(str(name))

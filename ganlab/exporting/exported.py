@@ -17,6 +17,7 @@ from ganlab.exporting.latents import Array
 from ganlab.exporting.readme import readme
 from ganlab.runs import RunDirectory
 from ganlab.support.atomic import check_free, new_folder
+from ganlab.support.paths import local
 from ganlab.telemetry.jsonl import to_json
 from ganlab.training.loading import Step, Trained, keep_precision, load_trained
 from ganlab.version import __version__
@@ -54,7 +55,7 @@ def export(
         ConfigError: The format is unknown.
         MissingDependencyError: The format needs a package that is not installed.
     """
-    target = Path(folder)
+    target = local(folder)
     if format not in FORMATS:
         raise ConfigError(f"Unknown format {format!r}: choose from {', '.join(FORMATS)}.{nearest(format, FORMATS)}")
     chosen = FORMATS[format]

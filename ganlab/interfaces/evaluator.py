@@ -40,6 +40,16 @@ class Evaluator:
         """
         raise NotImplementedError
 
+    def limits(self, dataset: Dataset) -> Mapping[str, tuple[float, float]]:
+        """The least and the largest value that a figure can have, by its name: of counts, rates and distances.
+
+        Intervals over seeds end there. Of a figure that is left out nothing is known; infinity is no limit.
+
+        Args:
+            dataset: The experiment's dataset, whose modes or classes may be counted.
+        """
+        return {}
+
     def diagnose(self, figures: Mapping[str, float]) -> str | None:
         """A sentence on the problem that the figures of the last evaluation show, or None.
 

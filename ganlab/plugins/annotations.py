@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ganlab import bounds
+from ganlab.support.paths import is_url
 
 
 class _Unknown:
@@ -38,7 +39,7 @@ def broken_bound(make: Callable[..., Any], parameter: str, value: Any) -> str:
         return ""
     hint = annotation(make, parameter)
     problem = bounds.violation(value, hint)
-    if problem and (isinstance(value, bool) or not isinstance(value, numbers.Real)):
+    if problem and not is_url(value) and (isinstance(value, bool) or not isinstance(value, numbers.Real)):
         return f"must be {describe(hint)}, not {type_name(value)}."
     return problem
 

@@ -20,6 +20,7 @@ from ganlab.plugins.catalog import KINDS, UNUSABLE, Component, Plugin, reason_of
 from ganlab.plugins.discovery import GROUP, LOCAL_MODULE, allowed, load_file, places
 from ganlab.plugins.import_guard import watched
 from ganlab.plugins.recipes import Factory
+from ganlab.support import paths
 
 __all__ = [
     "GROUP",
@@ -259,7 +260,7 @@ def use_plugin_file(path: str | os.PathLike[str]) -> None:
     Raises:
         PluginError: The file is missing, or the plugin is broken.
     """
-    local = Path(path).resolve()
+    local = paths.local(path).resolve()
     if not local.is_file():
         raise PluginError(f"{path} is not a file. Give the path of a Python file with ganlab hooks.")
     found = discover(local=local)

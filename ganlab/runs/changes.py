@@ -9,6 +9,9 @@ from typing import Any
 # A stranger's file may hold any number of lines of any length.
 _MOST, _LONGEST = 100, 500
 
+# The setting that a run may be extended by, and the field of a resumption that did, with the earlier number of steps.
+STEPS, EXTENDS = "experiment.steps", "extends"
+
 # Marks the name of a run that was changed midway; a star marks the best of a column.
 MARK = "!"
 
@@ -40,7 +43,7 @@ def changes_of(info: Mapping[str, Any]) -> tuple[Change, ...]:
     """
     found: list[Change] = []
     first = None
-    for step, what in reversed(_resumed(info)):
+    for step, what, _ in reversed(_resumed(info)):
         first = step if first is None else min(first, step)
         if what and first > 0:
             found.append(Change(first, what))
@@ -56,9 +59,47 @@ def to_write(info: Mapping[str, Any], keep: int) -> list[Change]:
     """
     resumed, midway = _resumed(info), changes_of(info)
     # Both lists have the same end: changes before the first step come at the beginning.
-    written = [step for step, what in resumed if what][-len(midway) :] if midway else []
+    written = [step for step, what, _ in resumed if what][-len(midway) :] if midway else []
     new = midway[-1] if midway and resumed[-1][1] else None
     return [change for change, step in zip(midway, written, strict=True) if step > keep or change is new]
+
+
+def extended_at(info: Mapping[str, Any]) -> int | None:
+    """The step from which the latest resumption extends the run; None if it does not."""
+    resumed = _resumed(info)
+    return resumed[-1][0] if resumed and resumed[-1][2] is not None else None
+
+
+def ends_of(info: Mapping[str, Any]) -> set[int]:
+    """The steps at which a run had ended before it was extended: its rows there have what was left of iterations."""
+    ends: set[int] = set()
+    for step, _, steps in _resumed(info):
+        ends = {end for end in ends if end <= step} | ({step} if steps == step else set())
+    return ends
+
+
+def settled_at(info: Mapping[str, Any]) -> int:
+    """The step from which a run has had its present settings: earlier ones cannot be trained again by them."""
+    return max((change.step for change in _midway(info)), default=0)
+
+
+def past(info: Mapping[str, Any], until: int) -> list[dict[str, Any]]:
+    """What a twin of a run records as resumptions of its own: all that counts for its steps up to one."""
+    found: list[dict[str, Any]] = [{"step": one.step, "changes": list(one.what)} for one in _midway(info)]
+    found += [{"step": end, "changes": [], EXTENDS: end} for end in ends_of(info)]
+    return sorted((entry for entry in found if entry["step"] <= until), key=lambda entry: int(entry["step"]))
+
+
+def _midway(info: Mapping[str, Any]) -> list[Change]:
+    """The changes midway, among them the settings of a fork that differ from its parent's."""
+    found = list(changes_of(info))
+    forked = info.get("forked_from")
+    step, settings = (forked.get("step"), forked.get("settings")) if isinstance(forked, dict) else (0, None)
+    if isinstance(step, int) and isinstance(settings, dict):
+        longer = any(at == step and steps is not None for at, _, steps in _resumed(info))
+        what = [f"{name}: now {value!r}" for name, value in settings.items() if not (longer and name == STEPS)]
+        found += [Change(step, tuple(what))] if what else []
+    return found
 
 
 def name_of(line: str) -> str:
@@ -81,14 +122,15 @@ def in_words(changes: Sequence[Change]) -> str:
     return ", ".join(phrases)
 
 
-def _resumed(info: Mapping[str, Any]) -> list[tuple[int, tuple[str, ...]]]:
-    """The resumptions, each with its step and its changes."""
+def _resumed(info: Mapping[str, Any]) -> list[tuple[int, tuple[str, ...], int | None]]:
+    """The resumptions: the step of each, its changes, and the earlier number of steps if it only extends the run."""
     resumed = info.get("resumed")
-    found = []
+    found: list[tuple[int, tuple[str, ...], int | None]] = []
     for entry in resumed[-_MOST:] if isinstance(resumed, list) else ():
         step = entry.get("step") if isinstance(entry, dict) else None
         if isinstance(step, int) and not isinstance(step, bool) and 0 <= step < 2**63:
-            what = entry.get("changes")
-            lines = what[:_MOST] if isinstance(what, list) else ()
-            found.append((step, tuple(str(line)[:_LONGEST] for line in lines)))
+            what, steps = entry.get("changes"), entry.get(EXTENDS)
+            extends = steps if isinstance(steps, int) else None
+            lines = what[:_MOST] if isinstance(what, list) and extends is None else ()
+            found.append((step, tuple(str(line)[:_LONGEST] for line in lines), extends))
     return found

@@ -17,7 +17,7 @@ from ganlab.runs.fields import cannot_be_made, check_encoding, check_fields, che
 from ganlab.runs.info import INFO, read_info, read_text
 from ganlab.runs.links import check_links
 from ganlab.support.atomic import new_folder, write_new, write_text
-from ganlab.support.paths import as_name, walk
+from ganlab.support.paths import as_name, local, walk
 from ganlab.support.terminal import line
 from ganlab.telemetry.jsonl import read_metrics, to_json
 
@@ -40,7 +40,7 @@ class RunDirectory:
         Raises:
             RunError: The directory is not a run; the message describes what is there instead.
         """
-        self._path, self._keeps = Path(path), keeps
+        self._path, self._keeps = local(path), keeps
         if not os.path.isfile(self._path / INFO):
             raise RunError(_no_run(self._path))
 
@@ -149,7 +149,7 @@ def new_run_path(root: str | os.PathLike[str], stem: str, seed: int, name: str |
     Raises:
         RunError: The name is taken, or cannot name a folder.
     """
-    folder = Path(root) / as_name(stem)
+    folder = local(root, "runs") / as_name(stem)
     if name is None:
         time = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
         return folder / f"{time}-s{seed}-{secrets.token_hex(2)}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ganlab.errors import PluginError
 from ganlab.plugins import manager as plugins
 from ganlab.plugins.discovery import plugin_file_in
+from ganlab.support import paths
 
 if TYPE_CHECKING:
     from ganlab.plugins.recipes import Recipe
@@ -26,7 +27,7 @@ def use_plugins(no_plugin: Sequence[str], plugin_file: Path | None, first_gin: s
         PluginError: `plugin_file` is not a file, or a name in `no_plugin` is unknown.
         ConfigError: The experiment file is missing.
     """
-    local = plugin_file
+    local = None if plugin_file is None else paths.local(plugin_file, "plugin_file")
     if local is not None and not local.is_file():
         raise PluginError(f"--plugin-file {local} is not a file. Give the path of a Python file with ganlab hooks.")
     if local is None and first_gin is not None:

@@ -124,7 +124,8 @@ def _are_frequencies(value: Any) -> bool:
 _FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     **dict.fromkeys(("step", "steps", "seed", "replicas"), ("a whole number of at least 0", _is_whole)),
     **dict.fromkeys(
-        (*MEASURED, "settings", "provenance"), ("an object of fields", lambda value: isinstance(value, dict))
+        (*MEASURED, "settings", "provenance", "forked_from", "started_from"),
+        ("an object of fields", lambda value: isinstance(value, dict)),
     ),
     **dict.fromkeys(("warnings", "health", "resumed"), ("a list", lambda value: isinstance(value, list))),
     "status": ("a word", lambda value: isinstance(value, str)),

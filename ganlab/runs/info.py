@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,16 @@ def why_unreadable(path: Path, error: Exception) -> str:
     return (
         f"{line(path)} cannot be read ({type(error).__name__}: {line(error)}). Please report this as a bug of ganlab."
     )
+
+
+def limits_of(info: Mapping[str, Any], tag: str) -> tuple[float, float]:
+    """The least and the largest value that a figure can have, by run.json; infinities where it knows none."""
+    limits = info.get("limits")
+    ends = limits.get(tag) if isinstance(limits, dict) else None
+    if not isinstance(ends, list) or len(ends) != 2:
+        return -math.inf, math.inf
+    low, high = (end if isinstance(end, (int, float)) else None for end in ends)
+    return -math.inf if low is None else low, math.inf if high is None else high
 
 
 def read_text(folder: Path, name: str) -> str:

@@ -16,6 +16,7 @@ from typing import IO
 from ganlab.errors import RunError
 from ganlab.support.durable import sync
 from ganlab.support.full_disk import is_full_disk
+from ganlab.support.paths import local
 from ganlab.support.signals import orderly_end
 
 # The time in which the reader of a pipe must be there.
@@ -33,7 +34,7 @@ def new_file(path: Path) -> Iterator[IO[bytes]]:
     Raises:
         RunError: The file cannot be written, or a file read inside the block cannot be read.
     """
-    target = Path(os.path.realpath(path))  # which, unlike resolve(), takes links that lead in a circle
+    target = Path(os.path.realpath(local(path)))  # which, unlike resolve(), takes links that lead in a circle
     part = _aside(target)
     try:
         if target.exists() and not target.is_file() and not target.is_dir():
@@ -138,7 +139,7 @@ def new_folder(path: Path, refused: Callable[[Path, OSError], RunError] | None =
     Raises:
         RunError: The path is taken, or the folder cannot be written.
     """
-    check_free(path)
+    check_free(local(path))
     made = [parent for parent in path.parents if not parent.exists()]
     part = _aside(path)
     with orderly_end():

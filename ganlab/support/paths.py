@@ -1,5 +1,6 @@
-"""Handles untrusted names and files: makes names safe in a path, and opens files only inside their folder.
+"""Handles users' paths and untrusted names and files: refuses URLs, makes names safe, opens files inside their folder.
 
+Every path that a user gives passes through `local`, or `ganlab.bounds.Local` where it is a component's parameter.
 A run is data, possibly from a stranger. Every name derived from a run or an experiment passes through `as_name`; every
 file read from a run passes through `open_inside`.
 """
@@ -15,12 +16,14 @@ from collections.abc import Iterator
 from io import BufferedReader
 from pathlib import Path
 
-from ganlab.errors import RunError
+from ganlab.errors import ConfigError, RunError
 from ganlab.support.terminal import line
 
 # Bytes of a name: with a suffix it stays below the limit of 255 of most file systems.
 LONGEST_BYTES = 200
 _DIGITS = 8
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # Never waits for the writer of a pipe, and never follows a link that has replaced the file.
@@ -34,6 +37,33 @@ _KINDS = {
     stat.S_IFLNK: "a link",
     stat.S_IFDIR: "a folder",
 }
+
+
+def is_url(value: object) -> bool:
+    """Whether a path, or a text in the place of one, is a URL: a scheme of two letters or more, for `C:/` is a drive.
+
+    One slash is enough, because that is what `pathlib` leaves of two.
+    """
+    return isinstance(value, (str, os.PathLike)) and bool(_URL.match(os.fsdecode(value)))
+
+
+def local(path: str | os.PathLike[str], what: str = "") -> Path:
+    """A path that a user gave, for which nothing has been read or made yet.
+
+    Args:
+        path: The path.
+        what: The option or argument, for the message.
+
+    Raises:
+        ConfigError: It is a URL.
+    """
+    if is_url(path):
+        url = line(re.sub(":/+", "://", os.fspath(path), count=1))
+        raise ConfigError(
+            f"{f'{what} = ' if what else ''}{url} is a URL, and ganlab reads and writes paths of this machine alone: "
+            "copy or mount it, and give its path here."
+        )
+    return Path(path)
 
 
 def is_name(text: object, *, longest: int = LONGEST_BYTES) -> bool:

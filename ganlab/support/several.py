@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ganlab.errors import ConfigError
+from ganlab.support.paths import local
 
 
 def texts(given: str | Iterable[str], name: str) -> list[str]:
@@ -25,7 +26,10 @@ def texts(given: str | Iterable[str], name: str) -> list[str]:
 
 def paths(given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], name: str) -> list[str | os.PathLike[str]]:
     """The paths that an argument was given; as `texts`."""
-    return _several(given, name, (str, os.PathLike), "a path, or a list of paths")
+    found = _several(given, name, (str, os.PathLike), "a path, or a list of paths")
+    for path in found:
+        local(path, name)
+    return found
 
 
 def whole_numbers(given: int | Iterable[int], name: str) -> list[int]:

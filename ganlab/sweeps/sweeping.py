@@ -20,7 +20,7 @@ from ganlab.runs.experiment_source import use_plugins
 from ganlab.runs.fields import check_name, check_place
 from ganlab.runs.plugin_file import recorded
 from ganlab.support import several
-from ganlab.support.paths import as_name
+from ganlab.support.paths import as_name, local
 from ganlab.sweeps.configurations import Configuration, Configurations, check, check_used, varying
 from ganlab.sweeps.engine import Engine, Screen
 from ganlab.sweeps.request import Proposed, Request
@@ -123,6 +123,7 @@ def sweep(
         GanlabError: There is a mistake in the settings, or the folder cannot be created; nothing is left then. A trial
             that fails does not raise: its status reports it.
     """
+    place = local(runs, "runs")
     request = Request(
         gin=[os.fspath(file) for file in several.paths(gin, "gin")],
         params=several.texts(params, "params"),
@@ -140,13 +141,13 @@ def sweep(
         objective=objective,
         direction="maximize" if maximize else "minimize",
         no_plugin=several.texts(no_plugin, "no_plugin"),
-        plugin_file=os.fspath(plugin_file) if plugin_file is not None else None,
+        plugin_file=os.fspath(local(plugin_file, "plugin_file")) if plugin_file is not None else None,
     )
     for what, number in (("jobs", jobs), ("threads", threads), ("budget", budget), ("timeout", timeout)):
         if number is not None and not number >= (0 if what == "timeout" else 1):
             raise ConfigError(f"{what} = {number!r} must be at least {0 if what == 'timeout' else 1}.")
     planned = planned_sweep(request, threads)
-    made = created(planned, free_path(Path(runs), name, planned))
+    made = created(planned, free_path(place, name, planned))
     with made.locked():
         return Swept(made.path, run_trials(made, planned.launcher, planned.search, screen=_NoScreen()))
 

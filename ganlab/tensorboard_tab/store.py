@@ -8,7 +8,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ganlab.comparing.curves import Curve
@@ -18,6 +18,7 @@ from ganlab.errors import RunError
 from ganlab.runs import find_runs
 from ganlab.runs.directory import INFO, METRICS
 from ganlab.runs.info import why_unreadable
+from ganlab.runs.listing import status_of
 from ganlab.support.terminal import line
 from ganlab.tensorboard_tab.preview import LONG, newest, preview, tags_at_ends
 from ganlab.tensorboard_tab.rows import MetricsFile, Thinned
@@ -193,6 +194,9 @@ class Store:
             known = self._summaries.get(path)
             if known is None or known[0] != stamp:
                 known = (stamp, _summary(path))
+            elif isinstance(known[1], RunSummary) and known[1].status in ("running", "killed"):
+                # A process that dies does not write run.json any more.
+                known = (stamp, replace(known[1], status=status_of(path, {"status": "running"}, wait=False)))
             summaries[path] = known
             if isinstance(known[1], str):
                 problems.append(known[1])

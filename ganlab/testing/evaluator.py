@@ -103,6 +103,22 @@ class EvaluatorConformance(Conformance):
                 fail(f"evaluate returned {name!r}: {value!r}; it must be a finite number under a name.")
 
     @check()
+    def test_figures_are_within_their_limits(self) -> None:
+        """`limits` names figures, and each is within its own but for rounding."""
+        try:
+            figures = self._figures()
+        except IncompatibleError as error:
+            pytest.skip(f"It does not accept the kit's dataset: {error}")
+        limits = self.make().limits(self.once("dataset", self._accepted))
+        if limits and not limits.keys() & figures.keys():
+            fail(f"limits names {', '.join(limits)}, none of which is a figure: {', '.join(figures)}.")
+        for name in limits.keys() & figures.keys():
+            (low, high), value = limits[name], figures[name]
+            room = 1e-6 * max(1.0, abs(value))
+            if not low - room <= value <= high + room:
+                fail(f"{name} is {value!r}, outside of its limits {low!r} and {high!r}.")
+
+    @check()
     def test_the_same_samples_give_the_same_figures(self) -> None:
         """Evaluated again, by another object, the figures are the same."""
         try:

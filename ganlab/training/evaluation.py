@@ -149,6 +149,31 @@ def measured(
     return figures
 
 
+def limits_of(names: Sequence[str], evaluators: Sequence[Evaluator], dataset: Dataset) -> dict[str, list[float | None]]:
+    """The least and the largest value of figures, by their tags, as run.json has them: None stands for no limit.
+
+    Raises:
+        ContractError: One of them does not return a dict of pairs of numbers.
+        PluginError: One of them fails.
+    """
+    limits: dict[str, list[float | None]] = {}
+    for name, evaluator in zip(names, evaluators, strict=True):
+        with plugin_code(f"evaluators.{name}", "limits"):
+            found = evaluator.limits(dataset)
+        try:
+            pairs = {str(figure): (float(low), float(high)) for figure, (low, high) in found.items()}
+            if not all(low <= high for low, high in pairs.values()):
+                raise ValueError
+        except (AttributeError, TypeError, ValueError):
+            raise ContractError(
+                f"Evaluator {name} has the limits {found!r:.80}; it must return a dict of a figure's least and largest "
+                "value, for example {'share': (0.0, 1.0)}."
+            ) from None
+        for figure, ends in pairs.items():
+            limits[f"evaluation/{name}/{figure}"] = [end if math.isfinite(end) else None for end in ends]
+    return limits
+
+
 def diagnosed(
     names: Sequence[str], evaluators: Sequence[Evaluator], figures: Mapping[str, float]
 ) -> dict[str, str | None]:

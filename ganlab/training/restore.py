@@ -9,6 +9,7 @@ from ganlab.composition import Experiment
 from ganlab.errors import RunError
 from ganlab.runs import RunDirectory
 from ganlab.runs.directory import METRICS
+from ganlab.runs.resuming import check_no_fork
 from ganlab.support.formatting import counted
 from ganlab.support.terminal import line
 from ganlab.telemetry.jsonl_lines import rows
@@ -39,7 +40,7 @@ def go_back(
         The checkpoint, or None if there is none and the run starts again.
 
     Raises:
-        RunError: It does not fit the experiment, or several workers do not find the same one.
+        RunError: It does not fit the experiment, several workers do not find the same one, or a fork has none.
     """
     checkpoint = Checkpoints(run.path / "checkpoints").latest_sound(say, mend=mend)
     step = checkpoint.step if checkpoint else 0
@@ -56,8 +57,10 @@ def go_back(
         with trainer.state.own_rates() if allow_changes else contextlib.nullcontext():
             restore(checkpoint, trainer.state.variables())
         trainer.state.step = checkpoint.step
-    elif mend:
-        say(_from_the_start(run))
+    else:
+        check_no_fork(run.path, run.info)
+        if mend:
+            say(_from_the_start(run))
     return checkpoint
 
 

@@ -12,7 +12,7 @@ from ganlab import config
 from ganlab.composition import Experiment
 from ganlab.plugins import manager as plugins
 from ganlab.runs import RunDirectory
-from ganlab.runs.changes import changes_of, in_words, to_write
+from ganlab.runs.changes import changes_of, extended_at, in_words, to_write
 from ganlab.support.durable import sync
 from ganlab.telemetry import Console, JsonLinesWriter, MultiWriter, Record, Writer, event_cutting
 from ganlab.telemetry.tensorboard_writer import LAYOUT_TAG, OF_THE_RUN, START_TAG, TensorBoardWriter
@@ -78,10 +78,11 @@ class RunLog:
         writers: list[Writer] = []
         left = event_cutting.Cut()
         changes = [] if keep is None or not self._chief else to_write(info, keep)
+        changed_at = changes[-1].step if changes else extended_at(info)
         if self._chief:
             if keep is not None:
                 # If the run has changed, its settings and charts differ from those written.
-                left = event_cutting.cut(run.path, after=keep, without=OF_THE_RUN if changes else ())
+                left = event_cutting.cut(run.path, after=keep, without=() if changed_at is None else OF_THE_RUN)
             # The files are cut, but a TensorBoard that is open has already read them, and must forget those steps too.
             self._tensorboard = TensorBoardWriter(run.path, purge_step=None if keep is None else keep + 1)
             self._lines = JsonLinesWriter(run.path / "metrics.jsonl", truncate_after=keep, expected=rows)
@@ -95,8 +96,8 @@ class RunLog:
             if START_TAG not in left.tags:
                 note = {_CHANGED: in_words(changes_of(info))} if changes_of(info) else {}
                 self._tensorboard.hparams({**config.flatten(experiment.recipe), **note})
-            if changes or _SETTINGS not in left.tags:
-                step = changes[-1].step if _SETTINGS in left.tags else 0
+            if changed_at is not None or _SETTINGS not in left.tags:
+                step = (changed_at or 0) if _SETTINGS in left.tags else 0
                 self._tensorboard.text(step, _SETTINGS, f"```\n{run.operative}```")
         for change in changes:
             said = "\n".join(f"- {line}" for line in change.what)
@@ -150,7 +151,7 @@ class RunLog:
             steps: Generator updates of the whole run.
             done: How many of them are already done.
         """
-        self._run.update(status="running", signal=None, error=None, timed_from=None)
+        self._run.update(status="running", signal=None, error=None, timed_from=None, diverged_at=None)
         self._call_trackers("ganlab_run_start", run=self._run)
         self._screen.start(steps, done)
 

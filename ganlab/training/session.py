@@ -114,7 +114,7 @@ class Session:
                 fields["signal"] = self._signal
         except DivergedError as error:
             status = "diverged"
-            fields["health"] = [f"training: {error}"]
+            fields |= {"health": [f"training: {error}"], "diverged_at": error.step}
             raise
         except WorkerLostError:
             status = "interrupted"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +17,18 @@ from ganlab import config
 from ganlab.composition import Experiment
 from ganlab.plugins import manager as plugins
 from ganlab.runs import RunDirectory, create_run, provenance
+from ganlab.runs.changes import EXTENDS
 from ganlab.runs.lock import locked
 from ganlab.runs.resuming import begin_again, check_resumable, take_changes
+from ganlab.support.paths import local
 from ganlab.telemetry import Console
 from ganlab.training import time_limits
 from ganlab.training.actions.best import check_metric
 from ganlab.training.actions.profile import span
 from ganlab.training.checkpoints import Checkpoint
 from ganlab.training.diagnostics.schedule import DiagnosticSchedule
-from ganlab.training.evaluation import Evaluation
+from ganlab.training.evaluation import Evaluation, limits_of
+from ganlab.training.graph.learning_rate import changed_by_steps
 from ganlab.training.graph.sampling import label_frequencies
 from ganlab.training.graph.tf_errors import translated_errors
 from ganlab.training.graph.trainer import Trainer
@@ -60,13 +64,19 @@ def train(
     """
     time_limits.check()
     traced = span(profile) if profile else None
-    run_dir, chief, screen = Path(run_dir), is_chief(experiment), Console(quiet=not console)
+    run_dir, chief, screen = local(run_dir, "run_dir"), is_chief(experiment), Console(quiet=not console)
     with contextlib.ExitStack() as held:
-        before, differing = (as_run(run_dir) if resume else None), []
+        before = as_run(run_dir) if resume else None
+        differing: list[str] = []
+        extends = None
         origins = Origins(experiment)
         if before is not None:
-            differing = check_resumable(
-                before, experiment.recipe, allow_changes=allow_changes, data=origins.found["data"]
+            differing, extends = check_resumable(
+                before,
+                experiment.recipe,
+                allow_changes=allow_changes,
+                data=origins.found["data"],
+                changed_by_steps=functools.partial(changed_by_steps, experiment),
             )
             if chief:
                 with written(before):
@@ -82,7 +92,8 @@ def train(
         if before is not None:
             checkpoint = go_back(before, experiment, trainer, screen.warning, allow_changes=allow_changes, mend=chief)
         if checkpoint is None:
-            started = start_from(experiment, trainer.state, screen.message, screen.warning)
+            recorded = before.info.get("started_from") if before else None
+            started = start_from(experiment, trainer.state, screen.message, screen.warning, recorded)
         if checkpoint is None and chief:
             # Evaluates and diagnoses once before anything is written, so that what cannot work fails now.
             drawn = _drawn(trainer, evaluation, schedule)
@@ -99,9 +110,12 @@ def train(
                     begin_again(run)
                 info = run.info
                 again = {**_provenance(), **origins.news(info, screen.warning), "step": trainer.state.step}
+                again |= {"changes": differing, **({} if extends is None else {EXTENDS: extends})}
                 run.update(
-                    resumed=[*info.get("resumed", []), {**again, "changes": differing}],
+                    resumed=[*info.get("resumed", []), again],
+                    **({"started_from": started} if started else {}),
                     checkpointed=checkpoint is not None,
+                    limits=_limits(experiment),
                     replicas=experiment.replicas,
                     strategy=type(experiment.strategy).__name__,
                 )
@@ -155,7 +169,8 @@ def create(
     trainer: Trainer,
     origins: Origins,
     folder: Path,
-    started: dict[str, Any] | None = None,
+    started: Mapping[str, Any] | None = None,
+    fill: Callable[[Path], None] = lambda folder: None,
     **more: Any,
 ) -> RunDirectory:
     """Creates the directory of a run.
@@ -166,6 +181,7 @@ def create(
         origins: Where its code and its data come from.
         folder: The directory, which does not exist.
         started: What is recorded of the run whose weights it begins with.
+        fill: Writes what the directory has besides from the first moment on.
         **more: Further fields of run.json.
 
     Raises:
@@ -186,13 +202,19 @@ def create(
         "sample_shape": list(experiment.dataset.sample_shape),
         "label_frequencies": _frequencies(experiment),
         **({"started_from": started} if started else {}),
+        "limits": _limits(experiment),
         "metrics": {},
         "evaluation": {},
         "wall_seconds": 0.0,
         "provenance": {**_provenance(), **origins.found},
         **more,
     }
-    return create_run(folder, config=config.render(recipe), operative=config.render(recipe, defaults=True), info=info)
+    operative = config.render(recipe, defaults=True)
+    return create_run(folder, config=config.render(recipe), operative=operative, info=info, fill=fill)
+
+
+def _limits(experiment: Experiment) -> dict[str, list[float | None]]:
+    return limits_of(experiment.component_names("evaluators"), experiment.evaluators, experiment.dataset)
 
 
 def _frequencies(experiment: Experiment) -> list[float] | None:

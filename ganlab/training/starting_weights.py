@@ -16,7 +16,11 @@ _LISTED = 4
 
 
 def start_from(
-    experiment: Experiment, state: TrainingState, say: Callable[[str], None], warn: Callable[[str], None]
+    experiment: Experiment,
+    state: TrainingState,
+    say: Callable[[str], None],
+    warn: Callable[[str], None],
+    before: Mapping[str, Any] | None = None,
 ) -> dict[str, Any] | None:
     """Gives both networks the weights of `experiment.start_from` that they have by name and shape.
 
@@ -25,6 +29,8 @@ def start_from(
         state: Its variables, before training.
         say: Called with a sentence on what was taken.
         warn: Called with a sentence on what did not fit.
+        before: What run.json records of an earlier beginning: the same weights are taken, though that run may have
+            trained further since.
 
     Returns:
         What run.json records: the run, the step, and the names that were taken, that the other run does not have, that
@@ -35,8 +41,9 @@ def start_from(
     """
     if not experiment.start_from:
         return None
+    again = before if before and before.get("run") == experiment.start_from else {}
     try:
-        checkpoint = find_checkpoint(RunDirectory(experiment.start_from))
+        checkpoint = find_checkpoint(RunDirectory(experiment.start_from), again.get("step"))
     except RunError as error:
         raise RunError(f"experiment.start_from: {error}") from error
     if name := checkpoint.not_finite():

@@ -6,7 +6,7 @@ import scipy.stats
 from small_suites import outcome
 
 from ganlab.benchmarking.child import middle
-from ganlab.benchmarking.results import reaching
+from ganlab.benchmarking.results import _over_seeds, reaching
 from ganlab.benchmarking.rows import Row, figure_text, ordered, ranks_in
 from ganlab.benchmarking.statistics import mean_of, ranks
 
@@ -90,3 +90,21 @@ def test_figures_as_text():
     assert figure_text({"mean": 0.71864, "low": 0.7, "high": 0.74, "interval": "student"}) == "0.7186 ± 0.02"
     assert figure_text({"mean": 1.62, "low": 1.6, "high": 1.65, "interval": "quartiles"}) == "1.62 (1.6 to 1.65)"
     assert (figure_text({"mean": 8.0, "low": None, "high": None}), figure_text(None)) == ("8", "-")
+
+
+@pytest.mark.parametrize(
+    ("values", "limits", "ends", "kind", "text"),
+    [
+        ([("a", 4.0), ("a", 8.0)], (0.0, 8.0), (4.0, 8.0), "range", "6 (range 4 to 8)"),
+        ([("a", 8.0), ("a", 8.0)], (0.0, 8.0), (8.0, 8.0), "range", "8 (range 8 to 8)"),
+        ([("a", 8.0), ("a", 8.0), ("b", 4.0), ("b", 4.0)], (0.0, 8.0), (6.0, 6.0), "range", "6 (range 6 to 6)"),
+        ([("a", 4.0), ("a", 6.0), ("a", 8.0)], (0.0, 8.0), (1.0317, 8.0), "limited", "6 [1.03, 8]"),
+        ([("a", 4.0), ("a", 6.0), ("a", 8.0)], (-np.inf, np.inf), (1.0317, 10.968), "student", "6 ± 5"),
+        ([("a", 4.0)], (0.0, 8.0), (None, None), None, "4"),
+    ],
+)
+def test_figures_of_two_seeds_have_a_range_and_others_end_where_they_can(values, limits, ends, kind, text):
+    found = _over_seeds(values, limits)
+    assert (found["low"], found["high"]) == pytest.approx(ends, abs=1e-3)
+    assert found["interval"] == kind
+    assert figure_text(found) == text

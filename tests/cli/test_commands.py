@@ -231,7 +231,7 @@ def test_resume_reads_the_runs_own_config_and_executes_no_plugin_file(ganlab, he
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["--param", "experiment.steps=80"], "  experiment.steps: 70, and now 80\n"),
+        (["--param", "experiment.log_every=80"], "  experiment.log_every: 10, and now 80\n"),
         (["--seed", 3], "  experiment.seed: 0, and now 3\n"),
         (["--gin", "exp.gin"], "  experiment.steps: 70, and now 90\n"),
     ],

@@ -169,3 +169,20 @@ def test_resamples_are_of_every_value_alike():
     numbers = statistics._resamples(7)
     assert numbers.shape == (10_000, 7)
     np.testing.assert_allclose(np.bincount(numbers.ravel()) / numbers.size, 1 / 7, rtol=0.03)
+
+
+@pytest.mark.parametrize("values", [[8.0, 8.0], [4.0, 8.0], [8.0, 8.0, 8.0], [0.5] * 25])
+def test_two_runs_and_equal_ones_have_a_range_and_no_interval(values):
+    found = estimate(values, (0.0, 8.0))
+    assert (found.low, found.high, found.method) == (min(values), max(values), "range")
+    assert (found.iqm_low, found.iqm_high) == (None, None)
+
+
+def test_an_interval_ends_at_what_is_possible():
+    # 6 -+ 4.302653 * 2 / sqrt(3): Student's interval of 4, 6, 8 modes of 8 is [1.03, 10.97].
+    low = 6 - 4.302653 * 2 / math.sqrt(3)
+    found = estimate([4.0, 6.0, 8.0], (0.0, 8.0))
+    assert (found.low, found.high, found.method) == (pytest.approx(low, abs=1e-5), 8.0, "student")
+    assert estimate([0.0, 0.0, 0.1], (0.0, 1.0)).low == 0.0
+    # Limits that a run exceeds are none.
+    assert estimate([4.0, 6.0, 9.0], (0.0, 8.0)).high == 9.0

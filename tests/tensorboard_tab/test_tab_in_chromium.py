@@ -216,6 +216,34 @@ def test_replicas_samples_and_lipschitz_draw(tab, sweep):
     assert "constraints.spectral_norm" in tab.run("return document.querySelectorAll('.list')[1].textContent")
 
 
+def test_lipschitz_shows_what_was_logged_and_no_empty_cards(serve, tmp_path):
+    slope = {"constraints/gradient_penalty/slope": (2.0, 1.5, 1.1), "critic/loss": (1.0, 2.0, 3.0)}
+    write_run(tmp_path / "penalty", seed=0, metrics=slope)
+    tab = serve(tmp_path)
+    tab.open("lipschitz")
+    tab.keep("lipschitz-penalty")
+    titles = (
+        "return [...document.querySelectorAll('.grid .chart:not([hidden]) figcaption')].map((one) => one.textContent)"
+    )
+    assert tab.run(titles) == ["Health", "Not logged", "Slopes of the critic"]
+    assert (
+        tab.run("return document.querySelector('.chart:not([hidden]) .legend').textContent") == "gradient_penalty/slope"
+    )
+    assert "Slopes at data and fakes" in tab.run("return document.querySelectorAll('.list')[1].textContent")
+
+
+def test_killed_and_interrupted_runs_are_not_training(serve, tmp_path):
+    for seed, status in enumerate(("running", "interrupted", "completed")):
+        write_run(tmp_path / status, seed=seed, status=status, metrics={"critic/loss": (1.0, 2.0)})
+    tab = serve(tmp_path)
+    tab.open("compare")
+    assert (
+        tab.run("return document.getElementById('status').textContent") == "3 runs, 0 training, 1 killed, 1 interrupted"
+    )
+    assert "1 killed" in tab.run("return document.querySelector('tbody').textContent")
+    assert "range [2, 2] n=3" in tab.run("return document.querySelector('tbody').textContent")
+
+
 @pytest.mark.parametrize("view", VIEWS)
 def test_views_fit_a_phone_and_follow_the_theme(tab, view):
     tab.open(view, width=390, height=1200, dark=True)

@@ -56,6 +56,12 @@ WRONG = [
     (wrong.RandomEvaluator, EvaluatorConformance, "test_the_same_samples_give_the_same_figures", "with a fixed seed"),
     (wrong.ListEvaluator, EvaluatorConformance, "test_figures_have_names_and_are_finite", r"\[1.0\]; it must return a"),
     (wrong.NanEvaluator, EvaluatorConformance, "test_figures_have_names_and_are_finite", "'ratio': nan; .* finite"),
+    (
+        wrong.LimitedEvaluator,
+        EvaluatorConformance,
+        "test_figures_are_within_their_limits",
+        "50.0, outside of its limits",
+    ),
     (wrong.ClipsPerReplica, OptimizerConformance, TWO, "acts on each replica's own gradient before the sum"),
     (wrong.Climbs, OptimizerConformance, "test_it_descends", "From 14 .* not down"),
 ]

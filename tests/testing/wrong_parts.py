@@ -232,6 +232,16 @@ class NanEvaluator(ganlab.Evaluator):
         return {"ratio": float("nan")}
 
 
+class LimitedEvaluator(ganlab.Evaluator):
+    """Takes a percentage for a share."""
+
+    def evaluate(self, sample, dataset, run):
+        return {"share": 50.0}
+
+    def limits(self, dataset):
+        return {"share": (0.0, 1.0)}
+
+
 class Forgotten(keras.optimizers.SGD):
     """Leaves an argument out of its configuration."""
 

@@ -6,30 +6,14 @@ import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from short_rings import PENALTY, RING, files, invoke, trained
 
 import ganlab
-from ganlab.cli import cli
 from ganlab.plugins import manager as plugins
 
-SMALL = """
-include 'base/toy.gin'
-experiment.steps = 23
-experiment.critic_steps = 2
-experiment.batch_size = 16
-experiment.log_every = 4
-experiment.checkpoint_every = 10
-experiment.evaluate_every = 12
-experiment.evaluators = [@evaluators.exact_w1()]
-evaluators.exact_w1.samples = 64
-architectures.mlp.width = 6
-architectures.mlp.depth = 2
-"""
-
 # What a run may hold besides weights: penalties lazy and not, states, averages, schedules, labels, augmentations.
-RING = "experiment.dataset = @datasets.gaussian_ring()\n"
 KINDS = {
-    "penalty": f"{RING}experiment.constraints = [@constraints.gradient_penalty()]",
+    "penalty": PENALTY,
     "state": f"{RING}experiment.constraints = [@constraints.spectral_norm()]\nexperiment.ema_decay = 0.9",
     "lazy": f"{RING}experiment.constraints = [@constraints.r1()]\nconstraints.r1.every = 4\n"
     "experiment.loss = @losses.non_saturating()\n"
@@ -58,31 +42,10 @@ def ganlab_schedules():
 """
 
 
-def invoke(*arguments, code=0):
-    result = CliRunner().invoke(cli, [str(argument) for argument in arguments])
-    assert result.exit_code == code, result.output
-    return result
-
-
-def trained(folder, text, plugin=""):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        patch.setattr(plugins, "_current", None)
-        (folder / "e.gin").write_text(SMALL + text)
-        if plugin:
-            (folder / "ganlab_plugins.py").write_text(plugin)
-        invoke("run", "--gin", "e.gin", "--name", "a")
-    return ganlab.Run(folder / "runs" / "e" / "a")
-
-
 @pytest.fixture(scope="module")
 def run(tmp_path_factory, cpus):
     """A run under a gradient penalty."""
     return trained(tmp_path_factory.mktemp("time_travel"), KINDS["penalty"])
-
-
-def files(run):
-    return {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("kind", [pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS if kind != "penalty"])

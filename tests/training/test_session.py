@@ -3,13 +3,17 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from click.testing import CliRunner
 from small import sgd, small, trained
 from whole_runs import everything, lines
 
 import ganlab
 from ganlab import config
+from ganlab.cli import cli
+from ganlab.comparing.loaded_runs import read_run
 from ganlab.composition import compose
 from ganlab.run import train
+from ganlab.training import session
 from ganlab.training.checkpoints import Checkpoints, restore
 from ganlab.training.graph.noise import LATENT, whole
 from ganlab.training.graph.sampling import Sampler
@@ -217,12 +221,20 @@ def test_diverged_run_names_the_step_and_the_metric(tmp_path, plugged):
     assert not np.isfinite(values[-1])
 
 
-def test_run_diverging_between_rows_records_the_growing_metrics(tmp_path):
+def test_run_diverging_between_rows_records_the_growing_metrics(tmp_path, monkeypatch):
+    monkeypatch.setattr(session, "_CHUNK_SECONDS", 1e9)  # chunks of 1, 2, 4, ... steps, however busy the machine is
     rectifiers = ganlab.component("architectures", "mlp")(width=8, depth=2, latent_dim=3)
     experiment = small(2, architecture=rectifiers, critic_optimizer=sgd(1e3), log_every=1000, steps=1000)
     with pytest.raises(ganlab.TrainingFailedError) as caught:
         train(experiment, tmp_path / "run")
     step = int(str(caught.value).partition(" from step ")[2].split(" ")[0])
+    info = ganlab.Run(tmp_path / "run").info
+    # The message and run.json say of both numbers what they are.
+    assert info["step"] > info["diverged_at"] == step
+    assert f"By the time that was seen, step {info['step']} was done, which is the step in run.json." in info["error"]
+    shown = CliRunner().invoke(cli, ["runs", "show", str(tmp_path / "run")]).output
+    assert f"diverged from step {step} on, seen after step {info['step']} of 1000" in shown
+    assert read_run(tmp_path / "run").step == step
     before, at = rows(ganlab.Run(tmp_path / "run"))
     assert (before["step"], at["step"]) == (step - 1, step)
     tag = str(caught.value).partition(" is not finite")[0]

@@ -129,9 +129,10 @@ export function compareView(root, refresh) {
         setOptions(metric, tags, get('metric') || data.curve);
         show();
       }
-      const live = all.data.runs.filter((run) => run.status === 'running').length;
+      const count = (status) => all.data.runs.filter((run) => run.status === status).length;
+      const stopped = ['killed', 'interrupted', 'failed', 'diverged'].filter(count).map((status) => `, ${count(status)} ${status}`);
       const reading = data.pending ? `, reading ${data.pending} long files` : '';
-      return { text: `${all.data.runs.length} runs, ${live} training${reading}`, pending: data.pending };
+      return { text: `${all.data.runs.length} runs, ${count('running')} training${stopped.join('')}${reading}`, pending: data.pending };
     },
   };
 }

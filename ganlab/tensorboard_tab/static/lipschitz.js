@@ -11,6 +11,8 @@ const NORMS = 'diagnostics/gradient_norms/';
 const SLOPES = 'diagnostics/slopes/';
 const ERROR = 'diagnostics/wasserstein_error/';
 const WEIGHTS = 'diagnostics/weights/at_largest';
+// What constraints log of the same.
+const OF_CONSTRAINTS = /^constraints\/.*\/(lipschitz_bound|saturated|slope|steepest)$/;
 const MOST = 60;
 
 const line = (name) => `experiment.diagnostics = [@diagnostics.${name}()]`;
@@ -24,7 +26,7 @@ export function lipschitzView(root, refresh) {
     interval: chart('Lipschitz constant: between attacked and certified'),
     norms: chart('Gradient norms of the critic’s loss, by layer'),
     distance: chart('Wasserstein-1: the critic’s estimate and the exact distance'),
-    slopes: chart('Slopes of the critic at data, fakes and between'),
+    slopes: chart('Slopes of the critic'),
     saturation: chart('Weights at the limit'),
   };
   const stepControl = labelled('Step of the gradient norms', slider);
@@ -44,6 +46,14 @@ export function lipschitzView(root, refresh) {
   const points = (tag) => ({ x: series[tag]?.steps ?? [], y: (series[tag]?.values ?? []).map(finite) });
   const lineOf = (tag, label, index, more = {}) => ({ ...ink(index), label, ...points(tag), ...more });
   const has = (tag) => Boolean(series[tag]?.steps.length);
+  const ofConstraints = (...names) => Object.keys(series).filter((tag) => OF_CONSTRAINTS.test(tag) && names.includes(tag.split('/').at(-1)) && has(tag));
+
+  /** Draws what was logged, or hides the chart: the card of what was not logged names it. */
+  function draw(one, what) {
+    const lines = what.lines.filter((each) => each.x.length);
+    one.box.hidden = !lines.length;
+    if (lines.length) one.draw({ ...what, lines });
+  }
 
   function slide() {
     const steps = normSteps();
@@ -71,14 +81,14 @@ export function lipschitzView(root, refresh) {
     };
     const lines = ['activations', 'weights'].map((kind, i) => ({ ...ink(i), label: `by ${kind}`, x: layers.map((_, j) => j), y: layers.map((layer) => at(kind, layer)) }));
     const positive = lines.some((one) => one.y.some((value) => value > 0));
-    charts.norms.draw({ lines: layers.length ? lines : [], ticks: layers, xRange: [-0.3, layers.length - 0.7], xTitle: 'layer', log: positive, describe: positive ? 'Log scale, input to output. A straight falling or rising line: gradients vanish or explode.' : '', empty: 'Not logged.' });
+    draw(charts.norms, { lines: layers.length ? lines : [], ticks: layers, xRange: [-0.3, layers.length - 0.7], xTitle: 'layer', log: positive, describe: positive ? 'Log scale, input to output. A straight falling or rising line: gradients vanish or explode.' : '' });
   }
 
   function show() {
     if (!run) return;
     const isLog = get('llog') === '1';
-    const common = { xTitle: 'step', log: isLog, empty: 'Not logged.' };
-    const bounds = Object.keys(series).filter((tag) => /^constraints\/.*\/lipschitz_bound$/.test(tag) && has(tag));
+    const common = { xTitle: 'step', log: isLog };
+    const bounds = ofConstraints('lipschitz_bound');
     const lower = points(`${INTERVAL}lower`);
     const upper = points(`${INTERVAL}upper`);
     const both = has(`${INTERVAL}lower`) && has(`${INTERVAL}upper`);
@@ -89,24 +99,24 @@ export function lipschitzView(root, refresh) {
     }
     if (has(`${INTERVAL}upper`)) lines.push(lineOf(`${INTERVAL}upper`, 'certified: no slope is steeper', 1));
     bounds.forEach((tag, i) => lines.push(lineOf(tag, tag.replace(/^constraints\//, ''), 2 + i)));
-    charts.interval.draw({ ...common, lines, describe: lines.length ? (both ? 'The constant is in the band.' : bounds.length ? 'A bound from above, of a constraint.' : 'Only a bound from below: no constraint of this run certifies one.') : '' });
+    draw(charts.interval, { ...common, lines, describe: lines.length ? (both ? 'The constant is in the band.' : bounds.length ? 'A bound from above, of a constraint.' : 'Only a bound from below: no constraint of this run certifies one.') : '' });
     drawNorms();
-    charts.distance.draw({ ...common, lines: [lineOf(`${ERROR}estimate`, 'estimate', 0), lineOf(`${ERROR}exact`, 'exact, between the same points', 1)] });
-    charts.slopes.draw({
-      ...common,
-      lines: [['real', 'data'], ['fake', 'fakes'], ['interpolated', 'between']].map(([name, label], i) => {
-        const edges = has(`${SLOPES}${name}/low`) && has(`${SLOPES}${name}/high`) ? { low: points(`${SLOPES}${name}/low`).y, high: points(`${SLOPES}${name}/high`).y } : {};
-        return lineOf(`${SLOPES}${name}/mean`, label, i, edges);
-      }),
-      describe: 'Lines are means, bands hold 90% of the examples.',
+    draw(charts.distance, { ...common, lines: [lineOf(`${ERROR}estimate`, 'estimate', 0), lineOf(`${ERROR}exact`, 'exact, between the same points', 1)] });
+    const slopes = ofConstraints('slope', 'steepest');
+    const measured = [['real', 'data'], ['fake', 'fakes'], ['interpolated', 'between']].map(([name, label], i) => {
+      const edges = has(`${SLOPES}${name}/low`) && has(`${SLOPES}${name}/high`) ? { low: points(`${SLOPES}${name}/low`).y, high: points(`${SLOPES}${name}/high`).y } : {};
+      return lineOf(`${SLOPES}${name}/mean`, label, i, edges);
     });
-    const saturated = Object.keys(series).filter((tag) => /^constraints\/.*\/saturated$/.test(tag) && has(tag));
+    const met = slopes.map((tag, i) => lineOf(tag, tag.replace(/^constraints\//, ''), measured.length + i));
+    const says = [...(has(`${SLOPES}real/mean`) ? ['Lines are means, bands hold 90% of the examples.'] : []), ...(met.length ? ['Those of a constraint are where it takes them in training.'] : [])];
+    draw(charts.slopes, { ...common, lines: [...measured, ...met], describe: says.join(' ') });
+    const saturated = ofConstraints('saturated');
     const at = [...(has(WEIGHTS) ? [lineOf(WEIGHTS, 'within 1% of the largest weight', 0)] : []), ...saturated.map((tag, i) => lineOf(tag, tag.replace(/^constraints\//, ''), 1 + i))];
-    charts.saturation.draw({ ...common, log: false, lines: at, describe: at.length ? 'A fraction of all weights of the critic.' : '' });
-    showTexts(bounds, saturated);
+    draw(charts.saturation, { ...common, log: false, lines: at, describe: at.length ? 'A fraction of all weights of the critic.' : '' });
+    showTexts(bounds, saturated, slopes);
   }
 
-  function showTexts(bounds, saturated) {
+  function showTexts(bounds, saturated, slopes) {
     const said = (run.health ?? []).map((text) => {
       const at = text.indexOf(': ');
       return at > 0 ? el('li', {}, el('strong', {}, text.slice(0, at)), text.slice(at)) : el('li', {}, text);
@@ -121,7 +131,7 @@ export function lipschitzView(root, refresh) {
     if (!has(`${INTERVAL}upper`) && !bounds.length) want(false, 'The certified end, from a constraint that certifies', 'experiment.constraints = [@constraints.spectral_norm()]');
     want(normSteps().length, 'Gradient norms by layer', line('gradient_norms'));
     want(has(`${ERROR}estimate`), 'The estimate beside the exact distance', line('wasserstein_error'));
-    want(has(`${SLOPES}real/mean`), 'Slopes', line('slopes'));
+    want(has(`${SLOPES}real/mean`), slopes.length ? 'Slopes at data and fakes' : 'Slopes', line('slopes'));
     want(has(WEIGHTS) || saturated.length, 'The share of weights at the limit', line('weights'));
     missing.replaceChildren(...(lacks.length ? lacks : [el('li', { className: 'good' }, 'Everything that this view shows was logged.')]));
   }
@@ -134,7 +144,7 @@ export function lipschitzView(root, refresh) {
       const { data: details, text: first } = await ask('run', { run: chosen });
       const shown = [INTERVAL + 'lower', INTERVAL + 'upper', NORMS, SLOPES, ERROR, WEIGHTS];
       const known = [...new Set([...Object.keys(details.last), ...details.tags])];
-      const tags = known.filter((tag) => (tag !== WEIGHTS && tag.startsWith(WEIGHTS) ? false : shown.some((one) => tag.startsWith(one)) || /^constraints\/.*\/(lipschitz_bound|saturated)$/.test(tag)));
+      const tags = known.filter((tag) => (tag !== WEIGHTS && tag.startsWith(WEIGHTS) ? false : shown.some((one) => tag.startsWith(one)) || OF_CONSTRAINTS.test(tag)));
       const { data, text } = await ask('series', { run: chosen, tag: tags.slice(0, MOST) });
       if (!current()) return { text: '' };
       if (first + text !== seen) {

@@ -49,7 +49,7 @@ function columnsOf(data) {
       key: `m:${tag}`,
       text: tag.replace(/^evaluation\//, ''),
       title: tag,
-      small: 'mean [95% interval]',
+      small: 'mean [95% interval] or range',
       value: (row) => row.last[tag]?.mean,
       cell: (row) => el('td', {}, ...estimate(row.last[tag])),
     });
@@ -68,7 +68,8 @@ function columnsOf(data) {
 
 function estimate(found) {
   if (!found) return ['–'];
-  const interval = found.low === null ? 'one run' : `[${number(found.low)}, ${number(found.high)}]`;
+  const kind = found.method === 'range' ? 'range ' : '';
+  const interval = found.low === null ? 'one run' : `${kind}[${number(found.low)}, ${number(found.high)}]`;
   return [number(found.mean), el('small', {}, `${interval} n=${found.n}`)];
 }
 

@@ -41,7 +41,8 @@ class Guard(Action):
         reached = step + (len(values) if first is None else first + 1)
         latest = self._checkpoints.latest()
         found = None if first is None else values[first]
-        return first, diverged(self._trainer.metrics, reached, found, latest.step if latest else None, bad)
+        kept, done = latest.step if latest else None, step + len(values)
+        return first, diverged(self._trainer.metrics, reached, found, kept, bad, done)
 
     def row(self, row: list[Record]) -> None:
         """Warns of what a row shows for the first time."""

@@ -38,7 +38,15 @@ class Sums:
 
 
 class DivergedError(TrainingFailedError):
-    """A metric or a variable is no longer a finite number."""
+    """A metric or a variable is no longer a finite number.
+
+    Attributes:
+        step: The first step without it, or where only variables show it, the step after which they were looked at.
+    """
+
+    def __init__(self, message: str, step: int) -> None:
+        super().__init__(message)
+        self.step = step
 
 
 # Replicas on different hardware may round their own computations differently, but never by this much.
@@ -123,6 +131,7 @@ def diverged(
     values: np.ndarray | None,
     kept: int | None,
     variables: Sequence[str] = (),
+    done: int = 0,
 ) -> DivergedError:
     """The error of an iteration with a metric or a variable that is not finite.
 
@@ -132,15 +141,19 @@ def diverged(
         values: Its metrics, `(replicas, metrics)`; None if all metrics are finite.
         kept: The step of the newest checkpoint, or None.
         variables: The names of those that are not finite, at this step or at the end of its chunk.
+        done: The step at the end of its chunk.
     """
     saved = f"The checkpoint of step {kept} is kept." if kept is not None else "There is no earlier checkpoint."
     advice = f"{saved} Lower the learning rates; docs/divergence.md says what to try.{SHOWN_BY}"
     if values is None:
         found = subject_and_verb(variables).replace("the", "The", 1)
-        return DivergedError(f"{found} not finite at step {step}, though every metric is: training diverged. {advice}")
+        said = f"{found} not finite at step {step}, though every metric is: training diverged. {advice}"
+        return DivergedError(said, step)
     tag = metrics[int(np.argmin(np.isfinite(values).all(axis=0)))].tag
     also = f" As a result {subject_and_verb(variables)} not finite." if variables else ""
-    return DivergedError(f"{tag} is not finite from step {step} on: training diverged.{also} {advice}")
+    seen = f" By the time that was seen, step {done} was done, which is the step in run.json." if done > step else ""
+    said = f"{tag} is not finite from step {step} on: training diverged.{seen}{also} {advice}"
+    return DivergedError(said, step)
 
 
 def subject_and_verb(variables: Sequence[str]) -> str:

@@ -1,13 +1,23 @@
-"""A learning rate that follows a schedule of the experiment."""
+"""Learning rates that follow a schedule, and what of all that follows one depends on the number of steps."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
+from ganlab.composition import Experiment, schedules
 from ganlab.interfaces import Schedule
+from ganlab.plugins.blame import plugin_code
+
+# Steps of which the values are computed at once.
+_AT_ONCE = 1 << 20
+
+_Curve = Callable[[tf.Tensor], tf.Tensor]
 
 
 class Followed(keras.optimizers.schedules.LearningRateSchedule):
@@ -24,3 +34,60 @@ class Followed(keras.optimizers.schedules.LearningRateSchedule):
     def get_config(self) -> dict[str, Any]:
         """Unsupported: the experiment's recipe has the schedule."""
         raise NotImplementedError
+
+
+def fill_decay_steps(config: Mapping[str, Any], updates: int) -> bool:
+    """Gives an optimizer's learning-rate schedule its number of updates; returns whether it takes one.
+
+    Args:
+        config: The optimizer's configuration; changed if the schedule has `decay_steps: None`.
+        updates: The updates that the run makes with it.
+    """
+    rate = config.get("learning_rate")
+    if not isinstance(rate, dict) or rate["config"].get("decay_steps", 0) is not None:
+        return False
+    rate["config"]["decay_steps"] = updates
+    return True
+
+
+def changed_by_steps(experiment: Experiment, before: int, done: int) -> list[str]:
+    """The schedules that would have had other values in the steps trained so far, had the run been of another length.
+
+    Args:
+        experiment: The experiment, with the steps of its new length.
+        before: The steps of its earlier length.
+        done: How many are trained.
+
+    Returns:
+        What follows them, for example `critic_optimizer/learning_rate`.
+    """
+    return [
+        name
+        for name, count, earlier, now in _curves(experiment, before, done)
+        if any(
+            not np.array_equal(_values(name, earlier, first, count), _values(name, now, first, count), equal_nan=True)
+            for first in range(0, count, _AT_ONCE)
+        )
+    ]
+
+
+def _curves(experiment: Experiment, before: int, done: int) -> Iterator[tuple[str, int, _Curve, _Curve]]:
+    """Each schedule: its name, how many values count, and its curve over the earlier and the new number of steps."""
+    for tag, schedule in schedules(experiment).items():
+        earlier, now = (functools.partial(_of_length, schedule, steps) for steps in (before, experiment.steps))
+        yield tag.removeprefix("schedules/"), done + 1, earlier, now
+    for part, updates in (("critic_optimizer", experiment.critic_steps), ("generator_optimizer", 1)):
+        configs = [getattr(experiment, part).get_config() for _ in range(2)]
+        if fill_decay_steps(configs[0], updates * before) and fill_decay_steps(configs[1], updates * experiment.steps):
+            earlier, now = (keras.optimizers.schedules.deserialize(config["learning_rate"]) for config in configs)
+            yield f"{part}/learning_rate", updates * (done + 1), earlier, now
+
+
+def _of_length(schedule: Schedule, steps: int, step: tf.Tensor) -> tf.Tensor:
+    return schedule.value(step, steps)
+
+
+def _values(name: str, curve: _Curve, first: int, count: int) -> np.ndarray:
+    steps = tf.range(first, min(first + _AT_ONCE, count), dtype=tf.float32)
+    with plugin_code(f"schedules/{name}", "value"), tf.device("CPU:0"):
+        return np.asarray(tf.vectorized_map(lambda step: tf.cast(curve(step), tf.float32), steps))

@@ -15,7 +15,7 @@ from ganlab.plugins import scheduled
 from ganlab.plugins.blame import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph.augmenting import Augmentations
-from ganlab.training.graph.learning_rate import Followed
+from ganlab.training.graph.learning_rate import Followed, fill_decay_steps
 from ganlab.training.graph.networks import build_networks
 from ganlab.training.graph.noise import MOST
 from ganlab.training.graph.plugin_state import tensors
@@ -297,8 +297,6 @@ def _optimizer(part: str, template: keras.optimizers.Optimizer, updates: int) ->
             f"experiment.{part} sets loss_scale_factor = {config['loss_scale_factor']!r}. Gradients would be divided "
             "by it, but losses are not scaled. Leave it out."
         )
-    schedule = config.get("learning_rate")
-    if isinstance(schedule, dict) and schedule["config"].get("decay_steps", 0) is None:
-        schedule["config"]["decay_steps"] = updates
+    fill_decay_steps(config, updates)
     with plugin_code(selector_of(template), "from_config"):
         return type(template).from_config(config)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,14 +14,16 @@ import tensorflow as tf
 from ganlab.composition import compose
 from ganlab.config import flatten
 from ganlab.errors import ConfigError, RunError
-from ganlab.runs import RunDirectory
+from ganlab.runs import RunDirectory, changes
 from ganlab.runs.directory import METRICS
 from ganlab.support.formatting import listed
+from ganlab.support.paths import local
 from ganlab.support.terminal import line
 from ganlab.telemetry import JsonLinesWriter
 from ganlab.telemetry.jsonl import read_metrics
 from ganlab.training import start
 from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
+from ganlab.training.graph.learning_rate import changed_by_steps
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.trainer import Trainer
 from ganlab.training.recorded_origins import Origins
@@ -64,6 +65,7 @@ def fork(
         ConfigError: A setting is wrong, or leaves nothing to train.
         TrainingFailedError: As of `ganlab.train`.
     """
+    target = local(run_dir, "run_dir")
     if at < 1:
         raise RunError(f"at = {at}: a fork begins after step 1 or later; before that it is a new run.")
     experiment = compose(run.recipe(params))
@@ -72,7 +74,6 @@ def fork(
             f"experiment.steps = {experiment.steps}: a fork at step {at} has nothing to train. Raise the steps: "
             "--param experiment.steps=N."
         )
-    target = Path(run_dir)
     if os.path.lexists(target):
         raise RunError(f"{line(target)} already exists; a fork needs a directory of its own. Choose another name.")
     rewound = Rewound(run, at, at, say)
@@ -82,20 +83,37 @@ def fork(
         raise RunError(f"{line(run.path)} diverged at step {rewound.step}, before step {at}.")
     trainer = Trainer(experiment)
     trainer.trace()
-    with tempfile.TemporaryDirectory(prefix="ganlab-fork-") as folder:
-        saved = _save(Checkpoints(Path(folder)), rewound.trainer, at, rewound.pending)
-        _take(trainer.state, rewound.trainer.state, saved, say)
-    trainer.state.step = at
     origins = Origins(experiment)
     origins.of_trainer(trainer)
-    began = {"run": str(run.path.absolute()), "step": at, "settings": _changed(run, flatten(experiment.recipe))}
-    made = start.create(experiment, trainer, origins, target, forked_from=began, status="interrupted", step=at)
-    _copy_rows(run.path / METRICS, made.path / METRICS, at)
-    pending = (
-        rewound.pending if _same_rows(rewound.trainer, trainer) else np.zeros((0, experiment.replicas, 0), np.float32)
+    info, before = run.info, rewound.experiment.steps
+    settings = _changed(run, flatten(experiment.recipe))
+    past = changes.past(info, at)
+    if changes.STEPS in settings and not changed_by_steps(experiment, before, at):
+        past.append({"step": at, "changes": [], changes.EXTENDS: before})
+
+    def fill(folder: Path) -> None:
+        checkpoints = Checkpoints(folder / "checkpoints")
+        saved = _save(checkpoints, rewound.trainer, at, rewound.pending)
+        _take(trainer.state, rewound.trainer.state, saved, say)
+        trainer.state.step = at
+        none = np.zeros((0, experiment.replicas, 0), np.float32)
+        _save(checkpoints, trainer, at, rewound.pending if _same_rows(rewound.trainer, trainer) else none)
+        _copy_rows(run.path / METRICS, folder / METRICS, at)
+
+    start.create(
+        experiment,
+        trainer,
+        origins,
+        target,
+        info.get("started_from"),
+        fill,
+        forked_from={"run": str(run.path.absolute()), "step": at, "settings": settings},
+        resumed=past,
+        status="interrupted",
+        step=at,
+        checkpointed=True,
     )
-    _save(Checkpoints(made.path / "checkpoints"), trainer, at, pending)
-    return start.train(experiment, made.path, resume=True, console=console, as_run=as_run)
+    return start.train(experiment, target, resume=True, console=console, as_run=as_run)
 
 
 def _save(checkpoints: Checkpoints, trainer: Trainer, step: int, pending: np.ndarray) -> Checkpoint:

@@ -99,7 +99,7 @@ def figures(rewound: Rewound, run: RunDirectory, logged: Sequence[Record]) -> li
     if evaluated:
         records += Evaluation(experiment, state)(rewound.step, run).records
     if any(r.tag.startswith(_FOUND[1]) for r in logged):
-        last = rewound.step == experiment.steps
+        last = rewound.step in rewound.ends
         due = experiment.evaluate_every > 0 and rewound.step % experiment.evaluate_every == 0
         looked = DiagnosticSchedule(experiment, state)(rewound.step, evaluating=last or due, last=last)
         records += looked.records if looked is not None else []

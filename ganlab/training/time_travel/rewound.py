@@ -10,7 +10,7 @@ import numpy as np
 from ganlab.composition import compose
 from ganlab.errors import RunError
 from ganlab.runs import RunDirectory
-from ganlab.runs.changes import changes_of
+from ganlab.runs.changes import changes_of, ends_of, settled_at
 from ganlab.runs.origins import CODE, DATA, code_changes, data_changes, recorded
 from ganlab.runs.sources import of_parts
 from ganlab.support.terminal import line
@@ -36,6 +36,7 @@ class Rewound:
         experiment: The run's experiment.
         trainer: Its trainer; `trainer.state` is the training at the present step.
         start: The step of the checkpoint that training begins from here; 0 for new weights.
+        ends: The steps at which the run ends, or ended before it was extended.
         broken: Whether a metric was not finite, so that the run ends at the present step.
     """
 
@@ -56,14 +57,18 @@ class Rewound:
         done = int(info.get("step") or 0)
         if not 0 <= step <= until <= done:
             raise RunError(f"{line(run.path)} has {done} steps; step {until} is not one of them.")
-        changed = max((change.step for change in changes_of(info)), default=0)
+        changed, forked = settled_at(info), info.get("forked_from") or {}
+        how = "resumed"
+        if changed > max((change.step for change in changes_of(info)), default=0):
+            how = f"forked from {line(str(forked.get('run')))}"
         if step < changed:
             raise RunError(
-                f"{line(run.path)} was resumed with changes at step {changed}, and what it was trained with before is "
+                f"{line(run.path)} was {how} with changes at step {changed}, and what it was trained with before is "
                 f"no longer recorded: steps before {changed} cannot be trained again."
             )
         recipe = run.recipe()
         self.experiment = experiment = compose(recipe)
+        self.ends = {experiment.steps, *ends_of(info)}
         if of_several(experiment.strategy):
             raise RunError(
                 f"{line(run.path)} was trained by several workers, which would all have to take part: resume it "
@@ -86,7 +91,7 @@ class Rewound:
         self.broken = False
         checkpoint = self._nearest(run, step, changed, say)
         if checkpoint is None:
-            start_from(experiment, self.trainer.state, say, say)
+            start_from(experiment, self.trainer.state, say, say, info.get("started_from"))
             self.start = 0
         else:
             checkpoint.check_fits(self.trainer.metrics, experiment.replicas)
@@ -112,8 +117,8 @@ class Rewound:
                 yield from self._rows.add(step, values)
             else:
                 yield from self._rows.breaking(step, values[: bad + 1])
-        if self.step == self.experiment.steps and (rest := self._rows.rest(self.step)):
-            yield rest
+            if self.step in self.ends and (rest := self._rows.rest(self.step)):
+                yield rest
 
     def iterations(self, until: int) -> Iterator[list[Record]]:
         """Trains to a step and yields a row for each iteration."""
@@ -129,7 +134,7 @@ class Rewound:
         length = 1
         while self.step < until and not self.broken:
             step, begun = self.step, time.monotonic()
-            values = self.trainer.train(min(length, until - step))
+            values = self.trainer.train(min(length, *(end - step for end in (until, *self.ends) if end > step)))
             self.broken = check_finite(values) is not None
             yield step, values
             seconds = max(time.monotonic() - begun, 1e-6)

@@ -13,6 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from ganlab.support.paths import local
 from ganlab.support.processes import python_command, run_process
 from ganlab.support.signals import orderly_end
 
@@ -60,7 +61,7 @@ def cache_folder() -> Path:
     """The folder for files that ganlab can make again: `$GANLAB_CACHE`, or `ganlab` in the user's cache folder."""
     chosen = os.environ.get(CACHE_VARIABLE)
     if chosen:
-        return Path(chosen).expanduser().resolve()
+        return local(chosen, CACHE_VARIABLE).expanduser().resolve()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ganlab"
 
 

@@ -7,12 +7,13 @@ import warnings
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 import ganlab
 from ganlab import fingerprints
+from ganlab.bounds import Local
 from ganlab.errors import nearest
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.datasets.checks import refusal, whence
@@ -38,7 +39,7 @@ class Arrays(ganlab.Dataset):
     def __init__(
         self,
         *,
-        path: str,
+        path: Annotated[str, Local()],
         key: str | None = None,
         low: float | None = None,
         high: float | None = None,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import ganlab
 from ganlab import fingerprints
-from ganlab.bounds import Ge, Lt
+from ganlab.bounds import Ge, Local, Lt
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.datasets.broken_files import suspicious, undecodable
 from ganlab_builtin.datasets.checks import refusal, whence
@@ -38,7 +38,12 @@ class ImageFolder(ganlab.Dataset):
     filter = "bilinear"
 
     def __init__(
-        self, *, path: str, size: Annotated[int, Ge(1), Lt(2**31)] = 64, channels: int = 3, skip_broken: bool = False
+        self,
+        *,
+        path: Annotated[str, Local()],
+        size: Annotated[int, Ge(1), Lt(2**31)] = 64,
+        channels: int = 3,
+        skip_broken: bool = False,
     ) -> None:
         """Lists the files, and refuses a folder with a truncated one.
 

@@ -12,7 +12,7 @@ import numpy as np
 
 import ganlab
 from ganlab import fingerprints, functional
-from ganlab.bounds import Ge, Gt, Lt
+from ganlab.bounds import Ge, Gt, Local, Lt
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.datasets.checks import refusal, whence
 from ganlab_builtin.datasets.funnels import Funnels
@@ -45,7 +45,7 @@ class MinFunnels(ganlab.Dataset):
         half_side: Annotated[float, Gt(0)] = 2.5,
         moved: bool = True,
         funnels_seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
-        path: str | None = None,
+        path: Annotated[str, Local()] | None = None,
     ) -> None:
         """Places the funnels.
 

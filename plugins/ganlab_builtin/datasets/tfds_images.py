@@ -9,7 +9,7 @@ import numpy as np
 
 import ganlab
 from ganlab import functional
-from ganlab.bounds import Ge, Gt, Lt
+from ganlab.bounds import Ge, Gt, Local, Lt
 from ganlab.errors import nearest
 from ganlab.lazy import require
 from ganlab.lazy import tensorflow as tf
@@ -33,7 +33,7 @@ class TfdsImages(ganlab.Dataset):
         *,
         name: str,
         split: str = "train",
-        data_dir: str | None = None,
+        data_dir: Annotated[str, Local()] | None = None,
         key: str = "image",
         labels: str | None = None,
         crop: Annotated[int, Ge(1), Lt(2**31)] | None = None,

@@ -12,7 +12,7 @@ import numpy as np
 
 import ganlab
 from ganlab import fingerprints
-from ganlab.bounds import Ge, Lt
+from ganlab.bounds import Ge, Local, Lt
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.datasets.checks import refusal, whence
 from ganlab_builtin.datasets.fixed_files import changed, stamp
@@ -40,7 +40,7 @@ class TFRecords(ganlab.Dataset):
     def __init__(
         self,
         *,
-        path: str,
+        path: Annotated[str, Local()],
         image: str = IMAGE,
         label: str = LABEL,
         classes: Annotated[int, Ge(1), Lt(_MOST_CLASSES)] | None = None,

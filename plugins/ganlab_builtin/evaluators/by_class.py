@@ -10,7 +10,7 @@ import numpy as np
 import ganlab
 from ganlab.bounds import Ge, Lt
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.evaluators.comparing import OverFeatures, embedded, real_examples
+from ganlab_builtin.evaluators.comparing import FROM_ZERO, SHARE, OverFeatures, Possible, embedded, real_examples
 from ganlab_builtin.evaluators.frechet import gaussian_frechet, moments
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ class LabelAccuracy(OverFeatures):
             "cannot be told from one of the generator."
         ),
     }
+
+    possible: ClassVar[Possible] = dict.fromkeys(("accuracy", "worst_class", "real_accuracy"), SHARE)
 
     def __init__(
         self,
@@ -108,6 +110,8 @@ class ClassFrechetDistance(OverFeatures):
         ),
         "class/<label>": "The distance within one class.",
     }
+
+    possible: ClassVar[Possible] = dict.fromkeys(("distance", "worst_class", "real_against_real"), FROM_ZERO)
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ import numpy as np
 
 import ganlab
 from ganlab.bounds import Ge, Lt
-from ganlab_builtin.evaluators.comparing import OverFeatures, Sample, real_examples, real_numbers
+from ganlab_builtin.evaluators.comparing import FROM_ONE, OverFeatures, Possible, Sample, real_examples, real_numbers
 
 if TYPE_CHECKING:
     from ganlab import Run
@@ -29,6 +29,8 @@ class ClassifierScore(OverFeatures):
         ),
         "real_score": "The score of as many real examples: the score to reach.",
     }
+
+    possible: ClassVar[Possible] = dict.fromkeys(("score", "real_score"), FROM_ONE)
 
     def __init__(
         self,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,15 +17,21 @@ _BLOCK = 500
 
 Sample = Callable[[int, int], np.ndarray]
 
+# The least and the largest value of figures, by name; such as a share of examples, a distance and a score of classes.
+Possible = Mapping[str, tuple[float, float]]
+SHARE, FROM_ZERO, FROM_ONE = (0.0, 1.0), (0.0, math.inf), (1.0, math.inf)
+
 
 class OverFeatures(ganlab.Evaluator):
     """Base class of evaluators that measure in a feature space: they complain of useless features.
 
     Attributes:
         features: The space; None for pixels.
+        possible: The least and the largest value of figures.
     """
 
     features: Any
+    possible: ClassVar[Possible] = {}
     _between_real: tuple[bytes, float] | None = None
 
     def distances(self, drawn: Compared, measure: Callable[[np.ndarray, np.ndarray], float]) -> dict[str, float]:
@@ -48,6 +55,10 @@ class OverFeatures(ganlab.Evaluator):
         if self._between_real is None or self._between_real[0] != examples:
             self._between_real = examples, between(drawn.other, drawn.real)
         return {"distance": between(drawn.generated, drawn.real), "real_against_real": self._between_real[1]}
+
+    def limits(self, dataset: ganlab.Dataset) -> Possible:
+        """The same for every dataset."""
+        return self.possible
 
     def diagnose(self, figures: Mapping[str, float]) -> str | None:
         """Complains if the features report that they are useless."""

@@ -8,7 +8,7 @@ import numpy as np
 
 import ganlab
 from ganlab.bounds import Ge, Lt
-from ganlab_builtin.evaluators.comparing import OverFeatures, Sample, compared
+from ganlab_builtin.evaluators.comparing import FROM_ZERO, OverFeatures, Possible, Sample, compared
 
 if TYPE_CHECKING:
     from ganlab import Run
@@ -35,6 +35,8 @@ class FrechetDistance(OverFeatures):
             "Not 0, since it is biased."
         ),
     }
+
+    possible: ClassVar[Possible] = dict.fromkeys(("distance", "real_against_real"), FROM_ZERO)
 
     def __init__(
         self,

@@ -88,6 +88,11 @@ class ModeCoverage(ganlab.Evaluator):
             "reverse_kl": _divergence_from_uniform(counts),
         }
 
+    def limits(self, dataset: ganlab.Dataset) -> Mapping[str, tuple[float, float]]:
+        """At most all modes, all samples, and the divergence of one mode."""
+        count = len(_mixture(dataset)[0])
+        return {"modes": (0.0, float(count)), "high_quality": (0.0, 1.0), "reverse_kl": (0.0, math.log(count))}
+
     def diagnose(self, figures: Mapping[str, float]) -> str | None:
         """Complains of no mode found, of samples that miss the modes, and of modes that are as good as lost."""
         if not figures["modes"]:

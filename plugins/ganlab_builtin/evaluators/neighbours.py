@@ -9,7 +9,7 @@ import numpy as np
 
 import ganlab
 from ganlab.bounds import Ge, Lt
-from ganlab_builtin.evaluators.comparing import Compared, OverFeatures, Sample, compared
+from ganlab_builtin.evaluators.comparing import FROM_ZERO, SHARE, Compared, OverFeatures, Possible, Sample, compared
 
 if TYPE_CHECKING:
     from ganlab import Run
@@ -36,6 +36,8 @@ class PrecisionRecall(OverFeatures):
         ),
         "real_precision": "The precision of a second real sample: the score to reach.",
     }
+
+    possible: ClassVar[Possible] = dict.fromkeys(("precision", "recall", "real_precision"), SHARE)
 
     def __init__(
         self,
@@ -99,6 +101,11 @@ class DensityCoverage(OverFeatures):
         "coverage": "The fraction of real examples with a sample in their neighbourhood. Larger is better.",
         "real_density": "The density of a second real sample.",
         "real_coverage": "The coverage of a second real sample: the score to reach.",
+    }
+
+    possible: ClassVar[Possible] = {
+        **dict.fromkeys(("density", "real_density"), FROM_ZERO),
+        **dict.fromkeys(("coverage", "real_coverage"), SHARE),
     }
 
     def __init__(

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 
 import ganlab
-from ganlab.bounds import Ge, Lt
+from ganlab.bounds import Ge, Local, Lt
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.evaluators import statistics_file
 from ganlab_builtin.evaluators.classifying import score
-from ganlab_builtin.evaluators.comparing import OverFeatures, Sample
+from ganlab_builtin.evaluators.comparing import FROM_ONE, FROM_ZERO, SHARE, OverFeatures, Possible, Sample
 from ganlab_builtin.evaluators.frechet import gaussian_frechet
 from ganlab_builtin.evaluators.kernel import polynomial_mmd
 from ganlab_builtin.evaluators.neighbours import covered, density_and_coverage, neighbour_radii
@@ -60,13 +60,19 @@ class PublishedScores(OverFeatures):
         "real_examples": "How many examples of the dataset they were measured against.",
     }
 
+    possible: ClassVar[Possible] = {
+        **dict.fromkeys(("frechet_distance", "density"), FROM_ZERO),
+        "inception_score": FROM_ONE,
+        **dict.fromkeys(("precision", "recall", "coverage"), SHARE),
+    }
+
     def __init__(
         self,
         *,
         features: ganlab.Features,
         samples: Annotated[int, Ge(2), Lt(2**31)] = 50_000,
         real_examples: Annotated[int, Ge(2), Lt(2**31)] | None = None,
-        statistics: str | None = None,
+        statistics: Annotated[str, Local()] | None = None,
         reference: str | None = None,
         frechet: bool = True,
         subsets: Annotated[int, Ge(0), Lt(2**31)] = 100,

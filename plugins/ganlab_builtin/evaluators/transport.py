@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import ganlab
 from ganlab.bounds import Ge, Lt
 from ganlab.transport import exact_w1, sliced_wasserstein
-from ganlab_builtin.evaluators.comparing import OverFeatures, Sample, compared
+from ganlab_builtin.evaluators.comparing import FROM_ZERO, OverFeatures, Possible, Sample, compared
 
 if TYPE_CHECKING:
     from ganlab import Run
@@ -33,6 +33,8 @@ class ExactW1(OverFeatures):
             "The same measure between two disjoint samples of real examples: what a perfect generator would get."
         ),
     }
+
+    possible: ClassVar[Possible] = dict.fromkeys(("distance", "real_against_real"), FROM_ZERO)
 
     def __init__(
         self,
@@ -83,6 +85,8 @@ class SlicedWasserstein(OverFeatures):
             "The same measure between two disjoint samples of real examples: what a perfect generator would get."
         ),
     }
+
+    possible: ClassVar[Possible] = dict.fromkeys(("distance", "real_against_real"), FROM_ZERO)
 
     def __init__(
         self,

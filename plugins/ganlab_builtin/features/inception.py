@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 import ganlab
-from ganlab.bounds import Ge
+from ganlab.bounds import Ge, Local
 from ganlab.lazy import keras
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.features import inception_2015, weights
@@ -37,7 +37,7 @@ class Inception(ganlab.Features):
     def __init__(
         self,
         *,
-        path: str,
+        path: Annotated[str, Local()],
         resizing: Literal["auto", "tensorflow", "pytorch", "antialiased", "clean"] = "auto",
         size: Annotated[int, Ge(_SMALLEST)] = 299,
         classes: Annotated[int, Ge(1)] = 1000,

@@ -13,11 +13,12 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 import ganlab
+from ganlab.bounds import Local, violation
 from ganlab.lazy import tensorflow as tf
 
 _EXAMPLES = 512
@@ -57,6 +58,8 @@ def path(name: str, dataset: ganlab.Dataset, settings: Mapping[str, Any]) -> Pat
     digest.update(np.asarray(dataset.labels(tf.range(size, dtype=tf.int64)), np.int64).tobytes())
     digest.update(np.asarray(dataset.examples(tf.constant(numbers), 0), np.float32).tobytes())
     root = os.environ.get("GANLAB_CACHE") or Path.home() / ".cache" / "ganlab"
+    if problem := violation(root, Annotated[str, Local()]):
+        raise ganlab.ConfigError(f"GANLAB_CACHE = {root!r} {problem}")
     return Path(root) / "features" / f"{name}-{digest.hexdigest()[:20]}.npz"
 
 

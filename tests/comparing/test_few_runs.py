@@ -1,0 +1,101 @@
+"""What is said of a few runs: the range of two, and intervals that end where figures can, in every output."""
+
+import csv
+import io
+import json
+import math
+
+import pytest
+from click.testing import CliRunner
+from synthetic import SETTINGS, write_run
+
+import ganlab
+from ganlab.cli import cli
+from ganlab.comparing.loaded_runs import read_run
+from ganlab.runs.lock import locked
+
+MODES, SHARE = "evaluation/mode_coverage/modes", "evaluation/mode_coverage/high_quality"
+LIMITS = {MODES: [0.0, 8.0], SHARE: [0.0, 1.0], "evaluation/exact_w1/distance": [0.0, None]}
+
+
+def write(folder, modes, shares=None, limits=LIMITS, weight=10.0):
+    settings = {**SETTINGS, "constraints.gradient_penalty.weight": weight}
+    for seed, value in enumerate(modes):
+        evaluation = {"mode_coverage/modes": (value,)}
+        if shares:
+            evaluation["mode_coverage/high_quality"] = (shares[seed],)
+        path = folder / f"{weight}-s{seed}"
+        write_run(path, seed=seed, settings=settings, metrics={}, evaluation=evaluation, limits=limits)
+    return folder
+
+
+def outputs(folder, *options):
+    """The comparison in the terminal, as CSV, as HTML and as JSON."""
+    paths = folder / "a.csv", folder / "a.html"
+    arguments = ["compare", str(folder), *options]
+    plain = CliRunner().invoke(cli, [*arguments, "--csv", str(paths[0]), "--html", str(paths[1])])
+    data = CliRunner().invoke(cli, [*arguments, "--json"])
+    assert (plain.exit_code, data.exit_code) == (0, 0), plain.output + data.output
+    (row,) = csv.DictReader(io.StringIO(paths[0].read_text()))
+    (one,) = json.loads(data.stdout)["configurations"]
+    return plain.stdout, row, paths[1].read_text(), one
+
+
+@pytest.mark.parametrize(
+    ("modes", "ends"), [((4.0, 8.0), "[4, 8]"), ((8.0, 8.0), "[8, 8]"), ((7.0, 7.0, 7.0), "[7, 7]")]
+)
+def test_two_seeds_and_equal_ones_show_their_range(tmp_path, modes, ends):
+    terminal, row, page, one = outputs(write(tmp_path, modes))
+    assert f"range {ends}" in terminal
+    assert "or the range of two runs or of equal ones" in terminal
+    assert (row[f"{MODES} last low"], row[f"{MODES} last high"]) == (str(min(modes)), str(max(modes)))
+    assert row[f"{MODES} last method"] == row[f"{MODES} best method"] == "range"
+    assert one["last"][MODES]["method"] == "range"
+    assert "<small>range [" in page
+
+
+def test_counts_and_shares_stay_inside_what_is_possible(tmp_path):
+    terminal, row, page, one = outputs(write(tmp_path, (0.0, 8.0, 8.0), (0.0, 0.0, 0.1)))
+    assert (one["last"][MODES]["low"], one["last"][MODES]["high"]) == (0.0, 8.0)
+    assert one["last"][SHARE]["low"] == 0.0
+    assert 0.1 < one["last"][SHARE]["high"] < 1.0
+    assert float(row[f"{MODES} last high"]) == 8.0
+    assert "[0, 8]" in terminal
+    assert "range [" not in terminal
+    assert "<small>range [" not in page
+
+
+@pytest.mark.parametrize("limits", [None, 3, {MODES: 3}, {MODES: ["a", {}]}, {MODES: [8.0, 0.0]}, {MODES: [0.0, 1.0]}])
+def test_limits_that_runs_do_not_keep_are_none(tmp_path, limits):
+    write(tmp_path, (4.0, 6.0, 8.0), limits=limits)
+    found = ganlab.compare(tmp_path).estimates["all runs", MODES]
+    assert found.low <= 4.0
+    assert found.high >= 8.0
+    assert math.isfinite(found.low + found.high)
+
+
+@pytest.mark.parametrize(
+    ("other", "method"), [((5.0, 7.0), "range"), ((5.0, 6.0, 7.0), "range"), ((5.0, 7.0, 6.0), "student")]
+)
+def test_pairs_that_say_nothing_of_chance_have_a_range(tmp_path, other, method):
+    write(tmp_path, (4.0, 5.0, 6.0)[: len(other)], weight=1.0)
+    write(tmp_path, other, weight=2.0)
+    result = CliRunner().invoke(cli, ["compare", str(tmp_path), "--paired"])
+    said = " ".join(result.stdout.split())
+    assert (", range [" in said) == (method == "range")
+    assert ("so chance is unknown" in said) == (method == "range")
+    assert "beyond chance)" not in said or method == "student"
+
+
+def test_a_run_that_nobody_trains_was_killed(tmp_path):
+    run = write_run(tmp_path / "a", status="running", steps=100)
+    assert read_run(run.path).status == "killed"
+    assert "a killed while running at step 40 of 100" in ganlab.compare(tmp_path).problems[0]
+    with locked(run):
+        assert read_run(run.path).status == "running"
+
+
+def test_mode_coverage_knows_the_modes_of_its_dataset():
+    ring = ganlab.component("datasets", "gaussian_ring")()
+    limits = ganlab.component("evaluators", "mode_coverage")().limits(ring)
+    assert limits == {"modes": (0.0, 8.0), "high_quality": (0.0, 1.0), "reverse_kl": (0.0, math.log(8))}

@@ -1,0 +1,146 @@
+"""A URL in the place of a path is refused by its name, before anything is created."""
+
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import ganlab
+from ganlab.bounds import Local
+from ganlab.cli import cli
+from ganlab.plugins import manager as plugins
+from ganlab.plugins.annotations import annotation
+from ganlab.support.atomic import new_file, new_folder
+from ganlab.support.paths import is_url, local
+from ganlab.training.time_travel import fork
+
+URLS = [
+    "gs://bucket/x",
+    "s3://bucket/x",
+    "https://host/x.npz",
+    "file:///x",
+    "abfs+ssl://c@a/x",
+    "GS://b",
+    Path("gs://b/x"),
+]
+PATHS = ["x", "/x", "./gs:/x", "C:/x", "a:b", "runs/gs:/x", "~/x", "gs:", "", Path("x"), 3, None]
+
+TOY = """
+include 'base/toy.gin'
+experiment.dataset = @datasets.gaussian_ring()
+experiment.steps = 1
+"""
+
+
+def commands(command=cli, words=()):
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            yield from commands(command.get_command(context, name), (*words, name))
+    else:
+        yield words, command
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "toy.gin").write_text(TOY)
+    yield tmp_path
+    assert [path.name for path in tmp_path.iterdir()] == ["toy.gin"]
+
+
+def test_urls_are_known_by_their_scheme():
+    assert [url for url in URLS if not is_url(url)] == []
+    assert [path for path in PATHS if is_url(path)] == []
+
+
+def test_every_path_of_the_command_line_is_checked():
+    found = 0
+    for words, command in commands():
+        for parameter in command.params:
+            if isinstance(parameter.type, click.Path):
+                found += 1
+                with pytest.raises(click.BadParameter) as refused:
+                    parameter.type.convert("gs://bucket/x", parameter, click.Context(command))
+                assert "gs://bucket/x is a URL" in str(refused.value), words
+    assert found > 30
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "run --gin toy.gin --runs {url}",
+        "run --gin {url}",
+        "run --resume {url}",
+        "run --gin toy.gin --plugin-file {url}",
+        "run --gin toy.gin --param experiment.start_from='{url}'",
+        "run --gin toy.gin --param experiment.dataset=@datasets.arrays() --param datasets.arrays.path='{url}'",
+        "run --gin toy.gin --param experiment.dataset=@datasets.image_folder() "
+        "--param datasets.image_folder.path='{url}'",
+        "run --gin toy.gin --param experiment.evaluators=[@evaluators.kid()] "
+        "--param evaluators.kid.features=@features.classifier() --param features.classifier.cache='{url}'",
+        "sweep --gin toy.gin --runs {url}",
+        "sweep --gin {url}",
+        "sweep --gin toy.gin --param experiment.start_from='{url}'",
+        "benchmark --runs {url}",
+        "benchmark --suite {url}",
+        "benchmark --quick --against {url}",
+        "compare {url}",
+        "compare runs/*/a {url}",
+        "tensorboard {url}",
+        "evaluate --folder . --against {url} --evaluator kid --size 8",
+        "runs list {url}",
+        "runs unarchive {url}",
+        "verify --gin {url}",
+        "plan --gin {url} --topology cpu",
+        "config show --gin {url}",
+        "dataset make {url} small --size 8",
+        "dataset make . {url} --size 8",
+    ],
+)
+def test_commands_refuse_urls_and_create_nothing(here, line):
+    result = CliRunner().invoke(cli, line.format(url="gs://bucket/x").split())
+    assert result.exit_code == 2, result.output
+    assert "gs://bucket/x" in result.stderr or "gs:/bucket/x" in result.stderr
+    assert "URL" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        ganlab.Run,
+        ganlab.compare,
+        lambda url: ganlab.train(None, url),
+        lambda url: fork(None, url, at=1),
+        ganlab.use_plugin_file,
+        lambda url: ganlab.sweep("toy.gin", runs=url),
+        lambda url: ganlab.sweep(url),
+        lambda url: ganlab.sweep("toy.gin", plugin_file=url),
+        lambda url: ganlab.benchmark("quick", runs=url),
+        lambda url: ganlab.benchmark(url),
+        lambda url: ganlab.verify(url),
+        lambda url: ganlab.component("datasets", "arrays")(path=url),
+        lambda url: ganlab.component("features", "classifier")(cache=url),
+        lambda url: new_file(url).__enter__(),
+        lambda url: new_folder(url).__enter__(),
+        lambda url: local(url, "anything"),
+    ],
+)
+def test_functions_refuse_urls_and_create_nothing(here, use):
+    with pytest.raises(ganlab.GanlabError, match="URL"):
+        use("gs://bucket/x")
+    with pytest.raises(ganlab.GanlabError, match="URL"):
+        use(Path("gs://bucket/x"))
+
+
+def test_every_path_of_a_component_is_marked():
+    words = ("path", "folder", "file", "dir", "cache", "statistics")
+    found = 0
+    for component in plugins.current().components.values():
+        for name in component.factory.signature.parameters:
+            hint = annotation(component.factory.make, name)
+            if set(name.split("_")) & set(words) and "str" in str(hint):
+                found += 1
+                assert repr(Local()) in str(hint), f"{component.factory}.{name}: {hint}"
+    assert found >= 8
