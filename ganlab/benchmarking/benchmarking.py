@@ -86,11 +86,11 @@ def benchmark(
     if timeout is not None and not timeout > 0:
         raise ConfigError(f"timeout = {timeout!r} must be above 0.")
     plan, asked = planned_benchmark(
-        os.fspath(suite),
+        os.fspath(several.path(suite, "suite")),
         several.texts(constraints, "constraints"),
         jobs=jobs,
         timeout=timeout,
-        against=[os.fspath(file) for file in several.paths(against, "against")],
+        against=several.paths(against, "against"),
         no_plugin=several.texts(no_plugin, "no_plugin"),
         plugin_file=Path(plugin_file) if plugin_file is not None else None,
     )

@@ -2,7 +2,7 @@
 
 from ganlab.config.files import find_gin_file, shipped_gin_files
 from ganlab.config.loader import Variant, arguments, load, load_variant, takes_fractions
-from ganlab.config.serializer import flatten, render
+from ganlab.config.serializer import flatten, objects, render
 
 __all__ = [
     "Variant",
@@ -11,6 +11,7 @@ __all__ = [
     "flatten",
     "load",
     "load_variant",
+    "objects",
     "render",
     "shipped_gin_files",
     "takes_fractions",

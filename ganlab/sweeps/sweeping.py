@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ganlab.config import arguments, load_variant
+from ganlab.config import arguments, load_variant, objects
 from ganlab.config.files import find_gin_file
 from ganlab.config.logged import check_logged
 from ganlab.config.registry import Names
@@ -123,7 +123,7 @@ def sweep(
             that fails does not raise: its status reports it.
     """
     request = Request(
-        gin=[os.fspath(file) for file in several.paths(gin, "gin")],
+        gin=several.paths(gin, "gin"),
         params=several.texts(params, "params"),
         grid=[f"{name}=[{', '.join(map(_literal, several.values(each)))}]" for name, each in (grid or {}).items()],
         range=[f"{setting}={limits}" for setting, limits in (ranges or {}).items()],
@@ -304,11 +304,21 @@ def _driver(found: Sweep, search: Search) -> SearchDriver:
 
 
 def _literal(value: Any) -> str:
-    """A value as an experiment file has it."""
+    """A value as an experiment file has it.
+
+    Raises:
+        ConfigError: No file can hold it.
+    """
     if isinstance(value, str):
         return value if value[:1] in ("@", "%") else repr(value)
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_literal, value))}]"
+    if made := objects(value):
+        raise ConfigError(
+            f"{next(iter(made.values()))!r:.80} was made in Python, and the trials of a sweep are processes of their "
+            "own, which cannot make it again. Make it a component of a ganlab_plugins.py, and name it, for example "
+            "'@constraints.mine()'."
+        )
     return repr(value.item() if hasattr(value, "item") else value)
 
 

@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ganlab.composition import compose
+from ganlab.config import flatten
 from ganlab.errors import RunError
 from ganlab.runs import RunDirectory
 from ganlab.runs.changes import changes_of
+from ganlab.runs.given import differences
 from ganlab.runs.origins import CODE, DATA, code_changes, data_changes, recorded
 from ganlab.runs.sources import of_parts
 from ganlab.support.terminal import line
@@ -49,7 +51,8 @@ class Rewound:
             say: Called with sentences about what may differ from the first time.
 
         Raises:
-            RunError: The run's settings changed after that step, or it has not come so far, or has several workers.
+            RunError: The run's settings changed after that step, or it has not come so far, or has several workers; or
+                its config.gin was edited; or the experiment that a caller gave for it has other data.
         """
         run.check()
         info = run.info
@@ -63,6 +66,11 @@ class Rewound:
                 f"no longer recorded: steps before {changed} cannot be trained again."
             )
         recipe = run.recipe()
+        if edited := differences(info.get("settings"), flatten(recipe)):
+            raise RunError(
+                f"{line(run.path)} was trained with other settings than its config.gin has now: {'; '.join(edited)}. "
+                "Restore the file."
+            )
         self.experiment = experiment = compose(recipe)
         if of_several(experiment.strategy):
             raise RunError(
@@ -78,6 +86,11 @@ class Rewound:
             ("code", code_changes(recorded(info, CODE), of_parts(recipe))),
             ("data", data_changes(recorded(info, DATA), Origins(experiment).found["data"])),
         ):
+            if kind == "data" and lines and run.experiment is not None:
+                raise RunError(
+                    f"{line(run.path)} was trained on other data than its experiment has now: {'; '.join(lines)}. Give "
+                    "the data that it was trained on."
+                )
             for change in lines:
                 say(f"The {kind} has changed since the run, so its numbers may differ: {change}")
         self.trainer = Trainer(experiment)
