@@ -48,7 +48,7 @@ class Run(RunDirectory):
 
     Objects that were made in Python and not by a registered factory cannot be made again from the run's file. A run
     that `ganlab.train` returned has them; for one that was opened later, methods take `experiment`, the experiment that
-    it was trained with, and refuse another one.
+    it was trained with, and refuse another one. So does `given`, for functions that take a run.
     """
 
     def generator(self, *, experiment: Experiment | None = None) -> keras.Model:

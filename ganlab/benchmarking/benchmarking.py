@@ -81,10 +81,8 @@ def benchmark(
         GanlabError: There is a mistake in the suite or the arguments, or the folder cannot be created; nothing is left
             then. A trial that fails does not raise: the results report it.
     """
-    if jobs is not None and jobs < 1:
-        raise ConfigError(f"jobs = {jobs!r} must be at least 1.")
-    if timeout is not None and not timeout > 0:
-        raise ConfigError(f"timeout = {timeout!r} must be above 0.")
+    several.check_count(jobs, "jobs")
+    several.check_seconds(timeout, "timeout")
     plan, asked = planned_benchmark(
         os.fspath(several.path(suite, "suite")),
         several.texts(constraints, "constraints"),
@@ -92,9 +90,9 @@ def benchmark(
         timeout=timeout,
         against=several.paths(against, "against"),
         no_plugin=several.texts(no_plugin, "no_plugin"),
-        plugin_file=Path(plugin_file) if plugin_file is not None else None,
+        plugin_file=several.path(plugin_file, "plugin_file") if plugin_file is not None else None,
     )
-    folder = created(asked, free_path(Path(runs), name, plan))
+    folder = created(asked, free_path(several.path(runs, "runs"), name, plan))
     found, _ = run_benchmark(plan, folder, screens=_NoScreen)
     return Benchmarked(folder.path, found)
 

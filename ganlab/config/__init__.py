@@ -2,9 +2,11 @@
 
 from ganlab.config.files import find_gin_file, shipped_gin_files
 from ganlab.config.loader import Variant, arguments, load, load_variant, takes_fractions
+from ganlab.config.parser import ONLY_IN_PYTHON
 from ganlab.config.serializer import flatten, objects, render
 
 __all__ = [
+    "ONLY_IN_PYTHON",
     "Variant",
     "arguments",
     "find_gin_file",

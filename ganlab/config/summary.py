@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ganlab.fingerprints import digest
+from ganlab.interfaces import Dataset
 from ganlab.plugins.recipes import Recipe, recipe_of
 
 _LONGEST, _SHOWN = 200, 120
@@ -73,8 +74,11 @@ def _parts(value: Any) -> tuple[str, Iterable[tuple[Any, Any]]]:
         return name, [(key, item) for key, item in value.get_config().items() if key != "name"]
     kept = vars(value) if hasattr(value, "__dict__") else {}
     taken = [key for key in inspect.signature(type(value)).parameters if key != "name"]
-    own = ((key, key if key in kept else f"_{key}") for key in taken)
-    return name, [(key, kept[place]) for key, place in own if place in kept]
+    places = [(key, key if key in kept else f"_{key}") for key in taken]
+    arguments = [(key, kept[place]) for key, place in places if place in kept]
+    # The examples of a dataset have a fingerprint of their own.
+    plain = (bool, int, float, str, type(None))
+    return name, [each for each in arguments if not isinstance(value, Dataset) or isinstance(each[1], plain)]
 
 
 def _of_array(name: str, value: Any) -> tuple[str, Iterable[tuple[Any, Any]]]:

@@ -40,8 +40,8 @@ class RunDirectory:
 
         Args:
             path: The directory.
-            experiment: The experiment that the run was trained with, if it has values that were made in Python, which
-                config.gin cannot hold; None for what config.gin describes.
+            experiment: The experiment that it was trained with, as `ganlab.train` gives it and `given` checks it; from
+                there come the values that config.gin cannot hold.
             keeps: An object to keep alive as long as the run, e.g. the temporary folder that holds the directory.
 
         Raises:
@@ -104,14 +104,14 @@ class RunDirectory:
             ConfigError: The file does not fit the plugins in use, or an override is wrong. If the run used a
                 `ganlab_plugins.py`, the message names it. Or a value was made in Python, and there is no `experiment`
                 to take it from.
-            RunError: `experiment` is not the one that the run was trained with.
+            RunError: Such values are missing from `experiment`, because the run was changed since.
         """
         from ganlab import config
         from ganlab.runs.given import check_settings
         from ganlab.runs.plugin_file import named_in_errors
 
         objects: Mapping[str, Any] = {}
-        if self._experiment is not None:
+        if self._experiment is not None and f"%{config.ONLY_IN_PYTHON}" in self.config:
             check_settings(self._path, self.info, self._experiment)
             objects = config.objects(self._experiment.recipe)
         with named_in_errors(self._path):
@@ -119,6 +119,9 @@ class RunDirectory:
 
     def given(self, experiment: Experiment | None) -> Self:
         """The run with the experiment that it was trained with; itself for None.
+
+        What was made in Python and not by a registered factory cannot be made again from config.gin, and is taken from
+        there. `ganlab.train` returns a run that has its experiment.
 
         Raises:
             ConfigError: It is not an experiment.

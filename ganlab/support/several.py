@@ -51,6 +51,18 @@ def whole_number(given: Any, name: str) -> int:
     return int(given)
 
 
+def check_count(given: Any, name: str) -> None:
+    """Refuses what is neither None nor a whole number of at least 1."""
+    if given is not None and whole_number(given, name) < 1:
+        raise ConfigError(f"{name} = {given!r} must be at least 1.")
+
+
+def check_seconds(given: Any, name: str) -> None:
+    """Refuses what is neither None nor a time in seconds."""
+    if given is not None and not (isinstance(given, numbers.Real) and float(given) > 0):
+        raise ConfigError(f"{name} = {given!r:.80} must be a number above 0.")
+
+
 def whole_numbers(given: int | Iterable[int], name: str) -> list[int]:
     """The whole numbers that an argument was given; as `texts`."""
     return [int(number) for number in _several(given, name, numbers.Integral, "a whole number, or a list of them")]

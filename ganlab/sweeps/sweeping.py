@@ -122,6 +122,9 @@ def sweep(
         GanlabError: There is a mistake in the settings, or the folder cannot be created; nothing is left then. A trial
             that fails does not raise: its status reports it.
     """
+    for mapping in (grid, ranges, launcher_options, search_options):
+        if not isinstance(mapping, Mapping | None):
+            raise ConfigError(f"{mapping!r:.80} must be a dict: of settings for grid and ranges, or of options.")
     request = Request(
         gin=several.paths(gin, "gin"),
         params=several.texts(params, "params"),
@@ -139,13 +142,13 @@ def sweep(
         objective=objective,
         direction="maximize" if maximize else "minimize",
         no_plugin=several.texts(no_plugin, "no_plugin"),
-        plugin_file=os.fspath(plugin_file) if plugin_file is not None else None,
+        plugin_file=os.fspath(several.path(plugin_file, "plugin_file")) if plugin_file is not None else None,
     )
-    for what, number in (("jobs", jobs), ("threads", threads), ("budget", budget), ("timeout", timeout)):
-        if number is not None and not number >= (0 if what == "timeout" else 1):
-            raise ConfigError(f"{what} = {number!r} must be at least {0 if what == 'timeout' else 1}.")
+    for what, number in (("jobs", jobs), ("threads", threads), ("budget", budget)):
+        several.check_count(number, what)
+    several.check_seconds(timeout, "timeout")
     planned = planned_sweep(request, threads)
-    made = created(planned, free_path(Path(runs), name, planned))
+    made = created(planned, free_path(several.path(runs, "runs"), name, planned))
     with made.locked():
         return Swept(made.path, run_trials(made, planned.launcher, planned.search, screen=_NoScreen()))
 

@@ -68,7 +68,7 @@ def verify(
         tuple(files),
         tuple(several.texts(params, "params")),
         tuple(several.texts(no_plugin, "no_plugin")),
-        os.fspath(plugin_file) if plugin_file is not None else None,
+        os.fspath(several.path(plugin_file, "plugin_file")) if plugin_file is not None else None,
     )
     options = Options(replicas=tuple(replicas), iterations=iterations, topology=topology, install=install)
     with started([source], checks, options) as (pending,):
