@@ -13,7 +13,7 @@ from ganlab.errors import ConfigError, MissingDependencyError
 from ganlab.lazy import require
 from ganlab.plugins.import_guard import no_greetings, quiet_native_stderr
 from ganlab.plugins.manager import use_plugin_file
-from ganlab.runs.directory import RunDirectory
+from ganlab.runs.directory import RunDirectory, new_run_path
 from ganlab.support import several
 from ganlab.support.collector import collect_rarely
 
@@ -175,7 +175,7 @@ class Run(RunDirectory):
 
     def fork(
         self,
-        run_dir: str | os.PathLike[str],
+        run_dir: str | os.PathLike[str] | None = None,
         *,
         at: int,
         params: str | Sequence[str] = (),
@@ -185,7 +185,7 @@ class Run(RunDirectory):
         """Trains a twin from one of the run's steps on, with the same examples and noise and other settings.
 
         Args:
-            run_dir: The twin's directory, which must not exist.
+            run_dir: The twin's directory, which must not exist; None for a new one beside the run's.
             at: The step, from 1.
             params: Settings of the twin, as `--param` takes them; none for the same again.
             console: Whether to show progress on the terminal.
@@ -203,6 +203,9 @@ class Run(RunDirectory):
         from ganlab.training.time_travel import fork
 
         run, at, settings = self.given(experiment), several.whole_number(at, "at"), several.texts(params, "params")
+        if run_dir is None:
+            beside = run.path.absolute().parent
+            run_dir = new_run_path(beside.parent, beside.name, int(run.recipe(settings).arguments.get("seed", 0)))
         twin = several.path(run_dir, "run_dir")
         return cast(Run, fork(run, twin, at=at, params=settings, console=console, say=_warn, as_run=Run))
 

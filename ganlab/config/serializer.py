@@ -186,9 +186,9 @@ def _with_defaults(value: Any, *, literal: bool = False) -> Any:
         both = {n: default for n, default in defaults.items() if not (literal and objects(default))}
         both |= {name: _with_defaults(argument, literal=literal) for name, argument in value.arguments.items()}
         return replace(value, arguments={name: both[name] for name in parameters if name in both})
-    if isinstance(value, (list, tuple)):
+    if type(value) in (list, tuple):
         return type(value)(_with_defaults(item, literal=literal) for item in value)
-    if isinstance(value, dict):
+    if type(value) is dict:
         return {name: _with_defaults(item, literal=literal) for name, item in value.items()}
     return value
 

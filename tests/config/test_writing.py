@@ -1,3 +1,4 @@
+import collections
 import functools
 import math
 
@@ -121,6 +122,9 @@ class Mine:
         self.weight = weight
 
 
+_Size = collections.namedtuple("_Size", "width height")
+
+
 def _closure(limit):
     def clip(x):
         return min(x, limit)
@@ -139,6 +143,7 @@ MADE_IN_PYTHON = {
     "array": (np.array([1.0, 2.0]), "ndarray", "ndarray[2, float64](content='eb1f76da')"),
     "nan": (math.nan, "nan", "nan"),
     "set": ({2, 1}, "set", "set(1, 2)"),
+    "named tuple": (_Size(2, 3), "_Size", "_Size(2, 3)"),
     "list": ([1, [Mine()]], "Mine", "1, Mine(weight=1.0)"),
     "dict": ({"a": (Mine(),)}, "Mine", "a: Mine(weight=1.0)"),
     "keys": ({Mine: 1}, "dict", "dict(Mine()=1)"),

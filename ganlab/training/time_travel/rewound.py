@@ -69,7 +69,7 @@ class Rewound:
         if edited := differences(info.get("settings"), flatten(recipe)):
             raise RunError(
                 f"{line(run.path)} was trained with other settings than its config.gin has now: {'; '.join(edited)}. "
-                "Restore the file."
+                "Restore the file, or the version of the plugin."
             )
         self.experiment = experiment = compose(recipe)
         if of_several(experiment.strategy):
