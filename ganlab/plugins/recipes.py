@@ -77,6 +77,8 @@ class Factory:
                 continue
             if problem := broken_bound(self.make, name, value):
                 raise ConfigError(f"{selector}.{name} = {value!r} {problem}")
+        for value in arguments.values():
+            check_unchanged(value)
         recipe = Recipe(self.kind, self.name, {name: described(value) for name, value in arguments.items()})
         with plugin_code(selector, "its factory"):
             made = self.make(**given)
@@ -142,24 +144,29 @@ def selector_of(made: Any) -> str:
 
 
 def described(value: Any) -> Any:
-    """Replaces everything in a value that a registered factory made by its recipe, at any depth.
-
-    Raises:
-        ConfigError: A component is not what its recipe makes, because a parameter was set after it was made.
-    """
+    """Replaces everything in a value that a registered factory made by its recipe, at any depth."""
     if type(value) in (list, tuple):
         return type(value)(described(item) for item in value)
     if type(value) is dict:
         return {key: described(item) for key, item in value.items()}
-    recipe = recipe_of(value)
-    for name, before in _recipes[id(value)][2].items() if recipe else ():
-        now = vars(value).get(name)
-        if now is not before and now != before:
-            raise ConfigError(
-                f"{selector_of(value)}.{name} was {before!r} when it was made and is {now!r} now, which a run would "
-                f"not record. Make it anew, with {name}={now!r}."
-            )
-    return recipe or value
+    return recipe_of(value) or value
+
+
+def check_unchanged(value: Any) -> None:
+    """Refuses a component, or a list with one, that is not what its recipe makes.
+
+    Raises:
+        ConfigError: A parameter was set after the component was made.
+    """
+    for item in value if isinstance(value, (list, tuple)) else [value]:
+        before = _recipes[id(item)][2] if recipe_of(item) else {}
+        for name, then in before.items():
+            now = vars(item).get(name)
+            if now is not then and now != then:
+                raise ConfigError(
+                    f"{selector_of(item)}.{name} was {then!r} when it was made and is {now!r} now, which a run would "
+                    f"not record. Make it anew, with {name}={now!r}."
+                )
 
 
 def unique_names(components: Sequence[Any]) -> list[str]:

@@ -13,9 +13,10 @@ from typing import Any
 import tensorflow as tf
 
 from ganlab import config
-from ganlab.composition import Experiment
+from ganlab.composition import PARTS, Experiment
 from ganlab.errors import ConfigError
 from ganlab.plugins import manager as plugins
+from ganlab.plugins.recipes import check_unchanged
 from ganlab.runs import RunDirectory, create_run, provenance
 from ganlab.runs.lock import locked
 from ganlab.runs.resuming import begin_again, check_resumable, take_changes
@@ -60,6 +61,8 @@ def train(
         as_run: Makes a run from a directory: the run that is returned, and that plugins are given.
     """
     time_limits.check()
+    for part in PARTS:
+        check_unchanged(getattr(experiment, part))
     _check_beside(experiment)
     traced = span(profile) if profile else None
     run_dir, chief, screen = Path(run_dir), is_chief(experiment), Console(quiet=not console)
