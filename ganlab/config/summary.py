@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import inspect
 import types
@@ -29,7 +30,7 @@ def summary(value: Any) -> str:
 
 
 def _text(value: Any, within: tuple[int, ...]) -> str:
-    if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
+    if value is None or isinstance(value, (bool, int, float, complex, str, bytes, enum.Enum)):
         return repr(value)
     inner = (*within, id(value))
     try:

@@ -122,9 +122,10 @@ def sweep(
         GanlabError: There is a mistake in the settings, or the folder cannot be created; nothing is left then. A trial
             that fails does not raise: its status reports it.
     """
-    for mapping in (grid, ranges, launcher_options, search_options):
+    options = {"launcher_options": launcher_options, "search_options": search_options}
+    for what, mapping in {"grid": grid, "ranges": ranges, **options}.items():
         if not isinstance(mapping, Mapping | None):
-            raise ConfigError(f"{mapping!r:.80} must be a dict: of settings for grid and ranges, or of options.")
+            raise ConfigError(f"{what} = {mapping!r:.80} must be a dict.")
     request = Request(
         gin=several.paths(gin, "gin"),
         params=several.texts(params, "params"),

@@ -39,7 +39,7 @@ CALLS = {
         lambda: ganlab.sweep("quickstart", launcher_options={"nice": Mine()}),
         "Mine object .* was made in Python",
     ),
-    "sweep: grid": (lambda: ganlab.sweep("quickstart", grid=["x"]), r"\['x'\] must be a dict"),
+    "sweep: grid": (lambda: ganlab.sweep("quickstart", grid=["x"]), r"grid = \['x'\] must be a dict"),
     "sweep: jobs": (lambda: ganlab.sweep("quickstart", jobs="2"), "jobs = '2' must be a whole number"),
     "sweep: timeout": (lambda: ganlab.sweep("quickstart", timeout="1h"), "timeout = '1h' must be a number above 0"),
     "sweep: runs": (lambda: ganlab.sweep("quickstart", runs=5), "runs = 5 must be a path"),
