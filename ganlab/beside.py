@@ -73,7 +73,6 @@ def _evaluator(request: dict[str, Any]) -> Any:
     with quiet_native_stderr():
         import tensorflow as tf
 
-    from ganlab import config
     from ganlab.composition import compose
     from ganlab.run import Run
     from ganlab.telemetry.jsonl import to_json
@@ -83,13 +82,6 @@ def _evaluator(request: dict[str, Any]) -> Any:
 
     run = Run(request["run"])
     recipe = run.recipe()
-    settings, found = run.info["settings"], json.loads(json.dumps(to_json(config.flatten(recipe))))
-    if different := [name for name in settings if found.get(name) != settings[name]]:
-        raise GanlabError(
-            f"experiment.evaluate_beside = True, and another process cannot make {different[0]} = "
-            f"{settings[different[0]]!r} from the run's file, as it is no component of a plugin. Make it one, for "
-            "example in a ganlab_plugins.py, or leave evaluate_beside out."
-        )
     # One device, whatever the run trains on.
     arguments = {**recipe.arguments, "strategy": tf.distribute.get_strategy(), "microbatches": 1}
     experiment = compose(replace(recipe, arguments=arguments))

@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from ganlab.errors import MissingDependencyError
+from ganlab.errors import ConfigError, MissingDependencyError
 from ganlab.lazy import require
 from ganlab.plugins.import_guard import no_greetings, quiet_native_stderr
-from ganlab.runs.directory import RunDirectory
+from ganlab.plugins.manager import use_plugin_file
+from ganlab.runs.directory import RunDirectory, new_run_path
 from ganlab.runs.plugin_file import take_up
 from ganlab.support import several
 from ganlab.support.collector import collect_rarely
@@ -44,31 +46,45 @@ _OF_TRAINING = [
 
 
 class Run(RunDirectory):
-    """A run on disk, finished or not: `ganlab.Run("runs/quickstart/20260801-120000-s0-1f2e")`."""
+    """A run on disk, finished or not: `ganlab.Run("runs/quickstart/20260801-120000-s0-1f2e")`.
 
-    def recipe(self, params: Sequence[str] = ()) -> Recipe:
+    Objects that were made in Python and not by a registered factory cannot be made again from the run's file. A run
+    that `ganlab.train` returned has them; for one that was opened later, methods take `experiment`, the experiment that
+    it was trained with, and refuse another one. So does `given`, for functions that take a run.
+    """
+
+    def recipe(self, params: Sequence[str] = (), *, only: Sequence[str] | None = None) -> Recipe:
         """The experiment that config.gin describes; nothing is built yet.
 
         If the run used a plugin file, and the working directory has one of that name and content, it is used.
 
         Args:
             params: Overrides, as `--param` takes them.
+            only: The settings to read; None for all.
 
         Raises:
             ConfigError: The file does not fit the plugins in use, or an override is wrong.
             PluginError: The run used a plugin file that must be named; the message names it.
         """
         take_up(self.path)
-        return super().recipe(params)
+        return super().recipe(params, only=only)
 
-    def generator(self) -> keras.Model:
-        """The trained generator, or its average if the run keeps one."""
+    def generator(self, *, experiment: Experiment | None = None) -> keras.Model:
+        """The trained generator, or its average if the run keeps one.
+
+        Args:
+            experiment: The run's experiment, if its architecture was made in Python.
+        """
         from ganlab.training import load_generator
 
-        return load_generator(self)
+        return load_generator(self.given(experiment))
 
     def evaluate(
-        self, evaluators: str | Evaluator | Sequence[str | Evaluator] = (), *, checkpoint: Step = None
+        self,
+        evaluators: str | Evaluator | Sequence[str | Evaluator] = (),
+        *,
+        checkpoint: Step = None,
+        experiment: Experiment | None = None,
     ) -> dict[str, float]:
         """Measures the generator of a checkpoint, on one device and without its strategy; writes nothing.
 
@@ -76,6 +92,7 @@ class Run(RunDirectory):
             evaluators: Evaluators, or names such as `kid`, configured by the run's file; empty for the experiment's
                 own evaluators.
             checkpoint: The step of a checkpoint, "best" by `experiment.keep_best`, or None for the newest.
+            experiment: The run's experiment, if parts of it were made in Python.
 
         Returns:
             The figures by `<evaluator>/<figure>`, as in run.json.
@@ -86,10 +103,15 @@ class Run(RunDirectory):
         """
         from ganlab.training import evaluate
 
-        return evaluate(self, evaluators, checkpoint=checkpoint)
+        return evaluate(self.given(experiment), evaluators, checkpoint=checkpoint)
 
     def certify(
-        self, *, checkpoint: Step = None, seconds: float = 60.0, rungs: str | Sequence[str] | None = None
+        self,
+        *,
+        checkpoint: Step = None,
+        seconds: float = 60.0,
+        rungs: str | Sequence[str] | None = None,
+        experiment: Experiment | None = None,
     ) -> Certified:
         """Bounds the Lipschitz constant of a checkpoint's critic, on one device and without its strategy.
 
@@ -97,6 +119,7 @@ class Run(RunDirectory):
             checkpoint: The step of a checkpoint, "best" by `experiment.keep_best`, or None for the newest.
             seconds: How long each slow certificate, and the attack, may take; what they have by then is sound.
             rungs: Which certificates to compute, of those that `ganlab.lipschitz.ladder` lists; None for all.
+            experiment: The run's experiment, if parts of it were made in Python.
 
         Returns:
             `lower`, `upper`, and all certificates as `rungs`.
@@ -108,7 +131,7 @@ class Run(RunDirectory):
         from ganlab.training.certifying import RUNGS, certify
 
         asked = RUNGS if rungs is None else several.texts(rungs, "rungs")
-        return certify(self, checkpoint=checkpoint, seconds=seconds, rungs=asked)
+        return certify(self.given(experiment), checkpoint=checkpoint, seconds=seconds, rungs=asked)
 
     def certify_distance(
         self,
@@ -118,6 +141,7 @@ class Run(RunDirectory):
         confidence: float = 0.95,
         box: tuple[float, float] | None = None,
         seconds: float = 60.0,
+        experiment: Experiment | None = None,
     ) -> CertifiedDistance:
         """An interval that holds the Wasserstein-1 distance between the data and a checkpoint's generator.
 
@@ -128,6 +152,7 @@ class Run(RunDirectory):
             box: The least and the largest value that any number of an example or a sample takes; None for [-1, 1] for
                 images, and for vectors a box that is wider than that of samples.
             seconds: How long each slow certificate of the critic may take.
+            experiment: The run's experiment, if parts of it were made in Python.
 
         Returns:
             The interval, what its ends rest on, and what it assumes.
@@ -139,16 +164,20 @@ class Run(RunDirectory):
         """
         from ganlab.training.distance import certify_distance
 
+        run = self.given(experiment)
         return certify_distance(
-            self, checkpoint=checkpoint, samples=samples, confidence=confidence, box=box, seconds=seconds
+            run, checkpoint=checkpoint, samples=samples, confidence=confidence, box=box, seconds=seconds
         )
 
-    def replay(self, step: int, diagnostics: str | Sequence[str] = ()) -> Replayed:
+    def replay(
+        self, step: int, diagnostics: str | Sequence[str] = (), *, experiment: Experiment | None = None
+    ) -> Replayed:
         """Trains again up to a step, from the nearest checkpoint before, and writes nothing.
 
         Args:
             step: Generator updates done, from 1 to those that the run has done.
             diagnostics: Names of diagnostics to look besides, such as `slopes`, with the settings of the run's file.
+            experiment: The run's experiment, if parts of it were made in Python.
 
         Returns:
             The step's row, the one that was logged, and the tags that differ.
@@ -159,18 +188,27 @@ class Run(RunDirectory):
         """
         from ganlab.training.time_travel import replay
 
-        return replay(self, step=step, diagnostics=several.texts(diagnostics, "diagnostics"))
+        step, names = several.whole_number(step, "step"), several.texts(diagnostics, "diagnostics")
+        return replay(self.given(experiment), step=step, diagnostics=names, say=_warn)
 
     def fork(
-        self, run_dir: str | os.PathLike[str], *, at: int, params: str | Sequence[str] = (), console: bool = False
+        self,
+        run_dir: str | os.PathLike[str] | None = None,
+        *,
+        at: int,
+        params: str | Sequence[str] = (),
+        console: bool = False,
+        experiment: Experiment | None = None,
     ) -> Run:
         """Trains a twin from one of the run's steps on, with the same examples and noise and other settings.
 
         Args:
-            run_dir: The twin's directory, which must not exist.
+            run_dir: The twin's directory, which must not exist; None for a new one beside the run's.
             at: The step, from 1.
             params: Settings of the twin, as `--param` takes them; none for the same again.
             console: Whether to show progress on the terminal.
+            experiment: The run's experiment, not the twin's, if parts of it were made in Python; the twin has them too,
+                unless `params` sets them anew.
 
         Returns:
             The twin, trained; its `info["forked_from"]` has this run's path and the step.
@@ -182,14 +220,19 @@ class Run(RunDirectory):
         """
         from ganlab.training.time_travel import fork
 
-        settings = several.texts(params, "params")
-        return cast(Run, fork(self, run_dir, at=at, params=settings, console=console, as_run=Run))
+        run, at, settings = self.given(experiment), several.whole_number(at, "at"), several.texts(params, "params")
+        if run_dir is None:
+            beside = run.path.absolute().parent
+            run_dir = new_run_path(beside.parent, beside.name, int(run.recipe(settings).arguments.get("seed", 0)))
+        twin = several.path(run_dir, "run_dir")
+        return cast(Run, fork(run, twin, at=at, params=settings, console=console, say=_warn, as_run=Run))
 
-    def bisect(self, condition: str) -> Found | None:
+    def bisect(self, condition: str, *, experiment: Experiment | None = None) -> Found | None:
         """Finds the first step at which a condition on a metric holds, by training the steps around it again.
 
         Args:
             condition: For example `constraints/gradient_penalty/slope > 5`, or `critic/loss nonfinite`.
+            experiment: The run's experiment, if parts of it were made in Python.
 
         Returns:
             The step, and the metrics there and before; None if the condition holds in no logged row.
@@ -201,13 +244,18 @@ class Run(RunDirectory):
         from ganlab.runs.conditions import parse_condition
         from ganlab.training.time_travel import bisect
 
-        return bisect(self, parse_condition(condition))
+        return bisect(self.given(experiment), parse_condition(str(condition)), _warn)
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, stacklevel=2)
 
 
 def train(
-    experiment: Experiment,
+    experiment: Experiment | str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     run_dir: str | os.PathLike[str],
     *,
+    params: str | Sequence[str] = (),
     resume: bool = False,
     allow_changes: bool = False,
     console: bool = False,
@@ -216,16 +264,18 @@ def train(
     """Trains an experiment.
 
     Args:
-        experiment: The experiment to train.
+        experiment: The experiment to train; or an experiment file, by path or by the name of a shipped one; or several,
+            of which later override earlier. A `ganlab_plugins.py` beside the first is used.
         run_dir: The run's directory: a new one, or with `resume` that of an earlier `train`.
+        params: Overrides of experiment files, each `NAME=VALUE`.
         resume: Whether to resume from the newest sound checkpoint of `run_dir`.
         allow_changes: Whether to resume even if the experiment, its code or its data have changed.
         console: Whether to show progress on the terminal.
         profile: The iterations that TensorFlow's profiler traces into the run's folder, `20..25`; empty for none.
 
     Returns:
-        The run; its `info["status"]` is `completed`, or `interrupted` after SIGINT, SIGTERM or SIGHUP, with a
-        checkpoint saved.
+        The run, which keeps the experiment; its `info["status"]` is `completed`, or `interrupted` after SIGINT, SIGTERM
+        or SIGHUP, with a checkpoint saved.
         On a worker that is not the chief, the run is temporary and is deleted with the object.
 
     Raises:
@@ -233,13 +283,20 @@ def train(
         TrainingFailedError: Training began and could not continue; `info["status"]` is `diverged` if a metric is not
             finite, and `failed` otherwise.
     """
+    from ganlab.composition import Experiment
     from ganlab.training import start
 
+    if not isinstance(experiment, Experiment):
+        experiment = _experiment_of(experiment, several.texts(params, "params"))
+    elif params:
+        raise ConfigError(
+            f"params = {params!r:.80} are for experiment files: give them to the parts of the experiment."
+        )
     return cast(
         Run,
         start.train(
             experiment,
-            run_dir,
+            several.path(run_dir, "run_dir"),
             resume=resume,
             allow_changes=allow_changes,
             console=console,
@@ -247,6 +304,23 @@ def train(
             as_run=Run,
         ),
     )
+
+
+def _experiment_of(gin: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], params: list[str]) -> Experiment:
+    """The experiment of files; the plugins in use stay, apart from the file beside the first."""
+    from ganlab.composition import compose
+    from ganlab.config import find_gin_file
+    from ganlab.plugins.discovery import plugin_file_in
+    from ganlab.runs.experiment_source import read_experiment
+
+    rule = "an experiment, as ganlab.experiment(...) makes it, or an experiment file, or a list of them"
+    files = several.paths(gin, "experiment", rule)
+    if not files:
+        raise ConfigError(f"experiment = {gin!r} must be {rule}.")
+    beside = plugin_file_in(find_gin_file(files[0]).parent)
+    if beside is not None:
+        use_plugin_file(beside)
+    return compose(read_experiment(files, params))
 
 
 def preload() -> None:

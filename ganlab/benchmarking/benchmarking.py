@@ -28,7 +28,7 @@ from ganlab.runs.fields import check_name, check_place
 from ganlab.runs.plugin_file import confirmed, recorded
 from ganlab.support import several
 from ganlab.support.atomic import write_text
-from ganlab.support.paths import as_name, local
+from ganlab.support.paths import as_name
 from ganlab.support.terminal import line
 from ganlab.sweeps import Trial
 from ganlab.sweeps.engine import Screen
@@ -82,21 +82,18 @@ def benchmark(
         GanlabError: There is a mistake in the suite or the arguments, or the folder cannot be created; nothing is left
             then. A trial that fails does not raise: the results report it.
     """
-    place = local(runs, "runs")
-    if jobs is not None and jobs < 1:
-        raise ConfigError(f"jobs = {jobs!r} must be at least 1.")
-    if timeout is not None and not timeout > 0:
-        raise ConfigError(f"timeout = {timeout!r} must be above 0.")
+    several.check_count(jobs, "jobs")
+    several.check_seconds(timeout, "timeout")
     plan, asked = planned_benchmark(
-        os.fspath(suite),
+        os.fspath(several.path(suite, "suite")),
         several.texts(constraints, "constraints"),
         jobs=jobs,
         timeout=timeout,
-        against=[os.fspath(file) for file in several.paths(against, "against")],
+        against=several.paths(against, "against"),
         no_plugin=several.texts(no_plugin, "no_plugin"),
-        plugin_file=local(plugin_file, "plugin_file") if plugin_file is not None else None,
+        plugin_file=several.path(plugin_file, "plugin_file") if plugin_file is not None else None,
     )
-    folder = created(asked, free_path(place, name, plan))
+    folder = created(asked, free_path(several.path(runs, "runs"), name, plan))
     found, _ = run_benchmark(plan, folder, screens=_NoScreen)
     return Benchmarked(folder.path, found)
 

@@ -125,6 +125,7 @@ def evaluate(
     if (against, size, weights, metrics, statistics) != (None,) * 5:
         raise ConfigError("--against, --size, --weights, --metrics and --save-statistics are for --folder.")
     assert run is not None
+    from ganlab.composition import OF_GENERATOR
     from ganlab.config import overrides
     from ganlab.run import Run
     from ganlab.runs.health import complaints_of, name_of
@@ -134,7 +135,8 @@ def evaluate(
     use_plugins(no_plugin, plugin_file)
     asked = " ".join(f"--evaluator {name!r}" for name in evaluators)
     chosen = [overrides.evaluators(evaluators, asked)] if evaluators else []
-    recipe = measured.recipe([*chosen, *params])
+    own = () if chosen else ("evaluators",)
+    recipe = measured.recipe([*chosen, *params], only=(*OF_GENERATOR, "dataset", *own))
     wanted = recipe.arguments.get("evaluators", [])
     if not wanted:
         raise ConfigError(

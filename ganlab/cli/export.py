@@ -54,6 +54,7 @@ def export(
     ganlab export runs/quickstart/20260801-120000-s0-1f2e -o generator
     ganlab export RUN -o generator --format keras --checkpoint 5000
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
+    from ganlab.composition import OF_GENERATOR
     from ganlab.lazy import require
     from ganlab.run import Run
     from ganlab.support.atomic import check_free
@@ -61,7 +62,7 @@ def export(
     check_free(output)
     exported = Run(run)
     use_plugins(no_plugin, plugin_file)
-    exported.recipe()  # reports a mistake in it before TensorFlow starts
+    exported.recipe(only=OF_GENERATOR)  # reports a mistake in it before TensorFlow starts
     start_tensorflow()
     if format == "onnx":
         require("tf2onnx")

@@ -85,6 +85,7 @@ def sample(
     ganlab sample RUN --label 3 -o threes.png
     ganlab sample RUN --interpolate --label 3 --label 8 -o from_3_to_8.png
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
+    from ganlab.composition import OF_GENERATOR
     from ganlab.exporting.pictures import are_points, check_picture, picture
     from ganlab.run import Run
 
@@ -97,7 +98,7 @@ def sample(
         if are_points(shape) and not interpolate and (rows or columns):
             raise click.UsageError("--rows and --columns arrange images and do not apply to points: leave them out.")
     use_plugins(no_plugin, plugin_file)
-    drawn_from.recipe()  # reports a mistake in it before TensorFlow starts
+    drawn_from.recipe(only=OF_GENERATOR)  # reports a mistake in it before TensorFlow starts
     start_tensorflow()
     from ganlab import exporting
 

@@ -2,10 +2,11 @@
 
 from ganlab.composition.experiments import Experiment, check_settings, experiment, parameters
 from ganlab.composition.making import compose, make, schedules
-from ganlab.composition.parts import LISTS, PARTS
+from ganlab.composition.parts import LISTS, OF_GENERATOR, PARTS
 
 __all__ = [
     "LISTS",
+    "OF_GENERATOR",
     "PARTS",
     "Experiment",
     "check_settings",

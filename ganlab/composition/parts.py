@@ -17,3 +17,15 @@ PARTS = {
 }
 # The parts that take several components.
 LISTS = ("constraints", "generator_constraints", "augmentations", "evaluators", "diagnostics")
+
+# The settings that a trained generator depends on, besides its weights and what run.json has.
+OF_GENERATOR = (
+    "architecture",
+    "generator_constraints",
+    "precision",
+    "ema_decay",
+    "ema_half_life",
+    "ema_buffers",
+    "steps",
+    "seed",
+)

@@ -20,13 +20,23 @@ from ganlab.plugins.manager import current
 from ganlab.plugins.recipes import Recipe
 
 
-def load(sources: Sequence[str | Path], params: Sequence[str] = (), *, needs: Sequence[str] | None = None) -> Recipe:
+def load(
+    sources: Sequence[str | Path],
+    params: Sequence[str] = (),
+    *,
+    needs: Sequence[str] | None = None,
+    only: Sequence[str] | None = None,
+    objects: Mapping[str, Any] | None = None,
+) -> Recipe:
     """Reads an experiment without importing TensorFlow or making any component.
 
     Args:
         sources: Experiment files, by path or by the name of a shipped one; later ones override earlier ones.
         params: Overrides of the files, for example `'experiment.steps=100'`. Quotes around text may be left out.
         needs: The parts that must be set, for something smaller than an experiment; None for all that one needs.
+        only: The settings of the experiment to read from the files, whose other lines may then hold anything; None for
+            all.
+        objects: The values that were made in Python, as the function `objects` names them.
 
     Returns:
         The recipe `experiment`, whose arguments are plain values and recipes of components.
@@ -36,8 +46,10 @@ def load(sources: Sequence[str | Path], params: Sequence[str] = (), *, needs: Se
         ConfigError: Something in the files or overrides is wrong, incomplete or without effect.
         PluginError: A plugin is broken or clashes with another, and `GANLAB_STRICT_PLUGINS` is set.
     """
-    whole = _Read(sources, params, (), needs)
-    unused.check(whole.files, whole.bindings, whole.resolver)
+    whole = _Read(sources, params, (), needs, only, objects)
+    # Of files that are read in part, most lines have no effect.
+    looked_at = [binding for binding in whole.bindings if only is None or binding.source >= len(sources)]
+    unused.check(whole.files, looked_at, whole.resolver)
     return whole.recipe
 
 
@@ -145,17 +157,28 @@ class _Read:
         params: Sequence[str],
         settings: Sequence[str],
         needs: Sequence[str] | None = None,
+        only: Sequence[str] | None = None,
+        objects: Mapping[str, Any] | None = None,
     ) -> None:
         plugins = current()
         plugins.check()
         names = Names(plugins)
         statements = read(sources, params, names.known, settings)
         self.files = statements.files
-        self.bindings = [_settle(binding, names) for binding in names.complete(statements)]
-        self.resolver = Resolver(names, self.bindings, strict=True)
+        self.bindings = [
+            _settle(binding, names)
+            for binding in names.complete(statements)
+            if only is None
+            or binding.selector != EXPERIMENT
+            or binding.parameter in only
+            or binding.source >= len(sources)
+        ]
+        self.resolver = Resolver(names, self.bindings, strict=True, objects=objects)
         for binding in self.resolver.bindings.values():
             _check_value(binding, self.resolver)
         recipe = self.resolver.experiment()
+        if needs is None:
+            needs = [name for name in required(composition.parameters()) if only is None or name in only]
         _check_required(recipe, names, statements, needs)
         _check_settings(recipe, self.resolver)
         lists = {part: list(recipe.arguments[part]) for part in LISTS if part in recipe.arguments}
@@ -188,6 +211,8 @@ def _settle(binding: Binding, names: Names) -> Binding:
 def _check_value(binding: Binding, resolver: Resolver) -> None:
     value = _without_macros(binding.value, binding.where, resolver, ())
     if not binding.selector or resolver.names.clash(binding.selector):
+        return
+    if any(isinstance(found, Macro) for found in walk(value)):  # only in Python, where it was taken
         return
     if binding.selector == EXPERIMENT and binding.parameter in composition.PARTS:
         problem = _part_problem(binding.parameter, value, resolver.names)
@@ -254,7 +279,7 @@ def _named(kind: str, value: Any, names: Names) -> str:
 def _without_macros(value: Any, where: str, resolver: Resolver, within: tuple[str, ...]) -> Any:
     if within:
         resolver.count(len(within), where)
-    if isinstance(value, Macro):
+    if isinstance(value, Macro) and not value.only_in_python:
         definition = resolver.macro(value.name, where)
         if value.name in within:
             raise ConfigError(f"{where}: the macro %{value.name} is defined by itself. Give it a value of its own.")
@@ -278,9 +303,8 @@ def _with_stubs(value: Any, names: Names) -> Any:
     return value
 
 
-def _check_required(recipe: Recipe, names: Names, statements: Statements, needs: Sequence[str] | None) -> None:
-    wanted = required(composition.parameters()) if needs is None else needs
-    missing = [name for name in wanted if name not in recipe.arguments]
+def _check_required(recipe: Recipe, names: Names, statements: Statements, needs: Sequence[str]) -> None:
+    missing = [name for name in needs if name not in recipe.arguments]
     if missing:
         files = [shown(path) for path in statements.files if path is not None]
         lines = "; ".join(example(names, part) for part in missing)

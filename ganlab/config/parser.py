@@ -49,11 +49,20 @@ class Reference:
         return f"@{'/'.join([*self.scope, self.selector])}{'()' if self.called else ''}"
 
 
+# Begins the names of macros that stand for values of Python, which no file can define.
+ONLY_IN_PYTHON = "only_in_python/"
+
+
 @dataclass(frozen=True)
 class Macro:
     """A macro named in a value: `%name`."""
 
     name: str
+
+    @property
+    def only_in_python(self) -> bool:
+        """Whether it stands for a value that the person who made it in Python has to give again."""
+        return self.name.startswith(ONLY_IN_PYTHON)
 
     def __repr__(self) -> str:
         return f"%{self.name}"

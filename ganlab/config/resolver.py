@@ -8,10 +8,10 @@ the macro's name.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ganlab.config.parser import Binding, Macro, Reference
+from ganlab.config.parser import ONLY_IN_PYTHON, Binding, Macro, Reference
 from ganlab.config.registry import EXPERIMENT, Names, effective, required
 from ganlab.errors import ConfigError, nearest
 from ganlab.plugins.recipes import Recipe
@@ -35,7 +35,9 @@ class Resolver:
         arguments: For every parameter of the experiment, the binding that set it.
     """
 
-    def __init__(self, names: Names, bindings: Sequence[Binding], *, strict: bool) -> None:
+    def __init__(
+        self, names: Names, bindings: Sequence[Binding], *, strict: bool, objects: Mapping[str, Any] | None = None
+    ) -> None:
         """Creates a resolver.
 
         Args:
@@ -43,8 +45,10 @@ class Resolver:
             bindings: In order; later ones replace earlier ones.
             strict: Whether a missing value is an error; otherwise it is left out, to find what a part of the sources
                 reaches.
+            objects: The values of macros that stand for values of Python.
         """
         self.names = names
+        self._objects = objects or {}
         self.bindings = effective(bindings)
         self.used: set[Binding] = set()
         self.reached: dict[str, set[Scope]] = {}
@@ -57,15 +61,15 @@ class Resolver:
         """The recipe of the experiment.
 
         Raises:
-            ConfigError: The resolver is strict, and a macro is undefined, or a component needs itself, lacks a required
-                parameter or is offered by several plugins.
+            ConfigError: The resolver is strict, and a macro is undefined or stands for a value of Python that was not
+                given, or a component needs itself, lacks a required parameter or is offered by several plugins.
         """
         self.arguments = self._standing(EXPERIMENT, ())
         return Recipe("", EXPERIMENT, self._arguments(EXPERIMENT, (), ""))
 
     def value(self, binding: Binding) -> Any:
         """The value of one binding, resolved in its own scope only."""
-        return self._value(binding.value, binding.scope, binding.where)
+        return self._value(binding.value, binding.scope, binding)
 
     def macro(self, name: str, where: str) -> Binding:
         """The definition of a macro.
@@ -114,26 +118,38 @@ class Resolver:
         if self._strict and selector != EXPERIMENT:
             self._check_complete(selector, standing, where)
         self.used.update(standing.values())
-        return {name: self._value(binding.value, scope, binding.where) for name, binding in standing.items()}
+        return {name: self._value(binding.value, scope, binding) for name, binding in standing.items()}
 
     def _check_complete(self, selector: str, standing: dict[str, Binding], where: str) -> None:
         for name in required(self.names.parameters(selector)):
             if name not in standing:
                 raise ConfigError(f"{where}: {selector} needs {name}. Add a line {selector}.{name} = ...")
 
-    def _value(self, value: Any, scope: Scope, where: str) -> Any:
+    def _value(self, value: Any, scope: Scope, binding: Binding) -> Any:
         if self._making:
-            self.count(len(self._making), where)
+            self.count(len(self._making), binding.where)
         if isinstance(value, Reference):
-            return self._guarded(value.selector, value.scope or scope, where)
+            return self._guarded(value.selector, value.scope or scope, binding.where)
         if isinstance(value, Macro):
-            return self._macro_value(value, where)
+            return self._object(value, binding) if value.only_in_python else self._macro_value(value, binding.where)
         if isinstance(value, (list, tuple)):
-            return type(value)(self._value(item, scope, where) for item in value)
+            return type(value)(self._value(item, scope, binding) for item in value)
         if isinstance(value, dict):
-            keys = check_keys([self._value(key, scope, where) for key in value], where)
-            return dict(zip(keys, [self._value(item, scope, where) for item in value.values()], strict=True))
+            keys = check_keys([self._value(key, scope, binding) for key in value], binding.where)
+            return dict(zip(keys, [self._value(item, scope, binding) for item in value.values()], strict=True))
         return value
+
+    def _object(self, macro: Macro, binding: Binding) -> Any:
+        if macro.name in self._objects:
+            return self._objects[macro.name]
+        if not self._strict:
+            return macro
+        what = macro.name.removeprefix(ONLY_IN_PYTHON)
+        raise ConfigError(
+            f"{binding.where}: {binding.name} had a value that was made in Python, {what!r}, which no file can make "
+            f"again. In Python, pass the experiment that it belongs to: experiment=... For the command line, train "
+            f"with a component of a ganlab_plugins.py in its place, or set {binding.name} anew with --param."
+        )
 
     def _guarded(self, selector: str, scope: Scope, where: str) -> Recipe | None:
         if (selector, scope) in self._making:
@@ -164,7 +180,7 @@ class Resolver:
         self.used.add(binding)
         self._making.append(("", scope))
         try:
-            return self._value(binding.value, scope, binding.where)
+            return self._value(binding.value, scope, binding)
         finally:
             self._making.pop()
 

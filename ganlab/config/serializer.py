@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import inspect
-import math
+import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ganlab.config.parser import read_text
+from ganlab.config.parser import ONLY_IN_PYTHON, Macro, read_text
 from ganlab.config.registry import EXPERIMENT, Names
 from ganlab.config.resolver import Resolver
+from ganlab.config.summary import summary
 from ganlab.errors import ConfigError
 from ganlab.plugins import manager as plugins
 from ganlab.plugins.recipes import Recipe
 
 Scalar = bool | int | float | str
 
-
-class _UnwritableError(Exception):
-    """A value that gin has no literal for."""
+_PLAIN = (bool, int, float, str, bytes, type(None))
 
 
 def render(recipe: Recipe, *, defaults: bool = False) -> str:
@@ -30,35 +30,29 @@ def render(recipe: Recipe, *, defaults: bool = False) -> str:
         defaults: Whether to write parameters that were not given too, with their defaults.
 
     Returns:
-        The text. A component used with different arguments has a scope for each use. A value that no file can rebuild,
-        for example a part made in Python without a registered factory, becomes a comment that states this.
+        The text. A component used with different arguments has a scope for each use. In place of a value that no file
+        can make again, for example a part made in Python without a registered factory, it has a macro that only
+        `load(..., objects=objects(recipe))` knows, so that nobody reads an experiment without it.
 
     Raises:
         ConfigError: The text would not read back to the same recipe.
     """
-    recipe = _without_numpy(_with_defaults(recipe) if defaults else recipe)
+    # A default without a literal is left out: read without it, the component has it.
+    recipe = _Marks().placed(_with_defaults(recipe, literal=True) if defaults else recipe)
     plan = _Plan(recipe)
-    sections: list[str] = []
-    lost: list[Any] = []
-    for use in plan.uses:
-        lines = []
-        for name, value in use.recipe.arguments.items():
-            try:
-                lines.append(f"{use.name}.{name} = {plan.literal(value)}")
-            except _UnwritableError as error:
-                lines.append(f"# {use.name}.{name} = {' '.join(str(error).split())}: this file cannot rebuild it")
-                lost.append(use.recipe.arguments[name])
-        sections.append("\n".join(lines))
-    if not lost:
-        _check("\n".join(sections), recipe)
-    else:
-        # Settings of a component that only a lost line names would have no effect, which is an error when read.
-        reached = plan.reached_without(lost)
-        sections = [
-            section if use in reached else "\n".join(f"# {line.removeprefix('# ')}" for line in section.splitlines())
-            for use, section in zip(plan.uses, sections, strict=True)
-        ]
+    sections = [
+        "\n".join(f"{use.name}.{name} = {plan.literal(value)}" for name, value in use.recipe.arguments.items())
+        for use in plan.uses
+    ]
+    _check("\n".join(sections), recipe)
     return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def objects(value: Any) -> dict[str, Any]:
+    """The values in a recipe that no file can make again, under the names that `render` writes for them."""
+    marks = _Marks()
+    marks.placed(value)
+    return marks.objects
 
 
 def flatten(recipe: Recipe) -> dict[str, Scalar]:
@@ -70,17 +64,59 @@ def flatten(recipe: Recipe) -> dict[str, Scalar]:
     Returns:
         For example
         `{"experiment.batch_size": 64, "constraints": "gradient_penalty", "constraints.gradient_penalty.weight": 10.0}`.
-        Each part has its own name as key, lists are joined by commas, and None is left out.
+        Each part has its own name as key, lists are joined by commas, and None is left out. A value that no file can
+        make again is described by its class and the arguments that it keeps: `PairSlope(weight=1.0)`.
     """
-    plan = _Plan(_without_numpy(_with_defaults(recipe)))
+    marks = _Marks()
+    plan = _Plan(marks.placed(_with_defaults(recipe)))
     flat: dict[str, Scalar] = {}
     for use in plan.uses:
         for name, value in use.recipe.arguments.items():
             part = use.name == EXPERIMENT and _has_component(value)
-            scalar = _scalar(value)
+            scalar = _scalar(value, marks.objects)
             if scalar is not None and scalar != "":
                 flat[name if part else f"{use.name}.{name}"] = scalar
     return flat
+
+
+class _Marks:
+    """Macros in place of values that gin has no literal for.
+
+    Attributes:
+        objects: Those values, by the names of their macros.
+    """
+
+    def __init__(self) -> None:
+        self.objects: dict[str, Any] = {}
+
+    def placed(self, value: Any) -> Any:
+        """A value with a macro in place of everything in it without a literal, and numpy's numbers as Python's."""
+        if isinstance(value, Recipe):
+            return replace(value, arguments={name: self.placed(item) for name, item in value.arguments.items()})
+        if type(value) in (list, tuple):
+            return type(value)(self.placed(item) for item in value)
+        if type(value) is dict and all(type(key) in _PLAIN for key in value):
+            return {self.placed(key): self.placed(item) for key, item in value.items()}
+        if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
+            value = value.item()
+        if isinstance(value, os.PathLike):
+            value = os.fspath(value)
+        if type(value) in (*_PLAIN, Macro) and value == value:  # NaN has no literal
+            return value
+        return Macro(self._name(value))
+
+    def _name(self, value: Any) -> str:
+        known = [name for name, other in self.objects.items() if other is value]
+        if known:
+            return known[0]
+        called = repr(value) if isinstance(value, float) else getattr(value, "__name__", type(value).__name__)
+        stem = f"{ONLY_IN_PYTHON}{re.sub(r'[^a-zA-Z0-9_]+', '', str(called)).lstrip('0123456789') or 'value'}"
+        name, count = stem, 1
+        while name in self.objects:
+            count += 1
+            name = f"{stem}_{count}"
+        self.objects[name] = value
+        return name
 
 
 @dataclass(frozen=True)
@@ -112,31 +148,11 @@ class _Plan:
         self.uses = [_Use(EXPERIMENT, recipe)]
         self.uses += [_Use(self._names[key], inner) for key, (_, inner) in found.items()]
 
-    def reached_without(self, lost: list[Any]) -> list[_Use]:
-        """The uses that are still named if the lost arguments are not written."""
-        reached = {EXPERIMENT}
-
-        def follow(recipe: Recipe) -> None:
-            for argument in recipe.arguments.values():
-                if not any(argument is other for other in lost):
-                    for inner in _outermost(argument):
-                        reached.add(self._names[repr(inner)])
-                        follow(inner)
-
-        follow(self.uses[0].recipe)
-        return [use for use in self.uses if use.name in reached]
-
     def literal(self, value: Any) -> str:
-        """A value as gin writes it.
-
-        Raises:
-            _UnwritableError: gin has no literal for it.
-        """
+        """A value as gin writes it."""
         if isinstance(value, Recipe):
             return f"@{self._names[repr(value)]}()"
-        if type(value) in (bool, int, str, bytes, type(None)):
-            return repr(value)
-        if type(value) is float and not math.isnan(value):
+        if type(value) is float:
             return repr(value).replace("inf", "1e999")
         if type(value) is dict:
             return "{" + ", ".join(f"{self.literal(key)}: {self.literal(item)}" for key, item in value.items()) + "}"
@@ -144,15 +160,7 @@ class _Plan:
             return "[" + ", ".join(map(self.literal, value)) + "]"
         if type(value) is tuple:
             return "(" + "".join(f"{self.literal(item)}, " for item in value).rstrip(" ") + ")"
-        raise _UnwritableError(f"{value!r} of type {type(value).__name__}")
-
-
-def _outermost(value: Any) -> list[Recipe]:
-    """The recipes in a value, without those inside them."""
-    if isinstance(value, Recipe):
-        return [value]
-    items = value if isinstance(value, (list, tuple)) else value.values() if isinstance(value, dict) else ()
-    return [recipe for item in items for recipe in _outermost(item)]
+        return repr(value)
 
 
 def _recipes(path: str, value: Any) -> Iterator[tuple[str, Recipe]]:
@@ -170,30 +178,18 @@ def _recipes(path: str, value: Any) -> Iterator[tuple[str, Recipe]]:
             yield from _recipes(f"{path}_{number}", item)
 
 
-def _with_defaults(value: Any) -> Any:
+def _with_defaults(value: Any, *, literal: bool = False) -> Any:
+    """Adds the parameters that were not given; with `literal` only those whose defaults a file can have."""
     if isinstance(value, Recipe):
         parameters = Names(plugins.current()).parameters(value.selector if value.kind else EXPERIMENT)
         defaults = {n: p.default for n, p in parameters.items() if p.default is not inspect.Parameter.empty}
-        given = {name: _with_defaults(argument) for name, argument in value.arguments.items()}
-        both = {**defaults, **given}
+        both = {n: default for n, default in defaults.items() if not (literal and objects(default))}
+        both |= {name: _with_defaults(argument, literal=literal) for name, argument in value.arguments.items()}
         return replace(value, arguments={name: both[name] for name in parameters if name in both})
-    if isinstance(value, (list, tuple)):
-        return type(value)(_with_defaults(item) for item in value)
-    if isinstance(value, dict):
-        return {name: _with_defaults(item) for name, item in value.items()}
-    return value
-
-
-def _without_numpy(value: Any) -> Any:
-    """Replaces numpy scalars, which come from sweeps in notebooks, with Python's."""
-    if isinstance(value, Recipe):
-        return replace(value, arguments={name: _without_numpy(argument) for name, argument in value.arguments.items()})
     if type(value) in (list, tuple):
-        return type(value)(_without_numpy(item) for item in value)
+        return type(value)(_with_defaults(item, literal=literal) for item in value)
     if type(value) is dict:
-        return {name: _without_numpy(item) for name, item in value.items()}
-    if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
-        return value.item()
+        return {name: _with_defaults(item, literal=literal) for name, item in value.items()}
     return value
 
 
@@ -212,7 +208,7 @@ def _has_component(value: Any) -> bool:
     return isinstance(value, Recipe) or (isinstance(value, (list, tuple)) and any(map(_has_component, value)))
 
 
-def _scalar(value: Any) -> Scalar | None:
+def _scalar(value: Any, objects: dict[str, Any]) -> Scalar | None:
     if isinstance(value, str):
         # A file's name may not be valid text, but dashboards need text.
         return value.encode(errors="backslashreplace").decode()
@@ -220,8 +216,10 @@ def _scalar(value: Any) -> Scalar | None:
         return value
     if isinstance(value, Recipe):
         return value.name
+    if isinstance(value, Macro):
+        return summary(objects[value.name])
     if isinstance(value, (list, tuple)):
-        return ", ".join(str(_scalar(item)) for item in value)
+        return ", ".join(str(_scalar(item, objects)) for item in value)
     if isinstance(value, dict):
-        return ", ".join(f"{key}: {_scalar(item)}" for key, item in value.items())
+        return ", ".join(f"{key}: {_scalar(item, objects)}" for key, item in value.items())
     return type(value).__name__

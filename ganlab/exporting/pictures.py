@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ganlab.composition import make
-from ganlab.errors import IncompatibleError
+from ganlab.errors import GanlabError, IncompatibleError
 from ganlab.runs import RunDirectory
 from ganlab.telemetry.plots import FAKE, axes_of, draw_points, image_grid, scatter, square_around
 
@@ -39,7 +40,7 @@ def picture(run: RunDirectory, drawn: Drawn, *, columns: int | None = None, ways
     """Draws samples as training does: images side by side, or points beside real ones.
 
     Args:
-        run: The run that the samples are from; its dataset provides the real points.
+        run: The run that the samples are from; its dataset provides the real points, if it can be made here.
         drawn: The samples.
         columns: Columns of the grid, or samples per path; by default the grid is square.
         ways: Whether every `columns` samples are a path from one latent vector to another; its points are joined.
@@ -57,7 +58,7 @@ def picture(run: RunDirectory, drawn: Drawn, *, columns: int | None = None, ways
     real = _real(run)
     if not ways:
         return scatter(real, drawn.samples)
-    low, high = square_around(real)
+    low, high = square_around(drawn.samples if real is None else real)
     with axes_of(6, 6, (0.08, 0.06, 0.88, 0.86)) as (axes, encoded):
         for way in drawn.samples.reshape(-1, columns or 1, 2):
             axes.plot(way[:, 0], way[:, 1], color=FAKE, linewidth=0.9, alpha=0.7)
@@ -68,5 +69,9 @@ def picture(run: RunDirectory, drawn: Drawn, *, columns: int | None = None, ways
 def _real(run: RunDirectory) -> Any:
     from ganlab.training.graph.sampling import first_examples
 
-    arguments = run.recipe().arguments
-    return first_examples(make(arguments["dataset"]), _REAL, int(arguments.get("seed", 0)))
+    try:
+        arguments = run.recipe(only=("dataset", "seed")).arguments
+        return first_examples(make(arguments["dataset"]), _REAL, int(arguments.get("seed", 0)))
+    except GanlabError as error:
+        warnings.warn(f"The picture shows no real points. {error}", stacklevel=3)
+        return None

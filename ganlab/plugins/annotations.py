@@ -67,6 +67,12 @@ def takes_number(make: Callable[..., Any], parameter: str) -> bool:
     return hint is float or float in typing.get_args(hint)
 
 
+def takes_text_alone(make: Callable[..., Any], parameter: str) -> bool:
+    """Whether a parameter is annotated as a text, or a text or None."""
+    hint = annotation(make, parameter)
+    return hint is str or set(typing.get_args(hint)) == {str, type(None)}
+
+
 def resolve(hint: Any, make: Callable[..., Any]) -> Any:
     """An annotation of a factory, evaluated if it is text; UNKNOWN if that fails."""
     if not isinstance(hint, str):

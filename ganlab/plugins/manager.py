@@ -20,7 +20,7 @@ from ganlab.plugins.catalog import KINDS, UNUSABLE, Component, Plugin, reason_of
 from ganlab.plugins.discovery import GROUP, LOCAL_MODULE, allowed, load_file, places
 from ganlab.plugins.import_guard import watched
 from ganlab.plugins.recipes import Factory
-from ganlab.support import paths
+from ganlab.support import several
 
 __all__ = [
     "GROUP",
@@ -156,6 +156,10 @@ class Plugins:
             PluginError: The component is unknown, or several plugins offer it. The message suggests the nearest name
                 and lists plugins that failed to load.
         """
+        if not isinstance(kind, str) or not isinstance(name, str):
+            raise PluginError(
+                f"A component has a kind and a name, for example 'losses', 'hinge'; not {kind!r}, {name!r}."
+            )
         if kind not in KINDS:
             raise PluginError(f"Unknown kind of component {kind!r}.{nearest(kind, KINDS)} Kinds: {', '.join(KINDS)}.")
         if (kind, name) in self.clashes:
@@ -260,7 +264,7 @@ def use_plugin_file(path: str | os.PathLike[str]) -> None:
     Raises:
         PluginError: The file is missing, or the plugin is broken.
     """
-    local = paths.local(path).resolve()
+    local = several.path(path, "path").resolve()
     if not local.is_file():
         raise PluginError(f"{path} is not a file. Give the path of a Python file with ganlab hooks.")
     found = discover(local=local)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import Any
 
 from ganlab.errors import ConfigError, nearest
 from ganlab.interfaces.schedule import Schedule
-from ganlab.plugins.annotations import broken_bound, takes_number
+from ganlab.plugins.annotations import broken_bound, takes_number, takes_text_alone, type_name
 from ganlab.plugins.blame import plugin_code
 from ganlab.plugins.scheduled import KINDS, follow, starts
 
@@ -58,11 +59,13 @@ class Factory:
         """Makes the component and records its recipe.
 
         Raises:
-            ConfigError: A parameter is unknown or out of its bounds, or a required one is missing.
+            ConfigError: A parameter is unknown, out of its bounds or not the text that it must be, or a required one is
+                missing.
             GanlabError: The component rejects the arguments.
         """
         selector = f"{self.kind}.{self.name}"
         _check_names(selector, self.signature.parameters, arguments)
+        arguments = {name: _text(self.make, selector, name, value) for name, value in arguments.items()}
         schedules = {
             name: value
             for name, value in arguments.items()
@@ -74,16 +77,31 @@ class Factory:
                 continue
             if problem := broken_bound(self.make, name, value):
                 raise ConfigError(f"{selector}.{name} = {value!r} {problem}")
+        for value in arguments.values():
+            check_unchanged(value)
         recipe = Recipe(self.kind, self.name, {name: described(value) for name, value in arguments.items()})
         with plugin_code(selector, "its factory"):
             made = self.make(**given)
         if schedules and self.kind in KINDS:
             follow(made, selector, schedules)
-        _remember(made, recipe)
+        _remember(made, recipe, self.signature.parameters)
         return made
 
     def __repr__(self) -> str:
         return f"<ganlab component {self.kind}.{self.name}>"
+
+
+def _text(make: Callable[..., Any], selector: str, name: str, value: Any) -> Any:
+    """A path as a text, where a parameter takes a text; anything else that is not one is refused."""
+    if value is None or isinstance(value, str) or not takes_text_alone(make, name):
+        return value
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    what, remedy = f"of type {type_name(value)}", "Give a text."
+    if hasattr(value, "shape"):
+        what = f"an array of shape {tuple(value.shape)}"
+        remedy = "Save it with numpy.save and give the file's path, or write a ganlab.Dataset that holds it."
+    raise ConfigError(f"{selector}.{name} is {what}, and must be a text, for example the path of a file. {remedy}")
 
 
 def _check_names(selector: str, parameters: Mapping[str, inspect.Parameter], given: Mapping[str, Any]) -> None:
@@ -97,22 +115,25 @@ def _check_names(selector: str, parameters: Mapping[str, inspect.Parameter], giv
         raise ConfigError(f"{selector} needs {', '.join(missing)}, which has no default. Give a value.")
 
 
-# Keyed by identity: components need not be hashable, and are not modified.
-_recipes: dict[int, tuple[weakref.ref[Any], Recipe]] = {}
+# Keyed by identity: components need not be hashable, and are not modified. The numbers and texts that a component
+# keeps under the names of its parameters show whether somebody else modified it.
+_recipes: dict[int, tuple[weakref.ref[Any], Recipe, dict[str, Any]]] = {}
 
 
-def _remember(made: Any, recipe: Recipe) -> None:
+def _remember(made: Any, recipe: Recipe, parameters: Iterable[str]) -> None:
     key = id(made)
     try:
         reference = weakref.ref(made, lambda _: _recipes.pop(key, None))
     except TypeError:  # an object with __slots__ or of a builtin type: it works, and is recorded by its class alone
         return
-    _recipes[key] = (reference, recipe)
+    kept = getattr(made, "__dict__", {})
+    own = {name: kept[name] for name in parameters if isinstance(kept.get(name), (bool, int, float, str))}
+    _recipes[key] = (reference, recipe, own)
 
 
 def recipe_of(made: Any) -> Recipe | None:
     """The recipe that a component was made with, or None for an object that no registered factory made."""
-    reference, recipe = _recipes.get(id(made), (None, None))
+    reference, recipe, _ = _recipes.get(id(made), (None, None, None))
     return recipe if reference is not None and reference() is made else None
 
 
@@ -129,6 +150,23 @@ def described(value: Any) -> Any:
     if type(value) is dict:
         return {key: described(item) for key, item in value.items()}
     return recipe_of(value) or value
+
+
+def check_unchanged(value: Any) -> None:
+    """Refuses a component, or a list with one, that is not what its recipe makes.
+
+    Raises:
+        ConfigError: A parameter was set after the component was made.
+    """
+    for item in value if isinstance(value, (list, tuple)) else [value]:
+        before = _recipes[id(item)][2] if recipe_of(item) else {}
+        for name, then in before.items():
+            now = vars(item).get(name)
+            if now is not then and now != then:
+                raise ConfigError(
+                    f"{selector_of(item)}.{name} was {then!r} when it was made and is {now!r} now, which a run would "
+                    f"not record. Make it anew, with {name}={now!r}."
+                )
 
 
 def unique_names(components: Sequence[Any]) -> list[str]:

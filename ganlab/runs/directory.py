@@ -9,19 +9,21 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from ganlab.errors import RunError, nearest
 from ganlab.interfaces.record import Record
 from ganlab.runs.fields import cannot_be_made, check_encoding, check_fields, check_name
 from ganlab.runs.info import INFO, read_info, read_text
 from ganlab.runs.links import check_links
+from ganlab.support import several
 from ganlab.support.atomic import new_folder, write_new, write_text
 from ganlab.support.paths import as_name, local, walk
 from ganlab.support.terminal import line
 from ganlab.telemetry.jsonl import read_metrics, to_json
 
 if TYPE_CHECKING:
+    from ganlab.composition import Experiment
     from ganlab.plugins.recipes import Recipe
 
 CONFIG, OPERATIVE, METRICS = "config.gin", "operative.gin", "metrics.jsonl"
@@ -30,17 +32,21 @@ CONFIG, OPERATIVE, METRICS = "config.gin", "operative.gin", "metrics.jsonl"
 class RunDirectory:
     """A run on disk, finished or not, as data; `ganlab.Run` adds the methods that need TensorFlow."""
 
-    def __init__(self, path: str | os.PathLike[str], *, keeps: object = None) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *, experiment: Experiment | None = None, keeps: object = None
+    ) -> None:
         """Takes a run's directory.
 
         Args:
             path: The directory.
+            experiment: The experiment that it was trained with, as `ganlab.train` gives it and `given` checks it; from
+                there come the values that config.gin cannot hold.
             keeps: An object to keep alive as long as the run, e.g. the temporary folder that holds the directory.
 
         Raises:
             RunError: The directory is not a run; the message describes what is there instead.
         """
-        self._path, self._keeps = local(path), keeps
+        self._path, self._experiment, self._keeps = several.path(path, "path"), experiment, keeps
         if not os.path.isfile(self._path / INFO):
             raise RunError(_no_run(self._path))
 
@@ -51,6 +57,11 @@ class RunDirectory:
     def path(self) -> Path:
         """The run's directory."""
         return self._path
+
+    @property
+    def experiment(self) -> Experiment | None:
+        """The experiment that it was trained with, where a caller has given it; `ganlab.train` has."""
+        return self._experiment
 
     @property
     def info(self) -> dict[str, Any]:
@@ -81,21 +92,46 @@ class RunDirectory:
         check_fields(self.info, self._path / INFO)
         check_links(self._path)
 
-    def recipe(self, params: Sequence[str] = ()) -> Recipe:
-        """The experiment that config.gin describes; nothing is built yet.
+    def recipe(self, params: Sequence[str] = (), *, only: Sequence[str] | None = None) -> Recipe:
+        """The experiment that config.gin describes, with the values that were made in Python; nothing is built yet.
 
         Args:
             params: Overrides, as `--param` takes them.
+            only: The settings to read; None for all.
 
         Raises:
-            ConfigError: The file does not fit the plugins in use, or an override is wrong.
+            ConfigError: The file does not fit the plugins in use, an override is wrong, or a value was made in Python,
+                and there is no `experiment` to take it from.
             PluginError: As before, and the run used a plugin file, which the message names.
+            RunError: Such values are missing from `experiment`, because the run was changed since.
         """
         from ganlab import config
+        from ganlab.runs.given import check_settings
         from ganlab.runs.plugin_file import named_in_errors
 
+        objects: Mapping[str, Any] = {}
+        if self._experiment is not None and f"%{config.ONLY_IN_PYTHON}" in self.config:
+            check_settings(self._path, self.info, self._experiment)
+            objects = config.objects(self._experiment.recipe)
         with named_in_errors(self._path):
-            return config.load([self._path / CONFIG], params)
+            return config.load([self._path / CONFIG], params, only=only, objects=objects)
+
+    def given(self, experiment: Experiment | None) -> Self:
+        """The run with the experiment that it was trained with; itself for None.
+
+        What was made in Python and not by a registered factory cannot be made again from config.gin, and is taken from
+        there. `ganlab.train` returns a run that has its experiment.
+
+        Raises:
+            ConfigError: It is not an experiment.
+            RunError: It is not the run's experiment.
+        """
+        from ganlab.runs.given import check_given
+
+        if experiment is None:
+            return self
+        check_given(self._path, self.info, experiment)
+        return type(self)(self._path, experiment=experiment, keeps=self._keeps)
 
     def iter_metrics(self) -> Iterator[Record]:
         """Every metric of every logged step, in order, one line of metrics.jsonl in memory at a time.

@@ -11,6 +11,7 @@ from ganlab.errors import ConfigError, RunError
 from ganlab.plugins.recipes import Recipe
 from ganlab.runs.changes import STEPS
 from ganlab.runs.directory import CONFIG, OPERATIVE, RunDirectory, write_info
+from ganlab.runs.given import differences
 from ganlab.runs.listing import checkpoint_steps, checkpoints_gone
 from ganlab.runs.origins import CODE, DATA, code_changes, data_changes, recorded
 from ganlab.runs.sources import of_parts
@@ -63,7 +64,7 @@ def check_resumable(
     settings = config.flatten(recipe)  # with defaults, which the recipe does not have
     steps, before = int(settings[STEPS]), int(info.get("steps", settings[STEPS]))
     differing = {
-        "another experiment": _differences(info.get("settings"), settings),
+        "another experiment": differences(info.get("settings"), settings),
         "other code": code_changes(recorded(info, CODE), of_parts(recipe)),
         "other data": data_changes(recorded(info, DATA), data),
     }
@@ -123,18 +124,3 @@ def begin_again(run: RunDirectory) -> None:
     reached = ("metrics_step", "diagnostics", "health", "best")
     kept = {name: value for name, value in run.info.items() if name not in reached}
     write_info(run.path, {**kept, "step": 0, "metrics": {}, "evaluation": {}, "checkpointed": False})
-
-
-def _differences(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> list[str]:
-    if before is None:  # written by a version that did not record settings
-        return []
-    names = [*before, *(name for name in now if name not in before)]
-    return [
-        f"{name}: {_text(before.get(name))}, and now {_text(now.get(name))}"
-        for name in names
-        if before.get(name) != now.get(name)
-    ]
-
-
-def _text(value: Any) -> str:
-    return "not set" if value is None else repr(value)

@@ -1,10 +1,11 @@
-"""Arguments of functions that take several values, such as paths: one value alone is taken as several of one."""
+"""Arguments of public functions: one value alone is taken as several of one, and a value of another type refused."""
 
 from __future__ import annotations
 
 import numbers
 import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from ganlab.errors import ConfigError
@@ -24,12 +25,43 @@ def texts(given: str | Iterable[str], name: str) -> list[str]:
     return _several(given, name, str, "a text, or a list of texts")
 
 
-def paths(given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], name: str) -> list[str | os.PathLike[str]]:
+def paths(
+    given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    name: str,
+    rule: str = "a path, or a list of paths",
+) -> list[str]:
     """The paths that an argument was given; as `texts`."""
-    found = _several(given, name, (str, os.PathLike), "a path, or a list of paths")
-    for path in found:
-        local(path, name)
-    return found
+    return [os.fspath(local(path, name)) for path in _several(given, name, (str, os.PathLike), rule)]
+
+
+def path(given: Any, name: str) -> Path:
+    """The path that an argument was given.
+
+    Raises:
+        ConfigError: It is something else, or a URL.
+    """
+    if not isinstance(given, (str, os.PathLike)):
+        raise ConfigError(f"{name} = {given!r:.80} must be a path.")
+    return local(given, name)
+
+
+def whole_number(given: Any, name: str) -> int:
+    """The whole number that an argument was given; as `path`."""
+    if not isinstance(given, numbers.Integral) or isinstance(given, bool):
+        raise ConfigError(f"{name} = {given!r:.80} must be a whole number.")
+    return int(given)
+
+
+def check_count(given: Any, name: str) -> None:
+    """Refuses what is neither None nor a whole number of at least 1."""
+    if given is not None and whole_number(given, name) < 1:
+        raise ConfigError(f"{name} = {given!r} must be at least 1.")
+
+
+def check_seconds(given: Any, name: str) -> None:
+    """Refuses what is neither None nor a time in seconds."""
+    if given is not None and not (isinstance(given, numbers.Real) and float(given) > 0):
+        raise ConfigError(f"{name} = {given!r:.80} must be a number above 0.")
 
 
 def whole_numbers(given: int | Iterable[int], name: str) -> list[int]:
@@ -45,5 +77,5 @@ def values(given: Any) -> list[Any]:
 def _several(given: Any, name: str, kind: Any, rule: str) -> list[Any]:
     found = values(given)
     if not all(isinstance(value, kind) for value in found):
-        raise ConfigError(f"{name} = {given!r} must be {rule}.")
+        raise ConfigError(f"{name} = {given!r:.80} must be {rule}.")
     return found

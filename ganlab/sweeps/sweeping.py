@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ganlab.config import arguments, load_variant
+from ganlab.config import arguments, load_variant, objects
 from ganlab.config.files import find_gin_file
 from ganlab.config.logged import check_logged
 from ganlab.config.registry import Names
@@ -20,7 +20,7 @@ from ganlab.runs.experiment_source import use_plugins
 from ganlab.runs.fields import check_name, check_place
 from ganlab.runs.plugin_file import recorded
 from ganlab.support import several
-from ganlab.support.paths import as_name, local
+from ganlab.support.paths import as_name
 from ganlab.sweeps.configurations import Configuration, Configurations, check, check_used, varying
 from ganlab.sweeps.engine import Engine, Screen
 from ganlab.sweeps.request import Proposed, Request
@@ -123,9 +123,12 @@ def sweep(
         GanlabError: There is a mistake in the settings, or the folder cannot be created; nothing is left then. A trial
             that fails does not raise: its status reports it.
     """
-    place = local(runs, "runs")
+    options = {"launcher_options": launcher_options, "search_options": search_options}
+    for what, mapping in {"grid": grid, "ranges": ranges, **options}.items():
+        if not isinstance(mapping, Mapping | None):
+            raise ConfigError(f"{what} = {mapping!r:.80} must be a dict.")
     request = Request(
-        gin=[os.fspath(file) for file in several.paths(gin, "gin")],
+        gin=several.paths(gin, "gin"),
         params=several.texts(params, "params"),
         grid=[f"{name}=[{', '.join(map(_literal, several.values(each)))}]" for name, each in (grid or {}).items()],
         range=[f"{setting}={limits}" for setting, limits in (ranges or {}).items()],
@@ -141,13 +144,13 @@ def sweep(
         objective=objective,
         direction="maximize" if maximize else "minimize",
         no_plugin=several.texts(no_plugin, "no_plugin"),
-        plugin_file=os.fspath(local(plugin_file, "plugin_file")) if plugin_file is not None else None,
+        plugin_file=os.fspath(several.path(plugin_file, "plugin_file")) if plugin_file is not None else None,
     )
-    for what, number in (("jobs", jobs), ("threads", threads), ("budget", budget), ("timeout", timeout)):
-        if number is not None and not number >= (0 if what == "timeout" else 1):
-            raise ConfigError(f"{what} = {number!r} must be at least {0 if what == 'timeout' else 1}.")
+    for what, number in (("jobs", jobs), ("threads", threads), ("budget", budget)):
+        several.check_count(number, what)
+    several.check_seconds(timeout, "timeout")
     planned = planned_sweep(request, threads)
-    made = created(planned, free_path(place, name, planned))
+    made = created(planned, free_path(several.path(runs, "runs"), name, planned))
     with made.locked():
         return Swept(made.path, run_trials(made, planned.launcher, planned.search, screen=_NoScreen()))
 
@@ -306,11 +309,21 @@ def _driver(found: Sweep, search: Search) -> SearchDriver:
 
 
 def _literal(value: Any) -> str:
-    """A value as an experiment file has it."""
+    """A value as an experiment file has it.
+
+    Raises:
+        ConfigError: No file can hold it.
+    """
     if isinstance(value, str):
         return value if value[:1] in ("@", "%") else repr(value)
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_literal, value))}]"
+    if made := objects(value):
+        raise ConfigError(
+            f"{next(iter(made.values()))!r:.80} was made in Python, and the trials of a sweep are processes of their "
+            "own, which cannot make it again. Make it a component of a ganlab_plugins.py, and name it, for example "
+            "'@constraints.mine()'."
+        )
     return repr(value.item() if hasattr(value, "item") else value)
 
 

@@ -81,21 +81,21 @@ def image_grid(samples: Array, columns: int | None = None) -> bytes:
     return _png(canvas)
 
 
-def scatter(real: Array, fake: Array, critic: Critic | None = None) -> bytes:
+def scatter(real: Array | None, fake: Array, critic: Critic | None = None) -> bytes:
     """Real points and samples in the plane, over the critic's level lines.
 
     The picture's range is that of the real points with a margin, so that pictures of one run can be compared; the
-    legend states how many samples lie outside.
+    legend states how many samples lie outside. Without real points it is that of the samples.
 
     Args:
-        real: `(n, 2)`.
+        real: `(n, 2)`, or None to draw samples alone.
         fake: `(m, 2)`; points that are not finite count as outside.
         critic: Scores points `(k, 2)` float32, returning `(k,)`; None draws no lines.
 
     Returns:
         A PNG of 600 x 600 pixels.
     """
-    low, high = square_around(real)
+    low, high = square_around(fake if real is None else real)
     heights = None if critic is None else heights_over(critic, low, high)
     with undisturbed(), axes_of(6, 6, (0.08, 0.06, 0.88, 0.86)) as (axes, encoded):
         # A critic that is flat or not finite has no lines to draw.
@@ -145,13 +145,14 @@ def axes_of(
         yield axes, encoded
 
 
-def draw_points(axes: Any, real: Array, fake: Array, low: Array, high: Array) -> None:
+def draw_points(axes: Any, real: Array | None, fake: Array, low: Array, high: Array) -> None:
     """Draws real points and samples within a square, and a legend that states how many samples lie outside."""
     with np.errstate(invalid="ignore"):
         inside = ((fake >= low) & (fake <= high)).all(axis=1)
     outside = len(fake) - int(inside.sum())
     label = "samples" + (f" ({outside} of {len(fake)} outside)" if outside else "")
-    axes.scatter(real[:, 0], real[:, 1], s=9, c=REAL, alpha=0.55, linewidths=0, label="real")
+    if real is not None:
+        axes.scatter(real[:, 0], real[:, 1], s=9, c=REAL, alpha=0.55, linewidths=0, label="real")
     axes.scatter(fake[inside, 0], fake[inside, 1], s=9, c=FAKE, alpha=0.55, linewidths=0, label=label)
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
     legend = axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False, fontsize=9)
@@ -160,7 +161,10 @@ def draw_points(axes: Any, real: Array, fake: Array, low: Array, high: Array) ->
 
 
 def square_around(points: Array) -> tuple[Array, Array]:
-    """The lower left and the upper right corner of the square around points `(n, 2)`, with a margin."""
+    """The lower left and the upper right corner of the square around finite points of `(n, 2)`, with a margin."""
+    points = points[np.isfinite(points).all(axis=1)]
+    if not len(points):
+        points = np.zeros((1, 2), np.float32)
     low, high = points.min(axis=0), points.max(axis=0)
     half = max(float((high - low).max()) / 2, 1e-3) * (1 + _MARGIN)
     centre = (low + high) / 2

@@ -86,8 +86,8 @@ def certify(
 def restored(run: RunDirectory, checkpoint: Step = None) -> tuple[Experiment, TrainingState]:
     """The experiment of a run and the state at a checkpoint, for looking at the critic: one device, float32."""
     found = find_checkpoint(run, checkpoint)
-    arguments = {name: value for name, value in run.recipe().arguments.items() if name != "strategy"}
-    parts = {name: composition.make(value) for name, value in arguments.items()}
+    read = composition.parameters().keys() - {"strategy", "evaluators", "diagnostics"}
+    parts = {name: composition.make(value) for name, value in run.recipe(only=tuple(read)).arguments.items()}
     # Bounds are of the map in float32: rounding to bfloat16 is not Lipschitz at all.
     parts["precision"] = "float32"
     tf.config.experimental.enable_tensor_float_32_execution(False)

@@ -13,7 +13,7 @@ from ganlab import composition
 from ganlab.composition import make
 from ganlab.config import overrides
 from ganlab.errors import ConfigError, RunError
-from ganlab.interfaces import Constraint, Evaluator
+from ganlab.interfaces import Constraint, Dataset, Evaluator
 from ganlab.plugins import scheduled
 from ganlab.plugins.recipes import Factory, unique_names
 from ganlab.runs import RunDirectory
@@ -88,7 +88,8 @@ def load_trained(run: RunDirectory, *, checkpoint: Step = None, precision: str |
     Raises:
         RunError: There is no such checkpoint, or it does not fit the recorded experiment.
     """
-    return _trained(run, run.recipe().arguments, find_checkpoint(run, checkpoint), precision)
+    arguments = run.recipe(only=composition.OF_GENERATOR).arguments
+    return _trained(run, arguments, find_checkpoint(run, checkpoint), precision)
 
 
 def evaluate(
@@ -109,8 +110,10 @@ def evaluate(
         RunError: There is no such checkpoint, or it does not fit the recorded experiment.
         ConfigError: The experiment has no evaluators and none are given, or something given is not an evaluator.
     """
-    arguments = run.recipe().arguments
-    chosen = _evaluators(run, evaluators) or make(arguments.get("evaluators", ()))
+    chosen = _evaluators(run, evaluators)
+    own = () if chosen else ("evaluators",)
+    arguments = run.recipe(only=(*composition.OF_GENERATOR, "dataset", *own)).arguments
+    chosen = chosen or make(arguments.get("evaluators", ()))
     if not chosen:
         raise ConfigError(
             f"The experiment of {run.path} has no evaluators. Name some, for example 'frechet_distance'; 'ganlab "
@@ -135,7 +138,7 @@ def _evaluators(run: RunDirectory, given: Any) -> list[Evaluator]:
 
 def _evaluator(run: RunDirectory, item: Any) -> Evaluator:
     if isinstance(item, str):
-        recipe = run.recipe([overrides.evaluators([item], f"evaluator {item!r}")])
+        recipe = run.recipe([overrides.evaluators([item], f"evaluator {item!r}")], only=())
         (made,) = make(recipe.arguments["evaluators"])
         item = made
     if not isinstance(item, Evaluator):
@@ -204,7 +207,7 @@ def _trained(
     run: RunDirectory, arguments: Mapping[str, Any], checkpoint: Checkpoint, precision: str | None = None
 ) -> Trained:
     # Recorded in the run, because the data may be elsewhere, or large.
-    shape = tuple(run.info.get("sample_shape") or make(arguments["dataset"]).sample_shape)
+    shape = tuple(run.info.get("sample_shape") or _dataset(run).sample_shape)
     trained_in = str(arguments.get("precision", "float32"))
     precision = precision or trained_in
     set_arithmetic(precision)
@@ -236,12 +239,15 @@ def _trained(
 
 
 def _frequencies(run: RunDirectory, arguments: Mapping[str, Any]) -> list[float]:
-    found = run.info.get("label_frequencies") or label_frequencies(
-        make(arguments["dataset"]), int(arguments.get("seed", 0))
-    )
+    found = run.info.get("label_frequencies") or label_frequencies(_dataset(run), int(arguments.get("seed", 0)))
     if found is None:
         raise RunError(f"The generator of {run.path} is conditional, and its dataset has no labels.")
     return [float(value) for value in found]
+
+
+def _dataset(run: RunDirectory) -> Dataset:
+    made: Dataset = make(run.recipe(only=("dataset",)).arguments["dataset"])
+    return made
 
 
 def _restore_weights(

@@ -14,8 +14,10 @@ from typing import Any
 import tensorflow as tf
 
 from ganlab import config
-from ganlab.composition import Experiment
+from ganlab.composition import PARTS, Experiment
+from ganlab.errors import ConfigError
 from ganlab.plugins import manager as plugins
+from ganlab.plugins.recipes import check_unchanged
 from ganlab.runs import RunDirectory, create_run, provenance
 from ganlab.runs.changes import EXTENDS
 from ganlab.runs.lock import locked
@@ -63,10 +65,13 @@ def train(
         as_run: Makes a run from a directory: the run that is returned, and that plugins are given.
     """
     time_limits.check()
+    for part in PARTS:
+        check_unchanged(getattr(experiment, part))
+    _check_beside(experiment)
     traced = span(profile) if profile else None
     run_dir, chief, screen = local(run_dir, "run_dir"), is_chief(experiment), Console(quiet=not console)
     with contextlib.ExitStack() as held:
-        before = as_run(run_dir) if resume else None
+        before = as_run(run_dir, experiment=experiment) if resume else None
         differing: list[str] = []
         extends = None
         origins = Origins(experiment)
@@ -101,7 +106,8 @@ def train(
         if not chief:
             # The other workers do the same in a folder of their own, which is removed with the run.
             scratch = tempfile.TemporaryDirectory(prefix="ganlab-worker-")
-            run = as_run(create(experiment, trainer, origins, Path(scratch.name) / "run").path, keeps=scratch)
+            made = create(experiment, trainer, origins, Path(scratch.name) / "run")
+            run = as_run(made.path, experiment=experiment, keeps=scratch)
         elif before is not None:
             run = before
             with written(run):
@@ -120,7 +126,7 @@ def train(
                     strategy=type(experiment.strategy).__name__,
                 )
         else:
-            run = as_run(create(experiment, trainer, origins, run_dir, started).path)
+            run = as_run(create(experiment, trainer, origins, run_dir, started).path, experiment=experiment)
             with written(run):
                 held.enter_context(locked(run))
         received = held.enter_context(signals())
@@ -145,6 +151,18 @@ def train(
             raise
         Session(experiment, trainer, evaluation, schedule, run, run_log, received, traced).train(checkpoint)
     return run
+
+
+def _check_beside(experiment: Experiment) -> None:
+    """Refuses to evaluate in another process what no other process can make."""
+    marked = {name: value for name, value in experiment.recipe.arguments.items() if config.objects(value)}
+    if experiment.evaluate_beside and marked:
+        name = next(iter(marked))
+        raise ConfigError(
+            f"experiment.evaluate_beside = True, and another process cannot make experiment.{name} = "
+            f"{marked[name]!r:.200}, which was made in Python. Make it a component of a plugin, for example in a "
+            "ganlab_plugins.py, or leave evaluate_beside out."
+        )
 
 
 def _drawn(trainer: Trainer, evaluation: Evaluation, schedule: DiagnosticSchedule) -> tuple[list[str], list[str]]:

@@ -65,10 +65,10 @@ def verify(
             f"iterations = {iterations} must be at least 2, and replicas = {list(replicas)} one or more numbers from 1."
         )
     source = Source(
-        tuple(os.fspath(file) for file in files),
+        tuple(files),
         tuple(several.texts(params, "params")),
         tuple(several.texts(no_plugin, "no_plugin")),
-        os.fspath(plugin_file) if plugin_file is not None else None,
+        os.fspath(several.path(plugin_file, "plugin_file")) if plugin_file is not None else None,
     )
     options = Options(replicas=tuple(replicas), iterations=iterations, topology=topology, install=install)
     with started([source], checks, options) as (pending,):

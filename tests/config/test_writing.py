@@ -1,3 +1,5 @@
+import collections
+import functools
 import math
 
 import numpy as np
@@ -115,21 +117,80 @@ def test_numpy_numbers_are_written_as_python_numbers(write, parts):
     assert type(back.arguments["steps"]) is int
 
 
-def test_value_without_gin_literal_is_a_comment_and_the_rest_loads(write, parts):
-    class Mine:
-        def __repr__(self):
-            return "<Mine\nof two lines>"
-
-    text = config.render(_experiment(parts, constraints=[_penalty(weight=3.0), Mine()], evaluators=[]))
-    lost = "# experiment.constraints = <Mine of two lines> of type Mine: this file cannot rebuild it"
-    assert lost in text.splitlines()
-    assert "\n# constraints.penalty.weight = 3.0" in text
-    assert _back(write, text) == _experiment(parts, evaluators=[])
+class Mine:
+    def __init__(self, weight=1.0):
+        self.weight = weight
 
 
-def test_nan_is_a_comment(parts):
-    text = config.render(_experiment({**parts, "loss": Recipe("losses", "hinge", {"margin": math.nan})}))
-    assert "# losses.hinge.margin = nan of type float: this file cannot rebuild it" in text
+_Size = collections.namedtuple("_Size", "width height")
+
+
+def _closure(limit):
+    def clip(x):
+        return min(x, limit)
+
+    return clip
+
+
+# Values that no file can make again: what the file has in their place, and what dashboards show.
+MADE_IN_PYTHON = {
+    "object": (Mine(2.5), "Mine", "Mine(weight=2.5)"),
+    "class": (Mine, "Mine", "Mine()"),
+    "lambda": (lambda x: x, "lambda", "<lambda>()"),
+    "closure": (_closure(3), "clip", "clip(limit=3)"),
+    "partial": (functools.partial(min, 2, key=abs), "partial", "partial(min(), 2, key=abs())"),
+    "method": ("a".join, "join", "join()"),
+    "array": (np.array([1.0, 2.0]), "ndarray", "ndarray[2, float64](content='eb1f76da')"),
+    "nan": (math.nan, "nan", "nan"),
+    "set": ({2, 1}, "set", "set(1, 2)"),
+    "named tuple": (_Size(2, 3), "_Size", "_Size(2, 3)"),
+    "list": ([1, [Mine()]], "Mine", "1, Mine(weight=1.0)"),
+    "dict": ({"a": (Mine(),)}, "Mine", "a: Mine(weight=1.0)"),
+    "keys": ({Mine: 1}, "dict", "dict(Mine()=1)"),
+}
+
+
+@pytest.mark.parametrize("case", MADE_IN_PYTHON)
+def test_value_made_in_python_is_refused_by_name_unless_it_is_given_again(write, parts, case):
+    value, name, shown = MADE_IN_PYTHON[case]
+    recipe = _experiment({**parts, "dataset": Recipe("datasets", "points", {"path": value, "count": 3})})
+    for defaults in (False, True):
+        text = config.render(recipe, defaults=defaults)
+        assert f"%only_in_python/{name}" in text
+        write(copied=text)
+        with pytest.raises(
+            ConfigError, match=rf"copied.gin:\d+: datasets.points.path had a value .* {name!r}, which no"
+        ):
+            config.load(["copied.gin"])
+        with pytest.raises(ConfigError, match=f"{name!r}"):
+            config.load_variant(["copied.gin"], [], {"experiment.seed": "1"})
+    back = config.load(["copied.gin"], objects=config.objects(recipe)).arguments["dataset"].arguments
+    assert back["path"] is value or back["path"] == value
+    assert config.flatten(recipe)["datasets.points.path"] == shown
+    # Set anew, it is not missed; nor where it is not read.
+    anew = config.load(["copied.gin"], ["datasets.points.path=new"])
+    assert anew.arguments["dataset"].arguments == {**back, "path": "new"}
+    assert list(config.load(["copied.gin"], only=["seed"]).arguments) == ["seed"]
+
+
+def test_part_made_in_python_is_refused_in_a_list_and_objects_keep_their_places(write, parts):
+    one, other = Mine(1.0), Mine(2.0)
+    recipe = _experiment(parts, constraints=[_penalty(weight=3.0), one, other, one])
+    marks = "@constraints.penalty(), %only_in_python/Mine, %only_in_python/Mine_2, %only_in_python/Mine"
+    text = config.render(recipe)
+    assert f"experiment.constraints = [{marks}]" in text.splitlines()
+    write(exp=text)
+    with pytest.raises(ConfigError, match=r"experiment.constraints had a value that was made in Python, 'Mine'"):
+        config.load(["exp.gin"])
+    assert config.load(["exp.gin"], objects=config.objects(recipe)) == recipe
+    assert config.flatten(recipe)["constraints"] == "penalty, Mine(weight=1.0), Mine(weight=2.0), Mine(weight=1.0)"
+
+
+def test_no_file_defines_what_was_made_in_python(write, parts):
+    text = config.render(_experiment(parts, constraints=[Mine()]))
+    write(exp=f"{text}only_in_python/Mine = @constraints.penalty()\n")
+    with pytest.raises(ConfigError, match="'Mine', which no file can make"):
+        config.load(["exp.gin"])
 
 
 def test_flatten_gives_scalars_for_dashboards(parts):

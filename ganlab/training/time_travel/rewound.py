@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ganlab.composition import compose
+from ganlab.config import flatten
 from ganlab.errors import RunError
 from ganlab.runs import RunDirectory
 from ganlab.runs.changes import changes_of, ends_of, settled_at
+from ganlab.runs.given import differences
 from ganlab.runs.origins import CODE, DATA, code_changes, data_changes, recorded
 from ganlab.runs.sources import of_parts
 from ganlab.support.terminal import line
@@ -50,7 +52,8 @@ class Rewound:
             say: Called with sentences about what may differ from the first time.
 
         Raises:
-            RunError: The run's settings changed after that step, or it has not come so far, or has several workers.
+            RunError: The run's settings changed after that step, or it has not come so far, or has several workers; or
+                its config.gin was edited; or the experiment that a caller gave for it has other data.
         """
         run.check()
         info = run.info
@@ -67,6 +70,11 @@ class Rewound:
                 f"no longer recorded: steps before {changed} cannot be trained again."
             )
         recipe = run.recipe()
+        if edited := differences(info.get("settings"), flatten(recipe)):
+            raise RunError(
+                f"{line(run.path)} was trained with other settings than its config.gin has now: {'; '.join(edited)}. "
+                "Restore the file, or the version of the plugin."
+            )
         self.experiment = experiment = compose(recipe)
         self.ends = {experiment.steps, *ends_of(info)}
         if of_several(experiment.strategy):
@@ -83,6 +91,11 @@ class Rewound:
             ("code", code_changes(recorded(info, CODE), of_parts(recipe))),
             ("data", data_changes(recorded(info, DATA), Origins(experiment).found["data"])),
         ):
+            if kind == "data" and lines and run.experiment is not None:
+                raise RunError(
+                    f"{line(run.path)} was trained on other data than its experiment has now: {'; '.join(lines)}. Give "
+                    "the data that it was trained on."
+                )
             for change in lines:
                 say(f"The {kind} has changed since the run, so its numbers may differ: {change}")
         self.trainer = Trainer(experiment)
