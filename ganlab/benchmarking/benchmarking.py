@@ -174,12 +174,7 @@ def reopened(path: Path) -> tuple[Plan, Folder]:
     """
     folder = Folder(path.resolve())
     asked = folder.asked
-    missing = [key for key in ("suite", "fingerprint", "constraints", "threads", "no_plugin") if key not in asked]
-    if missing:
-        raise RunError(
-            f"{line(path)}: benchmark.json lacks {', '.join(missing)}. Restore it, or start a new benchmark."
-        )
-    plugin_file = asked.get("plugin_file")
+    plugin_file = asked["plugin_file"]
     use_plugins(asked["no_plugin"], Path(plugin_file) if plugin_file else None)
     suite = read_suite(find_suite(asked["suite"]))
     if plans.fingerprint(suite) != asked["fingerprint"]:
@@ -187,7 +182,16 @@ def reopened(path: Path) -> tuple[Plan, Folder]:
             f"{line(suite.path)}: the suite or one of its experiments has changed since the benchmark began, and its "
             "trials would no longer be comparable. Restore the files, or start a new benchmark."
         )
-    return planned(suite, contestants(current(), asked["constraints"])), folder
+    plan = planned(suite, contestants(current(), asked["constraints"]))
+    for contestant in plan.contestants:
+        for task in suite.training:
+            chosen = folder.known(contestant.name).get("chosen", {}).get(task.name) or 0
+            if chosen >= (count := len(plans.choices(task, contestant))):
+                raise RunError(
+                    f"{line(path)}: benchmark.json has {chosen} as the setting of {contestant.name} in {task.name}, which "
+                    f"must be below {count}. Restore it, or start a new benchmark."
+                )
+    return plan, folder
 
 
 def run_benchmark(

@@ -83,12 +83,7 @@ def in_words(changes: Sequence[Change]) -> str:
 
 def _resumed(info: Mapping[str, Any]) -> list[tuple[int, tuple[str, ...]]]:
     """The resumptions, each with its step and its changes."""
-    resumed = info.get("resumed")
-    found = []
-    for entry in resumed[-_MOST:] if isinstance(resumed, list) else ():
-        step = entry.get("step") if isinstance(entry, dict) else None
-        if isinstance(step, int) and not isinstance(step, bool) and 0 <= step < 2**63:
-            what = entry.get("changes")
-            lines = what[:_MOST] if isinstance(what, list) else ()
-            found.append((step, tuple(str(line)[:_LONGEST] for line in lines)))
-    return found
+    return [
+        (entry["step"], tuple(line[:_LONGEST] for line in entry.get("changes", ())[:_MOST]))
+        for entry in info.get("resumed", [])[-_MOST:]
+    ]

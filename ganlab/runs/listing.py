@@ -11,9 +11,9 @@ from typing import Any
 
 from ganlab.errors import RunError
 from ganlab.runs.changes import Change, changes_of
-from ganlab.runs.directory import INFO, RunDirectory, find_runs
-from ganlab.runs.fields import check_fields
+from ganlab.runs.directory import INFO, find_runs
 from ganlab.runs.health import complaints_of, warnings_of
+from ganlab.runs.info import read_fields
 from ganlab.runs.lock import holder
 from ganlab.support.paths import walk
 from ganlab.support.terminal import line
@@ -77,38 +77,30 @@ def listed(folder: str | os.PathLike[str], status: str | None = None) -> Iterato
 def look_at(path: Path) -> Listed:
     """Summarizes one run, whatever state its files are in."""
     try:
-        info = RunDirectory(path).info
+        info, problems = read_fields(path)
     except (RunError, OSError) as error:
         return Listed(path, "unreadable", bytes=size_on_disk(path), problem=str(error))
-    problem = None
-    try:
-        check_fields({name: value for name, value in info.items() if value is not None}, path / INFO)
-    except RunError as error:
-        problem = str(error)
-    settings = info.get("settings")
-    known: dict[str, Any] | None = settings if isinstance(settings, dict) else None
+    known: dict[str, Any] | None = info.get("settings")
     return Listed(
         path=path,
         status=status_of(path, info),
-        step=_whole(info.get("step")),
-        steps=_whole(info.get("steps")),
+        step=info.get("step"),
+        steps=info.get("steps"),
         started=started_at(path, info).isoformat(timespec="seconds"),
         bytes=size_on_disk(path),
         dataset=None if known is None else _word(known.get("dataset")),
         constraints=None if known is None else _word(known.get("constraints")),
-        seed=_whole(info.get("seed")),
+        seed=info.get("seed"),
         health=complaints_of(info),
         warnings=warnings_of(info),
-        problem=problem,
+        problem=next(map(str, problems.values()), None),
         changes=changes_of(info),
     )
 
 
 def status_of(path: Path, info: dict[str, Any]) -> str:
     """The status in run.json, or "killed" if that is "running" and no process holds the run."""
-    status = info.get("status", "None")  # some of the oldest runs have no status
-    if not isinstance(status, str):
-        return "unreadable"
+    status: str = info.get("status", "unreadable")
     try:
         return "killed" if status == "running" and holder(path) is None else status
     except OSError:
@@ -117,11 +109,9 @@ def status_of(path: Path, info: dict[str, Any]) -> str:
 
 def started_at(path: Path, info: dict[str, Any]) -> datetime:
     """The time at which a run started; if that is not recorded, the time at which run.json was last written."""
-    provenance = info.get("provenance")
     try:
-        assert isinstance(provenance, dict)
-        return datetime.fromisoformat(str(provenance["started"])).astimezone(UTC)
-    except (AssertionError, KeyError, ValueError, OverflowError):
+        return datetime.fromisoformat(info["provenance"]["started"]).astimezone(UTC)
+    except (KeyError, ValueError, OverflowError):
         return datetime.fromtimestamp(os.lstat(path / INFO).st_mtime, UTC)
 
 
@@ -157,7 +147,3 @@ def checkpoints_gone(path: Path, info: dict[str, Any]) -> str:
 
 def _word(value: Any) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _whole(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None

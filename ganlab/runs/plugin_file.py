@@ -36,7 +36,7 @@ def named_in_errors(folder: Path) -> Iterator[None]:
 def _used_by(folder: Path) -> str | None:
     try:
         return line(read_info(folder)["provenance"]["plugins"][plugins.LOCAL_MODULE]["distribution"])
-    except (GanlabError, KeyError, TypeError):
+    except (GanlabError, KeyError):
         return None
 
 

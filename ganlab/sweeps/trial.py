@@ -12,9 +12,9 @@ from typing import Any
 from ganlab.errors import RunError
 from ganlab.interfaces import Job
 from ganlab.runs.changes import Change, changes_of
-from ganlab.runs.directory import INFO, METRICS, RunDirectory
-from ganlab.runs.fields import check_fields
+from ganlab.runs.directory import INFO, METRICS
 from ganlab.runs.health import complaints_of, warnings_of
+from ganlab.runs.info import read_fields
 from ganlab.runs.lock import holder
 from ganlab.support.paths import open_inside
 from ganlab.sweeps.metric_follower import MetricFollower, last_value
@@ -175,11 +175,10 @@ class Trial:
 
     def _info(self) -> Mapping[str, Any]:
         try:
-            info = RunDirectory(self.run).info
-            check_fields(info, self.run / INFO)
+            info, problems = read_fields(self.run)
         except RunError:
             return {}
-        return info
+        return {} if problems else info
 
     def last_error(self) -> str:
         """The last error that its last process printed, without the prefix; empty if it printed none."""

@@ -13,13 +13,11 @@ from typing import IO, Any
 from ganlab.errors import RunError
 from ganlab.interfaces.record import Record
 from ganlab.support.paths import open_inside
+from ganlab.support.schema import NON_FINITE
 from ganlab.support.terminal import line
 
 # The most bytes of a line, because a line is in memory whole; those of thousands of replicas have a hundredth of it.
 LONGEST = 1 << 26
-
-# The strings that stand for floats which JSON cannot express.
-NON_FINITE = ("NaN", "Infinity", "-Infinity")
 
 # The errors that `Line.parse` raises for a line that is not a line of metrics.
 NOT_METRICS = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)

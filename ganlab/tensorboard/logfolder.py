@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ganlab.errors import RunError
 from ganlab.runs import RunDirectory
-from ganlab.runs.naming import Scalar, Settings, run_names
+from ganlab.runs.naming import Settings, run_names
 from ganlab.support.paths import walk
 from ganlab.support.terminal import line
 
@@ -93,12 +93,9 @@ class LogFolder:
 
 def _settings(path: Path) -> Settings:
     try:
-        settings = RunDirectory(path).info.get("settings")
+        return dict(RunDirectory(path).info.get("settings", {}))
     except (RunError, OSError):  # removed meanwhile, or unreadable: its curves can still be shown
         return {}
-    if not isinstance(settings, dict):
-        return {}
-    return {name: value for name, value in settings.items() if isinstance(value, Scalar)}
 
 
 def _oddity(run: Path) -> str | None:

@@ -53,7 +53,7 @@ class Rewound:
         """
         run.check()
         info = run.info
-        done = int(info.get("step") or 0)
+        done = info.get("step", 0)
         if not 0 <= step <= until <= done:
             raise RunError(f"{line(run.path)} has {done} steps; step {until} is not one of them.")
         changed = max((change.step for change in changes_of(info)), default=0)
@@ -69,7 +69,7 @@ class Rewound:
                 f"{line(run.path)} was trained by several workers, which would all have to take part: resume it "
                 "instead, or train it with one worker."
             )
-        if experiment.replicas != int(info.get("replicas") or experiment.replicas):
+        if experiment.replicas != info.get("replicas", experiment.replicas):
             raise RunError(
                 f"{line(run.path)} was trained on {info.get('replicas')} replicas, and here its strategy has "
                 f"{experiment.replicas}: sums in another order give other digits."
