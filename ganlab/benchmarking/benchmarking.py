@@ -188,8 +188,8 @@ def reopened(path: Path) -> tuple[Plan, Folder]:
             chosen = folder.known(contestant.name).get("chosen", {}).get(task.name) or 0
             if chosen >= (count := len(plans.choices(task, contestant))):
                 raise RunError(
-                    f"{line(path)}: benchmark.json has {chosen} as the setting of {contestant.name} in {task.name}, which "
-                    f"must be below {count}. Restore it, or start a new benchmark."
+                    f"{line(path)}: benchmark.json has {chosen} as the setting of {contestant.name} in {task.name}, "
+                    f"which must be below {count}. Restore it, or start a new benchmark."
                 )
     return plan, folder
 

@@ -163,6 +163,8 @@ class TFRecords(ganlab.Dataset):
             return None
         try:
             names = json.loads(about.read_text(encoding="utf-8"))["classes"]
-            return len(names) if names else None
-        except (OSError, ValueError, KeyError, TypeError):
+            if not (names is None or (isinstance(names, list) and all(isinstance(name, str) for name in names))):
+                raise ValueError
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             raise self._torn(about, "is not what 'ganlab dataset make' writes") from None
+        return len(names) if names else None
