@@ -19,15 +19,17 @@ from ganlab.cli import cli
 from ganlab.plugins.manager import current
 from ganlab.sweeps import take_up
 
-_NAME = "gradient_penalty"
+NAME = "gradient_penalty"
 
 
 @functools.cache
 def _asked() -> dict[str, Any]:
-    return planned_benchmark("quick", [_NAME], jobs=1, against=["none"])[1]
+    with mock.patch.object(benchmarking, "use_plugins", return_value=current()):
+        return planned_benchmark("quick", [NAME], jobs=1, against=["none"])[1]
 
 
-def _info() -> dict[str, Any]:
+def info() -> dict[str, Any]:
+    """The content of a benchmark.json."""
     cost = {"ratio": 1.5, "low": 1.25, "high": 2.0, "ratios": [1.5, 1.25, 2.0]}
     bounds = {"1-ring/s0": {"lower": 2.0, "upper": 3.0, "note": ""}, "1-ring/s1": {"note": "none"}}
     known = {"cost": cost, "chosen": {"w1": 1, "modes": None}, "certificates": {"bound": bounds}}
@@ -35,7 +37,7 @@ def _info() -> dict[str, Any]:
         "ganlab": "0.1.0",
         "created": "2026-08-01T12:00:00+00:00",
         "asked": _asked(),
-        "constraints": {_NAME: known, "r1": {"cost": {"error": "no", "kind": "refused"}}},
+        "constraints": {NAME: known, "r1": {"cost": {"error": "no", "kind": "refused"}}},
     }
 
 
@@ -43,17 +45,17 @@ def _info() -> dict[str, Any]:
 def _reference() -> dict[str, Any]:
     shipped = Path(__file__).resolve().parents[2] / "gin" / "benchmark" / "quick.json"
     found: dict[str, Any] = json.loads(shipped.read_text())
-    return {**found, "constraints": {name: found["constraints"][name] for name in (_NAME, "r1")}}
+    return {**found, "constraints": {name: found["constraints"][name] for name in (NAME, "r1")}}
 
 
 def files() -> st.SearchStrategy[bytes]:
     """The bytes of benchmark.json."""
-    return altered([_info()])
+    return st.deferred(lambda: altered([info()]))
 
 
 def references() -> st.SearchStrategy[bytes]:
     """The bytes of another benchmark's results.json."""
-    return altered([_reference()])
+    return st.deferred(lambda: altered([_reference()]))
 
 
 def check(data: bytes, folder: Path) -> None:
@@ -66,9 +68,9 @@ def check_reference(data: bytes, folder: Path) -> None:
     reference = folder / "other.json"
     reference.write_bytes(data)
     # Its constraint could not be trained, so that every input takes less time.
-    known = {_NAME: {"cost": {"error": "no", "kind": "refused"}}}
-    info = {**_info(), "asked": {**_asked(), "against": [str(reference)]}, "constraints": known}
-    _run(folder, json.dumps(info).encode())
+    known = {NAME: {"cost": {"error": "no", "kind": "refused"}}}
+    forged = {**info(), "asked": {**_asked(), "against": [str(reference)]}, "constraints": known}
+    _run(folder, json.dumps(forged).encode())
 
 
 def _run(folder: Path, data: bytes) -> None:

@@ -19,7 +19,7 @@ from ganlab.sweeps import sweeping
 
 _WEIGHT = "constraints.gradient_penalty.weight"
 _PROPOSAL = {"settings": {_WEIGHT: "1"}, "configuration": "a", "value": 0.5, "ended": True, "given_up": False}
-_ASKED = {
+ASKED = {
     "gin": ["quickstart"],
     "params": ["experiment.steps=3"],
     "grid": [f"{_WEIGHT}=[1, 2]"],
@@ -38,22 +38,22 @@ _ASKED = {
     "no_plugin": [],
     "plugin_file": None,
 }
-_INFO = {
+INFO = {
     "ganlab": "0.1.0",
     "created": "2026-08-01T12:00:00+00:00",
     "folder": "/",
     "threads": 1,
-    "asked": _ASKED,
+    "asked": ASKED,
     "proposals": [_PROPOSAL, {**_PROPOSAL, "value": "NaN", "ended": False, "last_step": 3, "error": "no"}],
     "trials": {"a/s1": {"status": "failed", "error": "no"}, "b/s1": {"status": "pruned", "error": ""}},
     "configurations": {"a": {"settings": {_WEIGHT: "1"}}, "b": {"settings": {_WEIGHT: "2"}}},
 }
-_RANDOM = {**_INFO, "asked": {**_ASKED, "search": "random", "range": [f"{_WEIGHT}=1..9:log"], "grid": [], "budget": 3}}
+RANDOM = {**ASKED, "search": "random", "range": [f"{_WEIGHT}=1..9:log"], "grid": [], "budget": 3}
 
 
 def files() -> st.SearchStrategy[bytes]:
     """The bytes of sweep.json."""
-    return altered([_INFO, _INFO, _RANDOM])
+    return altered([INFO, INFO, {**INFO, "asked": RANDOM}])
 
 
 class _Launcher(ganlab.Launcher):
