@@ -51,6 +51,8 @@ def show(run: Path, as_json: bool) -> None:
 
         if known["status"] == "diverged":
             known["grown"] = [asdict(one) for one in _grown(shown) or []]
+        if problems:
+            known["problems"] = list(map(str, problems.values()))
         say(json.dumps(to_json({**info, **known}), indent=2))
         return
     say("\n".join(line(text.removesuffix(SHOWN_BY)) for text in _lines(shown, info, known)))

@@ -181,6 +181,9 @@ def test_show_names_the_runs_that_a_run_comes_from(ganlab, tmp_path):
     ) in ganlab("show", "later")
     make(tmp_path / "odd", forked_from={"settings": 3}, started_from={"taken": 5})
     assert "odd/run.json: forked_from.run is missing. Restore" in ganlab("show", "odd", code=2)
+    (forked, started) = json.loads(ganlab("show", "odd", "--json"))["problems"]
+    assert "forked_from.run is missing" in forked
+    assert "started_from.run is missing" in started
 
 
 def test_show_as_json_has_run_json_and_the_other_known_facts(ganlab, tmp_path):
