@@ -48,7 +48,8 @@ _SCHEMA = fields(
                             }
                         )
                     ),
-                }
+                },
+                {"steps": table(whole())},
             )
         ),
     }

@@ -1,5 +1,6 @@
 """Runs each reader on some dozens or hundreds of fixed inputs; `tools/fuzz.py` generates new ones for hours."""
 
+import copy
 import json
 import re
 from contextlib import suppress
@@ -90,6 +91,7 @@ FOUND = {
     "a sweep whose time limit is a text": ("sweeps", lambda: _sweep(asked={**fuzzing.sweeps.ASKED, "timeout": "x"})),
     "a benchmark that chose a setting that is not there": ("benchmarks", lambda: _benchmark(chosen={"w1": 10**6})),
     "a benchmark with half a cost": ("benchmarks", lambda: _benchmark(cost={"ratio": 1.5})),
+    "results whose steps are a number": ("references", lambda: _reference(steps=1)),
     "facts of many levels": ("facts", lambda: b'{"a":' * 1995),
     "facts with a number that no float holds": ("facts", lambda: b'{"pattern": [1' + b"0" * 400 + b', 1], "count": 3}'),
     "a worker whose type is a table": (
@@ -128,6 +130,12 @@ def _benchmark(**fields):
     info = fuzzing.benchmarks.info()
     info["constraints"][fuzzing.benchmarks.NAME].update(fields)
     return json.dumps(info).encode()
+
+
+def _reference(**fields):
+    results = copy.deepcopy(fuzzing.benchmarks.reference())
+    results["constraints"]["r1"].update(fields)
+    return json.dumps(results).encode()
 
 
 def test_fuzzer_detects_a_reader_that_is_slow(monkeypatch):

@@ -42,7 +42,8 @@ def info() -> dict[str, Any]:
 
 
 @functools.cache
-def _reference() -> dict[str, Any]:
+def reference() -> dict[str, Any]:
+    """The content of another benchmark's results.json."""
     shipped = Path(__file__).resolve().parents[2] / "gin" / "benchmark" / "quick.json"
     found: dict[str, Any] = json.loads(shipped.read_text())
     return {**found, "constraints": {name: found["constraints"][name] for name in (NAME, "r1")}}
@@ -55,7 +56,7 @@ def files() -> st.SearchStrategy[bytes]:
 
 def references() -> st.SearchStrategy[bytes]:
     """The bytes of another benchmark's results.json."""
-    return st.deferred(lambda: altered([_reference()]))
+    return st.deferred(lambda: altered([reference()]))
 
 
 def check(data: bytes, folder: Path) -> None:
@@ -65,11 +66,11 @@ def check(data: bytes, folder: Path) -> None:
 
 def check_reference(data: bytes, folder: Path) -> None:
     """Shows results beside a benchmark."""
-    reference = folder / "other.json"
-    reference.write_bytes(data)
+    other = folder / "other.json"
+    other.write_bytes(data)
     # Its constraint could not be trained, so that every input takes less time.
     known = {NAME: {"cost": {"error": "no", "kind": "refused"}}}
-    forged = {**info(), "asked": {**_asked(), "against": [str(reference)]}, "constraints": known}
+    forged = {**info(), "asked": {**_asked(), "against": [str(other)]}, "constraints": known}
     _run(folder, json.dumps(forged).encode())
 
 
