@@ -3,8 +3,9 @@
     python tools/fuzz.py --minutes 5
     python tools/fuzz.py --minutes 1 --only gin --only events --seed 7
 
-Targets: experiment files, metrics.jsonl, run directories, event files, checkpoints and archives, each for so many
-minutes. Prints the number of inputs of each, and the smallest input that shows a fault. Exits with 1 if there is one.
+Targets: experiment files, every JSON file, metrics.jsonl, run directories, event files, checkpoints, archives, and the
+tab's requests, each for so many minutes. Prints the number of inputs of each, and the smallest input that shows a
+fault. Exits with 1 if there is one.
 """
 
 from __future__ import annotations

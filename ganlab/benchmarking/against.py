@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,50 @@ from ganlab.benchmarking.results import DONE, FAILED, FORMAT, NONE, PARTIAL, PEN
 from ganlab.benchmarking.suite import shipped_suites
 from ganlab.config.files import shown
 from ganlab.errors import ConfigError, RunError
-from ganlab.support.paths import local, open_inside
-from ganlab.support.strict_json import parse_json
+from ganlab.support.paths import local
+from ganlab.support.schema import TEXT, Rule, fields, null_or, number, table, whole, word
+from ganlab.support.strict_json import read_json
 from ganlab.support.terminal import line
 
 NO_REFERENCE = "none"
-_STATUSES = (DONE, PARTIAL, FAILED, REFUSED, PENDING, NONE)
 _LARGEST = 1 << 26
+
+_NUMBER = number(-1e300, 1e300)
+_END = null_or(_NUMBER)
+_FIGURE = fields({"mean": _NUMBER, "low": _END, "high": _END, "n": whole()}, {"interval": null_or(TEXT)})
+_INTERVAL = Rule(
+    "a figure with both ends of an interval, or with none",
+    lambda value: isinstance(value, dict) and (value.get("low") is None) == (value.get("high") is None),
+    lambda value: [("", value, _FIGURE)],
+)
+_SCHEMA = fields(
+    {
+        "format": Rule(f"{FORMAT}, the format of this ganlab", lambda value: value == FORMAT),
+        "suite": fields({"hash": TEXT}),
+        "budget": table(),
+        "versions": table(TEXT),
+        "date": TEXT,
+        "constraints": table(
+            fields(
+                {
+                    "origin": TEXT,
+                    "ratio": null_or(_NUMBER),
+                    "settings": table(table(TEXT)),
+                    "tasks": table(
+                        fields(
+                            {
+                                "status": word(DONE, PARTIAL, FAILED, REFUSED, PENDING, NONE),
+                                "reason": TEXT,
+                                "figures": table(_INTERVAL),
+                            }
+                        )
+                    ),
+                },
+                {"steps": table(whole())},
+            )
+        ),
+    }
+)
 
 
 def reference_files(against: Sequence[str], suite: str) -> list[Path]:
@@ -46,24 +83,15 @@ def read_reference(path: Path) -> dict[str, Any]:
     Raises:
         ConfigError: They are not results of a benchmark.
     """
+    real = Path(os.path.realpath(path))
+    remedy = "Give the results.json of a benchmark, as 'ganlab benchmark' wrote it."
     try:
-        real = path.resolve()
-        with open_inside(real.parent, real.name) as file:
-            data = file.read(_LARGEST + 1)
-        if len(data) > _LARGEST:
-            raise ValueError("it is larger than 64 MiB")
-        found = parse_json(data)
-    except (RunError, OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise ConfigError(
-            f"--against {shown(path)} cannot be read: {line(reason)}. Give the results.json of a benchmark."
-        ) from None
-    for problem in _problems(found):
-        raise ConfigError(
-            f"--against {shown(path)}: {problem}. Give the results.json of a benchmark, as 'ganlab benchmark' wrote it."
-        )
-    checked: dict[str, Any] = found
-    return checked
+        found: dict[str, Any] = read_json(real.parent, real.name, _SCHEMA, most=_LARGEST, remedy=remedy)
+    except OSError as error:
+        raise ConfigError(f"--against {shown(path)} cannot be read: {error.strerror}. {remedy}") from None
+    except RunError as error:
+        raise ConfigError(f"--against {error}") from None
+    return found
 
 
 def held_against(results: Mapping[str, Any], reference: Mapping[str, Any], path: Path) -> dict[str, Any]:
@@ -101,53 +129,3 @@ def held_against(results: Mapping[str, Any], reference: Mapping[str, Any], path:
         "warnings": [warning] if differing else [],
         "constraints": reference["constraints"],
     }
-
-
-def _problems(found: Any) -> Iterator[str]:
-    """The problems of results, the first first."""
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
-        yield f"it is not in format {FORMAT} of a benchmark's results"
-        return
-    rules = {"suite": dict, "budget": dict, "versions": dict, "constraints": dict, "date": str}
-    for key, kind in rules.items():
-        if not isinstance(found.get(key), kind):
-            yield f"{key} is missing or of a wrong type"
-            return
-    if not isinstance(found["suite"].get("hash"), str):
-        yield "suite.hash is missing or not a text"
-    if not all(isinstance(version, str) for version in found["versions"].values()):
-        yield "versions must be texts"
-    for name, constraint in found["constraints"].items():
-        yield from (f"constraints.{line(name)[:60]}: {problem}" for problem in _constraint_problems(constraint))
-
-
-def _constraint_problems(found: Any) -> Iterator[str]:
-    if not isinstance(found, dict) or not isinstance(found.get("tasks"), dict):
-        yield "tasks is missing"
-        return
-    if not isinstance(found.get("origin"), str):
-        yield "origin must be a text"
-    if not (found.get("ratio") is None or _is_number(found["ratio"])):
-        yield "ratio must be a number or null"
-    settings = found.get("settings")
-    if not isinstance(settings, dict) or not all(isinstance(chosen, dict) for chosen in settings.values()):
-        yield "settings must be a table of tables"
-    for name, task in found["tasks"].items():
-        at = f"tasks.{line(name)[:60]}"
-        if not isinstance(task, dict) or task.get("status") not in _STATUSES:
-            yield f"{at}.status must be one of {', '.join(_STATUSES)}"
-        elif not isinstance(task.get("reason"), str) or not isinstance(task.get("figures"), dict):
-            yield f"{at} lacks a reason or figures"
-        elif not all(_is_figure(figure) for figure in task["figures"].values()):
-            yield f"{at}.figures must have a finite mean, and ends of an interval or null"
-
-
-def _is_figure(value: Any) -> bool:
-    if not isinstance(value, dict) or not _is_number(value.get("mean")):
-        return False
-    ends = (value.get("low"), value.get("high"))
-    return (all(map(_is_number, ends)) or ends == (None, None)) and type(value.get("n")) is int
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)

@@ -179,12 +179,7 @@ def reopened(path: Path, plugin_file: Path | None = None) -> tuple[Plan, Folder]
     """
     folder = Folder(path.resolve())
     asked = folder.asked
-    missing = [key for key in ("suite", "fingerprint", "constraints", "threads", "no_plugin") if key not in asked]
-    if missing:
-        raise RunError(
-            f"{line(path)}: benchmark.json lacks {', '.join(missing)}. Restore it, or start a new benchmark."
-        )
-    local = confirmed("benchmark", asked.get("plugin_file"), asked.get("plugin_content"), plugin_file)
+    local = confirmed("benchmark", asked["plugin_file"], asked.get("plugin_content"), plugin_file)
     use_plugins(asked["no_plugin"], local)
     folder.plugin_file, _ = recorded()
     suite = read_suite(find_suite(asked["suite"]))
@@ -193,7 +188,16 @@ def reopened(path: Path, plugin_file: Path | None = None) -> tuple[Plan, Folder]
             f"{line(suite.path)}: the suite or one of its experiments has changed since the benchmark began, and its "
             "trials would no longer be comparable. Restore the files, or start a new benchmark."
         )
-    return planned(suite, contestants(current(), asked["constraints"])), folder
+    plan = planned(suite, contestants(current(), asked["constraints"]))
+    for contestant in plan.contestants:
+        for task in suite.training:
+            chosen = folder.known(contestant.name).get("chosen", {}).get(task.name) or 0
+            if chosen >= (count := len(plans.choices(task, contestant))):
+                raise RunError(
+                    f"{line(path)}: benchmark.json has {chosen} as the setting of {contestant.name} in {task.name}, "
+                    f"which must be below {count}. Restore it, or start a new benchmark."
+                )
+    return plan, folder
 
 
 def run_benchmark(

@@ -11,14 +11,54 @@ from typing import Any
 from ganlab.errors import RunError
 from ganlab.support.atomic import new_folder, write_text
 from ganlab.support.locking import locked_folder
-from ganlab.support.paths import as_name, read_inside
-from ganlab.support.strict_json import parse_json
+from ganlab.support.paths import as_name
+from ganlab.support.schema import PATH, TEXT, Rule, fields, items, null_or, number, table, whole, word
+from ganlab.support.strict_json import read_json
 from ganlab.support.terminal import line
 from ganlab.telemetry.jsonl import to_json
 
 INFO, RESULTS, PAGE, TABLES = "benchmark.json", "results.json", "report.html", "report.md"
 _LARGEST = 1 << 26
 _TUNING = "tune"
+
+_COUNT = whole(1)
+_RATIO = number(0, 1e9)
+_COST = fields({**dict.fromkeys(("ratio", "low", "high"), _RATIO), "ratios": items(_RATIO)})
+_FAILURE = fields({"error": TEXT}, {"kind": word("failed", "refused")})
+_BOUND = null_or(number(0, 1e30))
+_SCHEMA = fields(
+    {
+        "created": TEXT,
+        "asked": fields(
+            {
+                "suite": PATH,
+                "fingerprint": TEXT,
+                "constraints": items(TEXT),
+                "jobs": _COUNT,
+                "threads": _COUNT,
+                "timeout": null_or(number(0, 1e11)),
+                "against": items(PATH),
+                "no_plugin": items(TEXT),
+                "plugin_file": null_or(PATH),
+            },
+            {"plugin_content": null_or(TEXT)},
+        ),
+        "constraints": table(
+            fields(
+                {},
+                {
+                    "cost": Rule(
+                        "an object of fields",
+                        lambda value: isinstance(value, dict),
+                        lambda value: [("", value, _FAILURE if "error" in value else _COST)],
+                    ),
+                    "chosen": table(null_or(whole())),
+                    "certificates": table(table(fields({}, {"lower": _BOUND, "upper": _BOUND, "note": TEXT}))),
+                },
+            )
+        ),
+    }
+)
 
 
 class Folder:
@@ -102,19 +142,14 @@ class Folder:
             yield
 
     def _read(self) -> None:
-        path = line(self.path / INFO)
+        remedy = "Restore it, or start a new benchmark."
         try:
-            info = parse_json(read_inside(self.path, INFO, most=_LARGEST))
+            info: dict[str, Any] = read_json(self.path, INFO, _SCHEMA, most=_LARGEST, remedy=remedy)
         except OSError:
+            path = line(self.path / INFO)
             raise RunError(
                 f"No benchmark at {line(self.path)}: {path} is missing. Give the folder that 'ganlab benchmark' made."
             ) from None
-        except ValueError as error:
-            raise RunError(f"{path} is not JSON ({error}). Restore it, or start a new benchmark.") from None
-        if not (isinstance(info, dict) and isinstance(info.get("asked"), dict)) or not _are_tables(
-            info.get("constraints")
-        ):
-            raise RunError(f"{path} is not a benchmark of this ganlab. Restore it, or start a new one.")
         self.info = info
 
 
@@ -125,7 +160,3 @@ def as_text(content: Any) -> str:
 
 def _cannot_be_made(path: Path, error: OSError) -> RunError:
     return RunError(f"The benchmark {line(path)} cannot be made: {error.strerror or error}. Choose another --runs.")
-
-
-def _are_tables(value: Any) -> bool:
-    return isinstance(value, dict) and all(isinstance(item, dict) for item in value.values())

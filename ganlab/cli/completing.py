@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -73,14 +73,14 @@ def checkpoints(ctx: click.Context, incomplete: str) -> Iterator[str]:
 def metrics(ctx: click.Context, incomplete: str) -> Iterator[str]:
     """The metrics of one of the command's runs, or of the latest run."""
     info = _some_run(ctx)
-    yield from _table(info, "metrics")
+    yield from info.get("metrics", {})
     for kind in ("evaluation", "diagnostics"):
-        yield from (f"{kind}/{name}" for name in _table(info, kind))
+        yield from (f"{kind}/{name}" for name in info.get(kind, {}))
 
 
 def run_settings(ctx: click.Context, incomplete: str) -> Iterator[str]:
     """The settings of one of the command's runs."""
-    yield from _table(_some_run(ctx), "settings")
+    yield from _some_run(ctx).get("settings", {})
 
 
 def settings(ctx: click.Context, incomplete: str) -> Iterator[str]:
@@ -226,11 +226,6 @@ def _some_run(ctx: click.Context) -> dict[str, Any]:
         except GanlabError:
             continue
     return {}
-
-
-def _table(info: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    value = info.get(name)
-    return value if isinstance(value, dict) else {}
 
 
 def _runs(root: str) -> list[Path]:

@@ -39,7 +39,7 @@ def warn(text: str) -> None:
 def of_last_metrics(info: Mapping[str, Any]) -> str:
     """The title of the last metrics in run.json, with the step of their row if the run has gone further since."""
     at = info.get("metrics_step")
-    return f"Last metrics, at step {at}" if isinstance(at, int) and at != info.get("step") else "Last metrics"
+    return f"Last metrics, at step {at}" if at not in (None, info.get("step")) else "Last metrics"
 
 
 def confirm(question: str) -> bool:

@@ -106,11 +106,9 @@ def last_screen(finished: Run) -> str:
     """The summary printed after a run: how it ended, its last figures, its folder, and the next command."""
     info = finished.info
     status, step, steps = info.get("status"), info.get("step"), info.get("steps")
-    seconds = info.get("wall_seconds")
-    took = in_time(seconds) if isinstance(seconds, (int, float)) else "unknown time"
-    lines = ["", f"{str(status).capitalize()} at step {step} of {steps} in {took}."]
+    lines = ["", f"{str(status).capitalize()} at step {step} of {steps} in {in_time(info.get('wall_seconds', 0.0))}."]
     for part, title in (("metrics", of_last_metrics(info)), ("evaluation", "Last evaluation")):
-        values = info.get(part) or {}
+        values = info.get(part, {})
         width = max(map(len, values), default=0)
         if values:
             rows = (f"  {line(name):<{width}}  {line(_number(value))}" for name, value in values.items())

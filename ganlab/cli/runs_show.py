@@ -16,9 +16,8 @@ from ganlab.cli.options import LocalPath
 from ganlab.errors import RunError
 from ganlab.run import Run
 from ganlab.runs.changes import changes_of
-from ganlab.runs.directory import INFO
-from ganlab.runs.fields import check_fields
 from ganlab.runs.growth import SHOWN_BY, Growth, growth
+from ganlab.runs.info import read_fields
 from ganlab.runs.listing import checkpoint_steps, size_on_disk, started_at, status_of
 from ganlab.support.formatting import counted, in_bytes, in_time
 from ganlab.support.terminal import line
@@ -39,9 +38,9 @@ def show(run: Path, as_json: bool) -> None:
     Prints its progress, settings, last figures, problems and origin.
     """
     shown = Run(run)
-    info = shown.info
-    if not as_json:
-        check_fields({name: value for name, value in info.items() if value is not None}, run / INFO)
+    info, problems = read_fields(run)
+    if problems and not as_json:
+        raise next(iter(problems.values()))
     known = {
         "path": str(run),
         "status": status_of(run, info),
@@ -54,6 +53,8 @@ def show(run: Path, as_json: bool) -> None:
 
         if known["status"] == "diverged":
             known["grown"] = [asdict(one) for one in _grown(shown) or []]
+        if problems:
+            known["problems"] = list(map(str, problems.values()))
         say(json.dumps(to_json({**info, **known}), indent=2))
         return
     say("\n".join(line(text.removesuffix(SHOWN_BY)) for text in _lines(shown, info, known)))
@@ -71,19 +72,19 @@ def _lines(run: Run, info: Mapping[str, Any], known: Mapping[str, Any]) -> Itera
     steps = known["checkpoints"]
     kept = f"checkpoints of step {', '.join(map(str, steps))}" if steps else "no checkpoint"
     best = info.get("best")
-    if isinstance(best, dict):
-        kept += f"; best by {best.get('metric')}: step {best.get('step')}"
+    if best:
+        kept += f"; best by {best['metric']}: step {best['step']}"
     yield f"{in_bytes(known['bytes'])} on disk; {kept}"
     for title, lines in (
         ("Why it ended", list(_reason(run, info, known["status"]))),
         ("Changed midway", list(_changes(info))),
         ("Settings", list(_settings(run))),
-        (of_last_metrics(info), list(_figures(info.get("metrics")))),
-        ("Last evaluation", list(_figures(info.get("evaluation")))),
-        ("Last diagnostics", list(_figures(info.get("diagnostics")))),
+        (of_last_metrics(info), list(_figures(info.get("metrics", {})))),
+        ("Last evaluation", list(_figures(info.get("evaluation", {})))),
+        ("Last diagnostics", list(_figures(info.get("diagnostics", {})))),
         ("Health", _sentences(info.get("health"), "nothing is wrong")),
         ("Warnings", _sentences(info.get("warnings"))),
-        ("From", [*_parents(info), *_origin(info.get("provenance"))]),
+        ("From", [*_parents(info), *_origin(info.get("provenance", {}))]),
     ):
         if lines:
             yield from ("", f"{title}:", *(f"  {text}" for text in lines))
@@ -94,7 +95,7 @@ def _reason(run: Run, info: Mapping[str, Any], status: str) -> Iterator[str]:
     if status not in ("failed", "diverged"):
         return
     error = info.get("error")
-    if isinstance(error, str) and error:
+    if error:
         yield from error.splitlines()
     else:
         yield "run.json does not record the reason."
@@ -124,10 +125,8 @@ def _grown(run: Run) -> list[Growth] | None:
 
 
 def _after(info: Mapping[str, Any]) -> str:
-    seconds = info.get("wall_seconds")
-    return (
-        f", after {in_time(seconds, units=1)} of training" if isinstance(seconds, (int, float)) and seconds >= 1 else ""
-    )
+    seconds = info.get("wall_seconds", 0)
+    return f", after {in_time(seconds, units=1)} of training" if seconds >= 1 else ""
 
 
 def _changes(info: Mapping[str, Any]) -> Iterator[str]:
@@ -144,41 +143,34 @@ def _settings(run: Run) -> Iterator[str]:
         yield str(error)
 
 
-def _figures(figures: Any) -> Iterator[str]:
-    if not isinstance(figures, dict):
-        return
+def _figures(figures: Mapping[str, float]) -> Iterator[str]:
     width = max(map(len, figures), default=0)
     for name, value in list(figures.items())[:_MOST]:
-        yield f"{name:<{width}}  {value:.6g}" if isinstance(value, (int, float)) else f"{name:<{width}}  {value}"
+        yield f"{name:<{width}}  {value:.6g}"
     if len(figures) > _MOST:
         yield f"and {len(figures) - _MOST} more: --json"
 
 
-def _sentences(sentences: Any, none: str = "") -> list[str]:
-    if not isinstance(sentences, list):  # never checked
-        return []
-    return [str(sentence) for sentence in sentences] or ([none] if none else [])
+def _sentences(sentences: list[str] | None, none: str = "") -> list[str]:
+    return [] if sentences is None else sentences or ([none] if none else [])  # None: never checked
 
 
 def _parents(info: Mapping[str, Any]) -> Iterator[str]:
     """The runs that this one was forked from or has its first weights from."""
     forked = info.get("forked_from")
-    if isinstance(forked, dict):
-        settings = forked.get("settings")
-        changed = [f"{name} = {value!r}" for name, value in settings.items()] if isinstance(settings, dict) else []
-        yield f"fork     of {forked.get('run')} at step {forked.get('step')}{_listed(', with ', changed)}"
+    if forked:
+        changed = [f"{name} = {value!r}" for name, value in forked.get("settings", {}).items()]
+        yield f"fork     of {forked['run']} at step {forked['step']}{_listed(', with ', changed)}"
     started = info.get("started_from")
-    if isinstance(started, dict):
+    if started:
         reasons = {
             "other_shape": "it has in another shape",
             "missing": "that run does not have",
             "left": "only that run has",
         }
-        names = {name: started.get(name) for name in ("taken", *reasons)}
-        lists = {name: list(map(str, found)) for name, found in names.items() if isinstance(found, list)}
-        unfit = [f"{reason} {_listed('', lists[name])}" for name, reason in reasons.items() if lists.get(name)]
+        unfit = [f"{reason} {_listed('', started[name])}" for name, reason in reasons.items() if started.get(name)]
         yield (
-            f"weights  of {started.get('run')}, step {started.get('step')}: {len(lists.get('taken', ()))} taken"
+            f"weights  of {started['run']}, step {started['step']}: {len(started.get('taken', ()))} taken"
             f"{_listed('; did not fit: ', unfit, '; ')}"
         )
 
@@ -189,24 +181,19 @@ def _listed(opening: str, items: Sequence[str], between: str = ", ") -> str:
     return opening + between.join([*items[:_MOST_LISTED], *more]) if items else ""
 
 
-def _origin(provenance: Any) -> Iterator[str]:
-    if not isinstance(provenance, dict):
+def _origin(provenance: Mapping[str, Any]) -> Iterator[str]:
+    if not provenance:
         return
-    git = provenance.get("git")
-    if isinstance(git, dict):
+    if git := provenance.get("git"):
         yield f"commit   {git.get('commit')}{', with changes' if git.get('dirty') else ''}"
     for name in ("packages", "plugins"):
-        rows = provenance.get(name)
-        versions = list(_versions(rows)) if isinstance(rows, dict) else []
-        if versions:
+        if versions := list(_versions(provenance.get(name, {}))):
             yield f"{name:<8} {', '.join(versions)}"
     yield f"python   {provenance.get('python')} on {provenance.get('host')}, {provenance.get('platform')}"
-    devices = provenance.get("devices")
-    if isinstance(devices, list):
-        yield f"devices  {', '.join(str(device).removeprefix('/device:') for device in devices)}"
-    argv = provenance.get("argv")
-    if isinstance(argv, list):
-        yield f"command  {' '.join(map(str, argv))}"
+    if (devices := provenance.get("devices")) is not None:
+        yield f"devices  {', '.join(device.removeprefix('/device:') for device in devices)}"
+    if (argv := provenance.get("argv")) is not None:
+        yield f"command  {' '.join(argv)}"
 
 
 def _versions(rows: Mapping[str, Any]) -> Iterator[str]:

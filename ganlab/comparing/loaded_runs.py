@@ -16,7 +16,7 @@ from ganlab.runs import RunDirectory
 from ganlab.runs.changes import Change, changes_of
 from ganlab.runs.directory import INFO, METRICS, runs_matching
 from ganlab.runs.health import complaints_of, warnings_of
-from ganlab.runs.info import limits_of, why_unreadable
+from ganlab.runs.info import limits_of, read_fields, why_unreadable
 from ganlab.runs.listing import status_of
 from ganlab.runs.naming import MOST_SETTINGS, SEED, Scalar
 from ganlab.support.terminal import line
@@ -26,9 +26,6 @@ _MEASURED = {"metrics": "", "evaluation": "evaluation/", "diagnostics": "diagnos
 
 # The largest difference that is expected between the clocks of machines.
 _CLOCKS_DIFFER = timedelta(days=1)
-
-# Seconds, some thousand years: no run took longer.
-_ETERNITY = 1e11
 
 # The most metrics of a run, with those of each layer.
 _MOST_METRICS = 20_000
@@ -122,35 +119,37 @@ def read_run(path: Path) -> RunSummary:
         GanlabError: It cannot be read, or its settings are unknown.
     """
     run = RunDirectory(path)
-    info = run.info
+    info, problems = read_fields(path)
+    if problem := problems.get("settings"):
+        raise problem
     last = {
         f"{prefix}{name}": float(value)
         for title, prefix in _MEASURED.items()
-        for name, value in _table(info.get(title)).items()
-        if _is_number(value)
+        for name, value in info.get(title, {}).items()
     }
-    settings = _settings(run, info)
+    settings = info.get("settings")
+    if settings is None:
+        settings = _settings(run)
     if len(settings) > MOST_SETTINGS or len(last) > _MOST_METRICS:
         raise RunError(
             f"{line(path / INFO)} has {len(settings)} settings and {len(last)} metrics; at most {MOST_SETTINGS} and "
             f"{_MOST_METRICS} are compared. Restore the file, or remove the run."
         )
-    provenance = _table(info.get("provenance"))
     return RunSummary(
         path=path,
         name=line(f"{path.parent.name}/{path.name}".lstrip("/")),
         settings=settings,
-        seed=_whole(info.get("seed"), _whole(settings.get(SEED))),
+        seed=info.get("seed", _whole(settings.get(SEED))),
         status=line(status_of(path, info, wait=False)),
-        step=_whole(info.get("diverged_at"), _whole(info.get("step"), 0)) or 0,
-        steps=_whole(info.get("steps"), 0) or 0,
-        wall_seconds=_seconds(info.get("wall_seconds")),
+        step=info.get("diverged_at") or info.get("step", 0),
+        steps=info.get("steps", 0),
+        wall_seconds=info.get("wall_seconds"),
         last=last,
-        started=_time(provenance.get("started")),
+        started=_time(info.get("provenance", {}).get("started", "")),
         health=complaints_of(info),
         warnings=warnings_of(info),
         changes=changes_of(info),
-        limits={tag: limits_of(info, tag) for tag in _table(info.get("limits"))},
+        limits={tag: limits_of(info, tag) for tag in info.get("limits", {})},
     )
 
 
@@ -228,42 +227,26 @@ def _found(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
     return list(found.values())
 
 
-def _settings(run: RunDirectory, info: dict[str, Any]) -> dict[str, Scalar]:
-    settings = info.get("settings")
-    if settings is None:
-        from ganlab import config
+def _settings(run: RunDirectory) -> dict[str, Scalar]:
+    """The settings of a run whose run.json has none, by its experiment file."""
+    from ganlab import config
 
-        try:
-            return dict(config.flatten(run.recipe()))
-        except GanlabError as error:
-            raise RunError(
-                f"{line(run.path / INFO)}, from an older version, has no settings, and its file cannot be used: {error}"
-            ) from None
-    if not isinstance(settings, dict) or not all(isinstance(value, Scalar) for value in settings.values()):
-        raise RunError(f"The settings in {line(run.path / INFO)} are not a table of numbers and texts.")
-    return settings
+    try:
+        return dict(config.flatten(run.recipe()))
+    except GanlabError as error:
+        raise RunError(
+            f"{line(run.path / INFO)}, from an older version, has no settings, and its file cannot be used: {error}"
+        ) from None
 
 
-def _table(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+def _whole(value: Any) -> int | None:
+    return value if type(value) is int and abs(value) < 2**63 else None
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, float) or (type(value) is int and abs(value) < 10**300)
-
-
-def _whole(value: Any, default: int | None = None) -> int | None:
-    return value if type(value) is int and abs(value) < 2**63 else default
-
-
-def _time(value: Any) -> str:
+def _time(value: str) -> str:
     """A time in UTC, as a text that sorts by time; empty if invalid or in the future, which must not count as newer."""
     try:
         time = datetime.fromisoformat(value).astimezone(UTC)
-    except (TypeError, ValueError, OverflowError):
+    except (ValueError, OverflowError):
         return ""
     return time.isoformat() if time < datetime.now(UTC) + _CLOCKS_DIFFER else ""
-
-
-def _seconds(value: Any) -> float | None:
-    return float(value) if _is_number(value) and 0 <= value < _ETERNITY else None

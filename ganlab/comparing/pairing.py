@@ -147,10 +147,7 @@ def _origin(run: RunSummary) -> tuple[tuple[str, int], str]:
     """The run and the step that this one was forked from, and its own path; an empty path for none."""
     forked = read_info(run.path).get("forked_from")
     here = os.path.realpath(run.path)
-    if not isinstance(forked, dict) or not isinstance(forked.get("run"), str) or "\0" in forked["run"]:
-        return ("", 0), here
-    step = forked.get("step")
-    return (os.path.realpath(forked["run"]), step if isinstance(step, int) else 0), here
+    return (os.path.realpath(forked["run"]), forked["step"]) if forked else ("", 0), here
 
 
 def _variance(values: Sequence[float]) -> float:

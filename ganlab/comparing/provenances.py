@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,14 +42,13 @@ def _fields(run: RunSummary) -> dict[str, str]:
         info = RunDirectory(run.path).info
     except RunError:
         return {}
-    known = _mapping(info.get("provenance"))
-    packages = {str(name): str(version) for name, version in _mapping(known.get("packages")).items()}
-    devices = known.get("devices")
+    known = info.get("provenance", {})
+    packages = dict(known.get("packages", {}))
     fields = {
         "ganlab": packages.pop("ganlab", None),
         "packages": ", ".join(f"{name} {version}" for name, version in sorted(packages.items())),
-        "git": _commit(known.get("git")),
-        "devices": ", ".join(map(str, devices)) if isinstance(devices, list) else None,
+        "git": _commit(known.get("git") or {}),
+        "devices": ", ".join(known.get("devices", ())),
         "replicas": info.get("replicas"),
         "strategy": info.get("strategy"),
         "python": known.get("python"),
@@ -58,10 +57,6 @@ def _fields(run: RunSummary) -> dict[str, str]:
     return {field: str(value) for field, value in fields.items() if value not in (None, "")}
 
 
-def _commit(git: Any) -> str:
-    commit = _mapping(git).get("commit")
+def _commit(git: Mapping[str, Any]) -> str:
+    commit = git.get("commit")
     return f"{commit}{', with changes' if git.get('dirty') else ''}" if commit else "outside a repository"
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

@@ -82,8 +82,7 @@ def export(
 
 def _facts(run: RunDirectory, trained: Trained, format: str, chosen: Format) -> dict[str, Any]:
     info = run.info
-    provenance = info.get("provenance") or {}
-    plugins = provenance.get("plugins") or {}
+    provenance = info.get("provenance", {})
     return {
         "format": format,
         "model": chosen.file,
@@ -103,7 +102,7 @@ def _facts(run: RunDirectory, trained: Trained, format: str, chosen: Format) -> 
         "settings": info.get("settings"),
         "provenance": {
             **{name: provenance.get(name) for name in _PROVENANCE},
-            "plugins": {name: row.get("version") for name, row in plugins.items()},
+            "plugins": {name: row.get("version") for name, row in provenance.get("plugins", {}).items()},
         },
         "license": None,
     }

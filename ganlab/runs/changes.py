@@ -93,9 +93,9 @@ def past(info: Mapping[str, Any], until: int) -> list[dict[str, Any]]:
 def _midway(info: Mapping[str, Any]) -> list[Change]:
     """The changes midway, among them the settings of a fork that differ from its parent's."""
     found = list(changes_of(info))
-    forked = info.get("forked_from")
-    step, settings = (forked.get("step"), forked.get("settings")) if isinstance(forked, dict) else (0, None)
-    if isinstance(step, int) and isinstance(settings, dict):
+    forked = info.get("forked_from", {})
+    step, settings = forked.get("step", 0), forked.get("settings")
+    if settings is not None:
         longer = any(at == step and steps is not None for at, _, steps in _resumed(info))
         what = [f"{name}: now {value!r}" for name, value in settings.items() if not (longer and name == STEPS)]
         found += [Change(step, tuple(what))] if what else []
@@ -124,13 +124,9 @@ def in_words(changes: Sequence[Change]) -> str:
 
 def _resumed(info: Mapping[str, Any]) -> list[tuple[int, tuple[str, ...], int | None]]:
     """The resumptions: the step of each, its changes, and the earlier number of steps if it only extends the run."""
-    resumed = info.get("resumed")
     found: list[tuple[int, tuple[str, ...], int | None]] = []
-    for entry in resumed[-_MOST:] if isinstance(resumed, list) else ():
-        step = entry.get("step") if isinstance(entry, dict) else None
-        if isinstance(step, int) and not isinstance(step, bool) and 0 <= step < 2**63:
-            what, steps = entry.get("changes"), entry.get(EXTENDS)
-            extends = steps if isinstance(steps, int) else None
-            lines = what[:_MOST] if isinstance(what, list) and extends is None else ()
-            found.append((step, tuple(str(line)[:_LONGEST] for line in lines), extends))
+    for entry in info.get("resumed", [])[-_MOST:]:
+        extends = entry.get(EXTENDS)
+        lines = entry.get("changes", [])[:_MOST] if extends is None else ()
+        found.append((entry["step"], tuple(line[:_LONGEST] for line in lines), extends))
     return found

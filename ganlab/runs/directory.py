@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ganlab.errors import RunError, nearest
 from ganlab.interfaces.record import Record
-from ganlab.runs.fields import cannot_be_made, check_encoding, check_fields, check_name
-from ganlab.runs.info import INFO, read_info, read_text
+from ganlab.runs.fields import cannot_be_made, check_encoding, check_name
+from ganlab.runs.info import INFO, read_fields, read_info, read_text
 from ganlab.runs.links import check_links
 from ganlab.support import several
 from ganlab.support.atomic import new_folder, write_new, write_text
@@ -67,6 +67,8 @@ class RunDirectory:
     def info(self) -> dict[str, Any]:
         """The contents of run.json now, with `status`, `step`, `metrics`, `provenance` and more; `update` changes it.
 
+        Fields that are invalid are left out.
+
         Raises:
             RunError: The file is missing, is not JSON, or does not hold an object.
         """
@@ -89,7 +91,8 @@ class RunDirectory:
             RunError: A field of run.json is invalid, or a link in the folder leads out of it.
         """
         check_encoding(self._path)
-        check_fields(self.info, self._path / INFO)
+        for problem in read_fields(self._path)[1].values():
+            raise problem
         check_links(self._path)
 
     def recipe(self, params: Sequence[str] = (), *, only: Sequence[str] | None = None) -> Recipe:

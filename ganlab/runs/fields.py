@@ -1,14 +1,11 @@
-"""Checks a run's folder before any work is spent on it: its place, its name, the fields of run.json."""
+"""Checks a run's folder before any work is spent on it: its place and its name."""
 
 from __future__ import annotations
 
 import errno
-import math
 import os
 import tempfile
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from ganlab.errors import RunError
 from ganlab.support.paths import is_name
@@ -16,9 +13,6 @@ from ganlab.support.terminal import line
 
 # Characters of a name chosen by a user: at up to four bytes each, and with a suffix, it stays below 255 bytes.
 _LONGEST_NAME = 60
-
-# The parts of run.json that hold measured numbers.
-MEASURED = ("metrics", "evaluation", "diagnostics")
 
 # Bytes that must be free where a run will be stored: with less, not even its first files would fit.
 _LEAST_ROOM = 1 << 16
@@ -63,23 +57,6 @@ def check_name(what: str, name: str) -> None:
         )
 
 
-def check_fields(info: Mapping[str, Any], path: Path) -> None:
-    """Checks the types of those fields of run.json that code acting on a run relies on.
-
-    Args:
-        info: The fields of run.json.
-        path: The file, for the message.
-
-    Raises:
-        RunError: A field is invalid.
-    """
-    for name, (rule, holds) in _FIELDS.items():
-        if name in info and not holds(info[name]):
-            raise RunError(
-                f"{line(path)}: {name} = {info[name]!r:.60} must be {rule}. Restore the file, or remove the run."
-            )
-
-
 def check_encoding(path: Path) -> None:
     """Checks that TensorFlow can write to a folder.
 
@@ -100,36 +77,3 @@ def cannot_be_made(path: Path, error: OSError) -> RunError:
     return RunError(
         f"The run's directory {line(path)} cannot be created: {error.strerror or error}. Choose another --runs."
     )
-
-
-def _is_whole(value: Any, least: int = 0) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and least <= value < 2**63
-
-
-def _is_time(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < math.inf
-
-
-def _is_shape(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(_is_whole(size, 1) for size in value)
-
-
-def _are_frequencies(value: Any) -> bool:
-    return value is None or (
-        isinstance(value, list) and bool(value) and all(map(_is_time, value)) and 0 < sum(value) < math.inf
-    )
-
-
-# The rules for fields that are present.
-_FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    **dict.fromkeys(("step", "steps", "seed", "replicas"), ("a whole number of at least 0", _is_whole)),
-    **dict.fromkeys(
-        (*MEASURED, "settings", "provenance", "forked_from", "started_from"),
-        ("an object of fields", lambda value: isinstance(value, dict)),
-    ),
-    **dict.fromkeys(("warnings", "health", "resumed"), ("a list", lambda value: isinstance(value, list))),
-    "status": ("a word", lambda value: isinstance(value, str)),
-    "wall_seconds": ("a number of seconds", _is_time),
-    "label_frequencies": ("null, or a list of a number of at least 0 for each class", _are_frequencies),
-    "sample_shape": ("a list of whole numbers of at least 1", _is_shape),
-}

@@ -24,13 +24,12 @@ def complaints_of(info: Mapping[str, Any]) -> tuple[str, ...] | None:
         The complaints; empty for a healthy run, None if the run was never checked.
     """
     found = info.get("health")
-    return _sentences(found) if isinstance(found, list) else None
+    return None if found is None else _sentences(found)
 
 
 def warnings_of(info: Mapping[str, Any]) -> tuple[str, ...]:
     """The warnings that the run issued while it trained, oldest first."""
-    found = info.get("warnings")
-    return _sentences(found) if isinstance(found, list) else ()
+    return _sentences(info.get("warnings", ()))
 
 
 def name_of(sentence: str) -> str:
@@ -47,5 +46,5 @@ def in_brief(complaints: Sequence[str] | None) -> str:
     return listed(names) or "ok"
 
 
-def _sentences(found: Sequence[Any]) -> tuple[str, ...]:
-    return tuple(str(item)[:_LONGEST] for item in found[:_MOST])
+def _sentences(found: Sequence[str]) -> tuple[str, ...]:
+    return tuple(item[:_LONGEST] for item in found[:_MOST])

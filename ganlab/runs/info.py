@@ -8,32 +8,118 @@ from pathlib import Path
 from typing import Any
 
 from ganlab.errors import GanlabError, RunError
-from ganlab.runs.fields import MEASURED
 from ganlab.support.paths import read_inside
-from ganlab.support.strict_json import parse_json
+from ganlab.support.schema import (
+    FIGURE,
+    FLAG,
+    NON_FINITE,
+    PATH,
+    SCALAR,
+    TEXT,
+    WORD,
+    InvalidError,
+    Rule,
+    fields,
+    items,
+    null_or,
+    number,
+    table,
+    whole,
+)
+from ganlab.support.strict_json import read_json
 from ganlab.support.terminal import line
-from ganlab.telemetry.jsonl import NON_FINITE
 
 INFO = "run.json"
 
 # A hundred times a run.json with thousands of settings.
 _LARGEST = 1 << 24
 
+# Seconds, some thousand years: no run took longer.
+_ETERNITY = 1e11
+
+# Numbers in a sample: a video of a minute.
+_MOST_VALUES = 1 << 30
+
+# The parts of run.json that hold measured numbers.
+_MEASURED = ("metrics", "evaluation", "diagnostics")
+
+_REMEDY = "Restore the file, or remove the run."
+_STEP = whole()
+_SECONDS = number(0, _ETERNITY).called("a number of seconds")
+_TEXTS = items(TEXT)
+_ENDS = Rule("a list of two numbers or nulls", lambda value: isinstance(value, list) and _are_ends(value))
+_SIZE = Rule(f"a shape of at most {_MOST_VALUES} values", lambda value: math.prod(value) <= _MOST_VALUES)
+_ORIGINS = {"data": table(), "code": table(table(TEXT)), "environment": table(), "environment_changes": _TEXTS}
+_PROVENANCE: dict[str, Rule] = {
+    **dict.fromkeys(("started", "python", "host", "platform"), TEXT),
+    **dict.fromkeys(("argv", "devices"), _TEXTS),
+    "git": null_or(fields({}, {"commit": TEXT, "dirty": FLAG})),
+    "packages": table(TEXT),
+    "plugins": table(fields({}, dict.fromkeys(("distribution", "version", "status", "content"), null_or(TEXT)))),
+    **_ORIGINS,
+}
+_FIELDS: dict[str, Rule] = {
+    **dict.fromkeys(("step", "steps", "seed", "replicas"), _STEP),
+    **dict.fromkeys(("status", "strategy"), WORD),
+    **dict.fromkeys(("chief", "checkpointed"), FLAG),
+    **dict.fromkeys(("warnings", "health", "compiled"), _TEXTS),
+    **dict.fromkeys(("error", "signal"), null_or(TEXT)),
+    **dict.fromkeys(_MEASURED, table(FIGURE)),
+    "settings": table(SCALAR),
+    **dict.fromkeys(("metrics_step", "diverged_at"), null_or(_STEP)),
+    "limits": table(_ENDS),
+    "wall_seconds": _SECONDS,
+    "timed_from": null_or(fields({"step": _STEP, "seconds": _SECONDS})),
+    "best": null_or(fields({"metric": TEXT, "step": _STEP, "value": FIGURE})),
+    "sample_shape": Rule(
+        "a list of whole numbers of at least 1",
+        lambda value: isinstance(value, list) and bool(value) and all(type(size) is int and size > 0 for size in value),
+        lambda value: [("", value, _SIZE)],
+    ),
+    "label_frequencies": Rule(
+        "null, or a list of a number of at least 0 for each class",
+        lambda value: value is None or _are_frequencies(value),
+    ),
+    "provenance": fields({}, _PROVENANCE),
+    "resumed": items(fields({"step": _STEP}, {"changes": _TEXTS, "extends": null_or(_STEP), **_PROVENANCE})),
+    "forked_from": fields({"run": PATH, "step": _STEP}, {"settings": table()}),
+    "started_from": fields(
+        {"run": PATH, "step": _STEP}, dict.fromkeys(("taken", "missing", "other_shape", "left"), _TEXTS)
+    ),
+}
+
 
 def read_info(folder: Path) -> dict[str, Any]:
-    """The contents of a run's run.json.
+    """The fields of a run's run.json, without those that are invalid.
 
     Raises:
         RunError: The file is missing, is not JSON, or does not hold an object.
     """
-    path, text = line(folder / INFO), read_text(folder, INFO)
+    return read_fields(folder)[0]
+
+
+def read_fields(folder: Path) -> tuple[dict[str, Any], dict[str, RunError]]:
+    """The valid fields of a run's run.json, and the error for each invalid one.
+
+    Raises:
+        RunError: The file is missing, is not JSON, or does not hold an object.
+    """
+    path = line(folder / INFO)
     try:
-        info = parse_json(text)
-    except ValueError as error:
-        raise RunError(f"{path} is not JSON ({error}). Restore it, or remove the run.") from None
-    if not isinstance(info, dict):
-        raise RunError(f"{path} holds a {type(info).__name__}; it must hold an object of fields.")
-    return {name: _numbers(value) if name in MEASURED else value for name, value in info.items()}
+        content = read_json(folder, INFO, table(), most=_LARGEST, remedy=_REMEDY)
+    except OSError as error:
+        raise RunError(f"{path} cannot be read: {error.strerror}.") from None
+    found: dict[str, Any] = {}
+    problems: dict[str, RunError] = {}
+    for name, value in content.items():
+        try:
+            if name in _FIELDS:
+                _FIELDS[name].check(value)
+        except InvalidError as error:
+            problems[name] = RunError(f"{path}: {error.within(name)}. {_REMEDY}")
+        else:
+            found[name] = {tag: _number(item) for tag, item in value.items()} if name in _MEASURED else value
+    return found, problems
 
 
 def why_unreadable(path: Path, error: Exception) -> str:
@@ -49,11 +135,7 @@ def why_unreadable(path: Path, error: Exception) -> str:
 
 def limits_of(info: Mapping[str, Any], tag: str) -> tuple[float, float]:
     """The least and the largest value that a figure can have, by run.json; infinities where it knows none."""
-    limits = info.get("limits")
-    ends = limits.get(tag) if isinstance(limits, dict) else None
-    if not isinstance(ends, list) or len(ends) != 2:
-        return -math.inf, math.inf
-    low, high = (end if isinstance(end, (int, float)) else None for end in ends)
+    low, high = info.get("limits", {}).get(tag, (None, None))
     return -math.inf if low is None else low, math.inf if high is None else high
 
 
@@ -72,7 +154,14 @@ def read_text(folder: Path, name: str) -> str:
         raise RunError(f"{path} is not text in UTF-8 (at byte {error.start}). Restore it.") from None
 
 
-def _numbers(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _numbers(item) for name, item in value.items()}
+def _number(value: Any) -> Any:
     return float(value) if value in NON_FINITE else value
+
+
+def _are_frequencies(value: Any) -> bool:
+    numbers = isinstance(value, list) and all(type(item) in (int, float) and item >= 0 for item in value)
+    return numbers and 0 < sum(value) < math.inf
+
+
+def _are_ends(value: list[Any]) -> bool:
+    return len(value) == 2 and all(end is None or (type(end) in (int, float) and math.isfinite(end)) for end in value)

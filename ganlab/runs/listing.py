@@ -9,12 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ganlab.errors import RunError
 from ganlab.runs.changes import Change, changes_of
-from ganlab.runs.directory import INFO, RunDirectory, find_runs
-from ganlab.runs.fields import check_fields
+from ganlab.runs.directory import INFO, find_runs
 from ganlab.runs.health import complaints_of, warnings_of
-from ganlab.runs.info import why_unreadable
+from ganlab.runs.info import read_fields, why_unreadable
 from ganlab.runs.lock import holder, start_watching
 from ganlab.support.paths import walk
 from ganlab.support.terminal import line
@@ -87,27 +85,21 @@ def look_at(path: Path) -> Listed:
 
 
 def _summarized(path: Path) -> Listed:
-    info = RunDirectory(path).info
-    problem = None
-    try:
-        check_fields({name: value for name, value in info.items() if value is not None}, path / INFO)
-    except RunError as error:
-        problem = str(error)
-    settings = info.get("settings")
-    known: dict[str, Any] | None = settings if isinstance(settings, dict) else None
+    info, problems = read_fields(path)
+    known: dict[str, Any] | None = info.get("settings")
     return Listed(
         path=path,
         status=status_of(path, info),
-        step=_whole(info.get("step")),
-        steps=_whole(info.get("steps")),
+        step=info.get("step"),
+        steps=info.get("steps"),
         started=started_at(path, info).isoformat(timespec="seconds"),
         bytes=size_on_disk(path),
         dataset=None if known is None else _word(known.get("dataset")),
         constraints=None if known is None else _word(known.get("constraints")),
-        seed=_whole(info.get("seed")),
+        seed=info.get("seed"),
         health=complaints_of(info),
         warnings=warnings_of(info),
-        problem=problem,
+        problem=next(map(str, problems.values()), None),
         changes=changes_of(info),
     )
 
@@ -131,11 +123,9 @@ def status_of(path: Path, info: dict[str, Any], *, wait: bool = True) -> str:
 
 def started_at(path: Path, info: dict[str, Any]) -> datetime:
     """The time at which a run started; if that is not recorded, the time at which run.json was last written."""
-    provenance = info.get("provenance")
     try:
-        assert isinstance(provenance, dict)
-        return datetime.fromisoformat(str(provenance["started"])).astimezone(UTC)
-    except (AssertionError, KeyError, ValueError, OverflowError, OSError):
+        return datetime.fromisoformat(info["provenance"]["started"]).astimezone(UTC)
+    except (KeyError, ValueError, OverflowError, OSError):
         return datetime.fromtimestamp(min(max(os.lstat(path / INFO).st_mtime, 0), _LAST_SECOND), UTC)
 
 
@@ -171,7 +161,3 @@ def checkpoints_gone(path: Path, info: dict[str, Any]) -> str:
 
 def _word(value: Any) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _whole(value: Any) -> int | None:
-    return value if type(value) is int and abs(value) < 2**63 else None

@@ -48,13 +48,8 @@ def data_of(dataset: Dataset) -> dict[str, Any]:
 
 def recorded(info: Mapping[str, Any], name: str) -> dict[str, Any] | None:
     """The latest `data`, `code` or `environment` recorded in run.json; None if there is none."""
-    resumed = info.get("resumed")
-    entries = [*(reversed(resumed) if isinstance(resumed, list) else ()), info.get("provenance")]
-    for entry in entries:
-        found = entry.get(name) if isinstance(entry, dict) else None
-        if isinstance(found, dict):
-            return found
-    return None
+    entries = (*reversed(info.get("resumed", ())), info.get("provenance", {}))
+    return next((entry[name] for entry in entries if name in entry), None)
 
 
 def data_changes(before: Mapping[str, Any] | None, now: Mapping[str, Any] | None) -> list[str]:
@@ -74,9 +69,9 @@ def code_changes(before: Mapping[str, Any] | None, now: Mapping[str, Mapping[str
     lines = []
     for part, modules in now.items():
         then = before.get(part) if before is not None else None
-        if not isinstance(then, dict):  # a new part shows up as a setting that differs
+        if then is None:  # a new part shows up as a setting that differs
             continue
-        for module in [*modules, *sorted(str(name) for name in then if name not in modules)]:
+        for module in [*modules, *sorted(then.keys() - modules.keys())]:
             # A module that this part's code does not import any more may still exist unchanged.
             after = modules.get(module) or (hash_of(module) if len(module) < 200 and module != MADE_BY else None)
             pair = _differing(then.get(module), after)
@@ -89,7 +84,7 @@ def environment_changes(before: Mapping[str, Any] | None, now: Mapping[str, Any]
     """The differences between two environments, one phrase each."""
     if before is None:
         return []
-    names = [*now, *sorted(str(name) for name in before if name not in now)]
+    names = [*now, *sorted(before.keys() - now.keys())]
     pairs = ((name, _differing(before.get(name), now.get(name))) for name in names)
     return [f"{_name(name)}: {pair}" for name, pair in pairs if pair]
 

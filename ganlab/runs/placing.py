@@ -98,6 +98,6 @@ def finish_moving(left: Path, anchor: Path) -> None:
         return
     for part in parts:
         if (left / part).is_dir() and ".." not in part.parts and not part.is_absolute():
-            with contextlib.suppress(RunError):
+            with contextlib.suppress(RunError, OSError):
                 check_free(anchor / part, anchor)
                 (left / part).rename(anchor / part)

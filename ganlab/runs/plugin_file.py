@@ -82,8 +82,8 @@ def named_in_errors(folder: Path) -> Iterator[None]:
 def _used_by(folder: Path) -> tuple[str | None, Any]:
     try:
         used = read_info(folder)["provenance"]["plugins"][plugins.LOCAL_MODULE]
-        return (used["distribution"], used.get("content")) if isinstance(used["distribution"], str) else (None, None)
-    except (GanlabError, KeyError, TypeError, AttributeError):
+        return used["distribution"], used.get("content")
+    except (GanlabError, KeyError):
         return None, None
 
 

@@ -80,7 +80,7 @@ def check_resumable(
             f"{run.path} began {'as' if differing['another experiment'] else 'with'} {what}:\n{below}\n"
             "Resume it unchanged, pass --allow-changes (in Python: allow_changes=True), or start a new run."
         )
-    if info.get("status") == "completed" and int(info.get("step", 0)) >= steps:
+    if info.get("status") == "completed" and info.get("step", 0) >= steps:
         raise RunError(
             f"{run.path} is completed: there is nothing to resume. To train it further, raise the number of steps: "
             "--param experiment.steps=N."

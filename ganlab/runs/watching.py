@@ -81,7 +81,7 @@ class Watcher:
 
     def _progress(self, path: Path, status: str, info: Mapping[str, Any]) -> Progress:
         logged, value = _last_row(path, self._metric)
-        step = max(logged, _whole(info.get("step")) or 0)
+        step = max(logged, info.get("step", 0))
         now = self._clock()
         at, since, speed = self._before.get(path, (step, now, None))
         timed = _timed_from(info)
@@ -92,7 +92,7 @@ class Watcher:
         if speed is None and timed is not None:
             speed = _average(info, *timed)
         self._before[path] = (at, since, speed)
-        return Progress(path, status, step, _whole(info.get("steps")), value, speed)
+        return Progress(path, status, step, info.get("steps"), value, speed)
 
 
 def _last_row(path: Path, metric: str) -> tuple[int, float | None]:
@@ -116,19 +116,10 @@ def _last_row(path: Path, metric: str) -> tuple[int, float | None]:
 def _timed_from(info: Mapping[str, Any]) -> tuple[int, float] | None:
     """The step and the seconds of training from which the run's speed is measured; None if it is too soon."""
     timed = info.get("timed_from")
-    if not isinstance(timed, dict):
-        return None
-    step, seconds = _whole(timed.get("step")), timed.get("seconds")
-    return (step, seconds) if step is not None and isinstance(seconds, (int, float)) else None
+    return timed and (timed["step"], timed["seconds"])
 
 
 def _average(info: Mapping[str, Any], step: int, seconds: float) -> float | None:
     """The speed since then; None if nothing has been trained since."""
-    reached, spent = _whole(info.get("step")), info.get("wall_seconds")
-    if reached is None or reached <= step or not isinstance(spent, (int, float)) or not spent > seconds:
-        return None
-    return (reached - step) / (spent - seconds)
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    reached, spent = info.get("step", 0), info.get("wall_seconds", 0)
+    return (reached - step) / (spent - seconds) if reached > step and spent > seconds else None

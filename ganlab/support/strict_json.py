@@ -1,14 +1,47 @@
-"""Parses untrusted JSON, within limits on depth and size of numbers that all its users can handle."""
+"""Reads untrusted JSON: within limits on depth and size of numbers that all its users can handle, and by a schema."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
+
+from ganlab.errors import RunError
+from ganlab.support.paths import read_inside
+from ganlab.support.schema import InvalidError, Rule
+from ganlab.support.terminal import line
 
 # Levels of nested objects; ganlab writes a tenth of that.
 _DEEPEST = 64
 # Digits of a whole number that still fits a float.
 _LONGEST = 300
+
+
+def read_json(folder: Path, name: str, schema: Rule, *, most: int, remedy: str) -> Any:
+    """Reads a JSON file of a folder, which may come from a stranger.
+
+    Args:
+        folder: The folder.
+        name: The file's name in it.
+        schema: The rule that its content must keep.
+        most: How many bytes it may have.
+        remedy: What to do about an invalid one, a sentence.
+
+    Raises:
+        RunError: The file is not a regular file of the folder, is too large, is not JSON, or breaks the schema.
+        OSError: It is missing or cannot be read.
+    """
+    path = line(folder / name)
+    try:
+        content = parse_json(read_inside(folder, name, most=most).decode())
+        schema.check(content)
+    except InvalidError as error:
+        raise RunError(f"{path}{':' if error.where else ''} {error}. {remedy}") from None
+    except UnicodeDecodeError as error:
+        raise RunError(f"{path} is not text in UTF-8 (at byte {error.start}). {remedy}") from None
+    except ValueError as error:
+        raise RunError(f"{path} is not JSON ({error}). {remedy}") from None
+    return content
 
 
 def parse_json(text: str | bytes) -> Any:

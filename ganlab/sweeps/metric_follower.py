@@ -82,10 +82,9 @@ def mean(values: Sequence[float]) -> float:
 
 def known_values(info: Mapping[str, Any]) -> dict[str, float]:
     """The last value of each metric that run.json has, by its name in metrics.jsonl."""
-    values: dict[str, float] = {}
-    for kind in ("metrics", *_APART):
-        figures = info.get(kind)
-        for name, value in figures.items() if isinstance(figures, dict) else ():
-            if isinstance(value, (int, float)) and not isinstance(value, bool):
-                values[name if kind == "metrics" else f"{kind}/{name}"] = float(value)
-    return values
+    prefixes = {"metrics": "", **{kind: f"{kind}/" for kind in _APART}}
+    return {
+        f"{prefix}{name}": float(value)
+        for kind, prefix in prefixes.items()
+        for name, value in info.get(kind, {}).items()
+    }

@@ -53,7 +53,7 @@ class Request:
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Request:
-        """A request from its fields in sweep.json, which `check_fields` has checked; others are ignored."""
+        """A request from its fields in sweep.json, which are valid; others are ignored."""
         return cls(**{each.name: stored[each.name] for each in fields(cls) if each.name in stored})
 
     def as_json(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class Proposed:
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Proposed:
-        """A proposal from its fields in sweep.json, which `check_fields` has checked; others are ignored."""
+        """A proposal from its fields in sweep.json, which are valid; others are ignored."""
         found = cls(**{each.name: stored[each.name] for each in fields(cls) if each.name in stored})
         found.value = None if found.value is None else float(found.value)
         return found

@@ -12,10 +12,10 @@ from typing import Any
 from ganlab.errors import RunError
 from ganlab.support.atomic import new_folder, write_text
 from ganlab.support.locking import locked_folder
-from ganlab.support.paths import read_inside
-from ganlab.support.strict_json import parse_json
+from ganlab.support.paths import is_name, read_inside
+from ganlab.support.schema import FIGURE, FLAG, PATH, TEXT, WORD, fields, items, null_or, number, table, whole, word
+from ganlab.support.strict_json import read_json
 from ganlab.support.terminal import line
-from ganlab.sweeps.checking import check_fields
 from ganlab.sweeps.configurations import Configuration
 from ganlab.sweeps.request import Proposed, Request
 from ganlab.telemetry.jsonl import to_json
@@ -23,6 +23,48 @@ from ganlab.telemetry.jsonl import to_json
 INFO, TRIALS = "sweep.json", "trials"
 # The largest file that is read, in bytes. A sweep of ten thousand configurations needs a fraction of it.
 _LARGEST = 1 << 26
+
+_TEXTS = items(TEXT)
+_COUNT = whole(1)
+_SETTINGS = table(TEXT)
+# The statuses that a trial may have without a run directory that says so.
+_NOTED = ("pruned", "failed", "timed out", "diverged", "interrupted")
+_SCHEMA = fields(
+    {
+        "asked": fields(
+            {},
+            {
+                "seeds": items(whole()),
+                "jobs": _COUNT,
+                "timeout": null_or(number(0, 1e11)),
+                "budget": null_or(_COUNT),
+                "search_seed": whole(),
+                "gin": items(PATH),
+                "plugin_file": null_or(PATH),
+                "plugin_content": null_or(TEXT),
+                "objective": null_or(TEXT),
+                "direction": word("minimize", "maximize"),
+                **dict.fromkeys(("search", "launcher"), WORD),
+                **dict.fromkeys(("params", "grid", "range", "no_plugin", "search_options", "launcher_options"), _TEXTS),
+            },
+        ),
+        "configurations": table(fields({"settings": _SETTINGS}), names=is_name),
+        "proposals": items(
+            fields(
+                {"settings": _SETTINGS},
+                {
+                    "configuration": null_or(TEXT),
+                    "value": null_or(FIGURE),
+                    **dict.fromkeys(("ended", "given_up"), FLAG),
+                    "last_step": null_or(whole()),
+                    "error": TEXT,
+                },
+            )
+        ),
+        "trials": table(fields({"status": word(*_NOTED), "error": TEXT})),
+    },
+    {"folder": PATH, "threads": _COUNT},
+)
 
 
 class Sweep:
@@ -80,16 +122,14 @@ class Sweep:
             raise RunError(f"{line(path)} already exists. Choose another --name{again}")
 
     def _read(self) -> None:
-        path = line(self.path / INFO)
+        remedy = "Restore it, or start a new sweep."
         try:
-            info: dict[str, Any] = parse_json(read_inside(self.path, INFO, most=_LARGEST))
+            info: dict[str, Any] = read_json(self.path, INFO, _SCHEMA, most=_LARGEST, remedy=remedy)
         except OSError:
+            path = line(self.path / INFO)
             raise RunError(
                 f"No sweep at {line(self.path)}: {path} is missing. Give the folder that 'ganlab sweep' made."
             ) from None
-        except ValueError as error:
-            raise RunError(f"{path} is not JSON ({error}). Restore it, or start a new sweep.") from None
-        check_fields(info, path)
         self.info = info
         self.proposals = [Proposed.read(stored) for stored in info["proposals"]]
 
@@ -118,14 +158,14 @@ class Sweep:
             RunError: An experiment file is missing or cannot be read.
         """
         found = []
-        for name, fields in self.info["configurations"].items():
+        for name, stored in self.info["configurations"].items():
             try:
                 gin = self.gin(name)
                 text = read_inside(self.path, gin.relative_to(self.path), most=_LARGEST).decode()
             except (OSError, UnicodeDecodeError) as error:
                 reason = error.strerror if isinstance(error, OSError) else error
                 raise RunError(f"{line(gin)} cannot be read: {reason}. Restore it.") from None
-            found.append(Configuration(name, fields["settings"], text))
+            found.append(Configuration(name, stored["settings"], text))
         return found
 
     def add(self, configuration: Configuration) -> None:

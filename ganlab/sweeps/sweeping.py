@@ -13,7 +13,7 @@ from ganlab.config import arguments, load_variant, objects
 from ganlab.config.files import find_gin_file
 from ganlab.config.logged import check_logged
 from ganlab.config.registry import Names
-from ganlab.errors import ConfigError
+from ganlab.errors import ConfigError, RunError
 from ganlab.interfaces import Launcher, Range, Search
 from ganlab.plugins.manager import component, current
 from ganlab.runs.experiment_source import use_plugins
@@ -21,6 +21,7 @@ from ganlab.runs.fields import check_name, check_place
 from ganlab.runs.plugin_file import recorded
 from ganlab.support import several
 from ganlab.support.paths import as_name
+from ganlab.support.terminal import line
 from ganlab.sweeps.configurations import Configuration, Configurations, check, check_used, varying
 from ganlab.sweeps.engine import Engine, Screen
 from ganlab.sweeps.request import Proposed, Request
@@ -263,6 +264,9 @@ def run_trials(
     Returns:
         All trials of the sweep.
     """
+    for name in ("folder", "threads"):
+        if name not in found.info:
+            raise RunError(f"{line(found.path)}: sweep.json lacks {name}. Restore it, or start a new sweep.")
     trials = take_up(found, retry_failed=retry_failed)
     driver = _driver(found, search) if search.needs_objective else SearchDriver(found)
     found.save()

@@ -11,9 +11,9 @@ from typing import Any
 from ganlab.errors import RunError
 from ganlab.interfaces import Job
 from ganlab.runs.changes import Change, changes_of
-from ganlab.runs.directory import INFO, METRICS, RunDirectory
-from ganlab.runs.fields import check_fields
+from ganlab.runs.directory import INFO, METRICS
 from ganlab.runs.health import complaints_of, warnings_of
+from ganlab.runs.info import read_fields
 from ganlab.runs.lock import holder
 from ganlab.support.full_disk import is_full, is_full_disk
 from ganlab.support.paths import open_inside
@@ -176,11 +176,10 @@ class Trial:
 
     def _info(self) -> Mapping[str, Any]:
         try:
-            info = RunDirectory(self.run).info
-            check_fields(info, self.run / INFO)
+            info, problems = read_fields(self.run)
         except RunError:
             return {}
-        return info
+        return {} if problems else info
 
     def lacks_space(self) -> bool:
         """Whether it failed because the disk is full: its last error, or the disk says so."""

@@ -14,6 +14,7 @@ from typing import IO, Any
 from ganlab.errors import RunError
 from ganlab.interfaces.record import Record
 from ganlab.support.paths import open_inside
+from ganlab.support.schema import NON_FINITE
 from ganlab.support.terminal import line
 
 # The most bytes of a line, because a line is in memory whole; those of a thousand replicas have a tenth of it.
@@ -22,9 +23,6 @@ LONGEST = 1 << 24
 # The most bytes of lines that are not lines of metrics, each taken as somewhat longer because it takes as long. Holes
 # of a sparse file are such lines: so the time of reading depends on what a file really holds.
 MOST_DAMAGED, _LINE = 1 << 26, 1 << 12
-
-# The strings that stand for floats which JSON cannot express.
-NON_FINITE = ("NaN", "Infinity", "-Infinity")
 
 # The errors that `Line.parse` raises for a line that is not a line of metrics.
 NOT_METRICS = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)

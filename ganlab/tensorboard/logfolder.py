@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ganlab.runs import RunDirectory
-from ganlab.runs.naming import MOST_SETTINGS, Scalar, Settings, run_names
+from ganlab.runs.naming import MOST_SETTINGS, Settings, run_names
 from ganlab.support.paths import walk
 from ganlab.support.terminal import line
 
@@ -92,12 +92,10 @@ class LogFolder:
 
 def _settings(path: Path) -> Settings:
     try:
-        settings = RunDirectory(path).info.get("settings")
+        settings: Settings = RunDirectory(path).info.get("settings", {})
     except Exception:  # removed meanwhile, or unreadable: its curves can still be shown, and the other runs
         return {}
-    if not isinstance(settings, dict) or len(settings) > MOST_SETTINGS:
-        return {}
-    return {name: value for name, value in settings.items() if isinstance(value, Scalar)}
+    return settings if len(settings) <= MOST_SETTINGS else {}
 
 
 def _oddity(run: Path) -> str | None:

@@ -62,7 +62,7 @@ class GanlabTab(base_plugin.TBPlugin):
         def serve(request: Any) -> Any:
             try:
                 with self.store.lock:
-                    text, code = _as_json(answer(self.store, request.args)), 200
+                    text, code = _as_json(answer(self.store, _arguments(request))), 200
             except GanlabError as error:
                 text, code = json.dumps({"error": " ".join(str(error).split())}), 400
             return http_util.Respond(request, text, "application/json", code=code, headers=_HEADERS)
@@ -72,7 +72,8 @@ class GanlabTab(base_plugin.TBPlugin):
     @wrappers.Request.application
     def _sample(self, request: Any) -> Any:
         try:
-            data = views.sample(self.store.run(request.args.get("run", "")), _number(request.args.get("step", "")))
+            asked = _arguments(request)
+            data = views.sample(self.store.run(asked.get("run", "")), _number(asked.get("step", "")))
         except GanlabError as error:
             text = " ".join(str(error).split())
             return http_util.Respond(request, text, "text/plain", code=404, headers=_HEADERS)
@@ -128,6 +129,13 @@ def _series(store: Store, arguments: Any) -> Any:
 
 def _details(store: Store, arguments: Any) -> Any:
     return views.details(store, store.run(arguments.get("run", "")))
+
+
+def _arguments(request: Any) -> Any:
+    try:
+        return request.args
+    except UnicodeDecodeError:
+        raise RunError("The address is not text in UTF-8.") from None
 
 
 def _number(text: str) -> int:

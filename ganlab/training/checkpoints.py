@@ -15,13 +15,16 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from google.protobuf.message import DecodeError
 
 from ganlab.errors import RunError
 from ganlab.support.durable import sync
-from ganlab.support.paths import open_inside, read_inside
+from ganlab.support.paths import is_name, open_inside, read_inside
+from ganlab.support.schema import FIGURE, TEXT, InvalidError, Rule, fields, items, null_or, table, whole
 from ganlab.support.strict_json import parse_json
 from ganlab.telemetry import Record
 from ganlab.telemetry.jsonl import to_json
+from ganlab.training.bundle_index import check_index
 from ganlab.training.graph.replica import Metric
 
 KEEP = 3
@@ -33,6 +36,25 @@ _DAMAGED = "damaged-"
 # How TensorFlow ends the names of variables' values in a checkpoint.
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 _NAME = re.compile(r"step-[0-9]{8,18}")
+
+_OWED = Rule(
+    "a metric's name, its value and those of the replicas",
+    lambda value: isinstance(value, list) and len(value) == 3,
+    lambda value: zip(("[0]", "[1]", "[2]"), value, (TEXT, FIGURE, items(FIGURE)), strict=True),
+)
+_SCHEMA = fields(
+    {
+        "replicas": whole(1),
+        "metrics": items(TEXT),
+        "files": table(fields({"bytes": whole(0, 2**63), "sha256": TEXT}), names=is_name),
+        "checksum": TEXT,
+    },
+    {
+        "owed": null_or(items(_OWED)),
+        # What each action of training keeps in it, that action reads.
+        "watch": fields({}, {"warned": null_or(table(whole(-1))), "rows": null_or(whole())}),
+    },
+)
 
 
 @dataclass(frozen=True)
@@ -56,35 +78,24 @@ class Checkpoint:
     def owed(self) -> list[Record] | None:
         """The row of this step if a resumed run must still write it, with the evaluation that may be due; else None."""
         owed = self._manifest().get("owed")
-        if owed is None:
-            return None
-        with self.using("owed"):
-            return [
-                Record(self.step, str(tag), float(reduced), tuple(float(value) for value in replicas))
-                for tag, reduced, replicas in owed
-            ]
+        return owed and [Record(self.step, tag, float(value), tuple(map(float, each))) for tag, value, each in owed]
 
     @property
     def watch(self) -> dict[str, Any]:
         """The state of the run's warnings, diagnostics and evaluators; empty if the checkpoint does not record it."""
-        watch = self._manifest().get("watch") or {}
-        if not isinstance(watch, dict):
-            raise self._damaged(_MANIFEST, f"watch is {watch!r:.60}")
+        watch: dict[str, Any] = self._manifest().get("watch", {})
         return watch
 
     @property
     def warned(self) -> dict[str, int] | None:
         """The run's warnings up to this step, each with its step; None if the checkpoint does not record them."""
-        warned = self.watch.get("warned")
-        with self.using("watch.warned"):
-            return None if warned is None else {str(said): int(step) for said, step in warned.items()}
+        return self.watch.get("warned")
 
     @property
     def rows(self) -> int | None:
         """How many rows had been written, without one that is owed; None if the checkpoint does not record it."""
         rows = self.watch.get("rows")
-        with self.using("watch.rows"):
-            return None if rows is None else int(rows) - bool(self.owed)
+        return None if rows is None else rows - bool(self.owed)
 
     @contextlib.contextmanager
     def using(self, what: str) -> Iterator[None]:
@@ -124,23 +135,28 @@ class Checkpoint:
         """
         try:
             manifest = self._parsed()
-            if manifest.pop("checksum") != _checksum(manifest):
-                return f"{_MANIFEST} has changed since it was written"
-            files = {str(name): (then["bytes"], then["sha256"]) for name, then in manifest["files"].items()}
         except OSError as error:
             return f"{_MANIFEST} cannot be read ({error.strerror})"
-        except (ValueError, LookupError, AttributeError, TypeError, RunError):
+        except InvalidError as error:
+            return f"{_MANIFEST}: {error}"
+        except (ValueError, RunError):
             return f"{_MANIFEST} is torn"
-        for name, (size, digest) in files.items():
-            if Path(name).name != name:
-                return f"{_MANIFEST} names {name!r}, which is not a file of the checkpoint"
+        if manifest.pop("checksum") != _checksum(manifest):
+            return f"{_MANIFEST} has changed since it was written"
+        for name, then in manifest["files"].items():
             try:
-                now = _fingerprint(self.path / name)
-            except (OSError, ValueError, RunError) as error:
+                with open_inside(self.path, name) as file:
+                    size = os.fstat(file.fileno()).st_size
+                    if size != then["bytes"]:
+                        return f"{name} is not what was written: {size} of {then['bytes']} bytes"
+                    if hashlib.file_digest(file, "sha256").hexdigest() != then["sha256"]:
+                        return f"{name} is not what was written"
+            except (OSError, RunError) as error:
                 return f"{name} cannot be read ({getattr(error, 'strerror', error)})"
-            if now != {"bytes": size, "sha256": digest}:
-                sizes = f": {now['bytes']} of {size} bytes" if now["bytes"] != size else ""
-                return f"{name} is not what was written{sizes}"
+        try:
+            check_index(self.path)
+        except (OSError, ValueError, RunError) as error:
+            return f"{_VARIABLES}.index: {getattr(error, 'strerror', error)}"
         return None
 
     def not_finite(self) -> str | None:
@@ -169,17 +185,19 @@ class Checkpoint:
                 if key.endswith(_VALUE) and dtype.is_floating:
                     name = key.removeprefix("variables/").removesuffix(_VALUE).replace(".S", "/").replace("..", ".")
                     yield name, np.asarray(reader.get_tensor(key), dtype.as_numpy_dtype)
-        except (ValueError, RuntimeError, tf.errors.OpError) as error:
+        except (ValueError, IndexError, RuntimeError, tf.errors.OpError) as error:
             raise self._damaged(_VARIABLES, error) from error
 
     def _manifest(self) -> dict[str, Any]:
         try:
-            return dict(self._parsed())
-        except (OSError, ValueError, TypeError, RunError) as error:
+            return self._parsed()
+        except (OSError, ValueError, RunError) as error:
             raise self._damaged(_MANIFEST, error) from error
 
-    def _parsed(self) -> Any:
-        return parse_json(read_inside(self.path, _MANIFEST, most=_LARGEST))
+    def _parsed(self) -> dict[str, Any]:
+        manifest: dict[str, Any] = parse_json(read_inside(self.path, _MANIFEST, most=_LARGEST))
+        _SCHEMA.check(manifest)
+        return manifest
 
     def pending(self) -> np.ndarray:
         """Metrics of the iterations since the last logged row, `(iterations, replicas, metrics)`.
@@ -328,7 +346,8 @@ def restore(checkpoint: Checkpoint, variables: Mapping[str, tf.Variable], *, par
     except (AssertionError, ValueError) as error:
         reason = str(error).strip().split("\n")[0]
         raise RunError(f"The checkpoint {checkpoint.path} does not fit this experiment: {reason}") from error
-    except (IndexError, RuntimeError, tf.errors.OpError) as error:  # a file that is short, corrupt or gone
+    # A file that is short, corrupt or gone, or a graph of objects that does not fit itself.
+    except (LookupError, TypeError, RuntimeError, DecodeError, tf.errors.OpError) as error:
         reason = str(error).strip().split("\n")[0]
         raise RunError(
             f"The checkpoint {checkpoint.path} is damaged: {reason}. Remove its folder to resume from an earlier one."

@@ -196,7 +196,7 @@ def _none(run: RunDirectory) -> str:
 
 def _best(run: RunDirectory) -> int:
     best = run.info.get("best")
-    if not isinstance(best, dict) or not isinstance(best.get("step"), int):
+    if not best:
         raise RunError(
             f"{run.path} has no best checkpoint: it was trained without experiment.keep_best, or never evaluated."
         )

@@ -62,15 +62,15 @@ class RunLog:
         """
         info = run.info
         self._run, self._screen = run, screen
-        self._chief = bool(info["chief"])
+        self._chief = bool(info.get("chief", True))
         self._trackers = Trackers(plugins.current(), self.say, stopping) if self._chief else None
-        self._before, self._started = float(info.get("wall_seconds") or 0.0), time.monotonic()
+        self._before, self._started = float(info.get("wall_seconds", 0.0)), time.monotonic()
         self._noted = self._started
-        self._reached: dict[str, float] = dict(info.get("metrics") or {})
+        self._reached: dict[str, float] = dict(info.get("metrics", {}))
         self._timed: dict[str, float] | None = None
         self._reached_at: int | None = info.get("metrics_step")
-        self._found: dict[str, float] = dict(info.get("diagnostics") or {})
-        said = info.get("warnings") or []
+        self._found: dict[str, float] = dict(info.get("diagnostics", {}))
+        said = info.get("warnings", [])
         self._warned = dict.fromkeys(said, -1) if warned is None else dict(warned)
         self._unsynced: set[Path] = set()
         self._tensorboard: TensorBoardWriter | None = None

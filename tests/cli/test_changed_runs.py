@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from ganlab.cli import cli
 from ganlab.runs.changes import changes_of, in_brief, in_words, to_write
+from ganlab.runs.info import read_info
 
 sys.path.append(str(Path(__file__).parents[1] / "comparing"))
 from synthetic import SETTINGS, write_run
@@ -158,7 +159,7 @@ def test_forged_history_does_no_harm(tmp_path, resumed):
     assert "\x1b" not in ganlab("runs", "show", tmp_path / "a" / "s0", codes=(0, 2))
     ganlab("compare", tmp_path, "--html", tmp_path / "a.html")
     assert "<script>" not in (tmp_path / "a.html").read_text()
-    changes = changes_of({"resumed": resumed})
+    changes = changes_of(read_info(tmp_path / "a" / "s0"))
     assert len(in_brief(changes)) < 100
     assert len(in_words(changes)) < 10**6
 

@@ -117,7 +117,7 @@ def test_a_list_has_the_health_of_each_run(ganlab, tmp_path, monkeypatch):
     make(tmp_path / "runs" / "b", health=["a sentence alone"])
     make(tmp_path / "runs" / "c", health=[f"part{number}: wrong." for number in range(5)])
     make(tmp_path / "runs" / "d", health=None, warnings=None)
-    make(tmp_path / "runs" / "e", health=["x\x1b[2Jy: odd", 7], warnings={"no": "list"})
+    make(tmp_path / "runs" / "e", health=["x\x1b[2Jy: odd", "7"], warnings={"no": "list"})
     text = ganlab("list")
     cells = {line.split()[0][-1]: line.split("MB")[1].split("digits")[0].split() for line in text.splitlines()[1:]}
     assert "\x1b" not in text
@@ -180,7 +180,10 @@ def test_show_names_the_runs_that_a_run_comes_from(ganlab, tmp_path):
         "critic/weights/0, critic/weights/1, critic/weights/2, critic/weights/3, and 2 more\n"
     ) in ganlab("show", "later")
     make(tmp_path / "odd", forked_from={"settings": 3}, started_from={"taken": 5})
-    assert "  fork     of None at step None\n  weights  of None, step None: 0 taken\n" in ganlab("show", "odd")
+    assert "odd/run.json: forked_from.run is missing. Restore" in ganlab("show", "odd", code=2)
+    (forked, started) = json.loads(ganlab("show", "odd", "--json"))["problems"]
+    assert "forked_from.run is missing" in forked
+    assert "started_from.run is missing" in started
 
 
 def test_show_as_json_has_run_json_and_the_other_known_facts(ganlab, tmp_path):

@@ -164,7 +164,7 @@ def test_invalid_fields_are_refused(mistake, stranger, field):
 
 CONTENTS = {
     "deep": (b'{"a":' * 5000, "is not JSON (it is nested too deeply)"),
-    "bytes": (b'{"status": "\xff"}', "is not text in UTF-8 (at byte 12). Restore it."),
+    "bytes": (b'{"status": "\xff"}', "is not text in UTF-8 (at byte 12). Restore the file, or remove the run."),
     "large": (b" " * (1 << 24) + b"{}", "is larger than 16 MiB: ganlab did not write it. Restore it."),
     "a number": (b"9" * 5000, "is not JSON (Exceeds the limit (4300 digits) for integer string conversion"),
 }

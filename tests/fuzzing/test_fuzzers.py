@@ -1,10 +1,20 @@
 """Runs each reader on some dozens or hundreds of fixed inputs; `tools/fuzz.py` generates new ones for hours."""
 
+import copy
+import json
+import re
 from contextlib import suppress
+from pathlib import Path
 
 import fuzz
+import fuzzing.benchmarks
+import fuzzing.checkpoints
 import fuzzing.metrics
 import fuzzing.runs
+import fuzzing.settings
+import fuzzing.sweeps
+import fuzzing.targets
+import numpy as np
 import pytest
 from fuzzing import TARGETS, examples
 
@@ -17,12 +27,121 @@ COUNTS = {
     "archives": 150,
     "names": 200,
     "settings": 60,
+    "sweeps": 60,
+    "benchmarks": 20,
+    "references": 30,
+    "facts": 100,
+    "moving": 60,
+    "tab": 60,
+}
+
+# The modules that read JSON, each with the target that forges it; None where ganlab's own processes wrote it.
+READERS = {
+    "ganlab/beside.py": None,
+    "ganlab/benchmarking/against.py": "references",
+    "ganlab/benchmarking/child.py": None,
+    "ganlab/benchmarking/measuring.py": None,
+    "ganlab/benchmarking/store.py": "benchmarks",
+    "ganlab/cli/doctor.py": None,
+    "ganlab/cli/plugin_help.py": None,
+    "ganlab/cli/plugins_check.py": None,
+    "ganlab/runs/info.py": "settings",
+    "ganlab/runs/lock.py": "runs",
+    "ganlab/runs/origins.py": None,
+    "ganlab/runs/placing.py": "moving",
+    "ganlab/support/strict_json.py": "runs",
+    "ganlab/sweeps/store.py": "sweeps",
+    "ganlab/telemetry/jsonl.py": "metrics",
+    "ganlab/telemetry/jsonl_lines.py": "metrics",
+    "ganlab/tensorboard_tab/preview.py": "tab",
+    "ganlab/testing/check_process.py": None,
+    "ganlab/training/beside_process.py": None,
+    "ganlab/training/checkpoints.py": "checkpoints",
+    "ganlab/verification/process.py": None,
+    "ganlab/verification/tpu/checking.py": None,
+    "ganlab/verification/tpu/compiling.py": None,
+    "plugins/ganlab_builtin/datasets/tfrecords.py": "facts",
+    "plugins/ganlab_builtin/evaluators/statistics_file.py": "facts",
+    "plugins/ganlab_builtin/features/storing.py": "facts",
+    "plugins/ganlab_builtin/features/weights.py": "facts",
+    "plugins/ganlab_builtin/launchers/forking.py": None,
+    "plugins/ganlab_builtin/launchers/warm.py": None,
+    "plugins/ganlab_builtin/strategies/workers.py": "facts",
 }
 
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_readers_raise_only_ganlab_errors(name):
     assert examples(name, COUNTS[name]) == COUNTS[name]
+
+
+def test_every_reader_of_json_has_a_target():
+    reads = re.compile(r"(json\.loads?|parse_json|read_json)\(")
+    root = Path(__file__).parents[2]
+    files = [path for top in ("ganlab", "plugins") for path in (root / top).rglob("*.py")]
+    assert {str(path.relative_to(root)) for path in files if reads.search(path.read_text())} == set(READERS)
+    assert {target for target in READERS.values() if target} <= set(TARGETS)
+
+
+# What the targets once found, each with the input that showed it.
+FOUND = {
+    "an entry of an index that is no message": ("checkpoints", lambda: _checkpoint(b"\xff\xff\xff")),
+    "a note on a trial that runs": ("sweeps", lambda: _sweep(trials={"a/s1": {"status": "running", "error": ""}})),
+    "a sweep without threads": ("sweeps", lambda: _sweep(threads=None)),
+    "a sweep whose time limit is a text": ("sweeps", lambda: _sweep(asked={**fuzzing.sweeps.ASKED, "timeout": "x"})),
+    "a benchmark that chose a setting that is not there": ("benchmarks", lambda: _benchmark(chosen={"w1": 10**6})),
+    "a benchmark with half a cost": ("benchmarks", lambda: _benchmark(cost={"ratio": 1.5})),
+    "results whose steps are a number": ("references", lambda: _reference(steps=1)),
+    "facts of many levels": ("facts", lambda: b'{"a":' * 1995),
+    "facts with a number that no float holds": ("facts", lambda: b'{"pattern": [1' + b"0" * 400 + b', 1], "count": 3}'),
+    "a worker whose type is a table": (
+        "facts",
+        lambda: b'{"cluster": {"worker": ["a:1"]}, "task": {"type": {}, "index": 0}}',
+    ),
+    "a run to be moved into a folder that is not there": ("moving", lambda: json.dumps([b"two/b".hex()]).encode()),
+    "an address that is not text": (
+        "tab",
+        lambda: (fuzzing.settings.made_of("step", b"3"), b"", [("/data/run", "GET", b"run=\x80", {}, b"")]),
+    ),
+}
+
+
+@pytest.mark.parametrize(("target", "make"), FOUND.values(), ids=FOUND)
+def test_what_was_found_stays_mended(tmp_path, target, make):
+    TARGETS[target].check(make(), tmp_path)
+
+
+def _checkpoint(value):
+    """A checkpoint in whose index another value follows a name."""
+    files, name = fuzzing.checkpoints.bundle(), b"_CHECKPOINTABLE_OBJECT_GRAPH"
+    index = files["variables.index"]
+    end = index.index(name) + len(name)
+    changed = fuzzing.checkpoints.sealed(index[:end] + value + index[end + len(value) :], index)
+    pending = fuzzing.checkpoints.npy(np.zeros((1, 2, 3), np.float32))
+    return "step-00000003", {}, pending, changed, files["variables.data-00000-of-00001"], True
+
+
+def _sweep(**fields):
+    info = {**fuzzing.sweeps.INFO, **fields}
+    return json.dumps({name: value for name, value in info.items() if value is not None}).encode()
+
+
+def _benchmark(**fields):
+    info = fuzzing.benchmarks.info()
+    info["constraints"][fuzzing.benchmarks.NAME].update(fields)
+    return json.dumps(info).encode()
+
+
+def _reference(**fields):
+    results = copy.deepcopy(fuzzing.benchmarks.reference())
+    results["constraints"]["r1"].update(fields)
+    return json.dumps(results).encode()
+
+
+def test_fuzzer_detects_a_reader_that_is_slow(monkeypatch):
+    monkeypatch.setattr(fuzzing.targets, "LONGEST_SECONDS", 0.0)
+    with pytest.raises(AssertionError, match="it took"):
+        examples("metrics", 3)
 
 
 def test_fuzzer_detects_a_reader_with_another_error(monkeypatch):

@@ -117,7 +117,7 @@ def test_killed_process_leaves_a_complete_file(tmp_path):
     # Every update has the same number in two fields, which must agree whenever the process is killed.
     code = (
         "import sys, itertools; from ganlab.run import Run; run = Run(sys.argv[1])\n"
-        "for n in itertools.count(1): run.update(step=n, metrics={'n': n, 'fill': 'x' * 20_000}); print(n, flush=True)"
+        "for n in itertools.count(1): run.update(step=n, metrics={'n': n}, fill='x' * 20_000); print(n, flush=True)"
     )
     process = subprocess.Popen([sys.executable, "-c", code, str(run.path)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None

@@ -64,7 +64,6 @@ ALLOWED = {
     "cli/tensorboard.py": {"open"},
     "training/session.py": {"open"},
     "runs/directory.py": {"read_text"},
-    "runs/info.py": {"read_text"},
     # JSON for ganlab itself, the standard streams, a script for the shell, and ganlab's own sentences.
     "benchmarking/child.py": {"sys.stdout.write"},
     "cli/process.py": {"open", "os.open", "print"},

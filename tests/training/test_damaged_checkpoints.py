@@ -1,13 +1,16 @@
 """A damaged checkpoint is named, and the one before it is used."""
 
+import hashlib
 import json
 import shutil
+import struct
 
 import pytest
 from small import constraint, sgd
 from whole_runs import assert_equal_runs, edit, everything
 
 import ganlab
+from ganlab.telemetry.checksum import masked_crc32c
 from ganlab.training import checkpoints
 from ganlab.training.checkpoints import Checkpoints, restore
 from ganlab.training.graph.state import TrainingState
@@ -33,8 +36,6 @@ def flip_bytes(path):
 FORGED = {
     "warnings": {"watch": {"x": 1}},
     "complaints": {"watch": {"warnings": {"ill": [], "complaints": {}, "said": [], "rows": 1, "largest": 1}}},
-    "warned": {"watch": {"warned": ["a"]}},
-    "owed": {"owed": [["critic/loss", "much", []]]},
 }
 
 
@@ -43,14 +44,46 @@ def test_forged_manifest_is_one_sentence(brief, tmp_path, changed):
     run = brief.train(tmp_path / "run")
     run.update(status="interrupted")
     path = Checkpoints(run.path / "checkpoints").latest().path / "manifest.json"
-    manifest = {**json.loads(path.read_text()), **changed}
-    del manifest["checksum"]
-    path.write_text(json.dumps({**manifest, "checksum": checkpoints._checksum(manifest)}))
+    forge(path, **changed)
     with pytest.raises(ganlab.RunError, match=r"is damaged: manifest\.json: \S+ is not what ganlab writes"):
         brief.train(run.path, resume=True)
 
 
+def forge(path, **changed):
+    """Changes a manifest, with the right checksum."""
+    manifest = {**json.loads(path.read_text()), **changed}
+    del manifest["checksum"]
+    path.write_text(json.dumps({**manifest, "checksum": checkpoints._checksum(manifest)}))
+
+
+def forge_index(path):
+    """Changes an entry of the index, with the right checksums, so that TensorFlow would end the process."""
+    index = path / "variables.index"
+    data = bytearray(index.read_bytes())
+    at = data.index(b"_CHECKPOINTABLE_OBJECT_GRAPH") + len("_CHECKPOINTABLE_OBJECT_GRAPH")
+    data[at : at + 3] = b"\xff\xff\xff"
+    size = next(n for n in range(len(data)) if data[n] == 0 and data[n + 1 : n + 5] == crc(index.read_bytes()[: n + 1]))
+    data[size + 1 : size + 5] = crc(bytes(data[: size + 1]))
+    index.write_bytes(data)
+    files = json.loads((path / "manifest.json").read_text())["files"]
+    files["variables.index"]["sha256"] = hashlib.sha256(data).hexdigest()
+    forge(path / "manifest.json", files=files)
+
+
+def crc(data):
+    return struct.pack("<I", masked_crc32c(data))
+
+
 DAMAGES = {
+    "a forged index": (forge_index, "variables.index: it is torn. It"),
+    "a forged warning": (
+        lambda path: forge(path / "manifest.json", watch={"warned": ["a"]}),
+        "manifest.json: watch.warned = ['a'] must be an object of fields or null",
+    ),
+    "a forged row": (
+        lambda path: forge(path / "manifest.json", owed=[["critic/loss", "much", []]]),
+        "manifest.json: owed[0][1] = 'much' must be a number",
+    ),
     "no data": (
         lambda path: (path / "variables.data-00000-of-00001").write_bytes(b""),
         # How many bytes there were depends on the names that TensorFlow gives to objects made before in this process.

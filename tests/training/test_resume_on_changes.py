@@ -194,25 +194,32 @@ def test_changed_environment_is_reported_and_not_refused(run, points, capsys, mo
     assert again["environment"]["TF_ENABLE_ONEDNN_OPTS"] == "0"
 
 
-@pytest.mark.parametrize(
-    "forged",
-    [
-        {},
-        {"data": 3, "code": [], "environment": None},
-        {"data": {}, "code": {"constraints.shrink": "\x1b[2J"}, "environment": {"keras": {"a": [[]]}}},
-    ],
-)
-def test_a_run_without_fingerprints_is_resumed_with_a_note(run, points, capsys, monkeypatch, forged):
+FORGED = [
+    {"provenance": {"data": 3, "code": [], "environment": None}},
+    {"provenance": {"data": {}, "code": {"constraints.shrink": "\x1b[2J"}, "environment": {"keras": {"a": [[]]}}}},
+    {"resumed": [3, None, {"data": "x"}]},
+]
+
+
+@pytest.mark.parametrize("forged", FORGED)
+def test_forged_fingerprints_are_refused(run, points, forged):
+    run.update(**forged)
+    with pytest.raises(
+        ganlab.RunError, match=rf"run\.json: {next(iter(forged))}.* must be an object of fields"
+    ) as raised:
+        train(parts(points), run.path, resume=True)
+    assert str(raised.value).isprintable()
+
+
+def test_a_run_without_fingerprints_is_resumed_with_a_note(run, points, capsys, monkeypatch):
     origin = {name: value for name, value in run.info["provenance"].items() if name not in ("data", "code")}
     del origin["environment"]
-    run.update(provenance={**origin, **forged}, resumed=[3, None, {"data": "x"}] if forged else [])
+    run.update(provenance=origin, resumed=[])
     with monkeypatch.context() as patch:
         stopped_at(patch, 3)
         train(parts(points), run.path, resume=True)
     said = capsys.readouterr().err
-    assert "\x1b[2J" not in said
-    if "data" not in forged or not isinstance(forged["data"], dict):
-        assert "The run does not record its data and code" in said
+    assert "The run does not record its data and code" in said
     assert json.dumps(run.info["resumed"][-1]["data"])
     other = points.copy()
     other[3] = 0

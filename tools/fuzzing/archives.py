@@ -10,9 +10,10 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from fuzzing.drawing import mutated, weighted
+from fuzzing.drawing import altered, mutated, weighted
 from ganlab.errors import GanlabError
 from ganlab.runs.archiving import Limits, unarchive
+from ganlab.runs.placing import finish_moving
 
 _LIMITS = Limits(files=40, least=20_000)
 _NAMES = [
@@ -29,6 +30,7 @@ _NAMES = [
     *("one/" + "a/" * 40, "one/" + "b" * 300, "one/\x1b[2J", "one/\n", "one/\udcff", "one/lock.json", "two/\u00e9"),
     *(".unpacking-0", ".unpacking-0/run.json", "one/.hidden/x", "two/e\u0301", "new/a/run.json", "new/a/b"),
 ]
+_MOVED = [["one", "two"], ["one", "two/b", "there"], ["..", "/", "", ".", "two/../../x"], ["one/run.json"], ["../runs"]]
 _KINDS = [b"0", b"\0", b"5", b"7", b"1", b"2", b"3", b"4", b"6", b"x", b"g", b"L", b"K", b"S", b"Z"]
 _KEYS = [b"path", b"size", b"mtime", b"linkpath", b"GNU.sparse.map", b"GNU.sparse.realsize", b"hdrcharset", b"comment"]
 _VALUES = [b"", b"1", b"-1", b"nan", b"inf", b"1e999", b"9" * 5000, b"one/c", b"../c", b"\0", b"\xff", b"x" * 70_000]
@@ -135,6 +137,26 @@ def check(data: bytes, folder: Path) -> None:
         assert not place.is_symlink()
         around = any(run.is_relative_to(place) for run in found)
         assert around or any(place.is_relative_to(run) for run in found), name
+
+
+def moving() -> st.SearchStrategy[bytes]:
+    """The bytes of the list of runs that a killed process had yet to move."""
+    return altered([[name.encode("utf-8", "surrogateescape").hex() for name in names] for names in _MOVED])
+
+
+def check_moving(data: bytes, folder: Path) -> None:
+    """Finishes moving: only runs of the hidden folder move, each to a free place in the other."""
+    left, runs = folder / ".unpacking-0", folder / "runs"
+    for name in ("one", "two/b", "there"):
+        (left / name).mkdir(parents=True)
+        (left / name / "run.json").write_text("{}")
+    (runs / "there").mkdir(parents=True)
+    (runs / "there" / "run.json").write_text("[]")
+    (left / ".moving").write_bytes(data)
+    finish_moving(left, runs)
+    assert (runs / "there" / "run.json").read_text() == "[]"
+    assert set(os.listdir(folder)) <= {".unpacking-0", "runs"}
+    assert set(os.listdir(runs)) <= {"there", "one", "two", "b"}
 
 
 def _listed(folder: Path) -> dict[str, bytes | str | None]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import math
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
 T = TypeVar("T")
+
+# Characters that nothing may print or write into a page.
+UNSAFE = set("\x00\x07\x1b\x9b\r\u202e\u2028")
 
 # Values that break programs: limits of types, words with a meaning in JSON or Python, characters that are not letters.
 NUMBERS = st.one_of(
@@ -39,6 +44,46 @@ def json_values(keys: Sequence[str] = ()) -> st.SearchStrategy[object]:
         lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(names, inner, max_size=5)),
         max_leaves=12,
     )
+
+
+@st.composite
+def altered(draw: st.DrawFn, documents: Sequence[Any]) -> bytes:
+    """The text of a JSON file: one of some valid ones with values replaced, moved, added and left out, or torn.
+
+    Args:
+        draw: Hypothesis' draw function.
+        documents: The valid contents.
+    """
+    document = {"": copy.deepcopy(draw(st.sampled_from(list(documents))))}
+    values = st.one_of(json_values(), st.sampled_from([None, [], {}, True]))
+    alike = {str: WORDS, int: st.integers(-1, 2**31), float: st.one_of(NUMBERS, st.floats(0, 10)), bool: st.booleans()}
+    for _ in range(draw(st.integers(0, 3))):
+        places = list(_places(document))
+        holder, key = places[draw(st.integers(0, len(places) - 1))]
+        how = draw(st.sampled_from(["replace", "replace", "move", "add", "remove"]))
+        if how == "remove":
+            del holder[key]
+            if not document:
+                return draw(st.binary(max_size=9))
+        elif how == "add" and isinstance(holder[key], dict):
+            holder[key][draw(WORDS)] = copy.deepcopy(draw(values))
+        elif how == "add" and isinstance(holder[key], list):
+            holder[key].append(copy.deepcopy(draw(values)))
+        else:
+            other, name = places[draw(st.integers(0, len(places) - 1))]
+            of_this_type = alike.get(type(holder[key]), values)
+            holder[key] = copy.deepcopy(other[name] if how == "move" else draw(st.one_of(of_this_type, values)))
+    text = json.dumps(document[""]).encode()
+    deep = st.integers(1, 5000).map(lambda depth: b'{"a":' * depth)
+    return draw(weighted((12, st.just(text)), (1, mutated([text])), (1, deep)))
+
+
+def _places(holder: Any) -> Iterator[tuple[Any, Any]]:
+    """Every place of a value in a document: what holds it, and its key there."""
+    for key in list(holder) if isinstance(holder, dict) else range(len(holder)):
+        yield holder, key
+        if isinstance(holder[key], (dict, list)):
+            yield from _places(holder[key])
 
 
 @st.composite

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from fuzzing.drawing import NUMBERS, WORDS, json_values
+from fuzzing.drawing import NUMBERS, UNSAFE, WORDS, json_values
 from ganlab.comparing import compare
 from ganlab.comparing.report import report
 from ganlab.comparing.table import print_tables
@@ -17,14 +17,13 @@ from ganlab.comparing.writing import as_data, to_csv
 from ganlab.errors import GanlabError
 from ganlab.run import Run
 from ganlab.runs import create_run, find_runs
-from ganlab.runs.fields import check_fields
 from ganlab.runs.listing import listed
 from ganlab.sweeps.metric_follower import last_value
 from ganlab.tensorboard.logfolder import LogFolder
 
 _SETTINGS = ["dataset", "constraints", "experiment.seed", "constraints.r1.weight", "a/optimizers.adam.beta_1"]
 _METRICS = ["critic/loss", "critic/wasserstein", "kid/distance"]
-_SOUND = {
+SOUND = {
     "status": "completed",
     "step": 3,
     "steps": 3,
@@ -34,8 +33,7 @@ _SOUND = {
     "wall_seconds": 1.5,
     "provenance": {"started": "2026-08-01T12:00:00+00:00"},
 }
-_ROW = b'{"step": 3, "metrics": {"critic/loss": {"reduced": 0.5}}}\n'
-_UNSAFE = set("\x00\x07\x1b\x9b\r\u202e\u2028")
+ROW = b'{"step": 3, "metrics": {"critic/loss": {"reduced": 0.5}}}\n'
 
 
 def files() -> st.SearchStrategy[bytes]:
@@ -54,7 +52,7 @@ def files() -> st.SearchStrategy[bytes]:
             **dict.fromkeys(("status", "health", "warnings", "provenance", "resumed"), json_values(["started", "git"])),
         },
     )
-    made = fields.map(lambda changed: json.dumps({**_SOUND, **changed}).encode())
+    made = fields.map(lambda changed: json.dumps({**SOUND, **changed}).encode())
     digits = st.builds(
         lambda count, field: made_of(field, b"9" * count), st.integers(1, 5000), st.sampled_from(["step", "settings"])
     )
@@ -64,7 +62,7 @@ def files() -> st.SearchStrategy[bytes]:
 
 def made_of(field: str, value: bytes) -> bytes:
     """A run.json with the given text of a field."""
-    return json.dumps({**_SOUND, field: "@"}).encode().replace(b'"@"', value)
+    return json.dumps({**SOUND, field: "@"}).encode().replace(b'"@"', value)
 
 
 def check(data: bytes, folder: Path) -> None:
@@ -72,8 +70,8 @@ def check(data: bytes, folder: Path) -> None:
     runs = folder / "runs"
     sound, odd = runs / "20260801-120000-s0-aaaa", runs / "20260801-130000-s1-bbbb"
     for path in (sound, odd):
-        create_run(path, config="", operative="", info=_SOUND)
-        (path / "metrics.jsonl").write_bytes(_ROW)
+        create_run(path, config="", operative="", info=SOUND)
+        (path / "metrics.jsonl").write_bytes(ROW)
     (odd / "run.json").write_bytes(data)
 
     rows = {row.path: row for row in listed(runs)}
@@ -81,7 +79,7 @@ def check(data: bytes, folder: Path) -> None:
     assert odd in rows
     _linked(runs, sound)
     _compared(runs)
-    for read in (lambda: check_fields(Run(odd).info, odd), lambda: last_value(odd, "critic/loss")):
+    for read in (lambda: Run(odd).check(), lambda: last_value(odd, "critic/loss")):
         with contextlib.suppress(GanlabError):
             read()
 
@@ -101,7 +99,7 @@ def _compared(runs: Path) -> None:
     assert any(run.path.name.endswith("aaaa") for row in comparison.configurations for run in row.runs)
     screen = io.StringIO()
     print_tables(comparison, Console(file=screen, width=200))
-    assert not _UNSAFE & set(screen.getvalue())
-    assert not _UNSAFE & set(report(comparison))
+    assert not UNSAFE & set(screen.getvalue())
+    assert not UNSAFE & set(report(comparison))
     json.dumps(as_data(comparison), allow_nan=False)
     to_csv(comparison)

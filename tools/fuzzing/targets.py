@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +12,11 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.strategies import SearchStrategy
 
-from fuzzing import archives, checkpoints, events, gin, metrics, names, runs
+from fuzzing import archives, benchmarks, checkpoints, events, facts, gin, metrics, names, runs, sweeps, tab
 from fuzzing import settings as odd_settings
+
+# Processor time of one input; the first of a target also imports what it needs.
+LONGEST_SECONDS = 20
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,12 @@ TARGETS = {
     "archives": Target(archives.files(), archives.check),
     "names": Target(names.texts(), names.check),
     "settings": Target(odd_settings.files(), odd_settings.check),
+    "sweeps": Target(sweeps.files(), sweeps.check),
+    "benchmarks": Target(benchmarks.files(), benchmarks.check),
+    "references": Target(benchmarks.references(), benchmarks.check_reference),
+    "facts": Target(facts.files(), facts.check),
+    "moving": Target(archives.moving(), archives.check_moving),
+    "tab": Target(tab.requests(), tab.check),
 }
 
 
@@ -66,8 +76,11 @@ def examples(name: str, count: int, *, number: int | None = None) -> int:
     def run(drawn: Any) -> None:
         nonlocal tried
         tried += 1
+        began = time.process_time()
         with tempfile.TemporaryDirectory(prefix="ganlab-fuzz-") as folder:
             target.check(drawn, Path(folder))
+        took = time.process_time() - began
+        assert took < LONGEST_SECONDS, f"it took {took:.0f} s"
 
     (run if number is None else seed(number)(run))()
     return tried

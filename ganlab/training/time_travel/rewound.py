@@ -57,7 +57,7 @@ class Rewound:
         """
         run.check()
         info = run.info
-        done = int(info.get("step") or 0)
+        done = info.get("step", 0)
         if not 0 <= step <= until <= done:
             raise RunError(f"{line(run.path)} has {done} steps; step {until} is not one of them.")
         changed, forked = settled_at(info), info.get("forked_from") or {}
@@ -82,7 +82,7 @@ class Rewound:
                 f"{line(run.path)} was trained by several workers, which would all have to take part: resume it "
                 "instead, or train it with one worker."
             )
-        if experiment.replicas != int(info.get("replicas") or experiment.replicas):
+        if experiment.replicas != info.get("replicas", experiment.replicas):
             raise RunError(
                 f"{line(run.path)} was trained on {info.get('replicas')} replicas, and here its strategy has "
                 f"{experiment.replicas}: sums in another order give other digits."

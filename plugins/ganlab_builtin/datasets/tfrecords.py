@@ -173,6 +173,8 @@ class TFRecords(ganlab.Dataset):
         try:
             with about.open("rb") as file:
                 names = json.loads(file.read(_LARGEST_ABOUT))["classes"]
-            return len(names) if names else None
+            if not (names is None or (isinstance(names, list) and all(isinstance(name, str) for name in names))):
+                raise ValueError
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             raise self._torn(about, "is not what 'ganlab dataset make' writes") from None
+        return len(names) if names else None

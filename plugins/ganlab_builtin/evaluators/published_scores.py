@@ -348,6 +348,6 @@ def _near(there: Any, here: list[float]) -> bool:
     """Whether two lists of numbers agree but for rounding."""
     try:
         values = np.asarray(there, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return values.shape == (len(here),) and bool(np.allclose(values, here, rtol=1e-2, atol=1e-3 * np.abs(here).max()))

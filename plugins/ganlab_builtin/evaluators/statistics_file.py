@@ -75,7 +75,7 @@ def read(path: Path) -> Statistics:
     if not np.allclose(covariance, covariance.T, rtol=1e-4, atol=1e-6 * float(np.abs(covariance).max())):
         raise UnusableError("sigma is not symmetric, as a covariance is")
     count = facts.get("count")
-    return Statistics(mean, covariance, count if isinstance(count, int) and count > 0 else None, facts)
+    return Statistics(mean, covariance, count if type(count) is int and 0 < count < 2**63 else None, facts)
 
 
 def write(path: Path, statistics: Statistics) -> None:

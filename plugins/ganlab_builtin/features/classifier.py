@@ -77,9 +77,10 @@ class Classifier(ganlab.Features):
             model = network.build(tuple(dataset.sample_shape), dataset.classes, **measures)
         path = storing.path("classifier", dataset, {"version": _VERSION, **asdict(settings)})
         found = storing.load(path)
-        if found is not None and [a.shape for a in found.arrays] == [tuple(v.shape) for v in model.weights]:
+        accuracy = found.facts.get("held_out_accuracy") if found is not None else None
+        shapes = [tuple(v.shape) for v in model.weights]
+        if found is not None and isinstance(accuracy, float) and [a.shape for a in found.arrays] == shapes:
             model.set_weights(found.arrays)
-            accuracy = float(found.facts["held_out_accuracy"])
             source = f"read from {path}"
         else:
             storing.check(path)  # before a minute of training, not after

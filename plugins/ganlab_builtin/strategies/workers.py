@@ -115,6 +115,10 @@ def check_cluster(text: str) -> list[str]:
         config = json.loads(text)
     except json.JSONDecodeError as error:
         raise _unusable(f"is not JSON (line {error.lineno}, column {error.colno}: {error.msg})") from None
+    except (ValueError, RecursionError):
+        raise _unusable(
+            "is not JSON that can be read: it has a number of many digits, or is nested too deeply"
+        ) from None
     cluster, task = _part(config, "cluster"), _part(config, "task")
     addresses = {name: cluster[name] for name in ("chief", "worker") if name in cluster}
     for name, hosts in addresses.items():
@@ -129,7 +133,7 @@ def check_cluster(text: str) -> list[str]:
     if len(set(every)) < len(every):
         raise _unusable(f"has {max(every, key=every.count)!r} more than once; each worker has an address of its own")
     kind, index = task.get("type"), task.get("index")
-    if kind not in addresses:
+    if not isinstance(kind, str) or kind not in addresses:
         raise _unusable(f"has task.type = {kind!r}, which must be one of {', '.join(map(repr, addresses))}")
     count = len(addresses[kind])
     if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < count:

@@ -1,0 +1,70 @@
+"""Fuzz target: files of statistics, of networks and of datasets with forged JSON are read, or refused in a sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from hypothesis import strategies as st
+
+import ganlab
+from fuzzing.drawing import altered
+
+_FACTS = {
+    "data": "0123",
+    "real_examples": 3,
+    "features": "inception",
+    "pattern": [0.5, 1.0],
+    "count": 3,
+    "held_out_accuracy": 0.9,
+}
+_ABOUT = {"classes": ["cat", "dog"], "size": 3}
+_HEADER = {"mu": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}, "__metadata__": {"format": "np"}}
+_CLUSTER = {"cluster": {"worker": ["a:1", "b:2"]}, "task": {"type": "worker", "index": 0}}
+
+
+def files() -> st.SearchStrategy[bytes]:
+    """A JSON text."""
+    return altered([_FACTS, _ABOUT, _HEADER, _CLUSTER])
+
+
+def check(data: bytes, folder: Path) -> None:
+    """Reads it at each of the places where plugins that come with ganlab read JSON."""
+    from ganlab_builtin.datasets import tfrecords
+    from ganlab_builtin.evaluators import published_scores, statistics_file
+    from ganlab_builtin.features import storing, weights
+    from ganlab_builtin.features.torch_file import UnreadableError
+    from ganlab_builtin.strategies.workers import check_cluster
+
+    text = data.decode(errors="replace").rstrip("\0")
+    for name, path in (("ganlab", folder / "statistics.npz"), ("facts", folder / "network.npz")):
+        content = io.BytesIO()
+        arrays: dict[str, Any] = {"mu": np.zeros(2), "sigma": np.eye(2), name: np.array(text)}
+        np.savez(content, **arrays)
+        path.write_bytes(content.getvalue())
+    with contextlib.suppress(statistics_file.UnusableError):
+        found = statistics_file.read(folder / "statistics.npz")
+        assert float(found.count or "nan") != 0
+        published_scores._near(found.facts.get("pattern"), [0.5, 1.0])
+    stored = storing.load(folder / "network.npz")
+    assert stored is None or isinstance(stored.facts, dict)
+    (folder / "x.safetensors").write_bytes(len(data).to_bytes(8, "little") + data + bytes(8))
+    with (
+        mock.patch.object(weights.inception_2015, "shapes", return_value={"mu": (2,)}),
+        contextlib.suppress(UnreadableError),
+    ):
+        weights.read(folder / "x.safetensors")
+    (folder / tfrecords.ABOUT).write_bytes(data)
+    dataset = object.__new__(tfrecords.TFRecords)
+    dataset._path = os.fspath(folder)
+    with contextlib.suppress(ganlab.GanlabError):
+        classes = dataset._recorded_classes(folder)
+        assert classes is None or (json.loads(data)["classes"] and classes > 0)
+    with contextlib.suppress(ganlab.GanlabError):
+        check_cluster(text)
