@@ -286,6 +286,7 @@ def train(
     from ganlab.composition import Experiment
     from ganlab.training import start
 
+    folder = several.path(run_dir, "run_dir")
     if not isinstance(experiment, Experiment):
         experiment = _experiment_of(experiment, several.texts(params, "params"))
     elif params:
@@ -296,7 +297,7 @@ def train(
         Run,
         start.train(
             experiment,
-            several.path(run_dir, "run_dir"),
+            folder,
             resume=resume,
             allow_changes=allow_changes,
             console=console,

@@ -70,7 +70,12 @@ def takes_number(make: Callable[..., Any], parameter: str) -> bool:
 def takes_text_alone(make: Callable[..., Any], parameter: str) -> bool:
     """Whether a parameter is annotated as a text, or a text or None."""
     hint = annotation(make, parameter)
-    return hint is str or set(typing.get_args(hint)) == {str, type(None)}
+    union = typing.get_origin(hint) in (typing.Union, types.UnionType)
+    return {_plain(each) for each in (typing.get_args(hint) if union else [hint])} - {type(None)} == {str}
+
+
+def _plain(hint: Any) -> Any:
+    return typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint
 
 
 def resolve(hint: Any, make: Callable[..., Any]) -> Any:

@@ -251,7 +251,7 @@ def runs_matching(pattern: str | os.PathLike[str]) -> Iterator[Path]:
     An existing path is taken literally, even if its name contains brackets. `**` follows no links, which a stranger's
     folder may have in circles.
     """
-    path = Path(pattern)
+    path = local(pattern)
     if os.path.lexists(path) or not glob.has_magic(str(path)):
         yield from find_runs(path)
         return

@@ -91,7 +91,7 @@ def test_settings_are_chosen_on_the_tuning_problem_and_reported_on_another(here,
     assert gp["tasks"]["cost"]["figures"]["ratio"]["mean"] == 1.62
     loss = gp["tasks"]["w1"]["figures"]["loss"]
     assert (loss["mean"], loss["n"]) == (pytest.approx(0.6), 2)  # 0.1 and 1.1
-    assert loss["high"] == pytest.approx(0.6 + 12.7062 * 0.5, rel=1e-5)  # t of one degree of freedom
+    assert loss["high"] == pytest.approx(1.1)  # two seeds have a range
     # Tuning figures 7 + 1000 rate weight: 8, 17, 7.1 and 8; 7.1 / 0.9 is 7.9.
     assert gp["tasks"]["fraction"]["figures"]["fraction"]["mean"] == 0.25
     assert gp["tasks"]["bound"]["figures"]["ratio"]["mean"] == 1.5

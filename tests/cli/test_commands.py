@@ -40,6 +40,7 @@ experiment.ema_start = 0
 experiment.ema_buffers = False
 experiment.precision = 'float32'
 experiment.jit = 'off'
+experiment.deterministic = True
 experiment.evaluators = ()
 experiment.diagnostics = ()
 experiment.evaluate_every = 1000

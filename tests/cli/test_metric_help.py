@@ -143,7 +143,7 @@ def test_config_explain_prints_metric_help():
     assert text.startswith("critic/loss, logged by ganlab\n")
     assert max(map(len, text.splitlines())) <= 100
     head = run("constraints/gradient_penalty/slope").splitlines()[0]
-    assert head.startswith("constraints/gradient_penalty/slope, logged by constraints.gradient_penalty (ganlab ")
+    assert head.startswith("constraints/gradient_penalty/slope, logged by constraints.gradient_penalty (ganlab-tf ")
     data = json.loads(run("mode_coverage/modes", "--json"))
     assert data["name"] == "evaluation/mode_coverage/modes"
     assert data["logged_by"] == "evaluators.mode_coverage"

@@ -127,7 +127,7 @@ ATTRIBUTES = {
 
 def first_party():
     """The components of this distribution by their selectors."""
-    own = {point.name for point in metadata.distribution("ganlab").entry_points if point.group == plugins.GROUP}
+    own = {point.name for point in metadata.distribution("ganlab-tf").entry_points if point.group == plugins.GROUP}
     found = plugins.discover().components.values()
     return {f"{c.kind}.{c.name}": c for c in found if c.plugin.name in own}
 

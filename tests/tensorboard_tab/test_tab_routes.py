@@ -238,7 +238,7 @@ HOSTS = [
     (None, False, "evil.example:6006", False),
     (None, False, "localhost.evil.example", False),
     (None, False, "127.0.0.1.evil.example", False),
-    (None, False, "192.168.1.7:6006", False),
+    (None, False, "203.0.113.7:6006", False),
     (None, False, "", False),
     (None, False, ".", False),
     (None, False, "localhost, evil.example", False),
@@ -246,8 +246,8 @@ HOSTS = [
     (None, False, "proxy.example", True),
     ("gpu7.lan", False, "gpu7.lan:6006", True),
     ("gpu7.lan", False, "evil.example", False),
-    ("0.0.0.0", False, "192.168.1.7:6006", True),
-    (None, True, "192.168.1.7:80", True),
+    ("0.0.0.0", False, "203.0.113.7:6006", True),
+    (None, True, "203.0.113.7:80", True),
     (None, True, "[2001:db8::7]:80", True),
     (None, True, "bench", True),
     (None, True, "bench.lab.example:6006", True),
@@ -330,7 +330,13 @@ def test_unexpected_error_in_one_run_hides_no_other_elsewhere(sweep, monkeypatch
             raise ZeroDivisionError("unforeseen")
         return RunDirectory(path)
 
-    for module in (listing, watching, logfolder):
+    def fields_of(path):
+        opened(path)
+        return read_fields(path)
+
+    read_fields = listing.read_fields
+    monkeypatch.setattr(listing, "read_fields", fields_of)
+    for module in (watching, logfolder):
         monkeypatch.setattr(module, "RunDirectory", opened)
     listed = CliRunner().invoke(cli, ["runs", "list", str(sweep), "--json"])
     rows = json.loads(listed.stdout)
@@ -338,7 +344,7 @@ def test_unexpected_error_in_one_run_hides_no_other_elsewhere(sweep, monkeypatch
     problems = [row["problem"] for row in rows if row["problem"]]
     assert all("(ZeroDivisionError: unforeseen). Please report this" in problem for problem in problems)
     assert len(rows) == 8
-    monkeypatch.setattr(watching, "status_of", lambda path, info: "running")
+    monkeypatch.setattr(watching, "status_of", lambda path, info, wait: "running")
     assert len(watching.Watcher(sweep, "critic/loss").look()) == 6
     with contextlib.closing(logfolder.LogFolder(lambda: find_runs(sweep))) as shown:
         shown.refresh()

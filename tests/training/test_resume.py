@@ -219,7 +219,9 @@ def test_a_run_that_begins_again_says_what_it_discards_and_has_no_figures_at_fir
     folder = tmp_path / "run"
     shutil.copytree(completed.path, folder)
     shutil.rmtree(folder / "checkpoints")
-    ganlab.Run(folder).update(status="running", checkpointed=False, health=["odd"], best={"step": 4})
+    ganlab.Run(folder).update(
+        status="running", checkpointed=False, health=["odd"], best={"metric": "w1/w1", "step": 4, "value": 1.0}
+    )
     with monkeypatch.context() as patch:
         stopped_at(patch, 1)
         run = whole.train(folder, resume=True)

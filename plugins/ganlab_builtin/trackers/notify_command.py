@@ -52,8 +52,10 @@ class Notify:
             "GANLAB_STEP": str(info.get("step", 0)),
             "GANLAB_ERROR": str(info.get("error") or "").replace("\0", "")[:1000],
         }
-        # A command that trains must not call itself for ever.
-        inherited = {name: value for name, value in os.environ.items() if name != "GANLAB_NOTIFY"}
+        # A command that trains must not call itself for ever, and one in Python has its own folder to import from,
+        # which a trial's environment forbids.
+        left_out = ("GANLAB_NOTIFY", "PYTHONSAFEPATH")
+        inherited = {name: value for name, value in os.environ.items() if name not in left_out}
         # A file and not a pipe, whose end would be waited for: what the command starts in turn may keep that open.
         with tempfile.TemporaryFile() as errors:
             try:
