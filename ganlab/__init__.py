@@ -53,7 +53,6 @@ from ganlab.interfaces import (
 )
 from ganlab.interfaces.hookspecs import CONTRACT, hookimpl
 from ganlab.plugins.manager import component, use_plugin_file
-from ganlab.support.atomic import new_folder
 from ganlab.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -76,6 +75,7 @@ if TYPE_CHECKING:
     from ganlab.comparing import compare
     from ganlab.composition import Experiment, experiment
     from ganlab.run import Run, preload, train
+    from ganlab.support.atomic import new_folder
     from ganlab.support.paths import open_regular
     from ganlab.support.processes import python_command, start_process
     from ganlab.sweeps import sweep
@@ -89,9 +89,10 @@ _LAZY = {
     "Experiment": "ganlab.composition",
     "experiment": "ganlab.composition",
     "Record": "ganlab.telemetry",
+    "new_folder": "ganlab.support.atomic",
+    "open_regular": "ganlab.support.paths",
     "python_command": "ganlab.support.processes",
     "start_process": "ganlab.support.processes",
-    "open_regular": "ganlab.support.paths",
     "Run": "ganlab.run",
     "preload": "ganlab.run",
     "sweep": "ganlab.sweeps",

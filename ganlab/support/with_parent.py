@@ -3,7 +3,6 @@
 A program of its own, as code between fork and exec is not safe in a process with threads.
 """
 
-import ctypes
 import os
 import signal
 import sys
@@ -16,6 +15,8 @@ def main() -> None:
     """Replaces this process by the command; one that cannot be started ends with 127."""
     parent, command = int(sys.argv[1]), sys.argv[2:]
     if sys.platform == "linux":
+        import ctypes  # takes longer than all else, and whoever starts the program imports this module
+
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:  # it died before the request
             sys.exit(128 + signal.SIGKILL)

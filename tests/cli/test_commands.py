@@ -349,7 +349,8 @@ def test_help_is_quick_and_imports_nothing_heavy():
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
 
-    assert against_imports([sys.executable, "-m", "ganlab", "--help"], 1.5) < 1.5
+    # 1.3 to 1.45 where nothing else runs; beside other work up to 1.6. TensorFlow would make it 30, numpy 2.
+    assert against_imports([sys.executable, "-m", "ganlab", "--help"], 1.75) < 1.75
 
 
 def test_a_mistake_in_a_real_process(here, minimal):
