@@ -17,8 +17,10 @@ import pytest
 from click.testing import CliRunner
 
 from ganlab.cli import cli
+from ganlab.config import flatten, load
 from ganlab.plugins import manager as plugins
 from ganlab.runs.modules import hash_of_file
+from ganlab.telemetry.jsonl import to_json
 
 EXPERIMENT = """
 include 'base/wgan_gp.gin'
@@ -158,6 +160,9 @@ class Stranger:
         config = self.folder / "run" / "config.gin"
         kept = config.read_text().replace("experiment.evaluators = []\n", "")
         config.write_text(kept + WRITING.format(trap=self.traps))
+        path = self.folder / "run" / "run.json"
+        settings = to_json(flatten(load([config])))  # as the run would have them, or it is refused
+        path.write_text(json.dumps({**json.loads(path.read_text()), "settings": settings}))
 
     def caught(self):
         return sorted(path.name for path in self.traps.iterdir())
