@@ -246,7 +246,7 @@ def test_diagnostic_that_fails_within_a_run_loses_no_training(tmp_path):
     assert (run.info["status"], run.info["step"]) == ("failed", 2)
     assert [json.loads(line)["step"] for line in (run.path / "metrics.jsonl").read_text().splitlines()] == [1, 2]
     mended = Odd(lambda critic: ganlab.Findings({"step": critic.step}), every=2)
-    train(experiment(0, diagnostics=[mended], **parts), run.path, resume=True)
+    train(experiment(0, diagnostics=[mended], **parts), run.path, resume=True, allow_changes=True)
     assert run.info["status"] == "completed"
     assert found(run) == {(2, "odd/step"): (2.0, ()), (4, "odd/step"): (4.0, ())}
 
