@@ -48,8 +48,10 @@ def launcher(request, monkeypatch):
 
 def test_it_passes_environment_folder_and_status_and_appends_to_the_log(launcher, tried, wait_for_log, tmp_path):
     (tmp_path / "log.txt").write_text("what was there\n")
-    jobs = [tried(launcher, GIVEN, COLOUR="red", OMP_NUM_THREADS="3", STATUS=str(n)) for n in (0, 3)]
-    assert [status(job) for job in jobs] == [0, 3], wait_for_log("")
+    jobs = []
+    for n in (0, 3):  # in turn: side by side their lines could mix
+        jobs.append(tried(launcher, GIVEN, COLOUR="red", OMP_NUM_THREADS="3", STATUS=str(n)))
+        assert status(jobs[-1]) == n, wait_for_log("")
     assert [job.poll() for job in jobs] == [0, 3]  # and so it stays
     lines = wait_for_log("error").splitlines()
     assert lines[0] == "what was there"
