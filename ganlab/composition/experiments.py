@@ -233,7 +233,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     for name in ("keep_best", "start_from"):
         if not isinstance(settings.get(name, ""), str):
             raise ConfigError(f"experiment.{name} = {settings[name]!r} must be a text; '' for none.")
-    for name in ("ema_buffers", "evaluate_beside", "rematerialize"):
+    for name in ("deterministic", "ema_buffers", "evaluate_beside", "rematerialize"):
         if not isinstance(settings.get(name, False), bool):
             raise ConfigError(f"experiment.{name} = {settings[name]!r} must be True or False.")
     best = settings.get("keep_best", "")

@@ -84,7 +84,7 @@ def settled_at(info: Mapping[str, Any]) -> int:
 
 
 def past(info: Mapping[str, Any], until: int) -> list[dict[str, Any]]:
-    """What a twin of a run records as resumptions of its own: all that counts for its steps up to one."""
+    """The resumptions that a fork takes over from its parent: those up to the step at which it begins."""
     found: list[dict[str, Any]] = [{"step": one.step, "changes": list(one.what)} for one in _midway(info)]
     found += [{"step": end, "changes": [], EXTENDS: end} for end in ends_of(info)]
     return sorted((entry for entry in found if entry["step"] <= until), key=lambda entry: int(entry["step"]))

@@ -18,8 +18,8 @@ from ganlab.errors import RunError
 
 _BLOCK = 512
 _CHUNK = 1 << 20
-# Limits on the extensions before a header (a name, times, attributes), and on their bytes: so many for the whole
-# archive, and so many more for each file. A record is charged as some bytes more, because it takes as long.
+# Limits on extension headers, which hold long names, times and attributes: the size of one, and how many a file has;
+# then the bytes that all of an archive may have, the bytes added for each file, and the cost of a record in bytes.
 _LONGEST_EXTENSION, _MOST_EXTENSIONS = 1 << 16, 4
 _EXTENSIONS, _EXTENSIONS_EACH, _RECORD = 1 << 20, 3 << 9, 1 << 6
 # Zeros after the last file, which `tar --blocking-factor` may add.

@@ -51,7 +51,7 @@ class InvalidError(ValueError):
 
 @dataclass(frozen=True)
 class Rule:
-    """What a value must be.
+    """A rule for a value of a JSON file.
 
     Attributes:
         words: The rule, as it follows "must be".
