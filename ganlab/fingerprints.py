@@ -8,7 +8,6 @@ be shorter another time; only the part that two lists have in common is compared
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import math
 import os
 import time
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ganlab.support.hashing import digest
 from ganlab.support.paths import open_regular
 
 _SECONDS = 2.0  # after which no further block is read
@@ -134,18 +134,6 @@ def spread(size: int, count: int) -> np.ndarray:
     if size < 2**31:
         return np.arange(count, dtype=np.int64) * step % size
     return np.array([number * step % size for number in range(count)], np.int64)  # a product may need more than int64
-
-
-def digest(data: np.ndarray | bytes) -> str:
-    """The hash of an array, including its dtype and shape, or of bytes."""
-    found = hashlib.blake2b(digest_size=16)
-    if isinstance(data, np.ndarray):
-        found.update(f"{data.dtype.str}{data.shape}".encode())
-        data = np.ascontiguousarray(data)
-        found.update(data.reshape(-1).view(np.uint8).data if data.size else b"")
-    else:
-        found.update(data)
-    return found.hexdigest()
 
 
 def _readable(read: Callable[[np.ndarray], np.ndarray], size: int | None) -> list[str]:

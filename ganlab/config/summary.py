@@ -9,9 +9,9 @@ import types
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ganlab.fingerprints import digest
 from ganlab.interfaces import Dataset
 from ganlab.plugins.recipes import Recipe, recipe_of
+from ganlab.support.hashing import digest
 
 _LONGEST, _SHOWN = 200, 120
 _DEEPEST = 4

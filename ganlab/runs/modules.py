@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import hashlib
 import importlib.machinery
 import importlib.util
 import inspect
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ganlab.plugins import manager as plugins
+from ganlab.support.hashing import digest
 
 # Packages with a version of their own, which determines their modules.
 _LIBRARIES = {*sys.stdlib_module_names, "ganlab", "gin", "keras", "numpy", "pluggy", "pytest", "tensorflow"} - {
@@ -107,7 +107,7 @@ def definitions(definition: Any) -> tuple[dict[str, str], list[str]]:
             elif isinstance(value, (str, bytes, int, float, complex, tuple)):
                 constants.append((name, repr(value)))
         text = _canonical(tree) if tree else _bytecode(part)
-        found[key] = _digest(f"{text}{constants}".encode())
+        found[key] = digest(f"{text}{constants}".encode())
     return found, [name for name in imported if _counts(name, _plugin_packages())]
 
 
@@ -189,9 +189,9 @@ def _parsed(file: Path, stamp: tuple[int, int], name: str, package: bool) -> tup
         tree = ast.parse(data)
         text = _canonical(tree)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return _digest(data), (), False
+        return digest(data), (), False
     imports, dynamic = _imports(tree, name if package else name.rpartition(".")[0])
-    return _digest(text.encode(errors="backslashreplace")), tuple(imports), dynamic
+    return digest(text.encode(errors="backslashreplace")), tuple(imports), dynamic
 
 
 def _imports(tree: ast.AST, package: str) -> tuple[list[_Import], bool]:
@@ -284,8 +284,3 @@ def _bytecode(part: Any) -> str:
     attributes = [(name, value) for name, value in plain if not name.startswith("__")]
     bases = [base.__qualname__ for base in part.__bases__] if isinstance(part, type) else []
     return f"{sorted(texts)}{sorted(map(repr, attributes))}{bases}"
-
-
-def _digest(data: bytes) -> str:
-    """As `ganlab.fingerprints.digest`, which imports numpy: lists of runs do without."""
-    return hashlib.blake2b(data, digest_size=16).hexdigest()
