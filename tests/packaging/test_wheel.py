@@ -47,7 +47,8 @@ def test_wheel_contains_every_module(wheel):
 def test_wheel_contains_the_experiment_files_and_no_foreign_package(wheel):
     assert files(wheel / "ganlab" / "gin_files") == files(ROOT / "gin")
     top = {path.name for path in wheel.iterdir()}
-    assert top == {"ganlab", "ganlab_builtin", f"ganlab_tf-{ganlab.__version__}.dist-info"}
+    plugins = {path.name for path in (ROOT / "plugins").iterdir() if (path / "__init__.py").is_file()}
+    assert top == {"ganlab", *plugins, f"ganlab_tf-{ganlab.__version__}.dist-info"}
     assert "gin" not in top  # belongs to gin-config
 
 

@@ -1,0 +1,1 @@
+"""The application `ganlab benchmark`: every constraint on the same tasks, ranked with the noise of seeds."""

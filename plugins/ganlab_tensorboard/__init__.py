@@ -1,0 +1,1 @@
+"""The application `ganlab tensorboard`, and ganlab's tab in TensorBoard."""
