@@ -71,7 +71,8 @@ def test_the_page_shows_the_stored_results(name):
     assert facts["command"] in section
     assert facts["commit"][:7] in section
     assert f"{facts['seconds']} s" in section
-    assert (kept / "table.md").read_text(encoding="utf-8").strip() in section
+    assert f"All {len(facts['claims'])} claims hold: the [table](results/{name}/table.md)" in section
+    assert (kept / "table.md").is_file()
     pictures = sorted(path.name for path in kept.glob("*.png"))
     assert pictures
     assert all(f"results/{name}/{picture}" in section for picture in pictures)
