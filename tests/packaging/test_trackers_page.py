@@ -16,7 +16,6 @@ from pages import blocks
 import ganlab
 from ganlab.cli import cli
 from ganlab.plugins import manager as plugins
-from ganlab.telemetry import Record
 
 BLOCKS = blocks("docs/trackers.md")
 FILES = {name: text for _, name, text in BLOCKS if "." in name}
@@ -163,40 +162,8 @@ def test_only_the_chief_worker_calls_a_tracker(here):
     assert Path("seen-0").read_text() == "start 2 4 6 completed "
 
 
-def test_mlflow_run_has_settings_metrics_and_status(here, cpus, monkeypatch):
-    mlflow = pytest.importorskip("mlflow", reason="MLflow is not part of any extra: pip install mlflow-skinny")
-    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-    mlflow.set_tracking_uri(f"file:{here}/mlruns")
-    run, stderr = trained("mlflow_tracker.py", "flow")
-    assert "Warning" not in stderr
-    client = mlflow.MlflowClient()
-    found = client.get_run((run.path / "mlflow_run_id").read_text())
-    assert (found.info.status, found.info.run_name) == ("FINISHED", "flow")
-    assert found.data.params["experiment.batch_size"] == "16"
-    for tag in ("critic/loss", "replica/1/critic/loss"):
-        history = [(metric.step, metric.value) for metric in client.get_metric_history(found.info.run_id, tag)]
-        place = (lambda r: r.reduced) if tag == "critic/loss" else (lambda r: r.replicas[1])
-        assert history == [(r.step, place(r)) for r in run.metrics() if r.tag == "critic/loss"]
-    assert client.list_artifacts(found.info.run_id)[0].path == "config.gin"
-
-    # After a kill, it skips steps that it already has, and takes only new ones.
-    def notify(hook, **arguments):
-        for _, call in plugins.current().calls(hook):
-            call(**arguments)
-
-    notify("ganlab_run_start", run=run)
-    for step in (2, 4, 6):
-        records = [record for record in run.metrics() if record.step == step]
-        more = [*records, Record(step, "evaluation/late", 1.5)]
-        notify("ganlab_metrics", run=run, records=more)
-    notify("ganlab_run_end", run=run, status="interrupted")
-    assert len(client.get_metric_history(found.info.run_id, "critic/loss")) == 3
-    assert len(client.get_metric_history(found.info.run_id, "evaluation/late")) == 3
-    assert client.get_run(found.info.run_id).info.status == "KILLED"
-
-
 def test_commands_on_the_page_use_its_files():
-    assert set(FILES) == {"csv_tracker.py", "mlflow_tracker.py"}
+    assert set(FILES) == {"csv_tracker.py"}
     assert [line for line in COMMANDS if line.startswith("ganlab ")] == [
         f"ganlab run --gin quickstart --plugin-file {name}" for name in FILES
     ]
