@@ -1,9 +1,10 @@
-"""Draws ganlab's packages from its code: layers as pyproject.toml has them, and the imports that matter.
+"""Draws ganlab's packages from its code, layers as pyproject.toml has them, and counts their lines.
 
     python tools/architecture.py
     python tools/architecture.py --check
 
-Writes docs/architecture.svg; with --check exits with 1 if that file does not match the code. Imports that others imply
+Writes docs/architecture.svg. With --check it prints the lines of each package beside its budget ([tool.ganlab.lines] in
+pyproject.toml), and exits with 1 if one is exceeded or the picture does not match the code. Imports that others imply
 are left out: if A imports B and B imports C, A's import of C adds nothing. Arrows lead to the next row; imports from
 further below are written into the box. Needs import-linter, which enforces the layers (`lint-imports`).
 """
@@ -142,14 +143,37 @@ def _arrow(source: tuple[float, float, float], target: tuple[float, float, float
     return f'<path d="M{left + width / 2:g} {top + _HEIGHT:g} L{to_left + to_width / 2:g} {to_top - 1:g}"/>'
 
 
+def lines(place: Path) -> int:
+    """The lines of all Python files of a module or below a folder."""
+    files = [place.with_suffix(".py")] if place.with_suffix(".py").is_file() else place.rglob("*.py")
+    return sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files)
+
+
+def over_budget() -> list[str]:
+    """Prints the lines of packages beside their budgets; returns those that have more than theirs, or none."""
+    budgets = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["ganlab"]["lines"]
+    counted = {name: lines(ROOT / name) for name in budgets}
+    for name, budget in budgets.items():
+        print(f"{counted[name]:7,} of {budget:6,}  {name}")
+    unnamed = [f"{folder}/{name}" for folder in ("ganlab", "plugins") for name in _packages(ROOT / folder)]
+    return [name for name in budgets if counted[name] > budgets[name]] + [n for n in unnamed if n not in budgets]
+
+
+def _packages(folder: Path) -> list[str]:
+    return sorted(path.parent.name for path in folder.glob("*/__init__.py"))
+
+
 def main() -> int:
-    """Runs the command; returns 1 if the drawing is out of date."""
+    """Runs the command; returns 1 if the drawing is out of date or a budget is exceeded."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing")
     if parser.parse_args().check:
+        over = over_budget()
+        if over:
+            print(f"More lines than pyproject.toml allows, or no budget there: {', '.join(over)}.")
         same = TARGET.is_file() and TARGET.read_text() == drawing()
         print(f"{TARGET.name} is {'up to date' if same else 'out of date: run python tools/architecture.py'}.")
-        return int(not same)
+        return int(bool(over) or not same)
     TARGET.write_text(drawing())
     return 0
 
