@@ -7,7 +7,7 @@ import wrong_parts as wrong
 from outcomes import conformance, outcomes
 
 import ganlab
-from ganlab.testing import (
+from ganlab_verify.testing import (
     ArchitectureConformance,
     AugmentationConformance,
     DatasetConformance,
