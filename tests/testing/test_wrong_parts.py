@@ -4,9 +4,6 @@ import re
 
 import pytest
 import wrong_parts as wrong
-from outcomes import conformance, outcomes
-
-import ganlab
 from ganlab_verify.testing import (
     ArchitectureConformance,
     AugmentationConformance,
@@ -18,6 +15,9 @@ from ganlab_verify.testing import (
     StrategyConformance,
     parts,
 )
+from outcomes import conformance, outcomes
+
+import ganlab
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cpus")]
 
