@@ -10,13 +10,10 @@ from typing import Any
 
 import click
 
+from ganlab import Record, Run
+from ganlab.commands import COMMAND_NAMES, Plugin, Plugins, reason_of
 from ganlab.errors import MissingDependencyError
-from ganlab.plugins.catalog import reason_of
-from ganlab.plugins.command_names import COMMAND_NAMES
-from ganlab.plugins.manager import Plugin, Plugins
-from ganlab.run import Run
-from ganlab.support.atomic import scratch_folder
-from ganlab.telemetry import Record
+from ganlab.files import scratch_folder
 
 RUN_HOOKS = ("ganlab_run_start", "ganlab_metrics", "ganlab_run_end")
 COMMAND_HOOK = "ganlab_register_commands"
