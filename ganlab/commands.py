@@ -3,13 +3,13 @@
 from ganlab.cli.experiments import read_experiment, use_plugins
 from ganlab.cli.messages import say
 from ganlab.cli.options import BESIDE_GIN, HERE, experiment_options, plugin_options
+from ganlab.cli.plugin_commands import command_names
 from ganlab.cli.tables import cell, table_console
 from ganlab.config.files import shipped_folder
 from ganlab.config.loader import arguments
 from ganlab.config.overrides import Override
 from ganlab.plugins import manager as plugins
 from ganlab.plugins.catalog import reason_of
-from ganlab.plugins.command_names import COMMAND_NAMES
 from ganlab.plugins.discovery import plugin_file_in
 from ganlab.plugins.import_guard import printing_to_stderr
 from ganlab.plugins.manager import KINDS, LOCAL_MODULE, UNUSABLE, Component, Plugin, Plugins
@@ -18,7 +18,6 @@ from ganlab.support.formatting import in_time, listed
 
 __all__ = [
     "BESIDE_GIN",
-    "COMMAND_NAMES",
     "HERE",
     "KINDS",
     "LOCAL_MODULE",
@@ -29,6 +28,7 @@ __all__ = [
     "Plugins",
     "arguments",
     "cell",
+    "command_names",
     "experiment_options",
     "in_time",
     "listed",

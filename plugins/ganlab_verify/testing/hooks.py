@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from ganlab import Record, Run
-from ganlab.commands import COMMAND_NAMES, Plugin, Plugins, reason_of
+from ganlab.commands import Plugin, Plugins, command_names, reason_of
 from ganlab.errors import MissingDependencyError
 from ganlab.files import scratch_folder
 
@@ -84,8 +84,8 @@ def _clashes(calls: Calls) -> str:
         return f"{COMMAND_HOOK} raises {reason_of(error)}"
     if not added:
         return f"{COMMAND_HOOK} adds no command. Call cli.add_command(mine)."
-    taken = [name for name in added if name in COMMAND_NAMES]
-    return f"'ganlab {taken[0]}' is ganlab's own command: choose another name." if taken else ""
+    taken = [name for name in added if name in command_names()]
+    return f"'ganlab {taken[0]}' exists already: choose another name." if taken else ""
 
 
 def _helpless(calls: Calls) -> str:
