@@ -85,7 +85,7 @@ def _clashes(calls: Calls) -> str:
     if not added:
         return f"{COMMAND_HOOK} adds no command. Call cli.add_command(mine)."
     taken = [name for name in added if name in command_names()]
-    return f"'ganlab {taken[0]}' exists already: choose another name." if taken else ""
+    return f"'ganlab {taken[0]}' is ganlab's own command: choose another name." if taken else ""
 
 
 def _helpless(calls: Calls) -> str:
