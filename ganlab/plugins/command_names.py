@@ -17,7 +17,6 @@ COMMAND_NAMES = (
     "tensorboard",
     "compare",
     "doctor",
-    "verify",
     "plan",
     "completion",
 )
