@@ -1,7 +1,36 @@
-"""What a command of the command line needs: messages, options, tables on a terminal. Does not import TensorFlow."""
+"""What a command, and the function of the same name, need: messages, options, signals, tables on a terminal.
 
+`several` has the rules for arguments of public functions. Does not import TensorFlow.
+"""
+
+from ganlab.cli.completing import complete_folders
+from ganlab.cli.durations import Duration
 from ganlab.cli.messages import say
+from ganlab.cli.options import HERE, LocalPath, plugin_options
+from ganlab.cli.process import unheard
+from ganlab.cli.tables import cell, table_console
+from ganlab.config.files import shown
+from ganlab.support import several
+from ganlab.support.formatting import counted, in_time
+from ganlab.support.signals import Collector, exit_code, handling
+from ganlab.support.terminal import line
 
 __all__ = [
+    "HERE",
+    "Collector",
+    "Duration",
+    "LocalPath",
+    "cell",
+    "complete_folders",
+    "counted",
+    "exit_code",
+    "handling",
+    "in_time",
+    "line",
+    "plugin_options",
     "say",
+    "several",
+    "shown",
+    "table_console",
+    "unheard",
 ]

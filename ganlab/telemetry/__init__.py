@@ -6,6 +6,6 @@
 from ganlab.interfaces.record import Record, Writer
 from ganlab.telemetry.console import Console
 from ganlab.telemetry.fan_out import MultiWriter
-from ganlab.telemetry.jsonl import JsonLinesWriter, read_metrics
+from ganlab.telemetry.jsonl import JsonLinesWriter, read_metrics, to_json
 
-__all__ = ["Console", "JsonLinesWriter", "MultiWriter", "Record", "Writer", "read_metrics"]
+__all__ = ["Console", "JsonLinesWriter", "MultiWriter", "Record", "Writer", "read_metrics", "to_json"]

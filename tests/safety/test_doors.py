@@ -6,8 +6,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2] / "ganlab"
+APPLICATIONS = ROOT.parent / "plugins"
 # Everything except the kit that authors test their plugins with.
 FILES = {str(path.relative_to(ROOT)): path for path in sorted(ROOT.rglob("*.py")) if path.parent.name != "testing"}
+FILES |= {
+    str(path.relative_to(APPLICATIONS)): path
+    for path in sorted(APPLICATIONS.rglob("*.py"))
+    if path.relative_to(APPLICATIONS).parts[0] != "ganlab_builtin"
+}
 
 READING = {"open", "read_text", "read_bytes", "os.open", "io.open", "np.load", "numpy.load", "np.fromfile", "json.load"}
 READING |= {"os.walk", "os.fwalk", "rglob", "shutil.copy", "shutil.copyfile", "shutil.copytree", "file_digest"}
@@ -54,7 +60,7 @@ ALLOWED = {
     # Templates and styles that ganlab ships.
     "scaffold/packages.py": {"read_text"},
     "comparing/report.py": {"read_text"},
-    "benchmarking/report.py": {"read_text"},
+    "ganlab_benchmark/report.py": {"read_text"},
     "tensorboard_tab/plugin.py": {"read_bytes"},
     # Output of ganlab's own processes.
     "verification/process.py": {"json.load", "read_text"},
@@ -65,7 +71,7 @@ ALLOWED = {
     "training/session.py": {"open"},
     "runs/directory.py": {"read_text"},
     # JSON for ganlab itself, the standard streams, a script for the shell, and ganlab's own sentences.
-    "benchmarking/child.py": {"sys.stdout.write"},
+    "ganlab_benchmark/child.py": {"sys.stdout.write"},
     "cli/process.py": {"open", "os.open", "print"},
     "cli/completion.py": {"click.echo"},
     "plugins/import_guard.py": {"print"},
@@ -117,7 +123,7 @@ def is_escaped(argument):
 def test_module_uses_the_safe_functions(name):
     found = set(calls(FILES[name].read_text()))
     assert found <= ALLOWED.get(name, set()), (
-        f"ganlab/{name}: files of a run are opened by ganlab.support.paths, names are made by as_name, and what is "
+        f"{name}: files of a run are opened by ganlab.support.paths, names are made by as_name, and what is "
         "printed passes through ganlab.cli.messages.say, ganlab.cli.tables.cell or ganlab.support.terminal"
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ganlab.errors import PluginError
-from ganlab.plugins.manager import Component, Plugins
+from ganlab.runs import Component, Plugins
 
 _KIND = "constraints"
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ganlab.benchmarking.toml_table import Table
-from ganlab.config import find_gin_file
-from ganlab.config.files import shipped_folder
+from ganlab.commands import line
 from ganlab.errors import ConfigError, RunError, nearest
-from ganlab.support.paths import local, open_inside
-from ganlab.support.terminal import line
+from ganlab.files import local, open_inside
+from ganlab.runs import find_gin_file, shipped_folder
+from ganlab_benchmark.toml_table import Table
 
 TRAINING, COST, SENSITIVITY, CERTIFICATE = "training", "cost", "sensitivity", "certificate"
 KINDS = (TRAINING, COST, SENSITIVITY, CERTIFICATE)
