@@ -56,6 +56,8 @@ from ganlab.plugins.manager import component, use_plugin_file
 from ganlab.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from ganlab_verify import verify
+
     from ganlab import (
         bounds,
         commands,
@@ -82,7 +84,6 @@ if TYPE_CHECKING:
     from ganlab.support.processes import python_command, start_process
     from ganlab.sweeps import sweep
     from ganlab.telemetry import Record
-    from ganlab.verification import verify
 
 # Names that are loaded when they are first used, with their modules; every other lazy name is a module of ganlab's.
 _LAZY = {
@@ -99,7 +100,7 @@ _LAZY = {
     "preload": "ganlab.run",
     "sweep": "ganlab.sweeps",
     "train": "ganlab.run",
-    "verify": "ganlab.verification",
+    "verify": "ganlab_verify",
 }
 
 

@@ -15,10 +15,10 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import numpy as np
 import tensorflow as tf
+from ganlab_verify.single_layer import Call, Wrong, wrong
 
 import ganlab.layers
 from ganlab.training.graph.replica import Draws, ReplicaView
-from ganlab.verification.single_layer import Call, Wrong, wrong
 
 _POINTS, _LINES, _IMAGES, _SOLIDS = (6,), (6, 4), (6, 6, 4), (5, 5, 5, 2)
 

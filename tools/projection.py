@@ -80,8 +80,8 @@ def projection(options: argparse.Namespace, counts: dict[str, Costs], *, strong:
 
 def compiled(options: argparse.Namespace, chip: str, rate: float) -> Costs:
     """The compiler's counts for one chip at both batches, with examples made at a rate of bytes per core-second."""
-    from ganlab.verification.report import Source
-    from ganlab.verification.tpu.checking import check
+    from ganlab_verify.report import Source
+    from ganlab_verify.tpu.checking import check
 
     made = []
     for batch in (options.small, options.large):

@@ -24,7 +24,11 @@ if TYPE_CHECKING:
     from ganlab.cli.plugin_commands import Added
 
 # Command name to the module that has a click command of that name.
-COMMANDS = {name: f"ganlab.cli.{name}" for name in COMMAND_NAMES} | {"benchmark": "ganlab_benchmark.command"}
+# Those of applications are modules of their own packages.
+COMMANDS = {name: f"ganlab.cli.{name}" for name in COMMAND_NAMES} | {
+    "benchmark": "ganlab_benchmark.command",
+    "verify": "ganlab_verify.command",
+}
 _ADDED, _ARGUMENTS = "ganlab.cli.added", "ganlab.cli.arguments"
 USER_ERROR, FAILED, INTERRUPTED = 2, 1, 130
 

@@ -74,9 +74,10 @@ def plan(
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
     if not gin_files:
         raise click.UsageError("Missing experiment: pass --gin FILE, for example --gin quickstart.")
+    from ganlab_verify.report import Source
+
     from ganlab.planning.places import places
     from ganlab.planning.planner import plan as planned
-    from ganlab.verification.report import Source
 
     where = places(",".join(topologies).split(","))
     source = Source(gin_files, params, no_plugin, str(plugin_file) if plugin_file is not None else None)

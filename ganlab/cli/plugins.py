@@ -21,7 +21,7 @@ from ganlab.plugins.manager import KINDS, Component, Plugin, Plugins
 
 
 class _Plugins(Subcommands):
-    modules = {"new": "ganlab.cli.plugins_new", "check": "ganlab.cli.plugins_check"}  # noqa: RUF012 (typed in the base)
+    modules = {"new": "ganlab.cli.plugins_new", "check": "ganlab_verify.check_command"}  # noqa: RUF012 (typed in the base)
 
 
 @click.group("plugins", cls=_Plugins, invoke_without_command=True)

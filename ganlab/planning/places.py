@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ganlab_verify.tpu import chips as tpu
+
 from ganlab.errors import ConfigError, nearest
 from ganlab.planning.chips import GPUS, TPUS, Chip
-from ganlab.verification.tpu import chips as tpu
 
 CPU = "cpu"
 _MOST_GPUS = 4096

@@ -7,15 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ganlab_verify.process import ProcessError, call
+from ganlab_verify.report import Source
+from ganlab_verify.tpu import environment
+from ganlab_verify.tpu.checking import check, check_topologies
+
 from ganlab.errors import ConfigError, MissingDependencyError
 from ganlab.planning.advice import advice
 from ganlab.planning.places import Place
 from ganlab.planning.times import Cost, Limit, Time, time
 from ganlab.runs.experiment_source import read_experiment
-from ganlab.verification.process import ProcessError, call
-from ganlab.verification.report import Source
-from ganlab.verification.tpu import environment
-from ganlab.verification.tpu.checking import check, check_topologies
 
 FRACTION = 0.5
 # What makes a step smaller, each tried before it is advised.

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from ganlab_verify.report import Source
+from ganlab_verify.trainings import recipe_of
 
 from ganlab.planning import tracing
 from ganlab.planning.counting import Kernel, count
 from ganlab.planning.products import PRODUCTS
-from ganlab.verification.report import Source
-from ganlab.verification.trainings import recipe_of
 
 # Seconds for each measurement; a machine that other work shares is measured in several short pieces.
 _PIECE, _PIECES = 0.01, 5

@@ -8,6 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 import tensorflow as tf
+from ganlab_verify.report import Source
+from ganlab_verify.tpu.strategy import CompileOnlyStrategy
+from ganlab_verify.trainings import recipe_of
 
 from ganlab import composition
 from ganlab.composition import Experiment
@@ -18,9 +21,6 @@ from ganlab.training.graph.arithmetic import set_arithmetic
 from ganlab.training.graph.inputs import Inputs, specs_of
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.step import TrainingStep
-from ganlab.verification.report import Source
-from ganlab.verification.tpu.strategy import CompileOnlyStrategy
-from ganlab.verification.trainings import recipe_of
 
 _INPUT_SECONDS = 0.5
 

@@ -1,6 +1,6 @@
 """`ganlab plan`."""
 
-from ganlab.verification.tpu import environment
+from ganlab_verify.tpu import environment
 
 
 def test_an_unknown_topology_is_named_with_the_known_ones(ganlab):

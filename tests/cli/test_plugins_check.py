@@ -20,7 +20,7 @@ import sys
 
 sys.path.insert(0, {testing!r})
 import ganlab
-from ganlab.testing.parts import Wasserstein
+from ganlab_verify.testing.parts import Wasserstein
 from wrong_parts import ListEvaluator, ReducedLoss
 
 

@@ -3,11 +3,11 @@
 import inspect
 
 import pytest
+from ganlab_verify import Source
+from ganlab_verify.replicas import check
 
 import ganlab.plugins.manager
 from ganlab.interfaces import Constraint
-from ganlab.verification import Source
-from ganlab.verification.replicas import check
 
 pytestmark = [pytest.mark.conformance, pytest.mark.usefixtures("cpus")]
 

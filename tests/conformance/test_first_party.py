@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ganlab_verify.testing.suites import CLASSES, suite
 
 import ganlab
 from ganlab.lazy import tensorflow as tf
 from ganlab.plugins import manager as plugins
-from ganlab.testing.suites import CLASSES, suite
 
 pytestmark = pytest.mark.conformance
 

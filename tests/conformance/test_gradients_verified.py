@@ -1,9 +1,8 @@
 """`ganlab verify`'s check `gradients` of every architecture; the kit applies it to every constraint."""
 
 import pytest
-
-from ganlab.verification import Source
-from ganlab.verification.truth import check
+from ganlab_verify import Source
+from ganlab_verify.truth import check
 
 pytestmark = [pytest.mark.conformance, pytest.mark.usefixtures("cpus")]
 

@@ -1,10 +1,10 @@
 """Plans for a TPU against the compiler's own counts."""
 
 import pytest
+from ganlab_verify import Source
+from ganlab_verify.tpu import check
 
 from ganlab.planning import place, plan
-from ganlab.verification import Source
-from ganlab.verification.tpu import check
 
 pytestmark = [pytest.mark.tpu_check, pytest.mark.slow]
 

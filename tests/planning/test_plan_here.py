@@ -3,9 +3,9 @@
 import json
 
 import pytest
+from ganlab_verify import Source
 
 from ganlab.planning import place, plan
-from ganlab.verification import Source
 
 PARAMS = ("architectures.mlp.width=8", "experiment.critic_steps=1")
 

@@ -16,7 +16,7 @@ sys.path.insert(0, {here!r})
 import wrong_parts
 {top}
 from ganlab.testing import LossConformance
-from ganlab.testing.parts import Wasserstein
+from ganlab_verify.testing.parts import Wasserstein
 
 
 class TestRight(LossConformance):
@@ -67,7 +67,7 @@ def test_tensorflow_that_started_too_early_is_named(tmp_path):
 def test_other_peoples_tests_do_not_pay_for_the_plugin(tmp_path):
     (tmp_path / "test_other.py").write_text(
         "import sys\n\ndef test_other():\n    assert not {'tensorflow', 'keras', 'gin'} & set(sys.modules)\n"
-        "    assert 'ganlab.testing.plugin' in sys.modules\n"
+        "    assert 'ganlab_verify.testing.plugin' in sys.modules\n"
     )
     done = run(tmp_path, "-q", "test_other.py")
     assert done.returncode == 0, done.stdout
@@ -77,7 +77,7 @@ def test_pytest_is_needed_for_the_kit_alone(tmp_path):
     code = """
 import sys
 sys.modules["pytest"] = None
-import ganlab.cli.plugins_check, ganlab.testing.suites
+import ganlab, ganlab_verify.check_command, ganlab_verify.testing.suites
 try:
     from ganlab.testing import LossConformance
 except ganlab.MissingDependencyError as error:

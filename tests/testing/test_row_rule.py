@@ -27,8 +27,8 @@ class ChargesTheLarge(ganlab.Constraint):
 
 @pytest.mark.parametrize(("by", "expected"), [(1e-6, 0), (1e-3, 1)], ids=["rounding", "place"])
 def test_a_row_at_a_jump_may_depend_on_rounding_alone(by, expected):
-    from ganlab.testing.rows import unruly
-    from ganlab.testing.trials import Trials
+    from ganlab_verify.testing.rows import unruly
+    from ganlab_verify.testing.trials import Trials
 
     bench = Trials(ChargesTheLarge, None).bench
     last = float(example_norm(bench.batch.real)[-1])

@@ -4,6 +4,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from click.testing import CliRunner
+from ganlab_verify.testing import LossConformance, parts
+from ganlab_verify.testing.settings import maker, settings
+from ganlab_verify.testing.trainings import FLOOR, _near
+from ganlab_verify.testing.trials import Trials
 from outcomes import conformance, outcomes
 
 import ganlab
@@ -11,10 +15,6 @@ from ganlab.cli import cli
 from ganlab.functional import slopes
 from ganlab.plugins import manager as plugins
 from ganlab.plugins.manager import current
-from ganlab.testing import LossConformance, parts
-from ganlab.testing.settings import maker, settings
-from ganlab.testing.trainings import FLOOR, _near
-from ganlab.testing.trials import Trials
 
 pytestmark = pytest.mark.usefixtures("cpus")
 

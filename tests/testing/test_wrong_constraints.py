@@ -6,11 +6,11 @@ import re
 import pytest
 import right_constraints
 import wrong_constraints as wrong
+from ganlab_verify.testing import ConstraintConformance, parts
 from outcomes import conformance, outcomes
 from right_constraints import NeedsNoise, Nothing
 
 import ganlab
-from ganlab.testing import ConstraintConformance, parts
 
 pytestmark = pytest.mark.usefixtures("cpus")
 

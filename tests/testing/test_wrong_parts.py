@@ -4,10 +4,7 @@ import re
 
 import pytest
 import wrong_parts as wrong
-from outcomes import conformance, outcomes
-
-import ganlab
-from ganlab.testing import (
+from ganlab_verify.testing import (
     ArchitectureConformance,
     AugmentationConformance,
     DatasetConformance,
@@ -18,6 +15,9 @@ from ganlab.testing import (
     StrategyConformance,
     parts,
 )
+from outcomes import conformance, outcomes
+
+import ganlab
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cpus")]
 

@@ -4,10 +4,10 @@ import time
 
 import keras
 import numpy as np
+from ganlab_verify.testing import parts
 
 import ganlab
 from ganlab.lazy import tensorflow as tf
-from ganlab.testing import parts
 
 
 class Forgetful(ganlab.Dataset):

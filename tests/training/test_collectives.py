@@ -5,9 +5,9 @@ from unittest import mock
 import numpy as np
 import pytest
 import tensorflow as tf
+from ganlab_verify.testing import parts
 from tensorflow.python.ops import op_selector
 
-from ganlab.testing import parts
 from ganlab.training.graph.collectives import own_all_reduces
 
 pytestmark = pytest.mark.usefixtures("cpus")

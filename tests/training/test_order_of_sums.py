@@ -4,10 +4,10 @@ import hashlib
 
 import pytest
 import tensorflow as tf
+from ganlab_verify.testing import parts
 from small import constraint, small, values
 
 import ganlab
-from ganlab.testing import parts
 from ganlab.training.graph.collectives import own_all_reduces
 from ganlab.training.graph.trainer import Trainer
 

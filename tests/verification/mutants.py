@@ -10,12 +10,12 @@ from unittest import mock
 
 import keras
 import tensorflow as tf
+from ganlab_verify import Source
+from ganlab_verify.replicas import check
 
 import ganlab
 from ganlab.training.graph import critic_update, gradients, networks, noise, replica, state
 from ganlab.training.graph.stack import ConstraintStack
-from ganlab.verification import Source
-from ganlab.verification.replicas import check
 
 MUTANTS = {}
 

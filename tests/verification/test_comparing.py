@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-
-from ganlab.verification.cases import Case
-from ganlab.verification.comparing import compare
-from ganlab.verification.explaining import explain
-from ganlab.verification.trace import Iteration, Trace, apart
+from ganlab_verify.cases import Case
+from ganlab_verify.comparing import compare
+from ganlab_verify.explaining import explain
+from ganlab_verify.trace import Iteration, Trace, apart
 
 WITNESS = "constraints/witness/"
 TAGS = [f"{WITNESS}noise", f"{WITNESS}examples", f"{WITNESS}samples", "critic/loss"]

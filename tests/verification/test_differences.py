@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-
-from ganlab.verification.differences import slopes, worst
-from ganlab.verification.doubling import Double
+from ganlab_verify.differences import slopes, worst
+from ganlab_verify.doubling import Double
 
 WEIGHTS = {"kernel": np.linspace(-1.0, 1.5, 12).reshape(3, 4), "bias": np.array([0.5, -0.25])}
 DOUBLE = float(np.finfo(np.float64).eps)

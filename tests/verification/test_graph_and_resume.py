@@ -3,8 +3,7 @@
 from pathlib import Path
 
 import pytest
-
-from ganlab.verification import Source
+from ganlab_verify import Source
 
 PLUGIN = Path(__file__).with_name("checked_plugin.py")
 
@@ -20,7 +19,7 @@ def line(marked):
 @pytest.fixture
 def graph(experiments):
     """The check of a small experiment under one of the plugin's constraints."""
-    from ganlab.verification.graph import check
+    from ganlab_verify.graph import check
 
     def graph(constraint, *params):
         gin, small = experiments("wgan")
@@ -76,7 +75,7 @@ def test_effects_of_python_while_tracing_are_found(graph):
 @pytest.fixture
 def resumed(experiments, tmp_path):
     """The check of a small experiment, its two halves one after the other."""
-    from ganlab.verification.resume import interrupt, resume
+    from ganlab_verify.resume import interrupt, resume
 
     def resumed(*params, iterations=5):
         gin, small = experiments("wgan_gp", critic_steps=2)
@@ -114,8 +113,7 @@ def test_the_common_folder_that_xla_drops_from_paths_is_restored():
 
     import keras
     import tensorflow as tf
-
-    from ganlab.verification.graph import _common_folder
+    from ganlab_verify.graph import _common_folder
 
     files = [Path(module.__file__) for module in (tf, keras)]
     for folder in [*files[0].parents][1:]:  # the last is /, of which XLA drops the slash

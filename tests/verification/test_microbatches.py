@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import pytest
-
-from ganlab.verification import Source
-from ganlab.verification.microbatches import check
+from ganlab_verify import Source
+from ganlab_verify.microbatches import check
 
 PLUGIN = Path(__file__).parent / "checked_plugin.py"
 

@@ -9,9 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-
-from ganlab.verification import Row, Source
-from ganlab.verification.process import call
+from ganlab_verify import Row, Source
+from ganlab_verify.process import call
 
 pytestmark = pytest.mark.slow
 

@@ -1,9 +1,8 @@
 """How many starts a comparison of trainings takes."""
 
 import pytest
+from ganlab_verify.reference import Reference
 from test_comparing import GRADIENTS, scaled, trace
-
-from ganlab.verification.reference import Reference
 
 
 class Bench:

@@ -6,18 +6,18 @@ import sys
 import keras
 import pytest
 import tensorflow as tf
+from ganlab_verify import Source, checks
+from ganlab_verify.derivatives import Truth
+from ganlab_verify.differences import Slope
+from ganlab_verify.report import Row
+from ganlab_verify.testing import parts
+from ganlab_verify.truth import _row, of_recipe
 from keras import layers
 
 import ganlab
 from ganlab.functional import fixed, slopes
 from ganlab.plugins.recipes import Recipe
-from ganlab.testing import parts
 from ganlab.training.graph import differentiation, stack
-from ganlab.verification import Source, checks
-from ganlab.verification.derivatives import Truth
-from ganlab.verification.differences import Slope
-from ganlab.verification.report import Row
-from ganlab.verification.truth import _row, of_recipe
 
 pytestmark = pytest.mark.usefixtures("cpus", "own_plugins")
 

@@ -3,8 +3,9 @@
 import re
 from pathlib import Path
 
+from ganlab_verify import CHECKS
+
 from ganlab.config import shipped_gin_files
-from ganlab.verification import CHECKS
 
 # gin/paper differs in settings that the checks do not depend on; gin/methods has a table of its own.
 ALL = [
@@ -29,7 +30,7 @@ def test_every_shipped_experiment_is_in_the_table_and_has_passed():
 
 
 def test_every_option_of_the_command_is_on_the_page():
-    from ganlab.cli.verify import verify
+    from ganlab_verify.command import verify
 
     options = {name for parameter in verify.params for name in parameter.opts if name.startswith("--")}
     assert [name for name in sorted(options) if name not in PAGE] == []

@@ -4,10 +4,10 @@ import json
 
 import pytest
 from click.testing import CliRunner
+from ganlab_verify import CHECKS, Row, Source, checks, process
 
 from ganlab.cli import cli
 from ganlab.config import shipped_gin_files
-from ganlab.verification import CHECKS, Row, Source, checks, process
 
 LONG = "critic/weights/dense_1/kernel and three others of [two] layers " * 4
 
@@ -32,7 +32,7 @@ def verify(monkeypatch, own_plugins):
             verify.requested.append((check, source, options))
             return {**ROWS, **answers}[check]
 
-        monkeypatch.setattr("ganlab.verification.verifying.run", run)
+        monkeypatch.setattr("ganlab_verify.verifying.run", run)
         return CliRunner().invoke(cli, ["verify", *arguments])
 
     return verify
@@ -178,6 +178,6 @@ def test_a_process_error_is_one_line_and_keeps_its_traceback(tmp_path, monkeypat
 
 
 def test_the_command_offers_every_check():
-    from ganlab.cli.verify import CHECKS
+    from ganlab_verify.command import CHECKS
 
     assert tuple(checks.CHECKS) == CHECKS

@@ -25,6 +25,6 @@ def test_verify_returns_a_row_for_each_check():
     ],
 )
 def test_a_mistake_is_found_before_any_process_starts(monkeypatch, arguments, message):
-    monkeypatch.setattr("ganlab.verification.verifying.run", lambda *_: pytest.fail("a check was started"))
+    monkeypatch.setattr("ganlab_verify.verifying.run", lambda *_: pytest.fail("a check was started"))
     with pytest.raises(ganlab.GanlabError, match=message):
         ganlab.verify(**{"gin": "swiss_roll", **arguments})

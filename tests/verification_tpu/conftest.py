@@ -1,9 +1,8 @@
 from pathlib import Path
 
 import pytest
-
-from ganlab.verification import Source
-from ganlab.verification.tpu import environment
+from ganlab_verify import Source
+from ganlab_verify.tpu import environment
 
 PLUGIN = Path(__file__).with_name("tpu_constraints.py")
 

@@ -5,10 +5,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from ganlab_verify.tpu import check
+from ganlab_verify.tpu.checking import COMPILING
 
 from ganlab.errors import ConfigError
-from ganlab.verification.tpu import check
-from ganlab.verification.tpu.checking import COMPILING
 
 pytestmark = [pytest.mark.tpu_check, pytest.mark.usefixtures("compiler")]
 

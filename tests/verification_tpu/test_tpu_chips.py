@@ -1,9 +1,9 @@
 """Names of topologies."""
 
 import pytest
+from ganlab_verify.tpu.chips import topology
 
 from ganlab.errors import ConfigError
-from ganlab.verification.tpu.chips import topology
 
 
 # Cores as Google counts them for TPU VMs: v2-8 and v3-8 have four chips; v4 and later show a device for each chip.

@@ -6,8 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-
-from ganlab.verification.tpu import check, environment
+from ganlab_verify.tpu import check, environment
 
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
@@ -115,6 +114,6 @@ def test_the_cache_folder_is_the_users(monkeypatch):
 
 
 def test_the_check_imports_no_tensorflow():
-    code = "import sys, ganlab.verification.tpu; print({'tensorflow', 'keras', 'jax'} & set(sys.modules))"
+    code = "import sys, ganlab_verify.tpu; print({'tensorflow', 'keras', 'jax'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"

@@ -10,7 +10,7 @@ REPLICAS = 4
 
 @pytest.fixture(scope="module")
 def strategy():
-    from ganlab.verification.tpu.strategy import CompileOnlyStrategy
+    from ganlab_verify.tpu.strategy import CompileOnlyStrategy
 
     return CompileOnlyStrategy(REPLICAS)
 
@@ -83,8 +83,7 @@ def test_an_all_reduces_gradient_is_an_all_reduce(lowered):
 def refused(function, *specs):
     """The obstacles of a function that XLA rejects."""
     import tensorflow as tf
-
-    from ganlab.verification.tpu import obstacles
+    from ganlab_verify.tpu import obstacles
 
     compiled = tf.function(function, jit_compile=True, autograph=False)
     graph = compiled.get_concrete_function(*specs).graph

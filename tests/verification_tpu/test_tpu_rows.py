@@ -4,11 +4,10 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from ganlab.verification import Source
-from ganlab.verification.process import ProcessError
-from ganlab.verification.tpu import checking, environment
-from ganlab.verification.tpu.chips import topology
+from ganlab_verify import Source
+from ganlab_verify.process import ProcessError
+from ganlab_verify.tpu import checking, environment
+from ganlab_verify.tpu.chips import topology
 
 SOURCE = Source(("quickstart",))
 

@@ -35,8 +35,9 @@ def prediction(rounds: int) -> list[Ratio | Figure]:
 
     The bar is on both sides: a prediction is to be within a quarter of what is measured.
     """
+    from ganlab_verify.report import Source
+
     from ganlab.planning import place, plan
-    from ganlab.verification.report import Source
 
     plugin = str(Path(__file__).with_name("cases.py"))
     sources = {name: Source((_BASE,), (_ONE, *params), plugin_file=plugin) for name, params in _MODELS.items()}

@@ -6,12 +6,12 @@ import json
 import socket
 from dataclasses import asdict
 
+from ganlab_verify.report import Source
 from publishing.compiling import GREY_IMAGES
 
 from benchmarks.loops import ganlab_run
 from benchmarks.pairs import Figure, Ratio
 from benchmarks.processes import Child, Together, compare
-from ganlab.verification.report import Source
 
 _BARS = {("mlp", 2): 1.03, ("mlp", 4): 1.30, ("dcgan", 2): 1.03, ("dcgan", 4): 1.30}
 

@@ -24,13 +24,13 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import cases
+from ganlab_verify.report import Source
+from ganlab_verify.trainings import recipe_of
 
 import ganlab
 from ganlab.composition import Experiment, compose
 from ganlab.lazy import tensorflow as tf
 from ganlab.training.graph.trainer import Trainer
-from ganlab.verification.report import Source
-from ganlab.verification.trainings import recipe_of
 from peers import serving
 
 

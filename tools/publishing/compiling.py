@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from ganlab_verify.report import Source
+
 from ganlab.planning import Plan, place, plan
 from ganlab.plugins.recipes import Recipe
-from ganlab.verification.report import Source
 from publishing.datasets import data
 
 GREY_IMAGES = Path(__file__).with_name("grey_images.py")

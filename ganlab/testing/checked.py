@@ -1,5 +1,0 @@
-"""The test module of `ganlab plugins check`: one class for each component to check."""
-
-from ganlab.testing.check_process import classes
-
-globals().update(classes)

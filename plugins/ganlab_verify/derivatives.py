@@ -1,0 +1,304 @@
+"""The losses and gradients of one update as functions in float64, compared with each other."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ganlab.composition import Experiment
+from ganlab.functional import FIXED
+from ganlab.interfaces import Loss
+from ganlab.interfaces.diagnostic import CriticLayer
+from ganlab.plugins import optional, scheduled
+from ganlab.training.diagnostics.activations import Intermediates
+from ganlab.training.graph import noise
+from ganlab.training.graph.inputs import OF_GENERATOR, Inputs
+from ganlab.training.graph.replica import Draws, Log, ReplicaView
+from ganlab.training.graph.state import TrainingState
+from ganlab.training.graph.step import TrainingStep
+from ganlab_verify.differences import Slope, Values, slopes
+from ganlab_verify.doubling import Double
+from ganlab_verify.single_layer import Call, Wrong, called, wrong
+from ganlab_verify.trace import norm
+
+_FLOAT32, _FLOAT64 = float(np.finfo(np.float32).eps), float(np.finfo(np.float64).eps)
+# Weights are moved by this part of their size before the comparison: biases start at zero and scales at one, and a
+# mistake in either may not show there.
+_MOVED = 0.01
+
+
+@dataclass(frozen=True)
+class Truth:
+    """One network's gradient compared with differences of its loss.
+
+    Attributes:
+        role: "critic" or "generator".
+        slopes: Along directions of all trained variables, then along one of each variable.
+        gradient: The gradient in float64, by the names of `TrainingState.variables`.
+        rounding: How far the float32 gradient is from it, relative to its norm.
+        layers: The network's layers in the order of their calls, their weights by the names above.
+        leaks: Whether it is right if the constraints' states move with the weights, which they must not.
+        kept: The operations without a float64 kernel.
+    """
+
+    role: str
+    slopes: Sequence[Slope]
+    gradient: Values
+    rounding: float
+    layers: Sequence[CriticLayer]
+    leaks: bool
+    kept: Sequence[str]
+
+    @property
+    def departs(self) -> bool:
+        """Whether the gradient is wrong somewhere."""
+        return any(slope.departs for slope in self.slopes)
+
+    @property
+    def vanishes(self) -> bool:
+        """Whether most of the gradient is too small beside the loss to be distinguished from rounding."""
+        each = [slope.vague for slope in self.slopes if slope.where]
+        whole = [slope.vague for slope in self.slopes if not slope.where]
+        return bool(whole) and (all(whole) or 2 * sum(each) > len(each))
+
+
+class Derivatives:
+    """The first update of an experiment on one device, traced: the critic's, then the generator's."""
+
+    def __init__(self, experiment: Experiment, state: TrainingState) -> None:
+        """Takes an experiment of one replica and its variables, of which only the names and shapes are used."""
+        self._experiment, self._state = experiment, state
+        self._loss = _RecordingLoss(experiment.loss)
+        self._step = TrainingStep(replace(experiment, loss=self._loss), state, compiled=False)
+        self._doubles: dict[str, Double] = {}
+        self._layers: dict[str, Sequence[CriticLayer]] = {}
+        self._calls: dict[str, Mapping[str, Call]] = {}
+        self._arguments: dict[str, Mapping[str, Any]] = {}
+        self._held: dict[str, list[str]] = {}
+        self._real: dict[str, np.ndarray] | None = None
+
+    def critic(self, values: Values) -> tuple[Truth, dict[str, np.ndarray]]:
+        """Compares the critic's gradient.
+
+        Args:
+            values: Every variable before the update, by the names of `TrainingState.variables`.
+
+        Returns:
+            The comparison, and the new values of the constraints' states and the networks' buffers, which the
+            generator's update uses. Weights stay the same.
+        """
+        with self._clock():
+            data, left = self._data(values)
+            arguments = {"values": self._state.collected(values), "data": data}
+            truth, found = self._compare("critic", self._critic, arguments)
+        after = {f"generator/buffers/{name}": value.numpy() for name, value in left.items()}
+        after |= {f"critic/buffers/{name}": value for name, value in found["buffers"].items()}
+        for name, group in zip(self._state.stack.names, found["states"], strict=True):
+            after |= {f"constraints/{name}/state/{key}": value for key, value in group.items()}
+        return truth, {name: value.astype(values[name].dtype) for name, value in after.items()}
+
+    def generator(self, values: Values) -> Truth:
+        """Compares the generator's gradient.
+
+        Args:
+            values: Every variable before the update.
+        """
+        rows = self._experiment.local_generator_batch
+        data = {name.removeprefix(OF_GENERATOR): x for name, x in self._examples().items() if OF_GENERATOR in name}
+        data["latent"] = self._draws(rows).take("normal", (rows, self._latent_dim), noise.LATENT).numpy()
+        arguments = {"values": self._state.collected(values), "data": data}
+        with self._clock():
+            return self._compare("generator", self._generator, arguments)[0]
+
+    def _clock(self) -> contextlib.AbstractContextManager[None]:
+        """Context manager: scheduled parameters have their values of the first update."""
+        return scheduled.at(0, self._experiment.steps)
+
+    def _compare(self, role: str, function: Any, arguments: dict[str, Any]) -> tuple[Truth, dict[str, Any]]:
+        """Compares, with everything held fixed that is not differentiated: constraints' states and marked tensors."""
+        trained = self._trained_names(arguments["values"], role)
+        if role not in self._doubles:
+            self._doubles[role] = Double(function, arguments)
+        traced = self._doubles[role]
+        self._arguments[role] = arguments
+        found = traced(arguments)
+        fixed, states = ({name: traced(arguments, fetches=name) for name in names} for names in self._names(role))
+        gradient = dict(zip(trained, found["gradients"], strict=True))
+        weights = dict(zip(trained, self._trained(arguments, role), strict=True))
+        precision = _FLOAT32 if traced.kept else _FLOAT64
+
+        def compared(given: Values) -> list[Slope]:
+            def loss(moved: Values) -> float:
+                changed = iter([moved[name] for name in trained])
+                before = _trained_groups(arguments["values"], role)
+                after = {
+                    name: {key: next(changed) for key in group}
+                    if isinstance(group, dict)
+                    else [{key: next(changed) for key in each} for each in group]
+                    for name, group in before.items()
+                }
+                put = {**arguments, "values": arguments["values"]._replace(**after)}
+                return float(traced(put, fetches=traced.outputs["loss"], given=given))
+
+            return slopes(loss, weights, gradient, terms=float(found["terms"]), precision=precision)
+
+        held = compared({**fixed, **states})
+        leaks = bool(states) and any(s.departs for s in held) and not any(s.departs for s in compared(fixed))
+        single = traced.single(tf.nest.map_structure(tf.convert_to_tensor, arguments))["gradients"]
+        difference = norm(a.numpy() - gradient[name] for a, name in zip(single, trained, strict=True))
+        rounding = difference / (norm(gradient.values()) or 1.0)
+        layers = self._layers[role]
+        return Truth(role, held, gradient, rounding, layers, leaks, sorted(traced.kept)), found
+
+    def _names(self, role: str) -> tuple[list[str], list[str]]:
+        """The tensors that are held fixed: those marked so, and constraints' states."""
+        return self._doubles[role].named(FIXED), self._held[role]
+
+    def wrong_layers(self, role: str) -> list[Wrong]:
+        """The layers whose derivatives are wrong by themselves, in the order of their calls."""
+        traced, arguments, found = self._doubles[role], self._arguments[role], []
+        values = getattr(arguments["values"], role)
+        weights = {v.path: values[name] for name, v in getattr(self._state, role).weights.items()}
+        for call in self._calls[role].values():
+            inputs = [traced(arguments, fetches=x.name) for x in tf.nest.flatten(call.arguments)]
+            view = ReplicaView(role, noise.CRITIC_LAYERS, self._draws(self._experiment.local_batch), None)
+            found.append(wrong(call, inputs, weights, view))
+        return [one for one in found if one is not None]
+
+    def _trained(self, arguments: Mapping[str, Any], role: str) -> list[np.ndarray]:
+        values = arguments["values"]
+        trained = values.critic_trained if role == "critic" else values.generator_trained
+        return [np.asarray(value, np.float64) for value in trained]
+
+    def _trained_names(self, values: Any, role: str) -> list[str]:
+        stack = self._state.stack if role == "critic" else self._state.generator_stack
+        weights, parameters = _trained_groups(values, role).values()
+        names = [f"{role}/weights/{name}" for name in weights]
+        for name, group in zip(stack.names, parameters, strict=True):
+            names += [f"{stack.kind}/{name}/parameters/{key}" for key in group]
+        return names
+
+    def _critic(self, given: Any) -> dict[str, Any]:
+        rows, data, log = self._experiment.local_batch, dict(given["data"]), Log()
+        values = _copied(given["values"])
+        values = self._step.critic.advanced(self._draws(rows), values, data, Log())
+        self._held["critic"] = [tensor.name for group in values.states for tensor in group.values()]
+        values = given["values"]._replace(states=values.states)
+        with self._recorded("critic"):
+            gradients, buffers, _ = self._step.critic.part(self._draws(rows), log, values, data)
+        states = [dict(state) for state in values.states]
+        return {"gradients": gradients, "buffers": buffers, "states": states, **self._result(log)}
+
+    def _generator(self, given: Any) -> dict[str, Any]:
+        rows, data, log = self._experiment.local_generator_batch, dict(given["data"]), Log()
+        values = self._step.generator.advanced(self._draws(rows), _copied(given["values"]), data, Log())
+        self._held["generator"] = [tensor.name for group in values.generator_states for tensor in group.values()]
+        values = given["values"]._replace(generator_states=values.generator_states)
+        with self._recorded("generator"):
+            gradients, *_ = self._step.generator.part(self._draws(rows), log, values, data)
+        return {"gradients": gradients, **self._result(log)}
+
+    def _result(self, log: Log) -> dict[str, tf.Tensor]:
+        values = {metric.tag: value for metric, value in zip(log.metrics, log.values, strict=True)}
+        loss = values["critic/loss"] if "critic/loss" in values else values["generator/loss"]
+        penalty = values.get("critic/penalty", values.get("generator/penalty", 0.0))
+        terms = [*self._loss.terms, tf.abs(penalty)]
+        return {"loss": loss, "terms": tf.add_n(terms)}
+
+    @property
+    def _latent_dim(self) -> int:
+        return int(self._experiment.architecture.latent_dim)
+
+    def _draws(self, rows: int) -> Draws:
+        return Draws(self._experiment.seed, rows, tf.constant(0, tf.int64), tf.constant(0))
+
+    def _examples(self) -> dict[str, np.ndarray]:
+        if self._real is None:
+            found = Inputs(self._experiment).of(tf.constant(0, tf.int64), 0)
+            self._real = {name: x.numpy() for name, x in found.items()}
+        return self._real
+
+    def _data(self, values: Values) -> tuple[dict[str, np.ndarray], Mapping[str, tf.Tensor]]:
+        """The data of the critic's update with samples in float32; and the generator's buffers afterwards."""
+        data = {name: tf.constant(x[0]) for name, x in self._examples().items() if OF_GENERATOR not in name}
+        draws = self._draws(self._experiment.local_batch)
+        tensors = tf.nest.map_structure(tf.convert_to_tensor, self._state.collected(values))
+        made, left = self._step.critic.generated(draws, tensors, data)
+        made = self._step.critic.augmented(draws, tensors, made)
+        return {name: x.numpy() for name, x in made.items()}, left
+
+    @contextlib.contextmanager
+    def _recorded(self, role: str) -> Iterator[None]:
+        """Context manager: records the network's layers in the order of their calls."""
+        network = getattr(self._state, role)
+        intermediates = Intermediates(network.model, network.weights)
+        with intermediates.recorded() as outputs, called(network.model) as self._calls[role]:
+            yield
+        self._layers[role] = tuple(
+            replace(layer, weights=tuple(f"{role}/weights/{name}" for name in layer.weights))
+            for layer in intermediates.described(outputs)
+        )
+
+
+class _RecordingLoss(Loss):
+    """A loss that records how large its terms are before they cancel."""
+
+    def __init__(self, loss: Loss) -> None:
+        self._loss = loss
+        self.pairs, self.labels, self.outputs = loss.pairs, loss.labels, loss.outputs
+        self.terms: list[tf.Tensor] = []
+
+    def critic(self, real_scores: tf.Tensor, fake_scores: tf.Tensor, batch: Any, replica: Any, state: Any) -> tf.Tensor:
+        """The critic's loss, whose terms are recorded."""
+        given = {"batch": batch, "replica": replica, "state": state}
+        value = tf.convert_to_tensor(optional.call(self._loss.critic, real_scores, fake_scores, **given))
+        self.terms = [tf.reduce_mean(tf.abs(x)) for x in (real_scores, fake_scores, value)]
+        return value
+
+    def witness(self, batch: Any, replica: Any) -> Any:
+        """The loss's own."""
+        return optional.call(self._loss.witness, batch, replica=replica)
+
+    def generator(self, fake_scores: tf.Tensor, *pairs: tf.Tensor, batch: Any, replica: Any, state: Any) -> tf.Tensor:
+        """The generator's loss, whose terms are recorded."""
+        given = {"batch": batch, "replica": replica, "state": state}
+        value = tf.convert_to_tensor(optional.call(self._loss.generator, fake_scores, *pairs, **given))
+        self.terms = [tf.reduce_mean(tf.abs(x)) for x in (fake_scores, *pairs, value)]
+        return value
+
+
+def _trained_groups(values: Any, role: str) -> dict[str, Any]:
+    """The weights and the constraints' parameters of a role in `values`, by the names of its fields."""
+    prefix = "" if role == "critic" else "generator_"
+    return {name: getattr(values, name) for name in (role, f"{prefix}parameters")}
+
+
+def _copied(values: Any) -> Any:
+    # In case a plugin changes what it is given.
+    return tf.nest.map_structure(lambda x: x, values)
+
+
+def moved(values: Values, names: Sequence[str], seed: int = 0) -> dict[str, np.ndarray]:
+    """Variables moved a little, each entry by a hundredth of the variable's size, or of one where that is zero."""
+    random = np.random.default_rng(seed)
+
+    def changed(value: np.ndarray) -> np.ndarray:
+        size = float(np.sqrt(np.mean(np.square(value, dtype=np.float64)))) or 1.0
+        return (value + _MOVED * size * random.standard_normal(value.shape)).astype(value.dtype)
+
+    return {name: changed(values[name]) for name in names}
+
+
+def he(values: Values, names: Sequence[str], seed: int = 0) -> dict[str, np.ndarray]:
+    """New kernels of the size that preserves a rectified signal's (He, Zhang, Ren and Sun, 2015, equation 10)."""
+    random = np.random.default_rng(seed)
+    kernels = {name: values[name] for name in names if values[name].ndim >= 2}
+    return {
+        name: (random.standard_normal(value.shape) * np.sqrt(2.0 / np.prod(value.shape[:-1]))).astype(value.dtype)
+        for name, value in kernels.items()
+    }

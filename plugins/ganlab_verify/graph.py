@@ -1,0 +1,145 @@
+"""The check that eager execution, the graph and XLA agree on one device; runs in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import tensorflow as tf
+
+from ganlab.errors import TrainingFailedError
+from ganlab.plugins.recipes import Recipe
+from ganlab_verify.cases import Finding, departure
+from ganlab_verify.comparing import Measure
+from ganlab_verify.reference import Reference, Train
+from ganlab_verify.report import Row, Source
+from ganlab_verify.shapes import line_of, look
+from ganlab_verify.trace import Trace
+from ganlab_verify.trainings import Bench, recipe_of
+from ganlab_verify.verdict import diverged, failed, passed
+
+NAME = "graph"
+
+_MEANS = {
+    "eagerly": (
+        "graph unlike eager",
+        "Traced once and run many times, the step computes something else than line by line: a Python value or a "
+        "Python random number was frozen while tracing, or Python code had an effect that the graph does not repeat.",
+    ),
+    "compiled by XLA": (
+        "XLA unlike the graph",
+        "The compiled part draws random numbers of its own (only those from replica are drawn outside and passed in), "
+        "or has an operation that XLA computes differently.",
+    ),
+}
+
+
+def check(source: Source, *, iterations: int) -> Row:
+    """Trains as a graph, eagerly, and with the gradients compiled by XLA; compares, and checks the graph's shapes.
+
+    Args:
+        source: The experiment.
+        iterations: How many iterations to train.
+
+    Returns:
+        The row. Its figure is the distance that comes nearest to its limit, or the first that exceeds it.
+    """
+    recipe = recipe_of(source)
+    bench = Bench(recipe, 0, optimizers="sgd")
+    step = look(bench.experiment, bench.state)
+    if step.unknown:
+        return _not_static(step.unknown)
+    rates = bench.find_rates()
+    reference = Reference(bench, iterations)
+    row = diverged(NAME, reference.traces[0], "gradient descent")
+    if row is not None:
+        return row
+    measures: list[tuple[str, Measure]] = []
+    with _eagerly():
+        eager = Bench(recipe, 0, optimizers="sgd", rates=rates)
+    row = _compared("eagerly", reference, _in_python(reference.trained(eager)), measures)
+    if row is not None:
+        return row
+    try:
+        row = _compared("compiled by XLA", reference, reference.trained(_compiled(recipe, rates)), measures)
+    except TrainingFailedError as error:
+        if not isinstance(error.__cause__, tf.errors.OpError):
+            raise
+        return _not_compiled(error.__cause__)
+    if row is not None:
+        return row
+    notes = ["Every tensor has a static shape."]
+    if step.communicates:
+        notes.append(
+            f"{step.communicates} communicates: on several replicas of CPUs or GPUs its part of the step is left "
+            "uncompiled."
+        )
+    return passed(NAME, measures, notes)
+
+
+def _compiled(recipe: Recipe, rates: tuple[float, float]) -> Bench:
+    return Bench(recipe, 0, optimizers="sgd", rates=rates, jit="on")
+
+
+def _in_python(train: Train) -> Train:
+    def eager(starts: Sequence[int | None]) -> list[Trace]:
+        with _eagerly():
+            return train(starts)
+
+    return eager
+
+
+def _compared(how: str, reference: Reference, train: Train, measures: list[tuple[str, Measure]]) -> Row | None:
+    _, found = reference.against(train)
+    measures += [(how, measure) for measure in found]
+    first = min((m for m in found if m.departs), key=lambda m: m.iteration, default=None)
+    if first is None:
+        return None
+    cause, means = _MEANS[how]
+    finding = Finding(cause, first.group, first.iteration, first.distance, f"{departure(first)}. {means}")
+    return failed(NAME, finding, found, how)
+
+
+def _not_static(unknown: Sequence[str]) -> Row:
+    more = f" (and {len(unknown) - 1} more, perhaps because of it)" if len(unknown) > 1 else ""
+    detail = (
+        f"A tensor of the training step has no static shape: {unknown[0]}{more}. A TPU compiles for fixed shapes: use "
+        "tf.where or multiply by a mask instead of tf.boolean_mask, or set the shape with tf.ensure_shape."
+    )
+    return Row(NAME, "failed", float(len(unknown)), 0.0, detail, {"cause": "unknown shape", "tensors": list(unknown)})
+
+
+def _not_compiled(error: tf.errors.OpError) -> Row:
+    """The row of a graph that XLA rejects: the operations without a kernel, and the line that uses the first."""
+    text = str(error)
+    operations = sorted(set(re.findall(r"(\w+) \(No registered", text)))
+    created = text.partition("The op is created at:")[2]
+    found = re.findall(r'File "([^"]+)", line (\d+)', created)
+    folder = _common_folder([name for name, _ in found])
+    frames = [(str(folder / name), int(line)) for name, line in found]
+    if operations:
+        many = "s" if len(operations) > 1 else ""
+        detail = (
+            f"XLA has no kernel for the operation{many} {', '.join(operations)}{line_of(frames)}, so neither "
+            "experiment.jit = 'on' nor a TPU can run this. Use other operations there."
+        )
+    else:
+        detail = f"XLA cannot compile the gradients{line_of(frames)}: {text.strip().splitlines()[-1][:300]}"
+    return Row(NAME, "failed", None, None, detail, {"cause": "no XLA kernel", "operations": operations, "error": text})
+
+
+def _common_folder(names: Sequence[str]) -> Path:
+    """The folder that all these files lie in: XLA leaves out the common beginning of their paths."""
+    folders = Path(str(tf.__file__)).parents
+    return max(folders, key=lambda folder: sum((folder / name).is_file() for name in names))
+
+
+@contextlib.contextmanager
+def _eagerly() -> Iterator[None]:
+    tf.config.run_functions_eagerly(True)
+    try:
+        yield
+    finally:
+        tf.config.run_functions_eagerly(False)

@@ -1,0 +1,103 @@
+"""Runs work in a separate process: devices are fixed when TensorFlow starts, and a crash must not end the command."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import subprocess
+import sys
+import traceback
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ganlab.errors import GanlabError, TrainingFailedError
+from ganlab.plugins.blame import sentence
+from ganlab.support.atomic import scratch_folder
+from ganlab.support.collector import collect_rarely
+from ganlab.support.processes import python_command, run_process
+from ganlab_verify.report import Row, Source
+
+
+class ProcessError(Exception):
+    """The work failed; the message is one readable line, `trace` a traceback or the last output of the process."""
+
+    def __init__(self, message: str, trace: str) -> None:
+        super().__init__(message)
+        self.trace = trace
+
+
+def call(target: str, source: Source, options: Mapping[str, Any], *, cpus: int) -> Any:
+    """Calls a function in a fresh process.
+
+    Args:
+        target: `module:function`; called with the source and the options as keywords.
+        source: The experiment.
+        options: Values that JSON can represent.
+        cpus: The number of logical devices that the process splits its CPU into; 0 leaves that to the function. It
+            sees no other device.
+
+    Returns:
+        The function's result: a `Row`, or values that JSON can represent.
+
+    Raises:
+        ProcessError: It raised, or the process died.
+    """
+    spec = json.dumps({"target": target, "source": asdict(source), "options": options, "cpus": cpus})
+    with scratch_folder("ganlab-verify-") as folder:
+        result = Path(folder) / "result.json"
+        command = python_command("-m", __name__, str(result))
+        done = run_process(
+            command, input=spec, env=_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        if not result.is_file():
+            last = done.stdout.strip()
+            raise ProcessError(f"The check's process died (exit status {done.returncode}).", last[-4000:])
+        answer = json.loads(result.read_text(encoding="utf-8"))
+    if "error" in answer:
+        raise ProcessError(answer["error"], answer["trace"])
+    return Row(**answer["row"]) if "row" in answer else answer["value"]
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in ("TF_CONFIG", "TPU_NAME")}
+    return {"TF_CPP_MIN_LOG_LEVEL": "3", "GRPC_VERBOSITY": "ERROR", **kept, "CUDA_VISIBLE_DEVICES": "-1"}
+
+
+def _main(result: Path) -> None:
+    spec = json.load(sys.stdin)
+    collect_rarely()
+    try:
+        _split_cpu(spec["cpus"])
+        module, _, function = spec["target"].partition(":")
+        made = getattr(importlib.import_module(module), function)(_source(spec["source"]), **spec["options"])
+        answer: dict[str, Any] = {"row": asdict(made)} if isinstance(made, Row) else {"value": made}
+    except Exception as error:
+        expected = isinstance(error, (GanlabError, TrainingFailedError))
+        message = str(error) if expected else sentence(error)
+        answer = {"error": message, "trace": "".join(traceback.format_exception(error))}
+    part = result.with_suffix(".part")
+    part.write_text(json.dumps(answer), encoding="utf-8")
+    part.replace(result)
+
+
+def _split_cpu(count: int) -> None:
+    import tensorflow as tf
+
+    if not count:
+        return
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * count)
+
+
+def _source(fields: Mapping[str, Any]) -> Source:
+    made: dict[str, Any] = {n: tuple(value) if isinstance(value, list) else value for n, value in fields.items()}
+    return Source(**made)
+
+
+if __name__ == "__main__":
+    _main(Path(sys.argv[1]))
+    gc.freeze()  # the process then ends a second earlier

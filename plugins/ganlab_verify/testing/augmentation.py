@@ -1,0 +1,118 @@
+"""Conformance of augmentations: by example, differentiable, the same on any number of replicas."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import tensorflow as tf
+
+from ganlab.errors import IncompatibleError
+from ganlab.interfaces import Augmentation, Dataset
+from ganlab.training.graph.augmenting import Augmentations
+from ganlab_verify.testing import parts
+from ganlab_verify.testing.conformance import check, fail
+from ganlab_verify.testing.critic_bench import Noted
+from ganlab_verify.testing.trained import TrainedConformance
+from ganlab_verify.testing.trainings import FLOOR
+
+_ROUNDING = 1e-5
+
+
+class AugmentationConformance(TrainedConformance):
+    """Checks an augmentation against its contract.
+
+    class TestMine(AugmentationConformance):
+        def make(self):
+            return Mine()
+
+    Attributes:
+        sample_shape: The shape of the kit's examples; None for the first that it accepts, vectors or images.
+    """
+
+    kind = "augmentations"
+    sample_shape: ClassVar[tuple[int, ...] | None] = None
+    _cause: ClassVar[str] = "draw from replica, by example, and reduce in advance what depends on data."
+
+    def make(self) -> Augmentation:
+        """Makes the augmentation under test, a new one at every call. Authors write this method."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new augmentation.")
+
+    def _parts(self) -> dict[str, Any]:
+        return {"augmentations": [self.make()], "dataset": self._dataset()}
+
+    def _dataset(self) -> Dataset:
+        return self.once("dataset", self._accepted)
+
+    def _accepted(self) -> Dataset:
+        if self.sample_shape is not None:
+            return parts.dataset(self.sample_shape)
+        try:
+            self._applied(parts.Points())
+        except IncompatibleError:
+            return parts.Images()
+        return parts.Points()
+
+    def _applied(self, dataset: Dataset, draws: Noted | None = None, x: tf.Tensor | None = None) -> tf.Tensor:
+        """The changed examples, the first of the dataset unless others are given."""
+        made = self.make()
+        applied = Augmentations([made], [type(made).__name__])
+        given = self._examples(dataset) if x is None else x
+        return applied.apply(given, applied.initialize(), draws or _draws(), "real")
+
+    @staticmethod
+    def _examples(dataset: Dataset) -> tf.Tensor:
+        return tf.convert_to_tensor(dataset.examples(tf.range(parts.BATCH, dtype=tf.int64), 0))
+
+    @check(first=True)
+    def test_shapes_and_finite_values(self) -> None:
+        """It returns finite examples of the shape and dtype that it was given."""
+        if not np.isfinite(self._applied(self._dataset())).all():
+            fail("apply returned values that are not finite.")
+
+    @check()
+    def test_rows_are_independent(self) -> None:
+        """Row i depends on example i and its random numbers alone, whatever its place in the batch."""
+        dataset, draws = self._dataset(), _draws()
+        x = self._examples(dataset)
+        whole = self._applied(dataset, draws, x).numpy()
+        other = self._applied(dataset, _again(draws, np.arange(len(whole))), tf.concat([1.0 - 0.5 * x[:1], x[1:]], 0))
+        if not _near(other.numpy()[1:], whole[1:]):
+            fail("apply: examples change when example 0 does. Change each example by itself, without batch statistics.")
+        for rows, how in (
+            (np.random.default_rng(1).permutation(len(whole)), "examples and their random numbers change places"),
+            (np.arange(len(whole) // 2), "its replica has half as many examples"),
+        ):
+            if not _near(self._applied(dataset, _again(draws, rows), tf.gather(x, rows)).numpy(), whole[rows]):
+                fail(
+                    f"apply: an example changes otherwise when {how}. Draw from replica.uniform or replica.normal, a "
+                    "row of numbers for each example."
+                )
+
+    @check()
+    def test_gradients_reach_the_examples(self) -> None:
+        """The generator learns through it: its gradient by the examples exists, is finite and is not all zero."""
+        dataset = self._dataset()
+        x = self._examples(dataset)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            total = tf.reduce_sum(tf.square(1.0 + self._applied(dataset, x=x)))
+        gradient = tape.gradient(total, x)
+        if gradient is None or not np.any(gradient):
+            fail("No gradient reaches the examples, so the generator cannot learn. Use differentiable operations.")
+        if not np.isfinite(gradient).all():
+            fail("The gradient by the examples is not finite.")
+
+
+def _draws(**given: Any) -> Noted:
+    made = {"local_batch": parts.BATCH, **given}
+    return Noted(seed=0, step=tf.constant(0, tf.int64), replica=tf.constant(0, tf.int32), **made)
+
+
+def _again(draws: Noted, rows: np.ndarray) -> Noted:
+    """The same random numbers for the same examples, in another order or for fewer of them."""
+    return _draws(local_batch=len(rows), given=[tf.gather(value, rows) for value in draws.taken])
+
+
+def _near(one: np.ndarray, other: np.ndarray) -> bool:
+    return bool(np.allclose(one, other, rtol=0, atol=max(_ROUNDING * float(np.abs(other).max()), FLOOR)))

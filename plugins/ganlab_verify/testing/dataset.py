@@ -1,0 +1,120 @@
+"""Conformance of datasets: examples as a pure function of their numbers, the same on any number of replicas."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import tensorflow as tf
+
+from ganlab.interfaces import Dataset
+from ganlab.plugins.blame import plugin_code
+from ganlab.runs.origins import data_changes, data_of
+from ganlab.training.graph.inputs import Inputs
+from ganlab_verify.testing import parts
+from ganlab_verify.testing.conformance import check, fail
+from ganlab_verify.testing.trained import TrainedConformance
+
+_SEED = 0
+
+
+class DatasetConformance(TrainedConformance):
+    """Checks a dataset against its contract.
+
+    class TestMine(DatasetConformance):
+        def make(self):
+            return Mine(size=100)
+    """
+
+    kind = "datasets"
+    _cause: ClassVar[str] = "examples must depend on their numbers and the seed alone."
+
+    def make(self) -> Dataset:
+        """Makes the dataset under test, a new one at every call. Authors write this method."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new dataset.")
+
+    def _parts(self) -> dict[str, Any]:
+        return {"dataset": self.make(), "architecture": parts.Networks(parts.flat_critic)}
+
+    @property
+    def _numbers(self) -> np.ndarray:
+        """A dozen example numbers, the first and the last among them."""
+        size = self.make().size
+        return np.unique(np.linspace(0, 10**9 if size is None else size - 1, 12).astype(np.int64))
+
+    def _examples(self, numbers: np.ndarray, dataset: Dataset | None = None) -> np.ndarray:
+        source = self.make() if dataset is None else dataset
+        with plugin_code(type(source).__name__, "examples"):
+            return np.asarray(source.examples(tf.constant(numbers), _SEED))
+
+    @check(first=True)
+    def test_shapes_and_dtypes(self) -> None:
+        """It declares its sizes, and returns float32 examples of them, also when it is traced for training."""
+        experiment = self._experiment()
+        Inputs(experiment).examples(tf.constant(0, tf.int64), 0)
+        numbers, shape = self._numbers, tuple(experiment.dataset.sample_shape)
+        examples = self._examples(numbers)
+        if examples.shape != (len(numbers), *shape) or examples.dtype != np.float32:
+            fail(
+                f"examples returns {examples.shape}, {examples.dtype}, for {len(numbers)} numbers from {numbers[0]} to "
+                f"{numbers[-1]}; it must be {(len(numbers), *shape)}, float32."
+            )
+
+    @check()
+    def test_values_are_finite(self) -> None:
+        """Every value is finite, and images lie in [-1, 1]."""
+        examples = self._examples(self._numbers)
+        if not np.isfinite(examples).all():
+            fail("An example has a value that is not finite.")
+        if examples.ndim == 4 and np.abs(examples).max() > 1:
+            fail(
+                f"An image has the value {np.abs(examples).max():.4g}; images lie in [-1, 1]: use x / 127.5 - 1 for "
+                "bytes."
+            )
+
+    @check()
+    def test_examples_are_a_pure_function_of_their_numbers(self) -> None:
+        """An example is the same in any order, in any batch, at any time, from any object."""
+        dataset, numbers = self.make(), self._numbers
+        examples = self._examples(numbers, dataset)
+        again = {
+            "requested again": self._examples(numbers, dataset),
+            "requested in another order": self._examples(numbers[::-1].copy(), dataset)[::-1],
+            "requested alone": np.concatenate([self._examples(n, dataset) for n in numbers[:, None]]),
+            "made by another object with the same parameters": self._examples(numbers),
+        }
+        for how, others in again.items():
+            if not np.allclose(others, examples, rtol=1e-6, atol=1e-6):
+                fail(
+                    f"An example differs when {how}. examples(numbers, seed) must be a pure function: no iterator, no "
+                    "counter, no random numbers except those that belong to an example "
+                    "(ganlab.functional.example_uniform and example_normal)."
+                )
+
+    @check()
+    def test_a_traced_call_gives_the_same(self) -> None:
+        """Inside a tf.function, where training calls it, the examples are those of an eager call."""
+        numbers = self._numbers
+        dataset = self.make()
+        traced = tf.function(lambda n: dataset.examples(n, _SEED), autograph=False)
+        if not np.allclose(traced(tf.constant(numbers)), self._examples(numbers), rtol=1e-5, atol=1e-6):
+            fail("Traced by TensorFlow, the examples differ: its Python code ran only once, when it was traced.")
+
+    @check()
+    def test_the_fingerprint_repeats(self) -> None:
+        """Two objects of the same parameters have the same fingerprint of plain values, which resuming a run needs."""
+        changes = data_changes(data_of(self.make()), data_of(self.make()))
+        if changes:
+            fail(
+                f"Two objects of the same parameters have different fingerprints ({changes[0]}). No run could be "
+                "resumed: fingerprint() must contain neither times nor paths nor anything random."
+            )
+
+    @check()
+    def test_exact_samples(self) -> None:
+        """If there is an `exact_sample`, it returns samples of the shape of examples."""
+        dataset: Any = self.make()
+        if hasattr(dataset, "exact_sample"):
+            shape = np.asarray(dataset.exact_sample(5, 0)).shape
+            if shape != (5, *dataset.sample_shape):
+                fail(f"exact_sample(5, 0) has the shape {shape}; it must be {(5, *dataset.sample_shape)}.")

@@ -1,0 +1,132 @@
+"""Conformance of evaluators: named, finite figures that depend on the samples alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from ganlab.errors import IncompatibleError
+from ganlab.interfaces import Dataset, Evaluator
+from ganlab.plugins import optional
+from ganlab.plugins.blame import plugin_code
+from ganlab_verify.testing import parts
+from ganlab_verify.testing.conformance import Conformance, check, fail
+
+# The number of examples whose labels are read to find some of each class.
+_LABELLED = 4096
+
+
+class _Samples:
+    """Stands in for a generator, and draws the dataset's own examples; a conditional one if the dataset has classes.
+
+    Attributes:
+        classes: How many classes it distinguishes; None for an unconditional one.
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset, self.classes = dataset, dataset.classes
+
+    def __call__(
+        self, n: int, seed: int, labels: Sequence[int] | np.ndarray | None = None, *, start: int = 0
+    ) -> np.ndarray:
+        """Samples, `(n, *sample_shape)` float32, of these classes."""
+        numbers = np.arange(start, start + n) if labels is None else self._of_classes(labels)
+        return np.array(self._dataset.examples(tf.constant(numbers, tf.int64), seed + 1))
+
+    def _of_classes(self, labels: Sequence[int] | np.ndarray) -> list[int]:
+        """The number of an example of each class, or of any where the dataset's first have none of it."""
+        count = min(_LABELLED, self._dataset.size or _LABELLED)
+        found = np.asarray(optional.call(self._dataset.labels, tf.range(count, dtype=tf.int64), seed=0))
+        having = {label: np.flatnonzero(found == label) for label in set(labels)}
+        rows = [having[label] for label in labels]
+        return [int(own[i % len(own)]) if len(own) else 0 for i, own in enumerate(rows)]
+
+
+class EvaluatorConformance(Conformance):
+    """Checks an evaluator against its contract, on samples of the dataset itself.
+
+    class TestMine(EvaluatorConformance):
+        def make(self):
+            return Mine(samples=100)
+
+    Attributes:
+        sample_shape: The shape of an example; None for points in the plane or, if it refuses those, small images.
+    """
+
+    kind = "evaluators"
+    sample_shape: tuple[int, ...] | None = None
+
+    def make(self) -> Evaluator:
+        """Makes the evaluator under test, a new one at every call. Authors write this method."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new evaluator.")
+
+    def dataset(self) -> Dataset:
+        """The data to evaluate on: four Gaussians in the plane; override it if the evaluator needs other data."""
+        return parts.dataset(self.sample_shape or (2,))
+
+    def _accepted(self) -> Dataset:
+        """The dataset, or small images if the evaluator refuses it and the author chose no other."""
+        own = self.dataset()
+        if self.sample_shape or type(self).dataset is not EvaluatorConformance.dataset:
+            return own
+        for dataset in (own, parts.Images(), parts.LabelledPoints()):
+            try:
+                self._evaluated(dataset)
+            except IncompatibleError:
+                continue
+            return dataset
+        return own
+
+    def _figures(self) -> dict[str, float]:
+        return self._evaluated(self.once("dataset", self._accepted))
+
+    def _evaluated(self, dataset: Dataset) -> dict[str, float]:
+        evaluator = self.make()
+
+        with plugin_code(type(evaluator).__name__, "evaluate"):
+            return evaluator.evaluate(_Samples(dataset), dataset, None)
+
+    @check(first=True)
+    def test_figures_have_names_and_are_finite(self) -> None:
+        """`evaluate` returns a dict of finite numbers by name, also without a run."""
+        try:
+            figures = self._figures()
+        except IncompatibleError as error:
+            pytest.skip(f"It does not accept the kit's dataset: {error} Override dataset(self) with one it accepts.")
+        if not isinstance(figures, dict) or not figures:
+            fail(f"evaluate returned {figures!r}; it must return a dict of named numbers.")
+        for name, value in figures.items():
+            if not isinstance(name, str) or not np.isscalar(value) or not np.isfinite(value):
+                fail(f"evaluate returned {name!r}: {value!r}; it must be a finite number under a name.")
+
+    @check()
+    def test_figures_are_within_their_limits(self) -> None:
+        """`limits` names figures, and each is within its own but for rounding."""
+        try:
+            figures = self._figures()
+        except IncompatibleError as error:
+            pytest.skip(f"It does not accept the kit's dataset: {error}")
+        limits = self.make().limits(self.once("dataset", self._accepted))
+        if limits and not limits.keys() & figures.keys():
+            fail(f"limits names {', '.join(limits)}, none of which is a figure: {', '.join(figures)}.")
+        for name in limits.keys() & figures.keys():
+            (low, high), value = limits[name], figures[name]
+            room = 1e-6 * max(1.0, abs(value))
+            if not low - room <= value <= high + room:
+                fail(f"{name} is {value!r}, outside of its limits {low!r} and {high!r}.")
+
+    @check()
+    def test_the_same_samples_give_the_same_figures(self) -> None:
+        """Evaluated again, by another object, the figures are the same."""
+        try:
+            one, other = self._figures(), self._figures()
+        except IncompatibleError as error:
+            pytest.skip(f"It does not accept the kit's dataset: {error}")
+        if one.keys() != other.keys() or any(one[name] != other[name] for name in one):
+            fail(
+                f"The same samples gave {one} and then {other}. Call sample(n, seed) with a fixed seed, and seed every "
+                "other source of random numbers."
+            )

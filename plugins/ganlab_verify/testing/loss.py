@@ -1,0 +1,177 @@
+"""Conformance of losses: per example, in the right direction, finite."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from ganlab.interfaces import Batch, Loss
+from ganlab.plugins import optional
+from ganlab.plugins.blame import plugin_code
+from ganlab.training.graph import noise
+from ganlab.training.graph.replica import Draws, Log, ReplicaView
+from ganlab_verify.testing import parts
+from ganlab_verify.testing.conformance import check, fail
+from ganlab_verify.testing.trained import TrainedConformance
+
+_REAL = np.array([-30.0, -2.0, -0.5, 0.0, 0.5, 2.0, 30.0], np.float32)
+_FAKE = np.array([0.3, 20.0, 1.0, 0.0, -1.0, -20.0, -0.1], np.float32)
+_CLASSES = 4
+
+
+class LossConformance(TrainedConformance):
+    """Checks a loss against its contract.
+
+    class TestMine(LossConformance):
+        def make(self):
+            return Mine()
+    """
+
+    kind = "losses"
+    _cause: ClassVar[str] = "return each example's own loss: the core divides by the global batch size."
+
+    def make(self) -> Loss:
+        """Makes the loss under test, a new one at every call. Authors write this method."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new loss.")
+
+    def _parts(self) -> dict[str, Any]:
+        loss = self.make()
+        if not (loss.labels or loss.outputs):
+            return {"loss": loss}
+        networks = parts.LabelledNetworks(loss.outputs)
+        return {"loss": loss, "architecture": networks, "dataset": parts.LabelledPoints()}
+
+    def _losses(self, real: np.ndarray = _REAL, fake: np.ndarray = _FAKE, changed: float = 0.0) -> dict[str, tf.Tensor]:
+        return self._of(self.make(), tf.constant(real), tf.constant(fake), changed)
+
+    def _of(self, loss: Loss, real: tf.Tensor, fake: tf.Tensor, changed: float = 0.0) -> dict[str, tf.Tensor]:
+        """Both losses, of one replica's scores and of outputs that are the same for a row in every call.
+
+        Args:
+            loss: The loss.
+            real: Scores of real examples.
+            fake: Scores of samples.
+            changed: What is added to the last row of every other output, and of the examples.
+        """
+        rows = int(real.shape[0])
+        draws = Draws(0, rows, tf.constant(0, tf.int64), tf.constant(0, tf.int32))
+        batch, state = (
+            _batch(loss, rows, changed),
+            {k: tf.convert_to_tensor(v) for k, v in loss.initial_state().items()},
+        )
+        name, scores = (
+            type(loss).__name__,
+            {"critic": [real, fake], "generator": [fake, *([real] if loss.pairs else [])]},
+        )
+        found = {}
+        for method, given in scores.items():
+            view = ReplicaView(name, noise.CRITIC_LOSS, draws, Log(), kind="losses")
+            with plugin_code(name, method):
+                value = optional.call(getattr(loss, method), *given, batch=batch, replica=view, state=state)
+                found[method] = tf.convert_to_tensor(value)
+        return found
+
+    @check(first=True)
+    def test_shapes_and_dtypes(self) -> None:
+        """One float32 value for each example."""
+        for method, value in self._losses().items():
+            if value.shape != _REAL.shape or value.dtype != tf.float32:
+                fail(
+                    f"{method} returns the shape {tuple(value.shape)}, {value.dtype.name}, for {len(_REAL)} scores; it "
+                    f"must be ({len(_REAL)},), float32. Do not reduce over the batch: the core divides by its size."
+                )
+
+    @check()
+    def test_rows_are_independent(self) -> None:
+        """Row i depends on the scores of row i alone, or on statistics that do not depend on how a batch is split."""
+        whole = self._losses()
+        other = self._losses(
+            np.append(_REAL[:-1], 1.0).astype(np.float32), np.append(_FAKE[:-1], 2.0).astype(np.float32), 1.0
+        )
+        for method, value in whole.items():
+            if not np.allclose(other[method][:-1], value[:-1], rtol=1e-6, atol=1e-6):
+                if self._on_two() is None:
+                    pytest.skip(
+                        f"{method} takes statistics over the batch of all replicas: two train as one device does."
+                    )
+                fail(
+                    f"{method}: the loss of an example changes when another example's scores do, and two replicas do "
+                    "not train as one device does. Take each score alone, or reduce statistics over replicas, with "
+                    "replica.mean, sum, max or gather; a plain mean covers only the replica's batch."
+                )
+
+    @check()
+    def test_values_and_gradients_are_finite(self) -> None:
+        """Values and gradients are finite even for scores of plus and minus 30, where probabilities round to 0 or 1."""
+        loss, real, fake = self.make(), tf.constant(_REAL), tf.constant(_FAKE)
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch((real, fake))
+            values = self._of(loss, real, fake)
+        for method, value in values.items():
+            slopes = tape.gradient(value, (real, fake), unconnected_gradients="zero")
+            if not all(np.isfinite(x).all() for x in (value, *slopes)):
+                fail(
+                    f"{method} is not finite, or its gradient is not, for scores like {_REAL[0]:g} and "
+                    f"{_FAKE[1]:g}. Use functions that are safe for large scores: tf.nn.softplus, "
+                    "tf.nn.sigmoid_cross_entropy_with_logits."
+                )
+
+    @check()
+    def test_the_critic_wants_real_scores_higher(self) -> None:
+        """The critic's loss falls as real scores rise above fake ones, the generator's as its fakes score higher."""
+        high, low = np.full(3, 0.5, np.float32), np.full(3, -0.5, np.float32)
+        right, wrong = self._losses(high, low), self._losses(low, high)
+        compares = self._compared(high, low)
+        if not any(compares.values()):
+            pytest.skip("The loss takes its batch in the place of scores.")
+        if compares["critic"] and not np.mean(right["critic"]) < np.mean(wrong["critic"]):
+            fail(
+                "critic is not lower where real examples score 0.5 and fakes -0.5 than the other way round. ganlab's "
+                "critics score real examples higher: reverse the sign."
+            )
+        if compares["generator"] and not np.mean(wrong["generator"]) < np.mean(right["generator"]):
+            fail("generator is not lower where fakes score 0.5 than where they score -0.5: reverse the sign.")
+
+    def _compared(self, real: np.ndarray, fake: np.ndarray) -> dict[str, bool]:
+        """Whether each method judges by scores: all but one that takes a batch, and leaves a kind's scores alone."""
+        loss, scores = self.make(), (tf.constant(real), tf.constant(fake))
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(scores)
+            values = self._of(loss, *scores)
+        needed = {"critic": scores, "generator": scores[1:]}
+        return {
+            method: not optional.takes(getattr(loss, method), "batch")
+            or all(tape.gradient(value, x) is not None for x in needed[method])
+            for method, value in values.items()
+        }
+
+
+def _batch(loss: Loss, rows: int, changed: float) -> Batch:
+    """A batch of labels, outputs and examples for a loss."""
+    random, more = np.random.default_rng(0), np.zeros([rows, 1], np.float32)
+    more[-1] = changed
+
+    def outputs() -> dict[str, tf.Tensor]:
+        names = [name for name in loss.outputs if name != "score"]
+        widths = {name: _CLASSES if name == "logits" else 8 for name in names}
+        return {
+            name: tf.constant(random.normal(size=(rows, w)).astype(np.float32) + more) for name, w in widths.items()
+        }
+
+    def examples() -> tf.Tensor:
+        return tf.constant(random.normal(size=(rows, 2)).astype(np.float32) + more)
+
+    real_outputs, fake_outputs = outputs(), outputs()
+    return Batch(
+        real=examples(),
+        fake=examples(),
+        labels=tf.range(rows, dtype=tf.int64) % _CLASSES,
+        size=rows,
+        step=tf.constant(0, tf.int64),
+        latent=tf.zeros([rows, parts.LATENT]),
+        real_outputs=real_outputs,
+        fake_outputs=fake_outputs,
+    )

@@ -1,0 +1,65 @@
+"""Conformance of strategies: they train as one device does."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from ganlab_verify.testing import parts
+from ganlab_verify.testing.conformance import Conformance, check, fail
+from ganlab_verify.testing.critic_bench import Bench
+from ganlab_verify.testing.trainings import Training, departures, differing, resumed
+
+_BEFORE, _AFTER = 2, 2
+
+
+class StrategyConformance(Conformance):
+    """Checks a strategy against its contract: the same weights as on one device, on every replica.
+
+    class TestMine(StrategyConformance):
+        def make(self):
+            return ganlab.component("strategies", "mine")(replicas=2)
+    """
+
+    kind = "strategies"
+
+    def make(self) -> tf.distribute.Strategy:
+        """Makes the strategy under test, a new one at every call. Authors write this method."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new strategy.")
+
+    def _training(self, strategy: tf.distribute.Strategy) -> Training:
+        replicas = int(self.once("strategy", self.make).num_replicas_in_sync)
+        batch = parts.BATCH if parts.BATCH % replicas == 0 else 2 * replicas
+        rates = self.once("rates", lambda: Bench(_experiment(parts.one_device(), batch)).rates())
+        return Training(_experiment(strategy, batch, rates))
+
+    def _its_own(self) -> Training:
+        return self.once("training", lambda: self._training(self.once("strategy", self.make)).train(_BEFORE + _AFTER))
+
+    @check(first=True)
+    def test_it_trains_as_one_device(self) -> None:
+        """Weights, states and metrics after updates by gradient descent are those of one device."""
+        one = self._training(parts.one_device()).train(_BEFORE + _AFTER)
+        for departure in departures(one, self._its_own()):
+            fail(
+                f"Under this strategy {departure}. It must reduce sums over all its replicas, number the replicas from "
+                "0, and keep variables mirrored."
+            )
+
+    @check()
+    def test_replicas_hold_the_same_state(self) -> None:
+        """Every variable has the same bits on every replica."""
+        if names := self._its_own().unequal():
+            fail(f"{names[:3]} differ between replicas: variables must be mirrored and updated together.")
+
+    @check()
+    def test_resuming_equals_never_stopping(self) -> None:
+        """Training resumed from a checkpoint gives the same bits as uninterrupted training."""
+        training = self._its_own()
+        if names := differing(*resumed(training, _BEFORE, _AFTER)):
+            fail(f"After restoring a checkpoint, training gives different values for {names[:3]}.")
+
+
+def _experiment(
+    strategy: tf.distribute.Strategy, batch: int, rates: tuple[float, float] = (0.01, 0.01)
+) -> parts.Experiment:
+    return parts.experiment(strategy=strategy, batch_size=batch, constraints=[parts.Companion()], rates=rates)

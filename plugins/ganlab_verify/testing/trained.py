@@ -1,0 +1,85 @@
+"""Tests for every kind of component that takes part in training: on two replicas, and after a resume."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ganlab.composition import Experiment
+from ganlab_verify.testing import parts
+from ganlab_verify.testing.conformance import Conformance, check, fail
+from ganlab_verify.testing.critic_bench import Bench
+from ganlab_verify.testing.trainings import Training, differing, distance, lasting_departure, resumed
+
+_BEFORE, _AFTER = 2, 2
+
+
+class TrainedConformance(Conformance):
+    """The base of the classes for architectures, datasets, losses and optimizers.
+
+    Attributes:
+        apart: How far two replicas may end from one device, as a fraction of the distance moved; None for rounding
+            alone. Set it if rounding is magnified, for example by an optimizer that divides by a gradient's size.
+    """
+
+    apart: ClassVar[float | None] = None
+
+    def _parts(self) -> dict[str, Any]:
+        """The parts that replace those of the kit's experiment."""
+        raise NotImplementedError
+
+    def _experiment(self, **settings: Any) -> Experiment:
+        constraints = [] if settings.pop("plain", False) else [parts.SlopePenalty()]
+        return parts.experiment(**{"constraints": constraints, **self._parts(), **settings})
+
+    @property
+    def _rates(self) -> tuple[float, float]:
+        return self.once("rates", lambda: Bench(self._experiment()).rates())
+
+    @property
+    def _one(self) -> tuple[Training, dict[str, Any], dict[str, Any]]:
+        """A training on one device, with its final variables, uninterrupted and after restoring a checkpoint."""
+
+        def train() -> tuple[Training, dict[str, Any], dict[str, Any]]:
+            training = Training(self._experiment(rates=self._rates))
+            straight, again = resumed(training, _BEFORE, _AFTER)
+            return training.still(straight), straight, again
+
+        return self.once("one", train)
+
+    @check()
+    def test_two_replicas_train_as_one_device(self) -> None:
+        """Weights and metrics after updates by gradient descent are those of one device."""
+        if departure := self._on_two():
+            fail(f"On 2 replicas {departure}: {self._cause}")
+
+    def _on_two(self) -> str | None:
+        """The first difference between two replicas and one device; None if there is none."""
+        return self.once("on two", self._departure)
+
+    def _departure(self) -> str | None:
+        one, *_ = self._one
+        two = Training(self._experiment(replicas=2, rates=self._rates)).train(_BEFORE + _AFTER)
+        if self.apart is None:
+            return lasting_departure(one, two)
+        found = distance(one, two)
+        return None if found <= self.apart else f"training ends {found:.2g} of its way from where one device ends"
+
+    @check()
+    def test_resuming_equals_never_stopping(self) -> None:
+        """Training resumed from a checkpoint gives the same bits as uninterrupted training."""
+        _, straight, again = self._one
+        if names := differing(straight, again):
+            fail(
+                f"After restoring a checkpoint, training gives different values for {names[:3]}: something is kept "
+                "outside the checkpoint, for example an attribute of self or a counter."
+            )
+
+    @check()
+    def test_training_stays_finite(self) -> None:
+        """After a few updates every variable and every metric is finite."""
+        if bad := self._one[0].not_finite():
+            fail(f"After {_BEFORE + _AFTER} iterations, {bad[:3]} are not finite.")
+
+    _cause: ClassVar[str] = (
+        "something is taken from the replica's own part of the batch, or drawn on each replica alone."
+    )

@@ -1,0 +1,191 @@
+"""A bench for an experiment: composed for replicas on a CPU, trained one iteration at a time, recorded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from ganlab import composition
+from ganlab.composition import Experiment
+from ganlab.plugins.recipes import Recipe
+from ganlab.training.graph.state import TrainingState
+from ganlab.training.graph.trainer import Trainer
+from ganlab_verify.recording import Witness, recording
+from ganlab_verify.report import Source
+from ganlab_verify.trace import Arrays, Iteration, Trace, apart, norm
+
+Optimizers = Literal["own", "sgd"]
+PERTURBATION = 1e-7
+# How far plain gradient descent moves a network in one update, relative to its weights: enough to exceed float32's
+# rounding (6e-8), and so little that no experiment becomes chaotic by it.
+_MOVE = 1e-3
+
+
+def recipe_of(source: Source) -> Recipe:
+    """Reads the recipe of a source, with the source's plugins in use."""
+    from ganlab.runs.experiment_source import read_experiment, use_plugins
+
+    use_plugins(source.no_plugin, Path(source.plugin_file) if source.plugin_file else None, source.gin_files[0])
+    return read_experiment(source.gin_files, source.params)
+
+
+def strategy(replicas: int) -> tf.distribute.Strategy:
+    """A strategy of `replicas` logical CPUs; 0 for one device without mirroring."""
+    if replicas == 0:
+        return tf.distribute.OneDeviceStrategy("/CPU:0")
+    # Summing on one device uses no collective groups, so strategies of several sizes can follow one another.
+    devices = [f"/CPU:{i}" for i in range(replicas)]
+    return tf.distribute.MirroredStrategy(devices, cross_device_ops=tf.distribute.ReductionToOneDevice())
+
+
+def composed(recipe: Recipe, replicas: int, **settings: Any) -> Experiment:
+    """The experiment of a recipe on `replicas` replicas instead of its own strategy, with other settings replaced."""
+    parts = {name: composition.make(value) for name, value in recipe.arguments.items() if name != "strategy"}
+    return composition.experiment(**{**parts, "strategy": strategy(replicas), **settings})
+
+
+class Bench:
+    """One experiment with its trainer, to be trained from its initial weights any number of times.
+
+    Attributes:
+        experiment: The experiment as it is trained: in float32, observed.
+        trainer: Its trainer.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        replicas: int,
+        *,
+        optimizers: Optimizers,
+        rates: tuple[float, float] = (0.0, 0.0),
+        jit: Literal["on", "off"] = "off",
+        **settings: Any,
+    ) -> None:
+        """Composes the experiment.
+
+        Args:
+            recipe: The experiment's recipe.
+            replicas: How many logical CPUs to train on; 0 for one device without mirroring.
+            optimizers: The experiment's own, or plain gradient descent.
+            rates: Learning rates of gradient descent, for the critic and for the generator.
+            jit: Whether XLA compiles the gradients.
+            settings: Further settings that replace the experiment's own.
+        """
+        plain = composed(recipe, replicas, precision="float32", jit=jit, evaluators=(), diagnostics=(), **settings)
+        templates = (plain.critic_optimizer, plain.generator_optimizer)
+        if optimizers == "sgd":
+            templates = tuple(keras.optimizers.SGD(learning_rate=rate) for rate in rates)
+        self.experiment: Experiment = replace(
+            plain,
+            constraints=(*plain.constraints, Witness()),
+            critic_optimizer=recording(templates[0], plain.strategy, plain.critic_steps),
+            generator_optimizer=recording(templates[1], plain.strategy, 1),
+        )
+        self.trainer = Trainer(self.experiment)
+        self._initial = {name: copies[0] for name, copies in self._copies().items()}
+
+    @property
+    def initial(self) -> dict[str, np.ndarray]:
+        """The initial value of every variable."""
+        return dict(self._initial)
+
+    @property
+    def state(self) -> TrainingState:
+        """The variables in training."""
+        return self.trainer.state
+
+    def begin(self, values: Arrays) -> None:
+        """Changes the initial values of later trainings.
+
+        Args:
+            values: New initial values of some variables, by the names of `state.variables()`.
+        """
+        self._initial |= values
+
+    def train(self, iterations: int, *, perturbed: int | None = None) -> Trace:
+        """Trains from the initial weights.
+
+        Args:
+            iterations: How many iterations.
+            perturbed: None, or the seed of a change of the initial weights by 1e-7 of each.
+
+        Returns:
+            The record of the training.
+        """
+        before = self._initial if perturbed is None else perturb(self._initial, perturbed)
+        for name, variable in self.state.variables().items():
+            variable.assign(before[name])
+        self.state.step = 0
+        done = [self._iteration() for _ in range(iterations)]
+        count, metrics = self.experiment.replicas, self.trainer.metrics
+        return Trace(
+            replicas=count,
+            tags=[metric.tag for metric in metrics],
+            reductions=[metric.reduce for metric in metrics],
+            witness=f"constraints/{self.experiment.component_names('constraints')[-1]}/",
+            before=before,
+            iterations=done,
+            lone=tuple(name for name, copies in self._copies().items() if len(copies) < count),
+        )
+
+    def find_rates(self) -> tuple[float, float]:
+        """Sets the learning rates of gradient descent so that a first update moves each network by a thousandth."""
+        first, rates = self.train(1).iterations[0], []
+        for optimizer, names in self.trained():
+            weights = norm(self._initial[name] for name in names)
+            gradient = norm(first.gradients[name][0] for name in names)
+            rates.append(_MOVE * weights / gradient if gradient > 0 else _MOVE)
+            optimizer.learning_rate = rates[-1]
+            (name,) = (n for n, v in self.state.variables().items() if v is optimizer.learning_rate.value)
+            self._initial[name] = np.asarray(rates[-1], np.float32)
+        return rates[0], rates[1]
+
+    def trained(self) -> list[tuple[keras.optimizers.Optimizer, list[str]]]:
+        """The critic's and the generator's optimizers with the names of their variables."""
+        state = self.state
+        names = {id(variable): name for name, variable in state.variables().items()}
+        return [
+            (state.critic_optimizer, [names[id(v.value)] for v in state.critic_variables]),
+            (state.generator_optimizer, [names[id(v.value)] for v in state.generator_variables]),
+        ]
+
+    def _iteration(self) -> Iteration:
+        metrics = self.trainer.train(1)[0]
+        given: dict[str, list[np.ndarray]] = {}
+        applied: dict[str, list[np.ndarray]] = {}
+        for optimizer, names in self.trained():
+            given |= dict(zip(names, optimizer.notes.read(optimizer.notes.given), strict=True))
+            applied |= dict(zip(names, optimizer.notes.read(optimizer.notes.applied), strict=True))
+        copies = self._copies()
+        return Iteration(
+            metrics=metrics,
+            gradients={name: np.stack(values).astype(np.float64).sum(axis=0) for name, values in given.items()},
+            applied={name: values[0] for name, values in applied.items()},
+            repeated=frozenset(name for name, values in given.items() if len(values) > 1 and not apart(values)),
+            variables={name: values[0] for name, values in copies.items()},
+            apart={name: size for name, values in copies.items() if (size := apart(values))},
+            applied_apart={name: size for name, values in applied.items() if (size := apart(values))},
+        )
+
+    def _copies(self) -> dict[str, list[np.ndarray]]:
+        """Every variable as each replica has it."""
+        local = self.experiment.strategy.experimental_local_results
+        return {name: [copy.numpy() for copy in local(v)] for name, v in self.state.variables().items()}
+
+
+def perturb(values: Arrays, seed: int) -> dict[str, np.ndarray]:
+    """Changes the networks' weights by 1e-7 of each, up or down, about as much as rounding does; others stay."""
+    random = np.random.default_rng(seed)
+
+    def changed(name: str, value: np.ndarray) -> np.ndarray:
+        if "/weights/" not in name:
+            return value
+        return (value * (1 + PERTURBATION * random.choice([-1.0, 1.0], size=value.shape))).astype(value.dtype)
+
+    return {name: changed(name, value) for name, value in values.items()}
