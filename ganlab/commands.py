@@ -6,7 +6,7 @@
 from ganlab.cli.completing import complete_folders
 from ganlab.cli.durations import Duration
 from ganlab.cli.messages import say
-from ganlab.cli.options import HERE, LocalPath, plugin_options
+from ganlab.cli.options import BESIDE_GIN, HERE, LocalPath, experiment_options, plugin_options
 from ganlab.cli.process import unheard
 from ganlab.cli.tables import cell, table_console
 from ganlab.config.files import shown
@@ -16,6 +16,7 @@ from ganlab.support.signals import Collector, exit_code, handling
 from ganlab.support.terminal import line
 
 __all__ = [
+    "BESIDE_GIN",
     "HERE",
     "Collector",
     "Duration",
@@ -24,6 +25,7 @@ __all__ = [
     "complete_folders",
     "counted",
     "exit_code",
+    "experiment_options",
     "handling",
     "in_time",
     "line",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # Those of applications are modules of their own packages.
 COMMANDS = {name: f"ganlab.cli.{name}" for name in COMMAND_NAMES} | {
     "benchmark": "ganlab_benchmark.command",
+    "plan": "ganlab_plan.command",
     "verify": "ganlab_verify.command",
 }
 _ADDED, _ARGUMENTS = "ganlab.cli.added", "ganlab.cli.arguments"

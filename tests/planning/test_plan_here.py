@@ -3,9 +3,8 @@
 import json
 
 import pytest
+from ganlab_plan import place, plan
 from ganlab_verify import Source
-
-from ganlab.planning import place, plan
 
 PARAMS = ("architectures.mlp.width=8", "experiment.critic_steps=1")
 

@@ -3,10 +3,10 @@
 import keras
 import pytest
 import tensorflow as tf
+from ganlab_plan import this_machine
+from ganlab_plan.counting import count
 
 import ganlab
-from ganlab.planning import this_machine
-from ganlab.planning.counting import count
 
 
 @pytest.fixture

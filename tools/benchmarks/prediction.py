@@ -35,9 +35,8 @@ def prediction(rounds: int) -> list[Ratio | Figure]:
 
     The bar is on both sides: a prediction is to be within a quarter of what is measured.
     """
+    from ganlab_plan import place, plan
     from ganlab_verify.report import Source
-
-    from ganlab.planning import place, plan
 
     plugin = str(Path(__file__).with_name("cases.py"))
     sources = {name: Source((_BASE,), (_ONE, *params), plugin_file=plugin) for name, params in _MODELS.items()}

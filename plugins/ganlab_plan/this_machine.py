@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from ganlab_verify.report import Source
-from ganlab_verify.trainings import recipe_of
+from ganlab_verify import Source, recipe_of
 
-from ganlab.planning import tracing
-from ganlab.planning.counting import Kernel, count
-from ganlab.planning.products import PRODUCTS
+from ganlab_plan import tracing
+from ganlab_plan.counting import Kernel, count
+from ganlab_plan.products import PRODUCTS
 
 # Seconds for each measurement; a machine that other work shares is measured in several short pieces.
 _PIECE, _PIECES = 0.01, 5

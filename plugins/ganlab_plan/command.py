@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ganlab.cli.messages import say
-from ganlab.cli.options import BESIDE_GIN, experiment_options, plugin_options
-from ganlab.cli.tables import cell, table_console
-from ganlab.support.terminal import line
+from ganlab.commands import BESIDE_GIN, cell, experiment_options, line, plugin_options, say, table_console
 
 if TYPE_CHECKING:
-    from ganlab.planning import Plan
+    from ganlab_plan import Plan
 
 
 @click.command("plan")
@@ -74,10 +71,10 @@ def plan(
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
     if not gin_files:
         raise click.UsageError("Missing experiment: pass --gin FILE, for example --gin quickstart.")
-    from ganlab_verify.report import Source
+    from ganlab_verify import Source
 
-    from ganlab.planning.places import places
-    from ganlab.planning.planner import plan as planned
+    from ganlab_plan.places import places
+    from ganlab_plan.planner import plan as planned
 
     where = places(",".join(topologies).split(","))
     source = Source(gin_files, params, no_plugin, str(plugin_file) if plugin_file is not None else None)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from ganlab.planning.places import Place
+from ganlab_plan.places import Place
 
 Limit = Literal["compute", "memory bandwidth", "all-reduce", "kernel launches", "input", "memory capacity"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import tensorflow as tf
 
-from ganlab.planning.products import PRODUCTS, flops
+from ganlab_plan.products import PRODUCTS, flops
 
 _LOOPS, _BRANCHES = ("While", "StatelessWhile"), ("If", "StatelessIf", "Case", "StatelessCase")
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
