@@ -7,6 +7,7 @@ from ganlab.cli.completing import complete_folders
 from ganlab.cli.durations import Duration
 from ganlab.cli.messages import say
 from ganlab.cli.options import BESIDE_GIN, HERE, LocalPath, experiment_options, plugin_options
+from ganlab.cli.plugin_commands import command_names
 from ganlab.cli.process import unheard
 from ganlab.cli.tables import cell, table_console
 from ganlab.config.files import shown
@@ -22,6 +23,7 @@ __all__ = [
     "Duration",
     "LocalPath",
     "cell",
+    "command_names",
     "complete_folders",
     "counted",
     "exit_code",
