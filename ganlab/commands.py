@@ -5,36 +5,61 @@
 
 from ganlab.cli.completing import complete_folders
 from ganlab.cli.durations import Duration
+from ganlab.cli.experiments import read_experiment, use_plugins
 from ganlab.cli.messages import say
 from ganlab.cli.options import BESIDE_GIN, HERE, LocalPath, experiment_options, plugin_options
 from ganlab.cli.plugin_commands import command_names
 from ganlab.cli.process import unheard
 from ganlab.cli.tables import cell, table_console
-from ganlab.config.files import shown
+from ganlab.config.files import find_gin_file, shipped_folder, shown
+from ganlab.config.loader import arguments
+from ganlab.config.overrides import Override
+from ganlab.plugins import manager as plugins
+from ganlab.plugins.catalog import reason_of
+from ganlab.plugins.discovery import plugin_file_in
+from ganlab.plugins.import_guard import printing_to_stderr
+from ganlab.plugins.manager import KINDS, LOCAL_MODULE, UNUSABLE, Component, Plugin, Plugins
 from ganlab.support import several
-from ganlab.support.formatting import counted, in_time
+from ganlab.support.formatting import counted, in_time, listed
 from ganlab.support.signals import Collector, exit_code, handling
 from ganlab.support.terminal import line
 
 __all__ = [
     "BESIDE_GIN",
     "HERE",
+    "KINDS",
+    "LOCAL_MODULE",
+    "UNUSABLE",
     "Collector",
+    "Component",
     "Duration",
     "LocalPath",
+    "Override",
+    "Plugin",
+    "Plugins",
+    "arguments",
     "cell",
     "command_names",
     "complete_folders",
     "counted",
     "exit_code",
     "experiment_options",
+    "find_gin_file",
     "handling",
     "in_time",
     "line",
+    "listed",
+    "plugin_file_in",
     "plugin_options",
+    "plugins",
+    "printing_to_stderr",
+    "read_experiment",
+    "reason_of",
     "say",
     "several",
+    "shipped_folder",
     "shown",
     "table_console",
     "unheard",
+    "use_plugins",
 ]

@@ -3,21 +3,72 @@
 Imports TensorFlow. What a plugin needs is in `ganlab` itself; these names are for programs such as `ganlab verify`.
 """
 
-from ganlab.composition import compose
-from ganlab.plugins.recipes import Recipe
+from ganlab.composition import LISTS, PARTS, compose, make, parameters
+from ganlab.config import load, render
+from ganlab.plugins import optional, scheduled
+from ganlab.plugins.blame import plugin_code, sentence
+from ganlab.plugins.recipes import Recipe, described, recipe_of
+from ganlab.training import start
+from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
+from ganlab.training.diagnostics.activations import Intermediates
+from ganlab.training.diagnostics.schedule import DiagnosticSchedule
+from ganlab.training.graph import noise, op_source
 from ganlab.training.graph.arithmetic import set_arithmetic
-from ganlab.training.graph.inputs import Inputs, specs_of
-from ganlab.training.graph.state import TrainingState
+from ganlab.training.graph.augmenting import Augmentations
+from ganlab.training.graph.calls import CriticCalls
+from ganlab.training.graph.constrained import Constrained, batch_of
+from ganlab.training.graph.inputs import OF_GENERATOR, Inputs, specs_of
+from ganlab.training.graph.networks import SCORE, Network, build_networks
+from ganlab.training.graph.program import has_kernel
+from ganlab.training.graph.replica import Draws, Log, ReplicaView
+from ganlab.training.graph.sampling import Scorer
+from ganlab.training.graph.stack import ConstraintStack
+from ganlab.training.graph.state import TrainingState, read
 from ganlab.training.graph.step import TrainingStep
 from ganlab.training.graph.trainer import Trainer
 
 __all__ = [
+    "LISTS",
+    "OF_GENERATOR",
+    "PARTS",
+    "SCORE",
+    "Augmentations",
+    "Checkpoint",
+    "Checkpoints",
+    "Constrained",
+    "ConstraintStack",
+    "CriticCalls",
+    "DiagnosticSchedule",
+    "Draws",
     "Inputs",
+    "Intermediates",
+    "Log",
+    "Network",
     "Recipe",
+    "ReplicaView",
+    "Scorer",
     "Trainer",
     "TrainingState",
     "TrainingStep",
+    "batch_of",
+    "build_networks",
     "compose",
+    "described",
+    "has_kernel",
+    "load",
+    "make",
+    "noise",
+    "op_source",
+    "optional",
+    "parameters",
+    "plugin_code",
+    "read",
+    "recipe_of",
+    "render",
+    "restore",
+    "scheduled",
+    "sentence",
     "set_arithmetic",
     "specs_of",
+    "start",
 ]

@@ -1,9 +1,11 @@
 """The conformance kit for plugin authors, by its documented name; it is `ganlab_verify.testing`."""
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import Any
 
-from ganlab_verify.testing import __all__ as __all__
-from ganlab_verify.testing import __getattr__ as __getattr__
+_kit = import_module("ganlab_verify.testing")
+__all__ = _kit.__all__
 
-if TYPE_CHECKING:
-    from ganlab_verify.testing import *  # noqa: F403
+
+def __getattr__(name: str) -> Any:
+    return getattr(_kit, name)

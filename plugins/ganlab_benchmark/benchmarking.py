@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from ganlab import __version__
-from ganlab.commands import line, several
+from ganlab.commands import line, plugin_file_in, several, use_plugins
 from ganlab.errors import ConfigError, RunError
 from ganlab.files import write_text
-from ganlab.runs import confirmed, new_path, plugin_file_in, recorded, use_plugins
+from ganlab.runs import confirmed, new_path, recorded
 from ganlab.sweeps import Screen
 from ganlab_benchmark import plan as plans
 from ganlab_benchmark.against import held_against, read_reference, reference_files

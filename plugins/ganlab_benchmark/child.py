@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ganlab.commands import read_experiment, use_plugins
 from ganlab.errors import GanlabError
 from ganlab.files import scratch_folder
-from ganlab.runs import read_experiment, use_plugins
 
 
 def main() -> int:

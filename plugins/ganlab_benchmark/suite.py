@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ganlab.commands import line
+from ganlab.commands import find_gin_file, line, shipped_folder
 from ganlab.errors import ConfigError, RunError, nearest
 from ganlab.files import local, open_inside
-from ganlab.runs import find_gin_file, shipped_folder
 from ganlab_benchmark.toml_table import Table
 
 TRAINING, COST, SENSITIVITY, CERTIFICATE = "training", "cost", "sensitivity", "certificate"

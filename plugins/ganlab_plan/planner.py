@@ -10,8 +10,8 @@ from typing import Any
 
 from ganlab_verify import ProcessError, Source, call, tpu
 
+from ganlab.commands import read_experiment, use_plugins
 from ganlab.errors import ConfigError, MissingDependencyError
-from ganlab.runs import read_experiment, use_plugins
 from ganlab_plan.advice import advice
 from ganlab_plan.places import Place
 from ganlab_plan.times import Cost, Limit, Time, time

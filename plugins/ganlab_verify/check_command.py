@@ -13,15 +13,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ganlab.cli.experiments import use_plugins
-from ganlab.cli.messages import say
-from ganlab.cli.options import HERE, plugin_options
-from ganlab.cli.tables import cell, table_console
+from ganlab.commands import (
+    HERE,
+    KINDS,
+    LOCAL_MODULE,
+    UNUSABLE,
+    Component,
+    Plugins,
+    cell,
+    plugin_file_in,
+    plugin_options,
+    printing_to_stderr,
+    say,
+    table_console,
+    use_plugins,
+)
 from ganlab.errors import MissingDependencyError, PluginError, nearest
-from ganlab.plugins.discovery import plugin_file_in
-from ganlab.plugins.import_guard import printing_to_stderr
-from ganlab.plugins.manager import KINDS, LOCAL_MODULE, UNUSABLE, Component, Plugins
-from ganlab.support.processes import python_command, start_process
+from ganlab.files import python_command, start_process
 from ganlab_verify.testing.check_process import Checked
 from ganlab_verify.testing.settings import settings
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ganlab.support.atomic import scratch_folder
+from ganlab.files import scratch_folder
 from ganlab_verify import tpu
 from ganlab_verify.process import ProcessError, call
 from ganlab_verify.report import Row, Source, merged

@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from ganlab.cli.messages import say
-from ganlab.cli.options import BESIDE_GIN, experiment_options, plugin_options
-from ganlab.cli.tables import cell, table_console
-from ganlab.support.formatting import in_time
+from ganlab.commands import BESIDE_GIN, cell, experiment_options, in_time, plugin_options, say, table_console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -218,7 +215,7 @@ def _unproven(sources: Sequence[Source], results: Sequence[Sequence[Row]]) -> It
 
 
 def _as_data(sources: Sequence[Source], results: Sequence[Sequence[Row]], options: Options) -> Any:
-    from ganlab.telemetry.jsonl import to_json
+    from ganlab.telemetry import to_json
 
     experiments = [
         {"experiment": _name(source), "source": asdict(source), "rows": [asdict(row) for row in rows]}

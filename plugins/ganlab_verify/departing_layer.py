@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ganlab.interfaces.diagnostic import CriticLayer
-from ganlab.support.formatting import listed
+from ganlab import CriticLayer
+from ganlab.commands import listed
 from ganlab_verify.derivatives import Truth
 from ganlab_verify.differences import Slope, worst
 from ganlab_verify.report import Row

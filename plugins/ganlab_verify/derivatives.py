@@ -10,17 +10,21 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from ganlab.composition import Experiment
+from ganlab import CriticLayer, Experiment, Loss
+from ganlab.engine import (
+    OF_GENERATOR,
+    Draws,
+    Inputs,
+    Intermediates,
+    Log,
+    ReplicaView,
+    TrainingState,
+    TrainingStep,
+    noise,
+    optional,
+    scheduled,
+)
 from ganlab.functional import FIXED
-from ganlab.interfaces import Loss
-from ganlab.interfaces.diagnostic import CriticLayer
-from ganlab.plugins import optional, scheduled
-from ganlab.training.diagnostics.activations import Intermediates
-from ganlab.training.graph import noise
-from ganlab.training.graph.inputs import OF_GENERATOR, Inputs
-from ganlab.training.graph.replica import Draws, Log, ReplicaView
-from ganlab.training.graph.state import TrainingState
-from ganlab.training.graph.step import TrainingStep
 from ganlab_verify.differences import Slope, Values, slopes
 from ganlab_verify.doubling import Double
 from ganlab_verify.single_layer import Call, Wrong, called, wrong

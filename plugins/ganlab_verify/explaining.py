@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ganlab.support.formatting import listed
+from ganlab.commands import listed
 from ganlab_verify.cases import Case, Finding, departure
 from ganlab_verify.comparing import Measure, grouped
 from ganlab_verify.gradients import explain_gradient

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import tensorflow as tf
 
+from ganlab.engine import Recipe
 from ganlab.errors import TrainingFailedError
-from ganlab.plugins.recipes import Recipe
 from ganlab_verify.cases import Finding, departure
 from ganlab_verify.comparing import Measure
 from ganlab_verify.reference import Reference, Train

@@ -15,10 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ganlab.errors import GanlabError, TrainingFailedError
-from ganlab.plugins.blame import sentence
-from ganlab.support.atomic import scratch_folder
-from ganlab.support.collector import collect_rarely
-from ganlab.support.processes import python_command, run_process
+from ganlab.files import collect_rarely, python_command, run_process, scratch_folder
 from ganlab_verify.report import Row, Source
 
 
@@ -68,6 +65,8 @@ def _environment() -> dict[str, str]:
 
 
 def _main(result: Path) -> None:
+    from ganlab.engine import sentence
+
     spec = json.load(sys.stdin)
     collect_rarely()
     try:

@@ -9,8 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from ganlab.interfaces import Batch, Constraint
-from ganlab.interfaces.constraint import Replica, Tensors
+from ganlab import Batch, Constraint, Replica
 
 
 class Notes:
@@ -88,7 +87,7 @@ def recording(
 class Witness(Constraint):
     """Constrains nothing: logs figures of each replica's inputs, as any plugin could."""
 
-    def advance(self, weights: Tensors, state: Tensors, batch: Batch, replica: Replica) -> Tensors:
+    def advance(self, weights: Any, state: Any, batch: Batch, replica: Replica) -> Any:
         """Logs the means of some noise, of the examples and of the generator's samples."""
         replica.log("noise", replica.normal([batch.real.shape[0]]))
         replica.log("examples", batch.real)

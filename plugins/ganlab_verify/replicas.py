@@ -5,9 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 
-from ganlab.interfaces import Constraint
-from ganlab.plugins.recipes import Recipe
-from ganlab.training.graph.stack import ConstraintStack
+from ganlab import Constraint
+from ganlab.engine import ConstraintStack, Recipe
 from ganlab_verify.cases import Case, Finding
 from ganlab_verify.comparing import Measure
 from ganlab_verify.explaining import explain

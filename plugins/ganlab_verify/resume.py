@@ -11,13 +11,10 @@ from unittest import mock
 import numpy as np
 import tensorflow as tf
 
-from ganlab.composition import Experiment
-from ganlab.runs.directory import METRICS, RunDirectory
-from ganlab.support.formatting import listed
-from ganlab.telemetry.jsonl_lines import lines
-from ganlab.training import start
-from ganlab.training.checkpoints import Checkpoint, Checkpoints
-from ganlab.training.graph.trainer import Trainer
+from ganlab import Experiment
+from ganlab.commands import listed
+from ganlab.engine import Checkpoint, Checkpoints, Trainer, start
+from ganlab.runs import RunDirectory
 from ganlab_verify.report import Row, Source
 from ganlab_verify.trainings import composed, recipe_of
 
@@ -112,4 +109,5 @@ def _variables(checkpoint: Checkpoint) -> dict[str, bytes]:
 
 
 def _rows(path: Path) -> dict[str, bytes]:
-    return {f"metrics.jsonl line {line.number}": line.text for line in lines(path / METRICS)}
+    lines = (path / "metrics.jsonl").read_bytes().splitlines()
+    return {f"metrics.jsonl line {number}": line for number, line in enumerate(lines, start=1)}

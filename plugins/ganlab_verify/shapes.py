@@ -8,11 +8,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from ganlab.composition import Experiment
-from ganlab.training.graph.inputs import specs_of
-from ganlab.training.graph.op_source import innermost
-from ganlab.training.graph.state import TrainingState
-from ganlab.training.graph.step import TrainingStep
+from ganlab import Experiment
+from ganlab.engine import TrainingState, TrainingStep, op_source, specs_of
 
 
 @dataclass(frozen=True)
@@ -54,5 +51,5 @@ def line_of(frames: Sequence[tuple[str, int]]) -> str:
     Args:
         frames: Files and lines, outermost first.
     """
-    line = innermost([(file, number, "") for file, number in frames])
+    line = op_source.innermost([(file, number, "") for file, number in frames])
     return f" at {line.file}:{line.number}" if line else ""

@@ -10,11 +10,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from ganlab import composition
-from ganlab.composition import Experiment
-from ganlab.plugins.recipes import Recipe
-from ganlab.training.graph.state import TrainingState
-from ganlab.training.graph.trainer import Trainer
+import ganlab
+from ganlab import Experiment
+from ganlab.commands import read_experiment, use_plugins
+from ganlab.engine import Recipe, Trainer, TrainingState, make
 from ganlab_verify.recording import Witness, recording
 from ganlab_verify.report import Source
 from ganlab_verify.trace import Arrays, Iteration, Trace, apart, norm
@@ -28,8 +27,6 @@ _MOVE = 1e-3
 
 def recipe_of(source: Source) -> Recipe:
     """Reads the recipe of a source, with the source's plugins in use."""
-    from ganlab.runs.experiment_source import read_experiment, use_plugins
-
     use_plugins(source.no_plugin, Path(source.plugin_file) if source.plugin_file else None, source.gin_files[0])
     return read_experiment(source.gin_files, source.params)
 
@@ -45,8 +42,8 @@ def strategy(replicas: int) -> tf.distribute.Strategy:
 
 def composed(recipe: Recipe, replicas: int, **settings: Any) -> Experiment:
     """The experiment of a recipe on `replicas` replicas instead of its own strategy, with other settings replaced."""
-    parts = {name: composition.make(value) for name, value in recipe.arguments.items() if name != "strategy"}
-    return composition.experiment(**{**parts, "strategy": strategy(replicas), **settings})
+    parts = {name: make(value) for name, value in recipe.arguments.items() if name != "strategy"}
+    return ganlab.experiment(**{**parts, "strategy": strategy(replicas), **settings})
 
 
 class Bench:

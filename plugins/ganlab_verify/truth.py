@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ganlab.composition import Experiment, parameters
-from ganlab.plugins.recipes import Recipe
-from ganlab.training.graph.state import TrainingState
+from ganlab import Experiment
+from ganlab.engine import Recipe, TrainingState, parameters
 from ganlab_verify.departing_layer import NAME, failed, passed
 from ganlab_verify.derivatives import Derivatives, Truth, he, moved
 from ganlab_verify.differences import Values

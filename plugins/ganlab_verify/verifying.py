@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import inspect
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
+import ganlab
+from ganlab.commands import read_experiment, several, shipped_folder, use_plugins
 from ganlab.errors import ConfigError, IncompatibleError, nearest
-from ganlab.runs.experiment_source import read_experiment, use_plugins
-from ganlab.support import several
 from ganlab_verify.checks import CHECKS, Options, run
 from ganlab_verify.report import Row, Source
 from ganlab_verify.tpu.chips import topology as tpu_topology
@@ -102,22 +103,19 @@ def started(sources: Sequence[Source], checks: Sequence[str], options: Options) 
 
 def shipped_experiments() -> list[str]:
     """Names of the shipped experiments, without those in folders: they are included, or have a purpose of their own."""
-    from ganlab.config.files import shipped_folder, shipped_gin_files
-
     folder = shipped_folder() or Path()
-    names = [path.relative_to(folder).with_suffix("").as_posix() for path in shipped_gin_files()]
+    names = sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.gin"))
     return [name for name in names if not name.startswith(("base/", "benchmark/", "methods/", "paper/", "published/"))]
 
 
 def _check(source: Source, replicas: Sequence[int]) -> None:
-    from ganlab.composition import parameters
     from ganlab.lazy import require
 
     use_plugins(source.no_plugin, Path(source.plugin_file) if source.plugin_file else None, source.gin_files[0])
     recipe = read_experiment(source.gin_files, source.params)
     if importlib.util.find_spec("tensorflow") is None:
         require("tensorflow")  # raises, and names what to install
-    batch = recipe.arguments.get("batch_size", parameters()["batch_size"].default)
+    batch = recipe.arguments.get("batch_size", inspect.signature(ganlab.experiment).parameters["batch_size"].default)
     for count in replicas:
         if batch % count:
             raise IncompatibleError(

@@ -8,13 +8,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from ganlab import functional
+from ganlab import Architecture, Dataset, functional
+from ganlab.engine import SCORE, Draws, Network, ReplicaView, build_networks, noise, read
 from ganlab.errors import GanlabError, IncompatibleError
-from ganlab.interfaces import Architecture, Dataset
-from ganlab.training.graph import noise
-from ganlab.training.graph.networks import SCORE, Network, build_networks
-from ganlab.training.graph.replica import Draws, ReplicaView
-from ganlab.training.graph.state import read
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import check, fail
 from ganlab_verify.testing.critic_bench import Bench

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 import tensorflow as tf
 
+from ganlab import Augmentation, Dataset
+from ganlab.engine import Augmentations
 from ganlab.errors import IncompatibleError
-from ganlab.interfaces import Augmentation, Dataset
-from ganlab.training.graph.augmenting import Augmentations
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import check, fail
 from ganlab_verify.testing.critic_bench import Noted

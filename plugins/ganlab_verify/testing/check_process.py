@@ -100,7 +100,7 @@ def _message(report: Any) -> str:
 
 def main(specification: dict[str, Any]) -> None:
     """Checks the components of a specification."""
-    from ganlab.support.collector import collect_rarely
+    from ganlab.files import collect_rarely
     from ganlab_verify.testing.devices import split_cpu
 
     collect_rarely()
@@ -108,7 +108,7 @@ def main(specification: dict[str, Any]) -> None:
 
     import pytest
 
-    from ganlab.plugins import manager as plugins
+    from ganlab.commands import plugins
     from ganlab_verify.testing.settings import settings
     from ganlab_verify.testing.suites import SHAPED, obstacle, suite
 

@@ -10,16 +10,15 @@ import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import pytest
 
-from ganlab import composition, config
+from ganlab import hookimpl
+from ganlab.commands import plugins
+from ganlab.engine import LISTS, PARTS, Recipe, described, load, recipe_of, render
+from ganlab.engine import make as make_component
 from ganlab.errors import ConfigError
-from ganlab.interfaces.hookspecs import hookimpl
-from ganlab.plugins import manager as plugins
-from ganlab.plugins.recipes import Recipe, described, recipe_of
-from ganlab.support.atomic import scratch_folder
+from ganlab.files import scratch_folder
 from ganlab_verify.testing import parts
 
 _LITERALS = "numbers, strings, booleans, None, lists, tuples and dicts of them, and components"
@@ -42,7 +41,7 @@ def round_trip(kind: str, make: Callable[[], Any]) -> Iterator[str]:
             yield f"As a plugin's {kind}.{name} it would be refused: {refused}."
             return
         full = Recipe(kind, name, {**_defaults(factory), **given})
-        text = config.render(_experiment(Recipe(kind, name, given)), defaults=True)
+        text = render(_experiment(Recipe(kind, name, given)), defaults=True)
         try:
             read = _read(text)
         except ConfigError as error:
@@ -60,7 +59,7 @@ def round_trip(kind: str, make: Callable[[], Any]) -> Iterator[str]:
                     f"must be {_LITERALS}."
                 )
                 return
-        again, before = composition.make(found), make()
+        again, before = make_component(found), make()
         if type(again) is not type(before):
             yield f"Made again from an experiment file it is {again!r}, but it was {before!r}."
 
@@ -116,8 +115,15 @@ def _arguments(maker: type, make: Callable[[], Any]) -> dict[str, Any]:
             calls.append(dict(list(bound.items())[1:]))
         constructor(self, *args, **kwargs)
 
-    with mock.patch.object(maker, "__init__", recording):
+    inherited = "__init__" not in vars(maker)
+    maker.__init__ = recording  # type: ignore[misc]
+    try:
         make()
+    finally:
+        if inherited:
+            del maker.__init__  # type: ignore[misc]
+        else:
+            maker.__init__ = constructor  # type: ignore[misc]
     return calls[-1] if calls else {}
 
 
@@ -170,8 +176,8 @@ def _hook(makes: dict[str, Callable[..., Any]]) -> Any:
 
 def _experiment(component: Recipe) -> Recipe:
     arguments: dict[str, Any] = {part: Recipe(kind, "conformance_kit") for part, (kind, _) in _kit().items()}
-    (part, *_) = [part for part, kind in composition.PARTS.items() if kind == component.kind]
-    arguments[part] = [component] if part in composition.LISTS else component
+    (part, *_) = [part for part, kind in PARTS.items() if kind == component.kind]
+    arguments[part] = [component] if part in LISTS else component
     return Recipe("", "experiment", arguments)
 
 
@@ -179,7 +185,7 @@ def _read(text: str) -> Recipe:
     with scratch_folder("ganlab-conformance-") as folder:
         path = Path(folder) / "config.gin"
         path.write_text(text, encoding="utf-8")
-        return config.load([path])
+        return load([path])
 
 
 def _is(back: Any, value: Any) -> bool:

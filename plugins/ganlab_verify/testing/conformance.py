@@ -116,7 +116,7 @@ class Conformance:
     @check()
     def test_gin_round_trip(self) -> None:
         """An experiment file can name it with its parameters, and is read back with the same ones."""
-        from ganlab.composition import PARTS
+        from ganlab.engine import PARTS
         from ganlab_verify.testing.configuring import round_trip
 
         if self.kind not in PARTS.values():

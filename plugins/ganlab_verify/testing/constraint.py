@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from ganlab import Constraint
+from ganlab.engine import Scorer, TrainingState
 from ganlab.errors import IncompatibleError
-from ganlab.interfaces import Constraint
-from ganlab.training.graph.sampling import Scorer
-from ganlab.training.graph.state import TrainingState
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import Conformance, check, fail
 from ganlab_verify.testing.critic_bench import Bench

@@ -8,18 +8,22 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from ganlab import functional
-from ganlab.composition import Experiment
-from ganlab.interfaces import Batch, Constraint, Critic
-from ganlab.plugins import optional
-from ganlab.plugins.blame import plugin_code
-from ganlab.training.graph import noise
-from ganlab.training.graph.calls import CriticCalls
-from ganlab.training.graph.constrained import Constrained, batch_of
-from ganlab.training.graph.replica import Draws, Log, ReplicaView
-from ganlab.training.graph.sampling import Scorer
-from ganlab.training.graph.state import TrainingState, read
-from ganlab.training.graph.step import TrainingStep
+from ganlab import Batch, Constraint, Critic, Experiment, functional
+from ganlab.engine import (
+    Constrained,
+    CriticCalls,
+    Draws,
+    Log,
+    ReplicaView,
+    Scorer,
+    TrainingState,
+    TrainingStep,
+    batch_of,
+    noise,
+    optional,
+    plugin_code,
+    read,
+)
 
 _ADVANCE, _PENALTY = noise.CONSTRAINTS, noise.CONSTRAINTS + 1
 # The first update of plain gradient descent moves a network by this part of its weights: far above rounding, and so

@@ -7,10 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 import tensorflow as tf
 
-from ganlab.interfaces import Dataset
-from ganlab.plugins.blame import plugin_code
-from ganlab.runs.origins import data_changes, data_of
-from ganlab.training.graph.inputs import Inputs
+from ganlab import Dataset
+from ganlab.engine import Inputs, plugin_code
+from ganlab.runs import data_changes, data_of
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import check, fail
 from ganlab_verify.testing.trained import TrainedConformance

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ganlab import Architecture, Dataset, Diagnostic
+from ganlab.engine import DiagnosticSchedule, TrainingState
 from ganlab.errors import IncompatibleError
-from ganlab.interfaces import Architecture, Dataset, Diagnostic
-from ganlab.training.diagnostics.schedule import DiagnosticSchedule
-from ganlab.training.graph.state import TrainingState
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import Conformance, check, fail
 

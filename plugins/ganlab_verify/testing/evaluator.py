@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from ganlab import Dataset, Evaluator
+from ganlab.engine import optional, plugin_code
 from ganlab.errors import IncompatibleError
-from ganlab.interfaces import Dataset, Evaluator
-from ganlab.plugins import optional
-from ganlab.plugins.blame import plugin_code
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import Conformance, check, fail
 

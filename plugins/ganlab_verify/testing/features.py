@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from ganlab import Dataset, Features
 from ganlab.errors import IncompatibleError
-from ganlab.interfaces import Dataset, Features
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import Conformance, check, fail
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import tensorflow as tf
 
-from ganlab.interfaces import Critic
+from ganlab import Critic
 from ganlab_verify.testing.critic_bench import Bench
 
 _SAFE = (

@@ -6,10 +6,9 @@ from typing import Any, ClassVar
 
 import pytest
 
+from ganlab import Constraint
+from ganlab.engine import Trainer, TrainingState
 from ganlab.errors import IncompatibleError
-from ganlab.interfaces import Constraint
-from ganlab.training.graph.state import TrainingState
-from ganlab.training.graph.trainer import Trainer
 from ganlab_verify.testing.conformance import check, fail
 from ganlab_verify.testing.trained import TrainedConformance
 from ganlab_verify.testing.trainings import Training, distance, lasting_departure

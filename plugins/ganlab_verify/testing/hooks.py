@@ -10,13 +10,10 @@ from typing import Any
 
 import click
 
+from ganlab import Record, Run
+from ganlab.commands import Plugin, Plugins, command_names, reason_of
 from ganlab.errors import MissingDependencyError
-from ganlab.plugins.catalog import reason_of
-from ganlab.plugins.command_names import COMMAND_NAMES
-from ganlab.plugins.manager import Plugin, Plugins
-from ganlab.run import Run
-from ganlab.support.atomic import scratch_folder
-from ganlab.telemetry import Record
+from ganlab.files import scratch_folder
 
 RUN_HOOKS = ("ganlab_run_start", "ganlab_metrics", "ganlab_run_end")
 COMMAND_HOOK = "ganlab_register_commands"
@@ -87,7 +84,7 @@ def _clashes(calls: Calls) -> str:
         return f"{COMMAND_HOOK} raises {reason_of(error)}"
     if not added:
         return f"{COMMAND_HOOK} adds no command. Call cli.add_command(mine)."
-    taken = [name for name in added if name in COMMAND_NAMES]
+    taken = [name for name in added if name in command_names()]
     return f"'ganlab {taken[0]}' is ganlab's own command: choose another name." if taken else ""
 
 

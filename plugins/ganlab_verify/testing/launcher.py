@@ -6,8 +6,8 @@ import sys
 import time
 from pathlib import Path
 
-from ganlab.interfaces import Job, Launcher
-from ganlab.support.atomic import scratch_folder
+from ganlab import Job, Launcher
+from ganlab.files import scratch_folder
 from ganlab_verify.testing.conformance import Conformance, check, fail
 
 

@@ -8,11 +8,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from ganlab.interfaces import Batch, Loss
-from ganlab.plugins import optional
-from ganlab.plugins.blame import plugin_code
-from ganlab.training.graph import noise
-from ganlab.training.graph.replica import Draws, Log, ReplicaView
+from ganlab import Batch, Loss
+from ganlab.engine import Draws, Log, ReplicaView, noise, optional, plugin_code
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import check, fail
 from ganlab_verify.testing.trained import TrainedConformance

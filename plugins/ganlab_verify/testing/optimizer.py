@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import keras
 import numpy as np
 
-from ganlab.training.graph.state import TrainingState
+from ganlab.engine import TrainingState
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import check, fail
 from ganlab_verify.testing.trained import TrainedConformance

@@ -10,10 +10,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from ganlab import composition, layers
-from ganlab.composition import Experiment
-from ganlab.functional import example_normal, slopes
-from ganlab.interfaces import (
+import ganlab
+from ganlab import (
     Architecture,
     Augmentation,
     Batch,
@@ -22,13 +20,16 @@ from ganlab.interfaces import (
     Dataset,
     Diagnostic,
     Evaluator,
+    Experiment,
     Features,
     Launcher,
     Loss,
     Replica,
     Schedule,
     Search,
+    layers,
 )
+from ganlab.functional import example_normal, slopes
 
 # Three examples on each of four replicas, and latent vectors of three: not a multiple of the four numbers that are
 # drawn at once, so that a slice of the noise that is off by a few is noticed.
@@ -307,7 +308,7 @@ def experiment(
         "steps": 1000,
         "jit": "off",
     }
-    return composition.experiment(**{**own, **parts})
+    return ganlab.experiment(**{**own, **parts})
 
 
 def role_of(kind: str) -> tuple[type, str]:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import tensorflow as tf
 
-from ganlab.interfaces import Batch
+from ganlab import Batch
 from ganlab_verify.testing.critic_bench import Bench, Noted
 from ganlab_verify.testing.trainings import FLOOR
 

@@ -6,7 +6,7 @@ import math
 
 import tensorflow as tf
 
-from ganlab.interfaces import Schedule
+from ganlab import Schedule
 from ganlab_verify.testing.conformance import Conformance, check, fail
 
 _STEPS = 8

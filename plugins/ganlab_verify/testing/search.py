@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from ganlab import Choices, Proposal, Range, Search
 from ganlab.errors import ConfigError
-from ganlab.interfaces import Choices, Proposal, Range, Search
 from ganlab_verify.testing.conformance import Conformance, check, fail
 
 _BUDGET = 6

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ganlab.config.loader import arguments
-from ganlab.config.overrides import Override
+from ganlab.commands import Component, Override, arguments
 from ganlab.errors import ConfigError, nearest
-from ganlab.plugins.manager import Component
 
 Given = Mapping[str, Any]
 
@@ -60,6 +58,6 @@ def _owner(components: Sequence[Component], owner: str, option: str) -> str:
 
 def maker(component: Component, given: Given) -> Callable[[], Any]:
     """Returns a function that makes a component with arguments; components among these are made anew each time."""
-    from ganlab.composition import make
+    from ganlab.engine import make
 
     return lambda: component.factory(**make(dict(given)))

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import ganlab_verify.testing
+from ganlab import Constraint
+from ganlab.commands import Component
 from ganlab.errors import IncompatibleError, MissingDependencyError
-from ganlab.interfaces import Constraint
-from ganlab.plugins.manager import Component
 from ganlab_verify.testing.settings import maker
 
 # The kinds that have a class. It is looked up by name when it is needed, because it imports TensorFlow.

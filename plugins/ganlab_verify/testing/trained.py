@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ganlab.composition import Experiment
+from ganlab import Experiment
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import Conformance, check, fail
 from ganlab_verify.testing.critic_bench import Bench

@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ganlab.composition import Experiment
-from ganlab.support.atomic import scratch_folder
-from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
-from ganlab.training.graph.state import TrainingState
-from ganlab.training.graph.trainer import Trainer
+from ganlab import Experiment
+from ganlab.engine import Checkpoint, Checkpoints, Trainer, TrainingState, restore
+from ganlab.files import scratch_folder
 
 # How far two trainings of one experiment may be apart after a few updates, element by element: float32's rounding, also
 # in sums in another order. A factor in a gradient that moves weights by hundredths is far outside.

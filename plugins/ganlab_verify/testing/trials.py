@@ -11,10 +11,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from ganlab.composition import Experiment
+from ganlab import Constraint, Experiment
+from ganlab.engine import TrainingState
 from ganlab.errors import GanlabError, IncompatibleError, PluginError
-from ganlab.interfaces import Constraint
-from ganlab.training.graph.state import TrainingState
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.critic_bench import Bench, scoring, steepest
 from ganlab_verify.testing.trainings import Training, resumed

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ganlab.errors import ConfigError
-from ganlab.support.atomic import scratch_folder
-from ganlab.support.processes import run_process
+from ganlab.files import run_process, scratch_folder
 from ganlab_verify.process import ProcessError, call
 from ganlab_verify.report import Row, Source, Status
 from ganlab_verify.tpu import chips, environment

@@ -13,9 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ganlab.support.paths import local
-from ganlab.support.processes import python_command, run_process
-from ganlab.support.signals import orderly_end
+from ganlab.files import local, orderly_end, python_command, run_process
 
 # The same as in the extra [tpu-check]. Pinned, because compiling without a TPU uses private names of JAX.
 PINS = ("jax==0.10.2", "jaxlib==0.10.2", "libtpu==0.0.51")

@@ -8,17 +8,20 @@ from typing import Any
 
 import tensorflow as tf
 
-from ganlab import composition
-from ganlab.composition import Experiment
+from ganlab import Experiment
+from ganlab.engine import (
+    TrainingState,
+    TrainingStep,
+    compose,
+    op_source,
+    parameters,
+    set_arithmetic,
+    specs_of,
+)
 from ganlab.errors import GanlabError
-from ganlab.training.graph import op_source
-from ganlab.training.graph.arithmetic import set_arithmetic
-from ganlab.training.graph.inputs import specs_of
-from ganlab.training.graph.state import TrainingState
-from ganlab.training.graph.step import TrainingStep
 from ganlab_verify.report import Source
 from ganlab_verify.tpu import obstacles
-from ganlab_verify.tpu.obstacles import Line, Obstacle
+from ganlab_verify.tpu.obstacles import Obstacle
 from ganlab_verify.tpu.strategy import CompileOnlyStrategy
 from ganlab_verify.trainings import recipe_of
 
@@ -37,7 +40,7 @@ class Lowered:
     batch_size: int
     asked_batch_size: int
     obstacles: list[Obstacle] = field(default_factory=list)
-    lines: dict[str, Line] = field(default_factory=dict)
+    lines: dict[str, op_source.Line] = field(default_factory=dict)
 
 
 def lower(source: Source, *, replicas: int, module: str) -> dict[str, Any]:
@@ -55,13 +58,13 @@ def lower(source: Source, *, replicas: int, module: str) -> dict[str, Any]:
         GanlabError: The experiment is invalid.
     """
     recipe = recipe_of(source)
-    asked = recipe.arguments.get("batch_size", composition.parameters()["batch_size"].default)
+    asked = recipe.arguments.get("batch_size", parameters()["batch_size"].default)
     parts = replicas * recipe.arguments.get("microbatches", 1)
     changed = {"strategy": CompileOnlyStrategy(replicas), "batch_size": -(-asked // parts) * parts}
     generated = recipe.arguments.get("generator_batch_size")
     if generated is not None:
         changed["generator_batch_size"] = -(-generated // parts) * parts
-    experiment = composition.compose(replace(recipe, arguments={**recipe.arguments, **changed}))
+    experiment = compose(replace(recipe, arguments={**recipe.arguments, **changed}))
     return asdict(_lowered(experiment, Lowered(experiment.batch_size, asked), Path(module)))
 
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-from ganlab.training.graph.op_source import NO_GRADIENT, Line, line_of, operations, raised_at
-from ganlab.training.graph.program import has_kernel
+from ganlab.engine import has_kernel, op_source
 
 _NO_KERNEL = re.compile(r"(\w+) \(No registered '\w+' OpKernel for XLA")
 _NODE = re.compile(r"\{\{node ([^}\s]+)\}\}")
@@ -31,7 +30,7 @@ class Obstacle:
     op: str
     node: str
     reason: str
-    line: Line | None
+    line: op_source.Line | None
 
 
 def of_lowering(graph: tf.Graph, error: Exception) -> list[Obstacle]:
@@ -45,7 +44,7 @@ def of_lowering(graph: tf.Graph, error: Exception) -> list[Obstacle]:
         At least one: every operation that XLA has no kernel for, at each line that makes one, or else the nodes that
         the error names.
     """
-    message, found = str(error), list(operations(graph))
+    message, found = str(error), list(op_source.operations(graph))
     refused = set(_NO_KERNEL.findall(message))
     if refused:
         refused |= {op.type for op in found if not has_kernel(op.type)}
@@ -66,14 +65,14 @@ def of_tracing(graphs: Sequence[tf.Graph], error: BaseException) -> Obstacle:
         graphs: The graphs that had been started.
         error: The error that was raised.
     """
-    missing = NO_GRADIENT.search(str(error))
+    missing = op_source.NO_GRADIENT.search(str(error))
     if missing:
         kind = missing["tape"] or missing["graph"]
-        found = [op for graph in graphs for op in operations(graph) if op.type == kind]
+        found = [op for graph in graphs for op in op_source.operations(graph) if op.type == kind]
         for op, why, line in _placed([(op, "TensorFlow cannot differentiate it") for op in found]):
             return Obstacle(op.type, op.name, why, line)
-        return Obstacle(kind, "", "TensorFlow cannot differentiate it", raised_at(error.__traceback__))
-    return Obstacle("", "", f"{type(error).__name__}: {reason(str(error))}", raised_at(error.__traceback__))
+        return Obstacle(kind, "", "TensorFlow cannot differentiate it", op_source.raised_at(error.__traceback__))
+    return Obstacle("", "", f"{type(error).__name__}: {reason(str(error))}", op_source.raised_at(error.__traceback__))
 
 
 def reason(message: str) -> str:
@@ -85,6 +84,6 @@ def reason(message: str) -> str:
     return " ".join(message.split())[:_LONGEST_REASON]
 
 
-def _placed(chosen: Iterable[tuple[tf.Operation, str]]) -> Iterator[tuple[tf.Operation, str, Line | None]]:
+def _placed(chosen: Iterable[tuple[tf.Operation, str]]) -> Iterator[tuple[tf.Operation, str, op_source.Line | None]]:
     for op, why in chosen:
-        yield op, why, line_of(op)
+        yield op, why, op_source.line_of(op)
