@@ -51,6 +51,7 @@ ALLOWED = {
     "telemetry/event_cutting.py": {"shutil.copyfile"},
     # Experiment files outside runs, and the sources of plugins.
     "config/files.py": {"rglob"},
+    "ganlab_verify/verifying.py": {"rglob"},
     "config/serializer.py": {"read_text"},  # a function of that name, which parses text
     "plugins/validation.py": {"read_bytes"},
     "runs/plugin_file.py": {"read_text"},
@@ -64,6 +65,7 @@ ALLOWED = {
     "tensorboard_tab/plugin.py": {"read_bytes"},
     # Output of ganlab's own processes.
     "ganlab_verify/process.py": {"json.load", "read_text"},
+    "ganlab_verify/resume.py": {"read_bytes"},
     "ganlab_verify/tpu/checking.py": {"read_text"},
     "ganlab_verify/tpu/compiling.py": {"json.load", "read_bytes"},
     # Other functions of these names: for a browser, for the log of a run, and `runs.info.read_text`, which is safe.
