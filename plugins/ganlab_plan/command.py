@@ -62,8 +62,8 @@ def plan(
     """Projects what an iteration needs on hardware that is not at hand, and names what limits it.
 
     For TPUs the step is compiled by the TPU's own compiler, for GPUs it is traced and counted; times are these counts
-    over the rates of data sheets. For cpu the step's kernels are measured on this machine, one by one. Nothing is
-    trained. Exits with 1 if the step cannot be compiled for one of the topologies.
+    over the rates of data sheets, and nothing is trained. For cpu some iterations are trained and timed on this
+    machine. Exits with 1 if the step cannot be compiled for one of the topologies.
 
     \b
     ganlab plan --gin methods/sngan --topology v5e:2x2,h100:8

@@ -169,20 +169,16 @@ def _on_tpu(
 
 
 def _on_this_machine(source: Source, where: Place) -> Plan:
-    replicas = call("ganlab_plan.tracing:own_replicas", source, {}, cpus=0)
-    facts = call("ganlab_plan.this_machine:predicted", source, {"replicas": replicas}, cpus=0)
-    spent = Time(facts["product_seconds"], facts["other_seconds"], input=facts["input_seconds"], serial=True)
-    cost, peaks = _cost(facts), facts["peaks"]
-    capacity = facts["capacity"] / replicas
-    notes = [
-        *facts["notes"],
-        f"Measured now, on {facts['cores']} cores at a load of {facts['load']:.1f}: "
-        f"{peaks['matmul'] / 1e9:.0f} GFLOP/s in matrix products, "
-        f"{peaks['convolution'] / 1e9:.0f} in convolutions, {peaks['copy'] / 1e9:.0f} GB/s in copies.",
-    ]
-    limit: Limit = "memory capacity" if cost.memory > capacity else spent.limit
-    told = advice(limit, cost, spent, where, facts, 1.0) if limit != "memory capacity" else ["A smaller batch."]
-    return Plan(where.name, replicas, facts["batch_size"], cost, capacity, spent, limit, told, notes)
+    facts = call("ganlab_plan.here:measured", source, {}, cpus=0)
+    cost, capacity, replicas = _cost(facts), facts["capacity"], facts["replicas"]
+    notes = [*facts["notes"], f"Measured now, on {facts['cores']} cores at a load of {facts['load']:.1f}."]
+    if facts["seconds"] is None:
+        change = ["A smaller batch."]
+        return Plan(where.name, replicas, facts["batch_size"], cost, capacity, None, "memory capacity", change, notes)
+    examples = min(facts["seconds"], facts["input_seconds"] * replicas)
+    spent = Time(facts["seconds"] - examples, 0.0, input=examples, serial=True)
+    change = advice(spent.limit, cost, spent, where, facts, 1.0)
+    return Plan(where.name, replicas, facts["batch_size"], cost, capacity, spent, spent.limit, change, notes)
 
 
 def _cost(facts: dict[str, Any]) -> Cost:

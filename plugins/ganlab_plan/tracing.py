@@ -57,11 +57,6 @@ def refused(source: Source, *, replicas: int, settings: dict[str, Any]) -> list[
     return found
 
 
-def own_replicas(source: Source) -> int:
-    """The number of replicas of the experiment's own strategy on this machine's CPU."""
-    return int(compose(recipe_of(source)).replicas)
-
-
 def facts(experiment: Experiment, state: TrainingState, graph: tf.Graph) -> dict[str, Any]:
     """The facts that the plan of an experiment rests on, as plain values: its settings, and the counts of a replica."""
     counts = count(graph)
