@@ -76,7 +76,6 @@ if TYPE_CHECKING:
         testing,
         transport,
     )
-    from ganlab.benchmarking import benchmark
     from ganlab.comparing import compare
     from ganlab.composition import Experiment, experiment
     from ganlab.run import Run, preload, train
@@ -88,7 +87,7 @@ if TYPE_CHECKING:
 
 # Names that are loaded when they are first used, with their modules; every other lazy name is a module of ganlab's.
 _LAZY = {
-    "benchmark": "ganlab.benchmarking",
+    "benchmark": "ganlab_benchmark",
     "compare": "ganlab.comparing",
     "Experiment": "ganlab.composition",
     "experiment": "ganlab.composition",

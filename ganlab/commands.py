@@ -1,11 +1,17 @@
-"""What a command of the command line needs: messages, options, tables on a terminal. Does not import TensorFlow."""
+"""What a command, and the function of the same name, need: messages, options, signals, tables on a terminal.
 
+`several` has the rules for arguments of public functions. Does not import TensorFlow.
+"""
+
+from ganlab.cli.completing import complete_folders
+from ganlab.cli.durations import Duration
 from ganlab.cli.experiments import read_experiment, use_plugins
 from ganlab.cli.messages import say
-from ganlab.cli.options import BESIDE_GIN, HERE, experiment_options, plugin_options
+from ganlab.cli.options import BESIDE_GIN, HERE, LocalPath, experiment_options, plugin_options
 from ganlab.cli.plugin_commands import command_names
+from ganlab.cli.process import unheard
 from ganlab.cli.tables import cell, table_console
-from ganlab.config.files import shipped_folder
+from ganlab.config.files import find_gin_file, shipped_folder, shown
 from ganlab.config.loader import arguments
 from ganlab.config.overrides import Override
 from ganlab.plugins import manager as plugins
@@ -14,7 +20,9 @@ from ganlab.plugins.discovery import plugin_file_in
 from ganlab.plugins.import_guard import printing_to_stderr
 from ganlab.plugins.manager import KINDS, LOCAL_MODULE, UNUSABLE, Component, Plugin, Plugins
 from ganlab.support import several
-from ganlab.support.formatting import in_time, listed
+from ganlab.support.formatting import counted, in_time, listed
+from ganlab.support.signals import Collector, exit_code, handling
+from ganlab.support.terminal import line
 
 __all__ = [
     "BESIDE_GIN",
@@ -22,15 +30,24 @@ __all__ = [
     "KINDS",
     "LOCAL_MODULE",
     "UNUSABLE",
+    "Collector",
     "Component",
+    "Duration",
+    "LocalPath",
     "Override",
     "Plugin",
     "Plugins",
     "arguments",
     "cell",
     "command_names",
+    "complete_folders",
+    "counted",
+    "exit_code",
     "experiment_options",
+    "find_gin_file",
+    "handling",
     "in_time",
+    "line",
     "listed",
     "plugin_file_in",
     "plugin_options",
@@ -41,6 +58,8 @@ __all__ = [
     "say",
     "several",
     "shipped_folder",
+    "shown",
     "table_console",
+    "unheard",
     "use_plugins",
 ]

@@ -15,12 +15,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from ganlab_plan import Plan, place, plan
 from ganlab_verify.report import Source
 from publishing import compiling
 
 import ganlab
 from ganlab import config
-from ganlab.planning import Plan, place, plan
 
 NAMES = ("wgan_gp_mnist", "sngan_cifar10", "mimicry_sngan_64")
 NONE = "none"

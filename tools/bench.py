@@ -23,7 +23,7 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from benchmarks import engine, limit, loops, prediction, replicas, whole_runs
+from benchmarks import engine, limit, loops, replicas, whole_runs
 from benchmarks.pairs import Figure, Ratio
 from benchmarks.setting import Setting
 
@@ -36,7 +36,6 @@ FAMILIES: dict[str, Callable[..., list[Ratio | Figure]]] = {
     "microbatches": replicas.microbatches,
     "replicas": replicas.replicas,
     "processes": replicas.processes,
-    "prediction": prediction.prediction,
     "trials": whole_runs.trials,
     "beside": whole_runs.beside,
     "shares": limit.shares,

@@ -13,7 +13,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ganlab.benchmarking.markdown import markdown
+from ganlab_benchmark.markdown import markdown
+
 from ganlab.support.atomic import write_text
 
 ROOT = Path(__file__).resolve().parents[1]

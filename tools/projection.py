@@ -19,10 +19,9 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from ganlab_plan.times import Cost, time
 from projecting.model import SLICES, Costs
 from projecting.tables import Projection, compiled_lines
-
-from ganlab.planning.times import Cost, time
 
 _TOPOLOGIES = {"v5e": "v5e:2x2", "v5p": "v5p:2x2x1"}
 _GIN = Path(__file__).with_name("projecting") / "dcgan64.gin"

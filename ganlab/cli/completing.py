@@ -22,7 +22,7 @@ Completer = Callable[[click.Context, str], Iterable[CompletionItem | str]]
 _FOLDERS, _DEPTH = 2000, 4
 # Try at most this many runs, if the latest cannot be read.
 _TRIED = 5
-_RUN, _SWEEP, _BENCHMARK = "run.json", "sweep.json", "benchmark.json"
+_RUN, _SWEEP = "run.json", "sweep.json"
 
 
 def gin_files(ctx: click.Context, incomplete: str) -> Iterator[str]:
@@ -59,6 +59,11 @@ def folders(ctx: click.Context, incomplete: str, *, marker: str = _RUN) -> Itera
             below.clear()
         inside = [name for name in below if not name.startswith(".")]
         below[:] = sorted(name for name in inside if path != begin or str(path / name).startswith(incomplete))
+
+
+def complete_folders(marker: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """The `shell_complete` of a command's parameter that is a folder which a file of this name marks."""
+    return lambda ctx, parameter, incomplete: _completed(functools.partial(folders, marker=marker), ctx, incomplete)
 
 
 def checkpoints(ctx: click.Context, incomplete: str) -> Iterator[str]:
@@ -123,13 +128,6 @@ def explained(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem | 
     yield from metric_names(names)
 
 
-def suites(ctx: click.Context, incomplete: str) -> Iterator[str]:
-    """Names of the suites of tasks that ganlab ships."""
-    from ganlab.benchmarking.suite import shipped_suites
-
-    yield from sorted(shipped_suites())
-
-
 def plugins(ctx: click.Context, incomplete: str) -> Iterator[str]:
     """Names of the installed plugins, without importing them."""
     yield from sorted(point.name for point in importlib.metadata.entry_points(group=GROUP))
@@ -142,7 +140,6 @@ _COMPLETERS: dict[str, Completer] = {
     "--grid": settings,
     "--range": settings,
     "--no-plugin": plugins,
-    "--suite": suites,
     "--constraint": functools.partial(components, kind="constraints"),
     "--evaluator": functools.partial(components, kind="evaluators"),
     "--launcher": functools.partial(components, kind="launchers"),
@@ -151,7 +148,6 @@ _COMPLETERS: dict[str, Completer] = {
     "--metric": metrics,
     "--objective": metrics,
     "--by": run_settings,
-    "benchmark FOLDER": functools.partial(folders, marker=_BENCHMARK),
     "explain NAME": explained,
     "check NAME": components,
     "RUN": folders,

@@ -3,7 +3,6 @@
 COMMAND_NAMES = (
     "run",
     "sweep",
-    "benchmark",
     "evaluate",
     "certify",
     "replay",
@@ -17,6 +16,5 @@ COMMAND_NAMES = (
     "tensorboard",
     "compare",
     "doctor",
-    "plan",
     "completion",
 )

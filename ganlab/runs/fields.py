@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 from ganlab.errors import RunError
-from ganlab.support.paths import is_name
+from ganlab.support.paths import as_name, is_name
 from ganlab.support.terminal import line
 
 # Characters of a name chosen by a user: at up to four bytes each, and with a suffix, it stays below 255 bytes.
@@ -37,6 +39,29 @@ def check_place(path: Path) -> None:
             file.flush()
     except OSError as error:
         raise cannot_be_made(path, error) from error
+
+
+def new_path(runs: Path, name: str | None, what: str, stem: str, check_free: Callable[[Path], object]) -> Path:
+    """The path of a new folder for several runs, after checking that it can be created.
+
+    Args:
+        runs: The folder that it will be in.
+        name: Its name as chosen by a user; None for `stem` and the time.
+        what: What it is, for messages: `sweep`.
+        stem: The beginning of the name otherwise.
+        check_free: Raises if something exists at a path.
+
+    Raises:
+        RunError: Something exists there, or the name cannot name a folder.
+    """
+    if name is None:
+        name = as_name(f"{stem}-{datetime.now(UTC).strftime('%Y%m%d-%H%M%S')}")
+    else:
+        check_name(f"{what} name", name)
+    path = runs.resolve() / name
+    check_free(path)
+    check_place(path)
+    return path
 
 
 def check_name(what: str, name: str) -> None:

@@ -1,8 +1,11 @@
 """Sweeps: many runs of one experiment, each in its own process, that can be stopped and resumed at any time."""
 
+from ganlab.config import takes_fractions
 from ganlab.sweeps.configurations import Configuration, Configurations, check, check_used
-from ganlab.sweeps.engine import Engine
-from ganlab.sweeps.request import Request
+from ganlab.sweeps.engine import Engine, Screen
+from ganlab.sweeps.metric_follower import last_value
+from ganlab.sweeps.request import Proposed, Request
+from ganlab.sweeps.screen import LiveTable
 from ganlab.sweeps.search_driver import SearchDriver, plan
 from ganlab.sweeps.space import parse_seeds, parse_space
 from ganlab.sweeps.store import Sweep
@@ -17,14 +20,21 @@ from ganlab.sweeps.sweeping import (
     search_of,
     sweep,
 )
-from ganlab.sweeps.trial import Trial, take_up
+from ganlab.sweeps.trial import COMPLETED, DIVERGED, ENDED, FAILED, Trial, environment, take_up
 
 __all__ = [
+    "COMPLETED",
+    "DIVERGED",
+    "ENDED",
+    "FAILED",
     "Configuration",
     "Configurations",
     "Engine",
+    "LiveTable",
     "Plan",
+    "Proposed",
     "Request",
+    "Screen",
     "SearchDriver",
     "Sweep",
     "Swept",
@@ -32,7 +42,9 @@ __all__ = [
     "check",
     "check_used",
     "created",
+    "environment",
     "free_path",
+    "last_value",
     "launcher_of",
     "parse_seeds",
     "parse_space",
@@ -42,4 +54,5 @@ __all__ = [
     "search_of",
     "sweep",
     "take_up",
+    "takes_fractions",
 ]

@@ -54,7 +54,7 @@ class Engine:
         driver: SearchDriver,
         launcher: Launcher,
         *,
-        screen: Screen,
+        screen: Screen | None,
         stopped: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.monotonic,
         wait: Callable[[float], None] | None = None,
@@ -66,7 +66,7 @@ class Engine:
             trials: From `take_up`.
             driver: The search, started.
             launcher: Starts the trials.
-            screen: Displays them.
+            screen: Displays them; None for no display.
             stopped: Whether to stop: trials then save, and the sweep can be resumed.
             clock: The time in seconds, for tests.
             wait: Waits for some seconds; by default the launcher does.
@@ -115,7 +115,8 @@ class Engine:
             self._ending.stop(self.trials)
         if not self._stopping:
             self._fill()
-        self._screen.show(self.trials)
+        if self._screen is not None:
+            self._screen.show(self.trials)
         return any(trial.job or (trial.status == WAITING and not self._stopping) for trial in self.trials)
 
     def _fill(self) -> None:

@@ -17,10 +17,9 @@ from ganlab.errors import ConfigError, RunError
 from ganlab.interfaces import Launcher, Range, Search
 from ganlab.plugins.manager import component, current
 from ganlab.runs.experiment_source import use_plugins
-from ganlab.runs.fields import check_name, check_place
+from ganlab.runs.fields import new_path
 from ganlab.runs.plugin_file import recorded
 from ganlab.support import several
-from ganlab.support.paths import as_name
 from ganlab.support.terminal import line
 from ganlab.sweeps.configurations import Configuration, Configurations, check, check_used, varying
 from ganlab.sweeps.engine import Engine, Screen
@@ -153,7 +152,7 @@ def sweep(
     planned = planned_sweep(request, threads)
     made = created(planned, free_path(several.path(runs, "runs"), name, planned))
     with made.locked():
-        return Swept(made.path, run_trials(made, planned.launcher, planned.search, screen=_NoScreen()))
+        return Swept(made.path, run_trials(made, planned.launcher, planned.search))
 
 
 def planned_sweep(request: Request, threads: int | None = None) -> Plan:
@@ -211,15 +210,7 @@ def free_path(runs: Path, name: str | None, planned: Plan) -> Path:
     Raises:
         RunError: Something exists there, or the name cannot name a folder.
     """
-    if name is None:
-        stem = Path(planned.request.gin[0]).stem
-        name = as_name(f"{stem}-sweep-{datetime.now(UTC).strftime('%Y%m%d-%H%M%S')}")
-    else:
-        check_name("sweep name", name)
-    path = runs.resolve() / name
-    Sweep.check_free(path)
-    check_place(path)
-    return path
+    return new_path(runs, name, "sweep", f"{Path(planned.request.gin[0]).stem}-sweep", Sweep.check_free)
 
 
 def created(planned: Plan, path: Path) -> Sweep:
@@ -245,7 +236,7 @@ def run_trials(
     launcher: Launcher,
     search: Search,
     *,
-    screen: Screen,
+    screen: Screen | None = None,
     retry_failed: bool = False,
     stopped: Callable[[], bool] = lambda: False,
     opening: Callable[[Sequence[Trial]], None] = lambda trials: None,
@@ -256,7 +247,7 @@ def run_trials(
         found: The sweep, which this process holds.
         launcher: Starts its trials.
         search: Chooses its settings.
-        screen: Displays the trials.
+        screen: Displays the trials; None for no display.
         retry_failed: Whether to retry trials that failed, diverged or timed out.
         stopped: Whether to stop: trials then save, and the sweep can be resumed.
         opening: Called with the trials before the first starts.
@@ -333,10 +324,3 @@ def _literal(value: Any) -> str:
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-class _NoScreen:
-    """Displays nothing."""
-
-    def show(self, trials: Sequence[Trial]) -> None:
-        """Takes all trials."""

@@ -1,1 +1,6 @@
-"""The application `ganlab plan`: does an experiment fit another machine, and how long will it take there?"""
+"""Plans where to train an experiment: memory, arithmetic, traffic and time of an iteration on hardware not at hand."""
+
+from ganlab_plan.places import Place, place
+from ganlab_plan.planner import Plan, plan
+
+__all__ = ["Place", "Plan", "place", "plan"]

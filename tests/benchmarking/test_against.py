@@ -4,9 +4,9 @@ import json
 import os
 
 import pytest
+from ganlab_benchmark.against import held_against, read_reference, reference_files
 from small_suites import results
 
-from ganlab.benchmarking.against import held_against, read_reference, reference_files
 from ganlab.errors import ConfigError
 
 

@@ -10,7 +10,7 @@ import pytest
 
 MEASURES = """
 import sys
-from ganlab.benchmarking import measuring
+from ganlab_benchmark import measuring
 
 # A measurement that never ends.
 measuring.python_command = lambda *words: [sys.executable, "-c", "import time; time.sleep(600)"]

@@ -5,10 +5,10 @@ import signal
 
 import pytest
 from click.testing import CliRunner
+from ganlab_benchmark import running
 from small_suites import SUITE, write_suite
 
 import ganlab
-from ganlab.benchmarking import running
 from ganlab.cli import cli
 from ganlab.runs import create_run
 from ganlab.sweeps import take_up

@@ -2,9 +2,8 @@
 
 import json
 
+from ganlab_benchmark.markdown import escaped, markdown
 from small_suites import outcome, results
-
-from ganlab.benchmarking.markdown import escaped, markdown
 
 
 def test_tables_have_every_constraint_figure_and_reason_the_best_first():

@@ -8,9 +8,8 @@ import shutil
 import subprocess
 
 import pytest
+from ganlab_benchmark.report import report
 from small_suites import outcome, results
-
-from ganlab.benchmarking.report import report
 
 CHROMIUM = next((path for path in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if path), None)
 

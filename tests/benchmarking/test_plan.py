@@ -1,12 +1,12 @@
 """The plan: which settings each constraint is tried with, and for how long."""
 
 import pytest
+from ganlab_benchmark import plan as plans
+from ganlab_benchmark.contestants import Contestant, contestants
+from ganlab_benchmark.suite import find_suite, read_suite
 from small_suites import SUITE, write_suite
 
 import ganlab
-from ganlab.benchmarking import plan as plans
-from ganlab.benchmarking.contestants import Contestant, contestants
-from ganlab.benchmarking.suite import find_suite, read_suite
 from ganlab.errors import ConfigError, PluginError
 from ganlab.plugins.manager import current
 

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 import scipy.stats
+from ganlab_benchmark.child import middle
+from ganlab_benchmark.results import _over_seeds, reaching
+from ganlab_benchmark.rows import Row, figure_text, ordered, ranks_in
+from ganlab_benchmark.statistics import mean_of, ranks
 from small_suites import outcome
-
-from ganlab.benchmarking.child import middle
-from ganlab.benchmarking.results import _over_seeds, reaching
-from ganlab.benchmarking.rows import Row, figure_text, ordered, ranks_in
-from ganlab.benchmarking.statistics import mean_of, ranks
 
 
 @pytest.mark.parametrize("n", [2, 3, 6, 40])

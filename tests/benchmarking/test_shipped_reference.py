@@ -4,12 +4,11 @@ from pathlib import Path
 
 import leaderboard
 import pytest
+from ganlab_benchmark.against import read_reference, reference_files
+from ganlab_benchmark.markdown import markdown
+from ganlab_benchmark.plan import budget, fingerprint
+from ganlab_benchmark.suite import find_suite, read_suite
 from small_suites import results
-
-from ganlab.benchmarking.against import read_reference, reference_files
-from ganlab.benchmarking.markdown import markdown
-from ganlab.benchmarking.plan import budget, fingerprint
-from ganlab.benchmarking.suite import find_suite, read_suite
 
 PAGE = Path(__file__).parents[2] / "docs" / "leaderboard.md"
 

@@ -1,9 +1,9 @@
 """Suites: what a TOML file may say, and what is refused before anything starts."""
 
 import pytest
+from ganlab_benchmark.suite import find_suite, read_suite, shipped_suites
 from small_suites import SUITE, write_suite
 
-from ganlab.benchmarking.suite import find_suite, read_suite, shipped_suites
 from ganlab.errors import ConfigError
 
 

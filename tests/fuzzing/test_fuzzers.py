@@ -38,12 +38,11 @@ COUNTS = {
 # The modules that read JSON, each with the target that forges it; None where ganlab's own processes wrote it.
 READERS = {
     "ganlab/beside.py": None,
-    "ganlab/benchmarking/against.py": "references",
-    "ganlab/benchmarking/child.py": None,
-    "ganlab/benchmarking/measuring.py": None,
-    "ganlab/benchmarking/store.py": "benchmarks",
+    "plugins/ganlab_benchmark/against.py": "references",
+    "plugins/ganlab_benchmark/child.py": None,
+    "plugins/ganlab_benchmark/measuring.py": None,
+    "plugins/ganlab_benchmark/store.py": "benchmarks",
     "ganlab/cli/doctor.py": None,
-    "ganlab/cli/plugin_help.py": None,
     "plugins/ganlab_verify/check_command.py": None,
     "ganlab/runs/given.py": None,
     "ganlab/runs/info.py": "settings",

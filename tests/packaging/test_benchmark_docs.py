@@ -4,9 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
-
-from ganlab.benchmarking.suite import KINDS, find_suite, read_suite
-from ganlab.cli.benchmark import benchmark
+from ganlab_benchmark.command import benchmark
+from ganlab_benchmark.suite import KINDS, find_suite, read_suite
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "benchmark.md").read_text(encoding="utf-8")
@@ -18,7 +17,7 @@ def test_every_option_is_mentioned():
 
 
 def test_every_key_and_kind_is_mentioned():
-    source = (ROOT / "ganlab" / "benchmarking" / "suite.py").read_text(encoding="utf-8")
+    source = (ROOT / "plugins" / "ganlab_benchmark" / "suite.py").read_text(encoding="utf-8")
     keys = set(
         re.findall(r"""table\.(?:text|texts|choice|flag|whole|number|seeds|settings|grid|factors)\("(\w+)\"""", source)
     )

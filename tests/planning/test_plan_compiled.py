@@ -1,10 +1,9 @@
 """Plans for a TPU against the compiler's own counts."""
 
 import pytest
+from ganlab_plan import place, plan
 from ganlab_verify import Source
 from ganlab_verify.tpu import check
-
-from ganlab.planning import place, plan
 
 pytestmark = [pytest.mark.tpu_check, pytest.mark.slow]
 

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-
-from ganlab.planning.counting import count
-from ganlab.planning.products import _inside
+from ganlab_plan.counting import count
+from ganlab_plan.products import _inside
 
 
 def graph_of(function, *shapes):

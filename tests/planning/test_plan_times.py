@@ -1,11 +1,11 @@
 """Places, times and advice, worked out by hand."""
 
 import pytest
+from ganlab_plan.advice import advice
+from ganlab_plan.places import place, places
+from ganlab_plan.times import Cost, Time, time
 
 from ganlab.errors import ConfigError
-from ganlab.planning.advice import advice
-from ganlab.planning.places import place, places
-from ganlab.planning.times import Cost, Time, time
 
 
 def test_replicas_and_distances():

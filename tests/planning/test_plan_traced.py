@@ -1,10 +1,9 @@
 """Plans report progress and a batch that was rounded up, and advise no setting that the experiment refuses."""
 
 import pytest
+from ganlab_plan import place, plan
+from ganlab_plan.tracing import refused
 from ganlab_verify import Source
-
-from ganlab.planning import place, plan
-from ganlab.planning.tracing import refused
 
 SMALL = ("architectures.mlp.width=8", "experiment.critic_steps=1", "experiment.batch_size=64")
 NORMALIZED = (

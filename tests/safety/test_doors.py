@@ -6,8 +6,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2] / "ganlab"
+APPLICATIONS = ROOT.parent / "plugins"
 # Everything except the kit that authors test their plugins with.
 FILES = {str(path.relative_to(ROOT)): path for path in sorted(ROOT.rglob("*.py")) if path.parent.name != "testing"}
+FILES |= {
+    str(path.relative_to(APPLICATIONS)): path
+    for path in sorted(APPLICATIONS.rglob("*.py"))
+    if path.relative_to(APPLICATIONS).parts[0] != "ganlab_builtin" and path.parent.name != "testing"
+}
 
 READING = {"open", "read_text", "read_bytes", "os.open", "io.open", "np.load", "numpy.load", "np.fromfile", "json.load"}
 READING |= {"os.walk", "os.fwalk", "rglob", "shutil.copy", "shutil.copyfile", "shutil.copytree", "file_digest"}
@@ -45,39 +51,41 @@ ALLOWED = {
     "telemetry/event_cutting.py": {"shutil.copyfile"},
     # Experiment files outside runs, and the sources of plugins.
     "config/files.py": {"rglob"},
+    "ganlab_verify/verifying.py": {"rglob"},
     "config/serializer.py": {"read_text"},  # a function of that name, which parses text
     "plugins/validation.py": {"read_bytes"},
     "runs/plugin_file.py": {"read_text"},
     "runs/environment.py": {"open", "read_bytes", "rglob"},
     "runs/modules.py": {"read_bytes", "rglob"},
-    "cli/plugin_help.py": {"os.open", "read_text"},
+    "cli/command_sources.py": {"read_bytes"},
     # Templates and styles that ganlab ships.
     "scaffold/packages.py": {"read_text"},
     "comparing/report.py": {"read_text"},
-    "benchmarking/report.py": {"read_text"},
+    "ganlab_benchmark/report.py": {"read_text"},
     "tensorboard_tab/plugin.py": {"read_bytes"},
     # Output of ganlab's own processes.
-    "verification/process.py": {"json.load", "read_text"},
-    "verification/tpu/checking.py": {"read_text"},
-    "verification/tpu/compiling.py": {"json.load", "read_bytes"},
+    "ganlab_verify/process.py": {"json.load", "read_text"},
+    "ganlab_verify/resume.py": {"read_bytes"},
+    "ganlab_verify/tpu/checking.py": {"read_text"},
+    "ganlab_verify/tpu/compiling.py": {"json.load", "read_bytes"},
     # Other functions of these names: for a browser, for the log of a run, and `runs.info.read_text`, which is safe.
     "cli/tensorboard.py": {"open"},
     "training/session.py": {"open"},
     "runs/directory.py": {"read_text"},
     # JSON for ganlab itself, the standard streams, a script for the shell, and ganlab's own sentences.
-    "benchmarking/child.py": {"sys.stdout.write"},
+    "ganlab_benchmark/child.py": {"sys.stdout.write"},
     "cli/process.py": {"open", "os.open", "print"},
     "cli/completion.py": {"click.echo"},
     "plugins/import_guard.py": {"print"},
     "support/with_parent.py": {"print"},
-    "verification/tpu/environment.py": {"print"},
+    "ganlab_verify/tpu/environment.py": {"print"},
     # The printed text has passed `lines` or `line`.
     "telemetry/console.py": {"print"},
     "sweeps/screen.py": {"print"},
     # Headings and cells with ganlab's own words, or text that has passed `line`.
     "cli/runs_list.py": {"add_column"},
-    "cli/plan.py": {"add_column"},
-    "cli/verify.py": {"add_column", "add_row"},
+    "ganlab_plan/command.py": {"add_column"},
+    "ganlab_verify/command.py": {"add_column", "add_row"},
     "comparing/table.py": {"add_column", "add_row"},
 }
 
@@ -117,7 +125,7 @@ def is_escaped(argument):
 def test_module_uses_the_safe_functions(name):
     found = set(calls(FILES[name].read_text()))
     assert found <= ALLOWED.get(name, set()), (
-        f"ganlab/{name}: files of a run are opened by ganlab.support.paths, names are made by as_name, and what is "
+        f"{name}: files of a run are opened by ganlab.support.paths, names are made by as_name, and what is "
         "printed passes through ganlab.cli.messages.say, ganlab.cli.tables.cell or ganlab.support.terminal"
     )
 

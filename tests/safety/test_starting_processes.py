@@ -27,7 +27,6 @@ ALLOWED = {
     "ganlab/support/processes.py": {"subprocess.Popen", "subprocess.run"},
     "ganlab/support/with_parent.py": {"os.execvp"},
     # Forks of this process, which start no other program.
-    "ganlab/cli/plugin_help.py": {"os.fork"},
     "plugins/ganlab_builtin/launchers/forking.py": {"os.fork"},
     # Ends a trial with its sweep, after a grace period.
     "plugins/ganlab_builtin/launchers/guard.py": {"os.fork", "os.execvp"},

@@ -97,8 +97,9 @@ def made(tmp_path_factory, cpus):
     (folder / "tiny.toml").write_text(SUITE)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plugins, "_current", None)
-        from ganlab.benchmarking import created as created_benchmark
-        from ganlab.benchmarking import planned_benchmark
+        from ganlab_benchmark import created as created_benchmark
+        from ganlab_benchmark import planned_benchmark
+
         from ganlab.sweeps import Request, created, planned_sweep
 
         command = ["run", "--gin", folder / "exp.gin", "--runs", folder / "runs", "--name", "one"]

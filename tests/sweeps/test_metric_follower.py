@@ -4,8 +4,8 @@ import shutil
 from types import SimpleNamespace
 
 import pytest
+from ganlab_benchmark.statistics import mean_of
 
-from ganlab.benchmarking.statistics import mean_of
 from ganlab.interfaces.record import Record
 from ganlab.runs import create_run
 from ganlab.sweeps.metric_follower import MetricFollower, last_value

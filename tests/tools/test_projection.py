@@ -4,8 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from ganlab.planning.times import Cost, Time
+from ganlab_plan.times import Cost, Time
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 

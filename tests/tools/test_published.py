@@ -4,11 +4,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from ganlab_plan import Plan, place
+from ganlab_plan.times import Cost, time
 
 from ganlab import config
 from ganlab.config import load
-from ganlab.planning import Plan, place
-from ganlab.planning.times import Cost, time
 from ganlab.plugins import manager as plugins
 from ganlab.runs.experiment_source import use_plugins
 

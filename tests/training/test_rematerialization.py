@@ -4,11 +4,11 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from ganlab_plan.counting import count
 from small import Layers, assert_same, constraint, small, trained
 
 import ganlab
 from ganlab import layers
-from ganlab.planning.counting import count
 from ganlab.training.graph.rematerialization import Segments, recomputed
 from ganlab.training.graph.trainer import Trainer
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import tensorflow as tf
+from ganlab_plan.counting import count, function_of, root, used_operations
+from ganlab_plan.products import PRODUCTS
 
 from ganlab.composition import Experiment
-from ganlab.planning.counting import count, function_of, root, used_operations
-from ganlab.planning.products import PRODUCTS
 from ganlab.training.graph.gradients import Gradients
 from ganlab.training.graph.trainer import Trainer
 

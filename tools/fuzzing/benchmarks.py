@@ -10,11 +10,11 @@ from typing import Any
 from unittest import mock
 
 from click.testing import CliRunner
+from ganlab_benchmark import benchmarking, running
+from ganlab_benchmark.benchmarking import planned_benchmark
 from hypothesis import strategies as st
 
 from fuzzing.drawing import UNSAFE, altered
-from ganlab.benchmarking import benchmarking, running
-from ganlab.benchmarking.benchmarking import planned_benchmark
 from ganlab.cli import cli
 from ganlab.plugins.manager import current
 from ganlab.sweeps import take_up
@@ -106,7 +106,7 @@ _plans: dict[Any, Any] = {}
 
 
 def _planned(suite: Any, contestants: Any) -> Any:
-    from ganlab.benchmarking.plan import planned
+    from ganlab_benchmark.plan import planned
 
     key = (suite.name, *(each.name for each in contestants))
     if key not in _plans:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ganlab.planning.places import place
-from ganlab.planning.times import Cost
+from ganlab_plan.places import place
+from ganlab_plan.times import Cost
 
 # By Google Cloud's name: a v5e is counted in chips, a v5p in TensorCores, of which a chip has two.
 SLICES = {

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ganlab.planning.places import Place
-from ganlab.planning.times import Time
+from ganlab_plan.places import Place
+from ganlab_plan.times import Time
+
 from projecting.model import Costs
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from ganlab_plan import Plan, place, plan
 from ganlab_verify.report import Source
 
-from ganlab.planning import Plan, place, plan
 from ganlab.plugins.recipes import Recipe
 from publishing.datasets import data
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ganlab.commands import Component, Plugins
 from ganlab.errors import PluginError
-from ganlab.plugins.manager import Component, Plugins
 
 _KIND = "constraints"
 

@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ganlab.support.processes import python_command, start_process
-from ganlab.sweeps.trial import environment
+from ganlab import python_command, start_process
+from ganlab.sweeps import environment
 
 _POLL_SECONDS = 0.1
 _TAIL = 300
@@ -27,7 +27,7 @@ def measured(request: Mapping[str, Any], *, threads: int, limit: float, stopped:
     """The answer of a fresh process.
 
     Args:
-        request: What `ganlab.benchmarking.child` reads.
+        request: What `ganlab_benchmark.child` reads.
         threads: Threads of the process.
         limit: Its longest time in seconds.
         stopped: Whether to stop.
@@ -40,7 +40,7 @@ def measured(request: Mapping[str, Any], *, threads: int, limit: float, stopped:
     """
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         child = start_process(
-            python_command("-m", "ganlab.benchmarking.child"),
+            python_command("-m", "ganlab_benchmark.child"),
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=errors,

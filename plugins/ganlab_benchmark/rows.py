@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ganlab.benchmarking.results import DONE
-from ganlab.benchmarking.statistics import ranks
+from ganlab_benchmark.results import DONE
+from ganlab_benchmark.statistics import ranks
 
 _DIGITS = 4
 # How `ranks_in` and `overview` order constraints, for readers of tables.

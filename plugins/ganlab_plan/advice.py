@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ganlab.planning.places import Place
-from ganlab.planning.times import Cost, Limit, Time, time
+from ganlab_plan.places import Place
+from ganlab_plan.times import Cost, Limit, Time, time
 
 
 def advice(limit: Limit, cost: Cost, spent: Time, where: Place, facts: Mapping[str, Any], fraction: float) -> list[str]:

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ganlab.benchmarking.results import DONE
-from ganlab.benchmarking.rows import (
+from ganlab.commands import line
+from ganlab_benchmark.results import DONE
+from ganlab_benchmark.rows import (
     RANKS,
     Row,
     definitions_of,
@@ -18,7 +19,6 @@ from ganlab.benchmarking.rows import (
     ranks_in,
     rows_of,
 )
-from ganlab.support.terminal import line
 
 # Characters that mean something in a line of Markdown, in a table or in HTML.
 _MARKUP = re.compile(r"[\\`*_{}\[\]<>|#&~$]")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import tensorflow as tf
 
-from ganlab.planning.products import PRODUCTS, flops
+from ganlab_plan.products import PRODUCTS, flops
 
 _LOOPS, _BRANCHES = ("While", "StatelessWhile"), ("If", "StatelessIf", "Case", "StatelessCase")
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
@@ -27,26 +27,10 @@ _ALONE = (
     *("MaxPool", "AvgPool", "MaxPoolGrad", "AvgPoolGrad", "FusedBatchNormV3", "FusedBatchNormGradV3", "GatherV2"),
     *("ResourceGather", "StatelessRandomNormalV2", "StatelessRandomUniformV2", "UnsortedSegmentSum", "ScatterNd"),
 )
+# Optimizers' updates, and other writing of variables.
+_UPDATE = "ResourceApply"
+_ASSIGNMENTS = ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
 _FEW = 256  # bytes: scalars and short vectors are constants of a kernel
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """An operation as a kernel of its own, as TensorFlow runs it on a CPU.
-
-    Attributes:
-        op: The operation.
-        flops: Floating-point operations.
-        dtype: The dtype of a product's factors; empty for others.
-        accessed: Bytes read and written.
-        times: How often it runs in an iteration.
-    """
-
-    op: tf.Operation
-    flops: float
-    dtype: str
-    accessed: float
-    times: float = 1.0
 
 
 @dataclass
@@ -54,7 +38,8 @@ class Counts:
     """The counts of an iteration on one replica.
 
     Attributes:
-        kernels: Every operation that computes something.
+        flops: Floating-point operations in all: two for each multiplication of a product, one for each other result.
+        products: The operations of products by the dtype of their factors.
         fused: Bytes read and written where elementwise operations are fused with those around them, as XLA does.
         launches: Kernels after that.
         all_reduces: The number of all-reduces.
@@ -63,7 +48,8 @@ class Counts:
         notes: What could not be counted, in sentences.
     """
 
-    kernels: list[Kernel] = field(default_factory=list)
+    flops: float = 0.0
+    products: dict[str, float] = field(default_factory=dict)
     fused: float = 0.0
     launches: float = 0.0
     all_reduces: float = 0.0
@@ -71,25 +57,11 @@ class Counts:
     peak: float = 0.0
     notes: set[str] = field(default_factory=set)
 
-    @property
-    def flops(self) -> float:
-        """Floating-point operations in all: two for each multiplication of a product, one for each other result."""
-        return sum(kernel.flops * kernel.times for kernel in self.kernels)
-
-    @property
-    def products(self) -> dict[str, float]:
-        """The operations of products by the dtype of their factors."""
-        found: dict[str, float] = {}
-        for kernel in self.kernels:
-            if kernel.dtype:
-                found[kernel.dtype] = found.get(kernel.dtype, 0.0) + kernel.flops * kernel.times
-        return found
-
     def add(self, other: Counts, times: float) -> None:
         """Adds the counts of a function that is called a number of times."""
-        for kernel in other.kernels:
-            scaled = Kernel(kernel.op, kernel.flops, kernel.dtype, kernel.accessed, kernel.times * times)
-            self.kernels.append(scaled)
+        self.flops += other.flops * times
+        for dtype, made in other.products.items():
+            self.products[dtype] = self.products.get(dtype, 0.0) + made * times
         self.fused += other.fused * times
         self.launches += other.launches * times
         self.all_reduces += other.all_reduces * times
@@ -118,7 +90,11 @@ def count(graph: tf.Graph, *, once: bool = False) -> Counts:
             counts.all_reduces += 1
             counts.reduced += size(op.outputs[0])
         elif op.type not in _FREE:
-            counts.kernels.append(_kernel(op))
+            made = _flops(op)
+            counts.flops += made
+            if op.type in PRODUCTS:
+                dtype = op.outputs[0].dtype.name
+                counts.products[dtype] = counts.products.get(dtype, 0.0) + made
     fused, launches = _fused(used, graph)
     counts.fused += fused
     counts.launches += launches
@@ -132,40 +108,48 @@ def size(tensor: tf.Tensor) -> float:
     return 0.0 if known is None or tensor.dtype in (tf.resource, tf.variant, tf.string) else known * tensor.dtype.size
 
 
-def _kernel(op: tf.Operation) -> Kernel:
-    read, written = sum(map(size, op.inputs)), sum(map(size, op.outputs))
+def _flops(op: tf.Operation) -> float:
     if op.type in PRODUCTS:
-        return Kernel(op, flops(op), op.outputs[0].dtype.name, read + written)
-    if op.type.startswith("ResourceApply"):
-        # Variables, of the gradient's shape, are read and written.
-        variables = sum(tensor.dtype == tf.resource for tensor in op.inputs)
-        gradient = max(map(size, op.inputs))
-        return Kernel(op, 3.0 * variables * gradient / 4, "", (2 * variables + 1) * gradient)
-    if op.type in ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"):
-        return Kernel(op, 0.0, "", 2 * read)
-    results = sum(tensor.shape.num_elements() or 0 for tensor in op.outputs if tensor.shape.rank is not None)
-    if op.type in _REDUCTIONS:
-        results = max([results, *(t.shape.num_elements() or 0 for t in op.inputs if t.shape.rank is not None)])
-    return Kernel(op, float(results), "", read + written)
+        return flops(op)
+    if op.type.startswith(_UPDATE):  # of variables, each of the gradient's shape
+        return 3.0 * sum(tensor.dtype == tf.resource for tensor in op.inputs) * max(map(size, op.inputs)) / 4
+    if op.type in _ASSIGNMENTS:
+        return 0.0
+    results = sum(_elements(op.outputs))
+    return float(max([results, *_elements(op.inputs)]) if op.type in _REDUCTIONS else results)
+
+
+def _elements(tensors: Sequence[tf.Tensor]) -> list[int]:
+    return [tensor.shape.num_elements() or 0 for tensor in tensors if tensor.shape.rank is not None]
+
+
+def _accessed(op: tf.Operation) -> float:
+    """Bytes that an operation reads and writes as a kernel of its own."""
+    read, written = sum(map(size, op.inputs)), sum(map(size, op.outputs))
+    if op.type.startswith(_UPDATE):
+        return (2 * sum(tensor.dtype == tf.resource for tensor in op.inputs) + 1) * max(map(size, op.inputs))
+    return 2 * read if op.type in _ASSIGNMENTS else read + written
 
 
 def _called(op: tf.Operation, once: bool) -> Counts:
+    def within(name: str) -> Counts:
+        return count(function_of(op, name), once=once)
+
     made = Counts()
     if op.type in _LOOPS:
         trips = _trips(function_of(op, op.get_attr("cond").name))
         if trips is None:
             made.notes.add("A loop whose length is unknown before it runs was counted once.")
-        made.add(count(function_of(op, op.get_attr("body").name), once=once), 1 if once else trips or 1)
-        return made
-    if op.type in _CALLS:
-        made.add(count(function_of(op, op.get_attr("f").name), once=once), 1)
-        return made
-    both = op.type.endswith("If")
-    names = [op.get_attr("then_branch"), op.get_attr("else_branch")] if both else op.get_attr("branches")
-    made.add(
-        max((count(function_of(op, function.name), once=once) for function in names), key=lambda found: found.flops), 1
-    )
-    made.notes.add("Of a branch, for example a penalty that is not computed in every update, the costlier side counts.")
+        made.add(within(op.get_attr("body").name), 1 if once else trips or 1)
+    elif op.type in _CALLS:
+        made.add(within(op.get_attr("f").name), 1)
+    else:
+        both = op.type.endswith("If")
+        sides = [op.get_attr("then_branch"), op.get_attr("else_branch")] if both else op.get_attr("branches")
+        made.add(max((within(side.name) for side in sides), key=lambda counts: counts.flops), 1)
+        made.notes.add(
+            "Of a branch, for example a penalty that is not computed in every update, the costlier side counts."
+        )
     return made
 
 
@@ -237,7 +221,7 @@ def _fused(used: Sequence[tf.Operation], graph: tf.Graph) -> tuple[float, int]:
         if op.type in (*_FREE, *_LOOPS, *_BRANCHES, *_CALLS):
             continue
         if _is_alone(op):
-            total += _kernel(op).accessed
+            total += _accessed(op)
             kernels += 1
             continue
         written = [tensor for tensor in op.outputs if tensor.name in stored]

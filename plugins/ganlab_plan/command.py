@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ganlab.cli.messages import say
-from ganlab.cli.options import BESIDE_GIN, experiment_options, plugin_options
-from ganlab.cli.tables import cell, table_console
-from ganlab.support.terminal import line
+from ganlab.commands import BESIDE_GIN, cell, experiment_options, line, plugin_options, say, table_console
 
 if TYPE_CHECKING:
-    from ganlab.planning import Plan
+    from ganlab_plan import Plan
 
 
 @click.command("plan")
@@ -65,8 +62,8 @@ def plan(
     """Projects what an iteration needs on hardware that is not at hand, and names what limits it.
 
     For TPUs the step is compiled by the TPU's own compiler, for GPUs it is traced and counted; times are these counts
-    over the rates of data sheets. For cpu the step's kernels are measured on this machine, one by one. Nothing is
-    trained. Exits with 1 if the step cannot be compiled for one of the topologies.
+    over the rates of data sheets, and nothing is trained. For cpu some iterations are trained and timed on this
+    machine. Exits with 1 if the step cannot be compiled for one of the topologies.
 
     \b
     ganlab plan --gin methods/sngan --topology v5e:2x2,h100:8
@@ -74,10 +71,10 @@ def plan(
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
     if not gin_files:
         raise click.UsageError("Missing experiment: pass --gin FILE, for example --gin quickstart.")
-    from ganlab_verify.report import Source
+    from ganlab_verify import Source
 
-    from ganlab.planning.places import places
-    from ganlab.planning.planner import plan as planned
+    from ganlab_plan.places import places
+    from ganlab_plan.planner import plan as planned
 
     where = places(",".join(topologies).split(","))
     source = Source(gin_files, params, no_plugin, str(plugin_file) if plugin_file is not None else None)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from ganlab.planning.places import Place
+from ganlab_plan.places import Place
 
 Limit = Literal["compute", "memory bandwidth", "all-reduce", "kernel launches", "input", "memory capacity"]
 
@@ -47,8 +47,8 @@ class Time:
         latency: Their way through the slice.
         launches: Starting kernels.
         input: The real examples, made by the hosts.
-        serial: Whether the parts follow one another, as on a CPU; otherwise arithmetic overlaps with memory, and both
-            with input.
+        serial: Whether input and all else follow one another, as on a CPU, where `products` is all else; otherwise
+            arithmetic overlaps with memory, and both with input.
     """
 
     products: float

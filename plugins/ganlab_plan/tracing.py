@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import tensorflow as tf
-from ganlab_verify.report import Source
-from ganlab_verify.tpu.strategy import CompileOnlyStrategy
-from ganlab_verify.trainings import recipe_of
+from ganlab_verify import CompileOnlyStrategy, Source, recipe_of
 
-from ganlab import composition
-from ganlab.composition import Experiment
+import ganlab
+from ganlab import Experiment
+from ganlab.engine import Inputs, Recipe, TrainingState, TrainingStep, compose, set_arithmetic, specs_of
 from ganlab.errors import IncompatibleError
-from ganlab.planning.counting import count
-from ganlab.plugins.recipes import Recipe
-from ganlab.training.graph.arithmetic import set_arithmetic
-from ganlab.training.graph.inputs import Inputs, specs_of
-from ganlab.training.graph.state import TrainingState
-from ganlab.training.graph.step import TrainingStep
+from ganlab_plan.counting import count
 
 _INPUT_SECONDS = 0.5
 
@@ -60,11 +55,6 @@ def refused(source: Source, *, replicas: int, settings: dict[str, Any]) -> list[
         except IncompatibleError:
             found.append(name)
     return found
-
-
-def own_replicas(source: Source) -> int:
-    """The number of replicas of the experiment's own strategy on this machine's CPU."""
-    return int(composition.compose(recipe_of(source)).replicas)
 
 
 def facts(experiment: Experiment, state: TrainingState, graph: tf.Graph) -> dict[str, Any]:
@@ -111,7 +101,7 @@ def traced(recipe: Recipe, replicas: int) -> tuple[Experiment, TrainingState, tf
     generated = recipe.arguments.get("generator_batch_size")
     if generated is not None:
         changed["generator_batch_size"] = -(-generated // parts) * parts
-    experiment = composition.compose(replace(recipe, arguments={**recipe.arguments, **changed}))
+    experiment = compose(replace(recipe, arguments={**recipe.arguments, **changed}))
     set_arithmetic(experiment.precision)
     state = TrainingState(experiment)
     step = TrainingStep(experiment, state, compiled=False)
@@ -125,7 +115,8 @@ def traced(recipe: Recipe, replicas: int) -> tuple[Experiment, TrainingState, tf
 
 
 def _batch_size(recipe: Recipe) -> int:
-    return int(recipe.arguments.get("batch_size", composition.parameters()["batch_size"].default))
+    default = inspect.signature(ganlab.experiment).parameters["batch_size"].default
+    return int(recipe.arguments.get("batch_size", default))
 
 
 def variable_bytes(state: TrainingState) -> float:

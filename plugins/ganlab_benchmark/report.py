@@ -7,8 +7,12 @@ from importlib import resources
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from ganlab.benchmarking.results import DONE
-from ganlab.benchmarking.rows import (
+from ganlab.comparing.axes import scale_of
+from ganlab.comparing.html import Child, breakable, element, page
+from ganlab.comparing.report_tables import Column, table
+from ganlab.comparing.svg import interval
+from ganlab_benchmark.results import DONE
+from ganlab_benchmark.rows import (
     RANKS,
     Row,
     definitions_of,
@@ -19,10 +23,6 @@ from ganlab.benchmarking.rows import (
     ranks_in,
     rows_of,
 )
-from ganlab.comparing.axes import scale_of
-from ganlab.comparing.html import Child, breakable, element, page
-from ganlab.comparing.report_tables import Column, table
-from ganlab.comparing.svg import interval
 
 _MEANS = "The mean over trials with its 95% interval over seeds, or the range of two or of equal ones"
 

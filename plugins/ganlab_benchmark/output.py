@@ -7,13 +7,10 @@ import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ganlab.cli.messages import say
-from ganlab.cli.tables import cell, table_console
-from ganlab.support.formatting import counted, in_time
-from ganlab.support.terminal import line
+from ganlab.commands import cell, counted, in_time, line, say, shown, table_console
 
 if TYPE_CHECKING:
-    from ganlab.benchmarking import Folder, Plan
+    from ganlab_benchmark import Folder, Plan
 
 # Processor time of a trial beside its updates, of an update, and of a constraint's measurements: together they give the
 # 175 s that one constraint used in the quick suite (docs/benchmark.md).
@@ -22,7 +19,7 @@ _TRIAL_SECONDS, _UPDATE_SECONDS, _MEASURING_SECONDS = 2.0, 0.0009, 30.0
 
 def print_plan(plan: Plan, asked: Mapping[str, Any], *, as_json: bool) -> None:
     """Prints what a benchmark would train."""
-    from ganlab.benchmarking import plan as plans
+    from ganlab_benchmark import plan as plans
 
     counts = {
         each.name: plans.trials_of(plan.suite, each) for each in plan.contestants if each.name not in plan.refused
@@ -57,7 +54,7 @@ def print_plan(plan: Plan, asked: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def _seconds(plan: Plan, contestant: Any) -> float:
-    from ganlab.benchmarking import plan as plans
+    from ganlab_benchmark import plan as plans
 
     trained = sum(
         task.steps * len(task.seeds) * len(task.reports)
@@ -69,8 +66,7 @@ def _seconds(plan: Plan, contestant: Any) -> float:
 
 def print_results(results: Mapping[str, Any], folder: Folder, *, ended: bool, as_json: bool) -> None:
     """Prints the results, and where the files are."""
-    from ganlab.benchmarking.store import PAGE, RESULTS
-    from ganlab.config.files import shown
+    from ganlab_benchmark.store import PAGE, RESULTS
 
     again = f"ganlab benchmark --resume {shlex.quote(shown(folder.path))}"
     if as_json:
@@ -96,7 +92,7 @@ def _print_tables(results: Mapping[str, Any]) -> None:
     """A table for each task, the best constraint first, and the reasons why figures are missing."""
     from rich.table import Table
 
-    from ganlab.benchmarking.rows import figure_text, ordered, problems_of, ranks_in, rows_of
+    from ganlab_benchmark.rows import figure_text, ordered, problems_of, ranks_in, rows_of
 
     console = table_console(120)
     rows = rows_of(results)

@@ -7,50 +7,49 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ganlab.benchmarking.results import DONE, FAILED, FORMAT, NONE, PARTIAL, PENDING, REFUSED
-from ganlab.benchmarking.suite import shipped_suites
-from ganlab.config.files import shown
+from ganlab.commands import line, shown
 from ganlab.errors import ConfigError, RunError
-from ganlab.support.paths import local
-from ganlab.support.schema import TEXT, Rule, fields, null_or, number, table, whole, word
-from ganlab.support.strict_json import read_json
-from ganlab.support.terminal import line
+from ganlab.files import local, read_json, schema
+from ganlab_benchmark.results import FORMAT, STATUSES
+from ganlab_benchmark.suite import shipped_suites
 
 NO_REFERENCE = "none"
 _LARGEST = 1 << 26
 
-_NUMBER = number(-1e300, 1e300)
-_END = null_or(_NUMBER)
-_FIGURE = fields({"mean": _NUMBER, "low": _END, "high": _END, "n": whole()}, {"interval": null_or(TEXT)})
-_INTERVAL = Rule(
+_NUMBER = schema.number(-1e300, 1e300)
+_END = schema.null_or(_NUMBER)
+_FIGURE = schema.fields(
+    {"mean": _NUMBER, "low": _END, "high": _END, "n": schema.whole()}, {"interval": schema.null_or(schema.TEXT)}
+)
+_INTERVAL = schema.Rule(
     "a figure with both ends of an interval, or with none",
     lambda value: isinstance(value, dict) and (value.get("low") is None) == (value.get("high") is None),
     lambda value: [("", value, _FIGURE)],
 )
-_SCHEMA = fields(
+_SCHEMA = schema.fields(
     {
-        "format": Rule(f"{FORMAT}, the format of this ganlab", lambda value: value == FORMAT),
-        "suite": fields({"hash": TEXT}),
-        "budget": table(),
-        "versions": table(TEXT),
-        "date": TEXT,
-        "constraints": table(
-            fields(
+        "format": schema.Rule(f"{FORMAT}, the format of this ganlab", lambda value: value == FORMAT),
+        "suite": schema.fields({"hash": schema.TEXT}),
+        "budget": schema.table(),
+        "versions": schema.table(schema.TEXT),
+        "date": schema.TEXT,
+        "constraints": schema.table(
+            schema.fields(
                 {
-                    "origin": TEXT,
-                    "ratio": null_or(_NUMBER),
-                    "settings": table(table(TEXT)),
-                    "tasks": table(
-                        fields(
+                    "origin": schema.TEXT,
+                    "ratio": schema.null_or(_NUMBER),
+                    "settings": schema.table(schema.table(schema.TEXT)),
+                    "tasks": schema.table(
+                        schema.fields(
                             {
-                                "status": word(DONE, PARTIAL, FAILED, REFUSED, PENDING, NONE),
-                                "reason": TEXT,
-                                "figures": table(_INTERVAL),
+                                "status": schema.word(*STATUSES),
+                                "reason": schema.TEXT,
+                                "figures": schema.table(_INTERVAL),
                             }
                         )
                     ),
                 },
-                {"steps": table(whole())},
+                {"steps": schema.table(schema.whole())},
             )
         ),
     }

@@ -5,18 +5,16 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
-from ganlab_verify.process import ProcessError, call
-from ganlab_verify.report import Source
-from ganlab_verify.tpu import environment
-from ganlab_verify.tpu.checking import check, check_topologies
+from ganlab_verify import ProcessError, Source, call, tpu
 
+from ganlab.commands import read_experiment, use_plugins
 from ganlab.errors import ConfigError, MissingDependencyError
-from ganlab.planning.advice import advice
-from ganlab.planning.places import Place
-from ganlab.planning.times import Cost, Limit, Time, time
-from ganlab.runs.experiment_source import read_experiment
+from ganlab_plan.advice import advice
+from ganlab_plan.places import Place
+from ganlab_plan.times import Cost, Limit, Time, time
 
 FRACTION = 0.5
 # What makes a step smaller, each tried before it is advised.
@@ -90,21 +88,21 @@ def plan(
     if not 0 < fraction <= 1:
         raise ConfigError(f"The fraction of the peak {fraction} must be above 0 and at most 1.")
     tpus = [one.name for one in where if one.chip.kind == "tpu"]
-    if tpus and not install and not environment.installed():
+    if tpus and not install and not tpu.environment.installed():
         raise MissingDependencyError(
-            f"{tpus[0]} needs the TPU compiler ({', '.join(environment.PINS)}; {environment.SIZE}), which is not "
-            "installed. Install it once with --install, or name GPUs or cpu alone."
+            f"{tpus[0]} needs the TPU compiler ({', '.join(tpu.environment.PINS)}; {tpu.environment.SIZE}), which is "
+            "not installed. Install it once with --install, or name GPUs or cpu alone."
         )
     _read(source)
     if tpus:
         progress("Asking the TPU compiler for the slices.")
-        with contextlib.suppress(environment.UnavailableError):  # the plans then say why
-            check_topologies(tpus)
+        with contextlib.suppress(tpu.environment.UnavailableError):  # the plans then say why
+            tpu.check_topologies(tpus)
     try:
         counts = sorted({one.replicas for one in where if one.chip.kind != "cpu"})
         if counts:
             progress("Tracing the step.")
-        found = call("ganlab.planning.tracing:counted", source, {"replicas": counts}, cpus=1) if counts else []
+        found = call("ganlab_plan.tracing:counted", source, {"replicas": counts}, cpus=1) if counts else []
         facts, plans = dict(zip(counts, found, strict=True)), []
         for number, one in enumerate(where, start=1):
             progress(f"Planning for {one.name} ({number} of {len(where)}).")
@@ -116,10 +114,6 @@ def plan(
 
 def _read(source: Source) -> None:
     """Finds mistakes in the experiment before any process starts."""
-    from pathlib import Path
-
-    from ganlab.runs.experiment_source import use_plugins
-
     use_plugins(source.no_plugin, Path(source.plugin_file) if source.plugin_file else None, source.gin_files[0])
     read_experiment(source.gin_files, source.params)
 
@@ -147,7 +141,7 @@ def _other_batch(facts: dict[str, Any]) -> str:
 def _on_tpu(
     source: Source, where: Place, facts: dict[str, Any], fraction: float, install: bool, optimize: bool
 ) -> Plan:
-    row = check(source, topology=where.name, install=install, optimize=optimize)
+    row = tpu.check(source, topology=where.name, install=install, optimize=optimize)
     memory = row.data.get("memory", {}).get("total")
     if "flops" not in row.data:
         if memory is None:
@@ -175,20 +169,16 @@ def _on_tpu(
 
 
 def _on_this_machine(source: Source, where: Place) -> Plan:
-    replicas = call("ganlab.planning.tracing:own_replicas", source, {}, cpus=0)
-    facts = call("ganlab.planning.this_machine:predicted", source, {"replicas": replicas}, cpus=0)
-    spent = Time(facts["product_seconds"], facts["other_seconds"], input=facts["input_seconds"], serial=True)
-    cost, peaks = _cost(facts), facts["peaks"]
-    capacity = facts["capacity"] / replicas
-    notes = [
-        *facts["notes"],
-        f"Measured now, on {facts['cores']} cores at a load of {facts['load']:.1f}: "
-        f"{peaks['matmul'] / 1e9:.0f} GFLOP/s in matrix products, "
-        f"{peaks['convolution'] / 1e9:.0f} in convolutions, {peaks['copy'] / 1e9:.0f} GB/s in copies.",
-    ]
-    limit: Limit = "memory capacity" if cost.memory > capacity else spent.limit
-    told = advice(limit, cost, spent, where, facts, 1.0) if limit != "memory capacity" else ["A smaller batch."]
-    return Plan(where.name, replicas, facts["batch_size"], cost, capacity, spent, limit, told, notes)
+    facts = call("ganlab_plan.here:measured", source, {}, cpus=0)
+    cost, capacity, replicas = _cost(facts), facts["capacity"], facts["replicas"]
+    notes = [*facts["notes"], f"Measured now, on {facts['cores']} cores at a load of {facts['load']:.1f}."]
+    if facts["seconds"] is None:
+        change = ["A smaller batch."]
+        return Plan(where.name, replicas, facts["batch_size"], cost, capacity, None, "memory capacity", change, notes)
+    examples = min(facts["seconds"], facts["input_seconds"] * replicas)
+    spent = Time(facts["seconds"] - examples, 0.0, input=examples, serial=True)
+    change = advice(spent.limit, cost, spent, where, facts, 1.0)
+    return Plan(where.name, replicas, facts["batch_size"], cost, capacity, spent, spent.limit, change, notes)
 
 
 def _cost(facts: dict[str, Any]) -> Cost:
@@ -210,7 +200,7 @@ def _judged(
     limit: Limit = "memory capacity" if full or cost.memory > where.memory else spent.limit
     if limit == "memory capacity":
         asked = {"replicas": where.replicas, "settings": _SMALLER}
-        facts = {**facts, "refused": call("ganlab.planning.tracing:refused", source, asked, cpus=1)}
+        facts = {**facts, "refused": call("ganlab_plan.tracing:refused", source, asked, cpus=1)}
     change = advice(limit, cost, spent, where, facts, fraction)
     fits = spent if limit != "memory capacity" else None
     return Plan(where.name, where.replicas, facts["batch_size"], cost, where.memory, fits, limit, change, notes)

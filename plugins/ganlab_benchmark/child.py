@@ -1,6 +1,6 @@
 """Measurements in a process of their own: the cost of a constraint, and the certificates of trained critics.
 
-`python -m ganlab.benchmarking.child`, with a request as JSON on standard input; the last line of standard output is the
+`python -m ganlab_benchmark.child`, with a request as JSON on standard input; the last line of standard output is the
 answer. A fresh process has no threads, memory or compiled code of other trainings.
 """
 
@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ganlab.commands import read_experiment, use_plugins
 from ganlab.errors import GanlabError
-from ganlab.runs.experiment_source import use_plugins
-from ganlab.support.atomic import scratch_folder
+from ganlab.files import scratch_folder
 
 
 def main() -> int:
@@ -76,19 +76,17 @@ def _clock() -> Callable[[], float]:
 
 
 def _trainer(text: str) -> Any:
-    from ganlab import composition
-    from ganlab.config import load
-    from ganlab.training.graph.trainer import Trainer
+    from ganlab.engine import Trainer, compose
 
     with scratch_folder("ganlab-benchmark-") as folder:
         path = Path(folder) / "experiment.gin"
         path.write_text(text, encoding="utf-8")
-        return Trainer(composition.compose(load([path])))
+        return Trainer(compose(read_experiment([str(path)], [])))
 
 
 def certificates(request: Mapping[str, Any]) -> dict[str, Any]:
     """For each run: `lower` and `upper` bounds of the critic's Lipschitz constant, or a `note` why there is none."""
-    from ganlab.run import Run
+    from ganlab import Run
 
     found: dict[str, dict[str, Any]] = {}
     for name, path in request["runs"].items():

@@ -8,26 +8,37 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ganlab.benchmarking import plan as plans
-from ganlab.benchmarking.child import middle
-from ganlab.benchmarking.contestants import Contestant
-from ganlab.benchmarking.measuring import StoppedError, measured
-from ganlab.benchmarking.plan import Plan
-from ganlab.benchmarking.store import Folder
-from ganlab.benchmarking.suite import CERTIFICATE, Figure, Task
-from ganlab.benchmarking.trained import value_of
 from ganlab.errors import RunError
-from ganlab.support.full_disk import is_full_disk
-from ganlab.sweeps import Request, Sweep, Trial, launcher_of, run_trials, search_of, take_up
-from ganlab.sweeps.engine import Screen
-from ganlab.sweeps.metric_follower import mean
-from ganlab.sweeps.request import Proposed
-from ganlab.sweeps.trial import COMPLETED, ENDED, FAILED
-from ganlab.version import __version__
+from ganlab.files import is_full_disk
+from ganlab.sweeps import (
+    COMPLETED,
+    ENDED,
+    FAILED,
+    Proposed,
+    Request,
+    Screen,
+    Sweep,
+    Trial,
+    created,
+    launcher_of,
+    run_trials,
+    search_of,
+    take_up,
+)
+from ganlab.sweeps import (
+    Plan as SweepPlan,
+)
+from ganlab_benchmark import plan as plans
+from ganlab_benchmark.child import middle
+from ganlab_benchmark.contestants import Contestant
+from ganlab_benchmark.measuring import StoppedError, measured
+from ganlab_benchmark.plan import Plan
+from ganlab_benchmark.store import Folder
+from ganlab_benchmark.suite import CERTIFICATE, Figure, Task
+from ganlab_benchmark.trained import value_of
 
 # The longest that a measurement of cost may take, and a certificate beyond its own limit.
 _LIMIT = 900.0
@@ -42,7 +53,7 @@ class Runner:
         folder: Folder,
         *,
         jobs: int,
-        screens: Callable[[], AbstractContextManager[Screen]],
+        screens: Callable[[], AbstractContextManager[Screen | None]],
         retry_failed: bool = False,
         stopped: Callable[[], bool] = lambda: False,
         say: Callable[[str], None] = lambda text: None,
@@ -181,16 +192,9 @@ class Runner:
             no_plugin=asked["no_plugin"],
             plugin_file=self._folder.plugin_file,
         )
-        info = {
-            "ganlab": __version__,
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "folder": str(Path.cwd()),
-            "threads": self._threads,
-            "asked": request.as_json(),
-            "proposals": [Proposed(one.settings, one.name).as_json() for one in made],
-            "trials": {},
-        }
-        Sweep.create(path, info, made)
+        proposals = [Proposed(one.settings, one.name) for one in made]
+        launcher, search = launcher_of(request), search_of(request)
+        created(SweepPlan(request, launcher, search, proposals, made, self._threads), path)
 
     def _certificates(self, contestant: Contestant, task: Task) -> None:
         known = self._folder.known(contestant.name).setdefault("certificates", {})
@@ -240,8 +244,12 @@ def mean_of(trials: Sequence[Trial], name: str, figure: Figure) -> float | None:
     """A setting's mean figure over its seeds; None if a trial of it was not completed."""
     values = [value_of(trial, figure) for trial in trials if trial.configuration == name]
     finite = [value for value in values if value is not None]
-    value = mean(finite) if finite and len(finite) == len(values) else math.nan
-    return value if math.isfinite(value) else None
+    if not finite or len(finite) < len(values):
+        return None
+    try:
+        return math.fsum(finite) / len(finite)
+    except OverflowError:  # beyond all floats
+        return None
 
 
 def cores() -> int:

@@ -9,25 +9,23 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from ganlab.benchmarking import plan as plans
-from ganlab.benchmarking.contestants import Contestant
-from ganlab.benchmarking.plan import Plan
-from ganlab.benchmarking.running import cores, mean_of
-from ganlab.benchmarking.statistics import mean_of as estimate
-from ganlab.benchmarking.store import Folder
-from ganlab.benchmarking.suite import CERTIFICATE, COST, SENSITIVITY, TRAINING, Figure, Task
-from ganlab.benchmarking.trained import value_of
-from ganlab.comparing.statistics import within
-from ganlab.runs.info import limits_of, read_info
-from ganlab.runs.provenance import versions
-from ganlab.sweeps import Sweep, Trial, take_up
-from ganlab.sweeps.trial import COMPLETED, DIVERGED, ENDED
-from ganlab.version import __version__
+from ganlab import __version__
+from ganlab.runs import RunDirectory, limits_of, versions
+from ganlab.sweeps import COMPLETED, DIVERGED, ENDED, Sweep, Trial, take_up
+from ganlab_benchmark import plan as plans
+from ganlab_benchmark.contestants import Contestant
+from ganlab_benchmark.plan import Plan
+from ganlab_benchmark.running import cores, mean_of
+from ganlab_benchmark.statistics import mean_of as estimate
+from ganlab_benchmark.store import Folder
+from ganlab_benchmark.suite import CERTIFICATE, COST, SENSITIVITY, TRAINING, Figure, Task
+from ganlab_benchmark.trained import value_of
 
 FORMAT = 1
 _PACKAGES = ("tensorflow", "tensorflow-cpu", "tensorflow-tpu", "keras", "numpy")
 # Statuses of a constraint in a task.
-DONE, PARTIAL, FAILED, REFUSED, PENDING, NONE = "completed", "partial", "failed", "refused", "pending", "none"
+STATUSES = ("completed", "partial", "failed", "refused", "pending", "none")
+DONE, PARTIAL, FAILED, REFUSED, PENDING, NONE = STATUSES
 
 
 def column(figure: str, report: str | None = None) -> str:
@@ -161,7 +159,7 @@ def _trained(folder: Folder, contestant: Contestant, task: Task, known: Mapping[
         for trial in trials
     ]
     figures = {}
-    infos = [read_info(trial.run) for trial in trials if trial.status == COMPLETED]
+    infos = [RunDirectory(trial.run).info for trial in trials if trial.status == COMPLETED]
     for key, figure, report in columns(task):
         numbers = [
             (value["report"], value["figures"][figure.name])
@@ -198,7 +196,7 @@ def _over_seeds(
         return {**asdict(made), "interval": "range"}
     if len(numbers) == 2:
         return {**asdict(made), "low": min(numbers), "high": max(numbers), "interval": "range"}
-    low, high = within((made.low, made.high), (min(limits[0], made.mean), max(limits[1], made.mean)))
+    low, high = max(made.low, min(limits[0], made.mean)), min(made.high, max(limits[1], made.mean))
     kind = "student" if (low, high) == (made.low, made.high) else "limited"
     return {**asdict(made), "low": low, "high": high, "interval": kind}
 

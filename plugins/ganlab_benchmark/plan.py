@@ -8,15 +8,12 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
-from ganlab.benchmarking.contestants import Contestant
-from ganlab.benchmarking.suite import PLACEHOLDER, Suite, Task
-from ganlab.config import load_variant, render, takes_fractions
-from ganlab.config.files import shown
 from ganlab.errors import ConfigError, GanlabError
-from ganlab.sweeps import Configuration
+from ganlab.sweeps import Configuration, Configurations, takes_fractions
+from ganlab_benchmark.contestants import Contestant
+from ganlab_benchmark.suite import PLACEHOLDER, Suite, Task
 
 # Parts of a suite that describe it and change no number.
 _WORDS = ("title", "about", "label", "path", "text", "name")
@@ -147,11 +144,11 @@ def configurations(task: Task, every: Iterable[tuple[str, Mapping[str, str]]]) -
     """
     made = []
     for name, settings in every:
-        variant = load_variant([_experiment(task)], [], settings)
-        for setting in settings:
-            if setting in variant.unused:
-                raise ConfigError(f"tasks.{task.name}: {variant.unused[setting]}")
-        made.append(Configuration(name, dict(settings), render(variant.recipe)))
+        one = _read(task)
+        text = one.of(settings).text
+        for reason in (one.unused or {}).values():
+            raise ConfigError(f"tasks.{task.name}: {reason}")
+        made.append(Configuration(name, dict(settings), text))
     return made
 
 
@@ -207,12 +204,12 @@ def _check_without(task: Task) -> None:
 
 
 def _text(task: Task, settings: Mapping[str, str]) -> str:
-    return render(load_variant([_experiment(task)], [], settings).recipe)
+    return _read(task).of(settings).text
 
 
-def _experiment(task: Task) -> Path:
+def _read(task: Task) -> Configurations:
     assert task.experiment is not None
-    return task.experiment
+    return Configurations([task.experiment], (), (), ())
 
 
 def _settings(contestant: Contestant, steps: int, *tables: Mapping[str, str]) -> dict[str, str]:
@@ -239,8 +236,3 @@ def _without_words(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_words(item) for key, item in value.items() if key not in _WORDS}
     return [_without_words(item) for item in value] if isinstance(value, (list, tuple)) else value
-
-
-def where(task: Task) -> str:
-    """A task's experiment file, for messages."""
-    return shown(_experiment(task))

@@ -8,12 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ganlab.benchmarking.toml_table import Table
-from ganlab.config import find_gin_file
-from ganlab.config.files import shipped_folder
+from ganlab.commands import find_gin_file, line, shipped_folder
 from ganlab.errors import ConfigError, RunError, nearest
-from ganlab.support.paths import local, open_inside
-from ganlab.support.terminal import line
+from ganlab.files import local, open_inside
+from ganlab_benchmark.toml_table import Table
 
 TRAINING, COST, SENSITIVITY, CERTIFICATE = "training", "cost", "sensitivity", "certificate"
 KINDS = (TRAINING, COST, SENSITIVITY, CERTIFICATE)

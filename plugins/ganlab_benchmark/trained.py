@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 
-from ganlab.benchmarking.suite import Figure
-from ganlab.sweeps import Trial
-from ganlab.sweeps.metric_follower import last_value
-from ganlab.sweeps.trial import COMPLETED
+from ganlab.sweeps import COMPLETED, Trial, last_value
+from ganlab_benchmark.suite import Figure
 
 
 def value_of(trial: Trial, figure: Figure) -> float | None:

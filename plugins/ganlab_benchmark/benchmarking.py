@@ -4,35 +4,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ganlab.benchmarking import plan as plans
-from ganlab.benchmarking.against import held_against, read_reference, reference_files
-from ganlab.benchmarking.contestants import contestants
-from ganlab.benchmarking.markdown import markdown
-from ganlab.benchmarking.plan import Plan, planned
-from ganlab.benchmarking.report import report
-from ganlab.benchmarking.results import results
-from ganlab.benchmarking.running import Runner, cores
-from ganlab.benchmarking.store import PAGE, RESULTS, TABLES, Folder, as_text
-from ganlab.benchmarking.suite import find_suite, read_suite
+from ganlab import __version__
+from ganlab.commands import line, plugin_file_in, several, use_plugins
 from ganlab.errors import ConfigError, RunError
-from ganlab.plugins.discovery import plugin_file_in
-from ganlab.plugins.manager import current
-from ganlab.runs.experiment_source import use_plugins
-from ganlab.runs.fields import check_name, check_place
-from ganlab.runs.plugin_file import confirmed, recorded
-from ganlab.support import several
-from ganlab.support.atomic import write_text
-from ganlab.support.paths import as_name
-from ganlab.support.terminal import line
-from ganlab.sweeps import Trial
-from ganlab.sweeps.engine import Screen
-from ganlab.version import __version__
+from ganlab.files import write_text
+from ganlab.runs import confirmed, new_path, recorded
+from ganlab.sweeps import Screen
+from ganlab_benchmark import plan as plans
+from ganlab_benchmark.against import held_against, read_reference, reference_files
+from ganlab_benchmark.contestants import contestants
+from ganlab_benchmark.markdown import markdown
+from ganlab_benchmark.plan import Plan, planned
+from ganlab_benchmark.report import report
+from ganlab_benchmark.results import results
+from ganlab_benchmark.running import Runner, cores
+from ganlab_benchmark.store import PAGE, RESULTS, TABLES, Folder, as_text
+from ganlab_benchmark.suite import find_suite, read_suite
 
 
 @dataclass(frozen=True)
@@ -94,7 +87,7 @@ def benchmark(
         plugin_file=several.path(plugin_file, "plugin_file") if plugin_file is not None else None,
     )
     folder = created(asked, free_path(several.path(runs, "runs"), name, plan))
-    found, _ = run_benchmark(plan, folder, screens=_NoScreen)
+    found, _ = run_benchmark(plan, folder)
     return Benchmarked(folder.path, found)
 
 
@@ -116,10 +109,10 @@ def planned_benchmark(
     Raises:
         GanlabError: There is a mistake.
     """
-    use_plugins(no_plugin, plugin_file or plugin_file_in(Path()))
+    plugins = use_plugins(no_plugin, plugin_file or plugin_file_in(Path()))
     local, content = recorded()
     path = find_suite(suite).resolve()
-    plan = planned(read_suite(path), contestants(current(), constraints))
+    plan = planned(read_suite(path), contestants(plugins, constraints))
     at_once = jobs or cores()
     asked: dict[str, Any] = {
         "suite": str(path),
@@ -145,14 +138,7 @@ def free_path(runs: Path, name: str | None, plan: Plan) -> Path:
     Raises:
         RunError: Something exists there, or the name cannot name a folder.
     """
-    if name is None:
-        name = as_name(f"benchmark-{plan.suite.name}-{datetime.now(UTC).strftime('%Y%m%d-%H%M%S')}")
-    else:
-        check_name("benchmark name", name)
-    path = runs.resolve() / name
-    Folder.check_free(path)
-    check_place(path)
-    return path
+    return new_path(runs, name, "benchmark", f"benchmark-{plan.suite.name}", Folder.check_free)
 
 
 def created(asked: Mapping[str, Any], path: Path) -> Folder:
@@ -180,7 +166,7 @@ def reopened(path: Path, plugin_file: Path | None = None) -> tuple[Plan, Folder]
     folder = Folder(path.resolve())
     asked = folder.asked
     local = confirmed("benchmark", asked["plugin_file"], asked.get("plugin_content"), plugin_file)
-    use_plugins(asked["no_plugin"], local)
+    plugins = use_plugins(asked["no_plugin"], local)
     folder.plugin_file, _ = recorded()
     suite = read_suite(find_suite(asked["suite"]))
     if plans.fingerprint(suite) != asked["fingerprint"]:
@@ -188,7 +174,7 @@ def reopened(path: Path, plugin_file: Path | None = None) -> tuple[Plan, Folder]
             f"{line(suite.path)}: the suite or one of its experiments has changed since the benchmark began, and its "
             "trials would no longer be comparable. Restore the files, or start a new benchmark."
         )
-    plan = planned(suite, contestants(current(), asked["constraints"]))
+    plan = planned(suite, contestants(plugins, asked["constraints"]))
     for contestant in plan.contestants:
         for task in suite.training:
             chosen = folder.known(contestant.name).get("chosen", {}).get(task.name) or 0
@@ -204,7 +190,7 @@ def run_benchmark(
     plan: Plan,
     folder: Folder,
     *,
-    screens: Callable[[], AbstractContextManager[Screen]],
+    screens: Callable[[], AbstractContextManager[Screen | None]] = nullcontext,
     jobs: int | None = None,
     retry_failed: bool = False,
     stopped: Callable[[], bool] = lambda: False,
@@ -215,7 +201,7 @@ def run_benchmark(
     Args:
         plan: The plan.
         folder: Its folder.
-        screens: Makes a display for the trials of each sweep.
+        screens: Makes a display for the trials of each sweep; by default there is none.
         jobs: Trials at a time; None for as many as were asked for.
         retry_failed: Whether to retry what failed.
         stopped: Whether to stop.
@@ -246,13 +232,3 @@ def _write(plan: Plan, folder: Folder, references: Sequence[tuple[Path, Mapping[
     write_text(folder.path / PAGE, report(found))
     write_text(folder.path / TABLES, markdown(found))
     return found
-
-
-class _NoScreen(AbstractContextManager["_NoScreen"]):
-    """Displays nothing."""
-
-    def __exit__(self, *exception: object) -> None:
-        """Ends."""
-
-    def show(self, trials: Sequence[Trial]) -> None:
-        """Takes all trials."""

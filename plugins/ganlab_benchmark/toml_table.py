@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
+from ganlab.commands import line
 from ganlab.errors import ConfigError, nearest
-from ganlab.support.terminal import line
 
 _MISSING: Any = object()
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ganlab_verify.tpu import chips as tpu
+from ganlab_verify import tpu
 
 from ganlab.errors import ConfigError, nearest
-from ganlab.planning.chips import GPUS, TPUS, Chip
+from ganlab_plan.chips import GPUS, TPUS, Chip
 
 CPU = "cpu"
 _MOST_GPUS = 4096
@@ -85,9 +85,9 @@ def place(name: str) -> Place:
     """
     kind, colon, shape = name.partition(":")
     if kind in TPUS:
-        tpu.topology(name)  # raises if the shape is invalid
+        tpu.chips.topology(name)  # raises if the shape is invalid
         sides = tuple(int(side) for side in shape.split("x"))
-        return Place(name, TPUS[kind], sides, tpu.CHIPS[kind].cores)
+        return Place(name, TPUS[kind], sides, tpu.chips.CHIPS[kind].cores)
     if kind in GPUS:
         if (colon and not re.fullmatch(r"[1-9]\d{0,3}", shape)) or int(shape or 1) > _MOST_GPUS:
             raise ConfigError(

@@ -8,19 +8,32 @@ from typing import Any
 
 import click
 
-from ganlab.cli.durations import Duration
-from ganlab.cli.messages import say
-from ganlab.cli.options import HERE, LocalPath, plugin_options
-from ganlab.cli.process import unheard
-from ganlab.support.signals import Collector, exit_code, handling
-from ganlab.support.terminal import line
+from ganlab.commands import (
+    HERE,
+    Collector,
+    Duration,
+    LocalPath,
+    complete_folders,
+    exit_code,
+    handling,
+    line,
+    plugin_options,
+    say,
+    shown,
+    unheard,
+)
 
 # What describes a benchmark, and so cannot be changed when it is resumed.
 _DESCRIBING = ("suite", "quick", "constraints", "against", "timeout", "runs", "name", "no_plugin")
 
 
 @click.command("benchmark")
-@click.option("--suite", metavar="NAME|PATH", help="The suite: quick, full, or a TOML file; by default full.")
+@click.option(
+    "--suite",
+    metavar="NAME|PATH",
+    shell_complete=lambda ctx, parameter, incomplete: _suites(incomplete),
+    help="The suite: quick, full, or a TOML file; by default full.",
+)
 @click.option("--quick", is_flag=True, help="The same as --suite quick.")
 @click.option(
     "--constraint",
@@ -53,6 +66,7 @@ _DESCRIBING = ("suite", "quick", "constraints", "against", "timeout", "runs", "n
 @click.option(
     "--resume",
     metavar="FOLDER",
+    shell_complete=complete_folders("benchmark.json"),
     type=LocalPath(),
     help="Resume the benchmark in this folder: what is finished is kept.",
 )
@@ -76,8 +90,8 @@ def benchmark(
     ganlab benchmark --suite quick --dry-run
     ganlab benchmark --resume runs/benchmark-quick-20260801-120000
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
-    from ganlab.benchmarking import created, free_path, planned_benchmark, reopened
-    from ganlab.cli.benchmark_output import print_plan
+    from ganlab_benchmark import created, free_path, planned_benchmark, reopened
+    from ganlab_benchmark.output import print_plan
 
     if resume is not None:
         if dry_run:
@@ -110,10 +124,9 @@ def benchmark(
 
 def _run(ctx: click.Context, plan: Any, folder: Any, *, jobs: int | None, retry_failed: bool, as_json: bool) -> None:
     """Runs what is left of a benchmark and prints its results."""
-    from ganlab.benchmarking import run_benchmark
-    from ganlab.cli.benchmark_output import print_results
-    from ganlab.config.files import shown
-    from ganlab.sweeps.screen import LiveTable
+    from ganlab.sweeps import LiveTable
+    from ganlab_benchmark import run_benchmark
+    from ganlab_benchmark.output import print_results
 
     say(f"{shown(folder.path)}: {len(plan.contestants)} constraints, suite {line(plan.suite.name)}.", err=True)
     collector = Collector(_stopping)
@@ -134,6 +147,12 @@ def _run(ctx: click.Context, plan: Any, folder: Any, *, jobs: int | None, retry_
         ctx.exit(exit_code(received[0].name))
     if any(task["status"] == "pending" for each in results["constraints"].values() for task in each["tasks"].values()):
         ctx.exit(1)
+
+
+def _suites(incomplete: str) -> list[str]:
+    from ganlab_benchmark.suite import shipped_suites
+
+    return [name for name in sorted(shipped_suites()) if name.startswith(incomplete)]
 
 
 def _stopping() -> None:

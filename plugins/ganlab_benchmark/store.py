@@ -8,52 +8,50 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ganlab.commands import line
 from ganlab.errors import RunError
-from ganlab.support.atomic import new_folder, write_text
-from ganlab.support.locking import locked_folder
-from ganlab.support.paths import as_name
-from ganlab.support.schema import PATH, TEXT, Rule, fields, items, null_or, number, table, whole, word
-from ganlab.support.strict_json import read_json
-from ganlab.support.terminal import line
-from ganlab.telemetry.jsonl import to_json
+from ganlab.files import as_name, locked_folder, new_folder, read_json, schema, write_text
+from ganlab.telemetry import to_json
 
 INFO, RESULTS, PAGE, TABLES = "benchmark.json", "results.json", "report.html", "report.md"
 _LARGEST = 1 << 26
 _TUNING = "tune"
 
-_COUNT = whole(1)
-_RATIO = number(0, 1e9)
-_COST = fields({**dict.fromkeys(("ratio", "low", "high"), _RATIO), "ratios": items(_RATIO)})
-_FAILURE = fields({"error": TEXT}, {"kind": word("failed", "refused")})
-_BOUND = null_or(number(0, 1e30))
-_SCHEMA = fields(
+_COUNT = schema.whole(1)
+_RATIO = schema.number(0, 1e9)
+_COST = schema.fields({**dict.fromkeys(("ratio", "low", "high"), _RATIO), "ratios": schema.items(_RATIO)})
+_FAILURE = schema.fields({"error": schema.TEXT}, {"kind": schema.word("failed", "refused")})
+_BOUND = schema.null_or(schema.number(0, 1e30))
+_SCHEMA = schema.fields(
     {
-        "created": TEXT,
-        "asked": fields(
+        "created": schema.TEXT,
+        "asked": schema.fields(
             {
-                "suite": PATH,
-                "fingerprint": TEXT,
-                "constraints": items(TEXT),
+                "suite": schema.PATH,
+                "fingerprint": schema.TEXT,
+                "constraints": schema.items(schema.TEXT),
                 "jobs": _COUNT,
                 "threads": _COUNT,
-                "timeout": null_or(number(0, 1e11)),
-                "against": items(PATH),
-                "no_plugin": items(TEXT),
-                "plugin_file": null_or(PATH),
+                "timeout": schema.null_or(schema.number(0, 1e11)),
+                "against": schema.items(schema.PATH),
+                "no_plugin": schema.items(schema.TEXT),
+                "plugin_file": schema.null_or(schema.PATH),
             },
-            {"plugin_content": null_or(TEXT)},
+            {"plugin_content": schema.null_or(schema.TEXT)},
         ),
-        "constraints": table(
-            fields(
+        "constraints": schema.table(
+            schema.fields(
                 {},
                 {
-                    "cost": Rule(
+                    "cost": schema.Rule(
                         "an object of fields",
                         lambda value: isinstance(value, dict),
                         lambda value: [("", value, _FAILURE if "error" in value else _COST)],
                     ),
-                    "chosen": table(null_or(whole())),
-                    "certificates": table(table(fields({}, {"lower": _BOUND, "upper": _BOUND, "note": TEXT}))),
+                    "chosen": schema.table(schema.null_or(schema.whole())),
+                    "certificates": schema.table(
+                        schema.table(schema.fields({}, {"lower": _BOUND, "upper": _BOUND, "note": schema.TEXT}))
+                    ),
                 },
             )
         ),
