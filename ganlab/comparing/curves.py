@@ -71,14 +71,11 @@ def _curve(one: Configuration, tag: str, replicas: bool, read: Reader) -> Curve 
     if not len(steps):
         return None
     finite = np.isfinite(values)
-    return Curve(
-        one.label,
-        tuple(steps.tolist()),
-        tuple((np.where(finite, values, 0.0).sum(axis=0) / n).tolist()),
-        tuple(np.where(finite, values, np.inf).min(axis=0).tolist()),
-        tuple(np.where(finite, values, -np.inf).max(axis=0).tolist()),
-        tuple(n.tolist()),
-    )
+    low = np.where(finite, values, np.inf).min(axis=0)
+    high = np.where(finite, values, -np.inf).max(axis=0)
+    with np.errstate(over="ignore"):  # a sum beyond float64 is clipped
+        mean = np.clip(np.where(finite, values, 0.0).sum(axis=0) / n, low, high)
+    return Curve(one.label, *(tuple(each.tolist()) for each in (steps, mean, low, high, n)))
 
 
 def _rows(one: Configuration, tag: str, replicas: bool, read: Reader) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -53,7 +53,7 @@ ALLOWED = {
     "cli/plugin_help.py": {"os.open", "read_text"},
     # Templates and styles that ganlab ships.
     "scaffold/packages.py": {"read_text"},
-    "comparing/report.py": {"read_text"},
+    "comparing/pages.py": {"read_text"},
     "benchmarking/report.py": {"read_text"},
     "tensorboard_tab/plugin.py": {"read_bytes"},
     # Output of ganlab's own processes.
