@@ -105,7 +105,7 @@ def test_two_seeds_are_inconclusive_however_far_apart(tmp_path):
     assert found.verdicts[MODES] == (
         f"Whether {high} differs from {low} may be chance: with 2 and 2 runs even complete separation has "
         "p = 0.33. At least 4 seeds of each are needed. "
-        f"Seeds of each that would settle what is seen: 4 of {high}, and "
+        f"Seeds of each that would settle this difference: 4 of {high}, and "
         f"as many of {low}."
     )
 
