@@ -54,6 +54,7 @@ ALLOWED = {
     # Templates and styles that ganlab ships.
     "scaffold/packages.py": {"read_text"},
     "comparing/pages.py": {"read_text"},
+    "exporting/readme.py": {"read_text"},
     "benchmarking/report.py": {"read_text"},
     "tensorboard_tab/plugin.py": {"read_bytes"},
     # Output of ganlab's own processes.
