@@ -19,7 +19,6 @@ from ganlab.comparing.provenances import origins
 from ganlab.comparing.samples import embedded, newest, step_of
 from ganlab.comparing.table import number, text_of
 from ganlab.comparing.verdicts import RULE, in_brief
-from ganlab.comparing.warnings import best_before, changed, health_of, warnings_in
 from ganlab.runs import changes, health
 from ganlab.runs.changes import MARK
 from ganlab.support.formatting import counted, in_time
@@ -86,12 +85,9 @@ def to_html(comparison: Comparison) -> str:
         most_on_paper=_MOST_ON_PAPER,
         mark=MARK,
         rule=RULE,
-        best_before=best_before,
-        changed=changed,
         changes_in_brief=changes.in_brief,
         counted=counted,
         health_in_brief=health.in_brief,
-        health_of=health_of,
         in_brief=in_brief,
         in_time=in_time,
         look=charts.look,
@@ -99,7 +95,6 @@ def to_html(comparison: Comparison) -> str:
         number=number,
         statuses=_statuses,
         text_of=text_of,
-        warnings_in=warnings_in,
     )
 
 
