@@ -72,8 +72,8 @@ def compare(
     ganlab compare 'runs/*/baseline-*' --metric critic/wasserstein:min --html report.html
     ganlab compare runs/my-sweep --paired --against 'weight 10'
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
+    from ganlab.comparing import as_data, to_csv
     from ganlab.comparing import compare as compared
-    from ganlab.comparing.writing import as_data, to_csv
     from ganlab.support.atomic import encoded, new_file
 
     comparison = compared(runs, by=by, metrics=metrics, against=against)
@@ -81,10 +81,10 @@ def compare(
         with new_file(csv_file) as file:
             file.write(encoded(to_csv(comparison)))
     if html_file is not None:
-        from ganlab.comparing.report import report
+        from ganlab.comparing import to_html
 
         with new_file(html_file) as file:
-            file.write(encoded(report(comparison)))
+            file.write(encoded(to_html(comparison)))
     pairs = _pairs(comparison, against) if paired else {}
     if as_json:
         say(json.dumps({**as_data(comparison), **_paired_data(pairs)}, indent=2, allow_nan=False))

@@ -20,7 +20,7 @@ from ganlab.comparing.metric_rows import Reader, read_series
 from ganlab.comparing.metrics import Metric, default_metrics, left_out, measured_apart, named_metrics
 from ganlab.comparing.statistics import Estimate, Improvement, estimate, improvement
 from ganlab.comparing.verdicts import verdicts
-from ganlab.comparing.warnings import diverged, last_value, states
+from ganlab.comparing.warnings import last_value, states
 from ganlab.errors import RunError
 from ganlab.runs.info import why_unreadable
 from ganlab.runs.naming import Scalar
@@ -217,7 +217,7 @@ def _last_values(found: Sequence[Configuration], tag: str) -> dict[str, list[flo
 def _best(found: Sequence[Configuration], tag: str, way: str, estimates: dict[tuple[str, str], Estimate]) -> str | None:
     """The configuration with the best mean; one with diverged runs (a mean of survivors) only if all have some."""
     known = [one for one in found if (one.label, tag) in estimates]
-    whole = [one for one in known if not diverged(one)]
+    whole = [one for one in known if not one.diverged]
     means = {one.label: estimates[one.label, tag].mean for one in whole or known}
     return (max if way == "max" else min)(means, key=lambda label: means[label]) if means else None
 

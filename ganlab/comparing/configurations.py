@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ganlab.comparing.labels import resolve, shortened
-from ganlab.comparing.loaded_runs import RunSummary
+from ganlab.comparing.loaded_runs import ENDED, RunSummary
 from ganlab.errors import ConfigError, nearest
 from ganlab.runs.naming import SEED, Scalar, described, differing, setting
 from ganlab.support.formatting import listed
@@ -33,6 +33,42 @@ class Configuration:
     label: str
     settings: dict[str, Scalar]
     runs: tuple[RunSummary, ...]
+
+    @property
+    def diverged(self) -> list[RunSummary]:
+        """Its runs that diverged."""
+        return [run for run in self.runs if run.status == "diverged"]
+
+    @property
+    def unfinished(self) -> list[RunSummary]:
+        """Its runs that are in progress or stopped short: `running`, `killed`, `interrupted` or `failed`."""
+        return [run for run in self.runs if run.status not in ENDED]
+
+    @property
+    def unhealthy(self) -> list[RunSummary]:
+        """Its runs that failed their last health check."""
+        return [run for run in self.runs if run.health]
+
+    @property
+    def changed(self) -> list[RunSummary]:
+        """Its runs that were changed midway: the settings do not hold from their first step on."""
+        return [run for run in self.runs if run.changes]
+
+    def best_before_change(self, tag: str) -> list[RunSummary]:
+        """Its runs whose best value of a metric is from before their last change, with other settings, data or code."""
+        return [run for run in self.changed if run.best_steps.get(tag, run.step) <= run.changes[-1].step]
+
+    @property
+    def health(self) -> str:
+        """`ok`, `2 unhealthy`, or a dash if none of its runs was checked."""
+        if self.unhealthy:
+            return f"{len(self.unhealthy)} unhealthy"
+        return "ok" if any(run.health is not None for run in self.runs) else "-"
+
+    @property
+    def warnings(self) -> int:
+        """The number of warnings of all its runs."""
+        return sum(len(run.warnings) for run in self.runs)
 
     @property
     def wall_seconds(self) -> float | None:

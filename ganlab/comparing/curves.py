@@ -37,7 +37,7 @@ class Curve:
     n: tuple[int, ...]
 
 
-def curves(
+def read_curves(
     comparison: Comparison, tag: str, *, replicas: bool = False, read: Reader = read_series
 ) -> tuple[Curve, ...]:
     """The curves of a metric, one for each configuration that has it.
@@ -71,14 +71,11 @@ def _curve(one: Configuration, tag: str, replicas: bool, read: Reader) -> Curve 
     if not len(steps):
         return None
     finite = np.isfinite(values)
-    return Curve(
-        one.label,
-        tuple(steps.tolist()),
-        tuple((np.where(finite, values, 0.0).sum(axis=0) / n).tolist()),
-        tuple(np.where(finite, values, np.inf).min(axis=0).tolist()),
-        tuple(np.where(finite, values, -np.inf).max(axis=0).tolist()),
-        tuple(n.tolist()),
-    )
+    low = np.where(finite, values, np.inf).min(axis=0)
+    high = np.where(finite, values, -np.inf).max(axis=0)
+    with np.errstate(over="ignore"):  # a sum beyond float64 is clipped
+        mean = np.clip(np.where(finite, values, 0.0).sum(axis=0) / n, low, high)
+    return Curve(one.label, *(tuple(each.tolist()) for each in (steps, mean, low, high, n)))
 
 
 def _rows(one: Configuration, tag: str, replicas: bool, read: Reader) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ganlab.comparing.metric_rows import Reader, read_series
-from ganlab.errors import GanlabError, RunError
+from ganlab.errors import RunError
 from ganlab.runs import RunDirectory
 from ganlab.runs.changes import Change, changes_of
 from ganlab.runs.directory import INFO, METRICS, runs_matching
@@ -94,7 +94,7 @@ def read_runs(paths: Sequence[str | os.PathLike[str]]) -> tuple[list[RunSummary]
         RunError: A path does not exist, or none leads to a run that can be read.
     """
     runs, problems = [], []
-    for path in _found(paths):
+    for path in _run_paths(paths):
         try:
             runs.append(read_run(path))
         except Exception as error:  # of one run, which must not hide the others
@@ -116,9 +116,8 @@ def read_run(path: Path) -> RunSummary:
         path: The run's directory.
 
     Raises:
-        GanlabError: It cannot be read, or its settings are unknown.
+        RunError: It cannot be read, or it has no settings.
     """
-    run = RunDirectory(path)
     info, problems = read_fields(path)
     if problem := problems.get("settings"):
         raise problem
@@ -129,7 +128,7 @@ def read_run(path: Path) -> RunSummary:
     }
     settings = info.get("settings")
     if settings is None:
-        settings = _settings(run)
+        raise RunError(f"{line(path / INFO)} has no settings. Restore the file, or remove the run.")
     if len(settings) > MOST_SETTINGS or len(last) > _MOST_METRICS:
         raise RunError(
             f"{line(path / INFO)} has {len(settings)} settings and {len(last)} metrics; at most {MOST_SETTINGS} and "
@@ -216,27 +215,15 @@ def without_reruns(runs: Iterable[RunSummary]) -> tuple[list[RunSummary], list[s
     ]
 
 
-def _found(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
-    found: dict[Path, Path] = {}
+def _run_paths(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
+    by_place: dict[Path, Path] = {}
     for path in paths:
         runs = list(runs_matching(path))
         if not runs and not Path(path).exists():
             RunDirectory(path)  # its error describes what is there instead
         for run in runs:
-            found.setdefault(run.resolve(), run)
-    return list(found.values())
-
-
-def _settings(run: RunDirectory) -> dict[str, Scalar]:
-    """The settings of a run whose run.json has none, by its experiment file."""
-    from ganlab import config
-
-    try:
-        return dict(config.flatten(run.recipe()))
-    except GanlabError as error:
-        raise RunError(
-            f"{line(run.path / INFO)}, from an older version, has no settings, and its file cannot be used: {error}"
-        ) from None
+            by_place.setdefault(run.resolve(), run)
+    return list(by_place.values())
 
 
 def _whole(value: Any) -> int | None:

@@ -9,10 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from ganlab.comparing.comparison import Comparison
 from ganlab.comparing.configurations import Configuration
 from ganlab.comparing.loaded_runs import RunSummary
-from ganlab.comparing.statistics import student_half
+from ganlab.comparing.statistics import student_half, student_interval
 from ganlab.comparing.warnings import last_value
 from ganlab.errors import RunError
 from ganlab.runs.info import read_info
@@ -62,62 +64,65 @@ def paired(comparison: Comparison, against: str | None = None) -> dict[tuple[str
         RunError: No two runs of different configurations share a seed or are fork and parent.
     """
     reference = next((one for one in comparison.configurations if one.label == against), comparison.configurations[0])
-    found = {
+    effects = {
         (one.label, metric.tag): effect
         for one in comparison.configurations
         if one is not reference
         for metric in comparison.metrics
         if (effect := _effect(one, reference, metric.tag)) is not None
     }
-    if not found:
+    if not effects:
         raise RunError(
             f"--paired: no run shares its seed with a run of {reference.label}, or is a fork of one or its parent. "
             "Train the same seeds of each configuration, or fork runs: ganlab fork RUN --at STEP --param NAME=VALUE."
         )
-    return found
+    return effects
 
 
-def sentences(found: Mapping[tuple[str, str], Paired]) -> Iterator[str]:
+def sentences(effects: Mapping[tuple[str, str], Paired]) -> Iterator[str]:
     """Each effect in a sentence."""
-    for (label, tag), one in found.items():
+    for (label, tag), one in effects.items():
         runs = f"{counted(one.pairs, 'pair')} of {'the same seed' if one.by == 'seed' else 'fork and parent'}"
-        if one.low is None or one.high is None or one.unpaired_low is None or one.unpaired_high is None:
-            yield f"{tag}: {label} less {one.against} is {one.effect:+.4g} ({runs}, so chance is unknown)."
-            continue
-        if one.method == "range":
+        said = f"{tag}: {label} less {one.against} is {one.effect:+.4g}"
+        if one.low is None or one.high is None:
+            yield f"{said} ({runs}, so chance is unknown)."
+        elif one.method == "range":
+            yield f"{said}, range [{one.low:.4g}, {one.high:.4g}] ({runs}, so chance is unknown)."
+        else:
+            sure = "beyond chance" if one.low > 0 or one.high < 0 else "may be chance"
             yield (
-                f"{tag}: {label} less {one.against} is {one.effect:+.4g}, range [{one.low:.4g}, {one.high:.4g}] "
-                f"({runs}, so chance is unknown)."
+                f"{said} [{one.low:.4g}, {one.high:.4g}] ({runs}; {sure}). Without pairing: "
+                f"[{one.unpaired_low:.4g}, {one.unpaired_high:.4g}]; pairing divides the variance by {one.gain:.3g}."
             )
-            continue
-        sure = "beyond chance" if one.low > 0 or one.high < 0 else "may be chance"
-        yield (
-            f"{tag}: {label} less {one.against} is {one.effect:+.4g} [{one.low:.4g}, {one.high:.4g}] ({runs}; {sure}). "
-            f"Without pairing: [{one.unpaired_low:.4g}, {one.unpaired_high:.4g}]; pairing divides the variance by "
-            f"{one.gain:.3g}."
-        )
 
 
 def _effect(one: Configuration, other: Configuration, tag: str) -> Paired | None:
     pairs, by = _forks(one.runs, other.runs), "fork"
     if not pairs:
         pairs, by = _of_one_seed(one.runs, other.runs), "seed"
-    values = [(last_value(mine, tag), last_value(theirs, tag)) for mine, theirs in pairs]
-    known = [(a, b) for a, b in values if a is not None and b is not None and math.isfinite(a) and math.isfinite(b)]
-    if not known:
+    values = np.array([[last_value(run, tag) for run in pair] for pair in pairs], np.float64).reshape(-1, 2)
+    values = values[np.isfinite(values).all(axis=1)]  # a value that a run lacks is NaN
+    with np.errstate(over="ignore", invalid="ignore"):  # a difference beyond float64 is infinite
+        return _of_pairs(values, other.label, by)
+
+
+def _of_pairs(values: np.ndarray, against: str, by: str) -> Paired | None:
+    n = len(values)
+    if not n:
         return None
-    differences = [a - b for a, b in known]
-    effect, n = sum(differences) / len(known), len(known)
+    differences = values[:, 0] - values[:, 1]
+    effect = float(differences.mean())
     if n == 1:
-        return Paired(other.label, 1, by, effect, None, None, None, None, None)
-    own = _variance(differences)
-    apart = _variance([a for a, _ in known]) + _variance([b for _, b in known])
-    half, wide = (student_half(n) * math.sqrt(variance / n) for variance in (own, apart))
-    gain = apart / own if own else math.inf
+        return Paired(against, 1, by, effect, None, None, None, None, None)
+    ends = float(differences.min()), float(differences.max())
+    own = float(differences.var(ddof=1)) if ends[0] < ends[1] else 0.0
+    apart = float(values.var(axis=0, ddof=1).sum())
+    wide = student_half(n) * math.sqrt(apart / n)
     unpaired = effect - wide, effect + wide
+    gain = apart / own if own else math.inf
     if n == 2 or not own:
-        return Paired(other.label, n, by, effect, min(differences), max(differences), *unpaired, gain, "range")
-    return Paired(other.label, n, by, effect, effect - half, effect + half, *unpaired, gain, "student")
+        return Paired(against, n, by, effect, *ends, *unpaired, gain, "range")
+    return Paired(against, n, by, effect, *student_interval(differences), *unpaired, gain, "student")
 
 
 def _of_one_seed(mine: Sequence[RunSummary], theirs: Sequence[RunSummary]) -> list[tuple[RunSummary, RunSummary]]:
@@ -128,7 +133,7 @@ def _of_one_seed(mine: Sequence[RunSummary], theirs: Sequence[RunSummary]) -> li
         for run in runs:
             if run.seed is not None:
                 by_seed[run.seed].append(run)
-        sides.append({seed: found[0] for seed, found in by_seed.items() if len(found) == 1})
+        sides.append({seed: alike[0] for seed, alike in by_seed.items() if len(alike) == 1})
     return [(sides[0][seed], sides[1][seed]) for seed in sorted(sides[0].keys() & sides[1].keys())]
 
 
@@ -148,8 +153,3 @@ def _origin(run: RunSummary) -> tuple[tuple[str, int], str]:
     forked = read_info(run.path).get("forked_from")
     here = os.path.realpath(run.path)
     return (os.path.realpath(forked["run"]), forked["step"]) if forked else ("", 0), here
-
-
-def _variance(values: Sequence[float]) -> float:
-    mean = sum(values) / len(values)
-    return sum((value - mean) ** 2 for value in values) / (len(values) - 1)

@@ -2,24 +2,56 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from importlib import resources
-from xml.etree import ElementTree as ET
+from dataclasses import dataclass
+from pathlib import Path
 
-from ganlab.comparing import report_figures, report_tables
+from ganlab.comparing import charts
+from ganlab.comparing.axes import Scale, scale_of
 from ganlab.comparing.comparison import Comparison
-from ganlab.comparing.curves import curves
-from ganlab.comparing.html import Child, breakable, element, page
+from ganlab.comparing.configurations import Configuration
+from ganlab.comparing.curves import read_curves
+from ganlab.comparing.loaded_runs import RunSummary
+from ganlab.comparing.metrics import Metric
+from ganlab.comparing.pages import page
 from ganlab.comparing.provenances import origins
-from ganlab.comparing.verdicts import RULE
+from ganlab.comparing.samples import embedded, newest, step_of
+from ganlab.comparing.table import number, text_of
+from ganlab.comparing.verdicts import RULE, in_brief
+from ganlab.runs import changes, health
+from ganlab.runs.changes import MARK
+from ganlab.support.formatting import counted, in_time
 
-_NO_DIRECTION = (
-    "The better direction of these metrics is unknown. Give it to see which configuration is better and how surely: "
-    "--metric 'TAG:min' or --metric 'TAG:max'."
-)
+# More bands than these hide each other, a longer legend the chart, and more metrics are wider than a printed page.
+_MOST_BANDS, _LONG_LEGEND, _MOST_ON_PAPER = 8, 12, 3
+_MANY_PICTURES = 24
+# Where the bars of intervals begin and end, in units of their drawing.
+_BAR = (3.0, 117.0)
 
 
-def report(comparison: Comparison) -> str:
+@dataclass(frozen=True)
+class _Column:
+    """A metric's column.
+
+    Attributes:
+        tag: The metric.
+        better: Which values are better, in words; empty if that is unknown.
+        leading: The best mean; None if the better direction is unknown, or if there is one mean only.
+        reference: The configuration that probabilities of improvement are against; None if there are none.
+        scale: The scale of its bars.
+        remark: How to read the column.
+    """
+
+    tag: str
+    better: str
+    leading: float | None
+    reference: str | None
+    scale: Scale
+    remark: str
+
+
+def to_html(comparison: Comparison) -> str:
     """The report on a comparison, as the text of an HTML file.
 
     Everything that comes from runs is text or a picture in it: a policy of the page itself forbids scripts, and
@@ -31,116 +63,97 @@ def report(comparison: Comparison) -> str:
     Raises:
         RunError: A run's metrics cannot be read.
     """
-    style = (resources.files("ganlab.comparing") / "report.css").read_text(encoding="utf-8")
-    style += report_figures.switching_rules(len(comparison.configurations))
-    sections = list(_sections(comparison))
-    title = _title(comparison)
-    links = [element("li", element("a", heading, href=f"#{name}")) for name, heading, _ in sections]
-    header = element("header", element("h1", title), element("nav", element("ul", *links), aria_label="Sections"))
-    return page(title, style, header, element("main", *(section for _, _, section in sections)))
+    rows = comparison.configurations
+    runs = [run for row in rows for run in row.runs]
+    pictures = {run.path: picture for run in runs if (picture := newest(run.path))}
+    return page(
+        "ganlab.comparing",
+        "report.html",
+        title=f"Comparison: {counted(len(rows), 'configuration')}, {counted(len(runs), 'run')}",
+        style=_switching_rules(len(rows)),
+        comparison=comparison,
+        columns=[_column(comparison, metric) for metric in comparison.metrics],
+        curves=list(_charts(comparison, replicas=False)),
+        spreads=list(_charts(comparison, replicas=True)),
+        pictures=list(_samples(comparison, pictures)),
+        many_pictures=len(pictures) > _MANY_PICTURES,
+        origins=origins(runs),
+        unchecked=sum(run.health is None for run in runs),
+        scale_of_shares=scale_of([0.0, 1.0], *_BAR, tight=True),
+        most_bands=_MOST_BANDS,
+        long_legend=_LONG_LEGEND,
+        most_on_paper=_MOST_ON_PAPER,
+        mark=MARK,
+        rule=RULE,
+        changes_in_brief=changes.in_brief,
+        counted=counted,
+        health_in_brief=health.in_brief,
+        in_brief=in_brief,
+        in_time=in_time,
+        look=charts.look,
+        marker_shape=charts.marker_shape,
+        number=number,
+        statuses=_statuses,
+        text_of=text_of,
+    )
 
 
-def _sections(comparison: Comparison) -> Iterator[tuple[str, str, ET.Element]]:
-    """The name, heading and element of each section, in order; empty ones are left out."""
-    yield _section("compared", "What is compared", *_compared(comparison), page=False)
-    yield _section("results", "Results", report_tables.results(comparison), page=False)
-    if len(comparison.configurations) > 1:
-        improvements = report_tables.improvements(comparison) or element("p", _NO_DIRECTION)
-        verdicts = list(_verdicts(comparison))
-        yield _section("improvement", "Probability of improvement", *verdicts, improvements, page=False)
-    yield _section("problems", "Problems", _problems(comparison), page=False)
-    over_steps = list(_charts(comparison, replicas=False))
-    if over_steps:
-        switches = report_figures.switches([row.label for row in comparison.configurations])
-        charts = element("div", *over_steps, class_="charts")
-        yield _section("curves", "Curves", _about_curves(comparison), switches, charts)
-    spreads = list(_charts(comparison, replicas=True))
-    if spreads:
-        about = (
-            "How far the replicas of a run are apart: the largest value less the smallest; lines and bands as above."
-        )
-        note = element("p", about, class_="note")
-        yield _section("replicas", "Spread over replicas", note, element("div", *spreads, class_="charts"))
-    samples = list(report_figures.sample_figures(comparison))
-    if samples:
-        note = element("p", "The newest picture of each run.", class_="note")
-        yield _section("samples", "Samples", note, *samples)
-    yield _section("origin", "Where the numbers come from", *_origin(comparison))
+def _switching_rules(count: int) -> str:
+    """The style rules that hide series with an unticked box, and dim all but the one under the pointer."""
+    rules = []
+    for place in range(count):
+        off = f":root:has(#show-{place}:not(:checked))"
+        rules.append(f"{off} .chart .c{place} {{ display: none; }}")
+        rules.append(f"{off} .legend .l{place} {{ opacity: 0.45; text-decoration: line-through; }}")
+        rules.append(f"figure:has(.l{place}:hover) :is(.series, .band):not(.c{place}) {{ opacity: 0.12; }}")
+    return "\n".join(rules)
 
 
-def _section(name: str, heading: str, *inside: Child, page: bool = True) -> tuple[str, str, ET.Element]:
-    """A section; with `page` it begins a new page when printed."""
-    section = element("section", element("h2", heading), *inside, id=name, class_="page" if page else None)
-    return name, heading, section
+def _column(comparison: Comparison, metric: Metric) -> _Column:
+    estimates = [one for (_, tag), one in comparison.estimates.items() if tag == metric.tag]
+    means = [one.mean for one in estimates]
+    ends = [end for one in estimates for end in (one.low, one.high) if end is not None]
+    scale = scale_of(means, *_BAR, bands=ends)
+    better = {"max": "higher is better", "min": "lower is better", None: ""}[metric.direction]
+    remarks = [better] if better else []
+    if scale.logarithmic:
+        remarks.append(f"bars: logarithmic, {number(scale.low)} to {number(scale.high)}")
+    if any(not scale.low <= end <= scale.high for end in ends):
+        remarks.append("intervals that reach further are cut, with an arrow")
+    leading = None
+    if metric.direction and len(means) > 1:
+        leading = max(means) if metric.direction == "max" else min(means)
+    reference = next((one.against for (_, tag), one in comparison.improvement.items() if tag == metric.tag), None)
+    return _Column(metric.tag, better, leading, reference, scale, "; ".join(remarks))
 
 
-def _title(comparison: Comparison) -> str:
-    runs = sum(len(row.runs) for row in comparison.configurations)
-    return f"Comparison: {_count(len(comparison.configurations), 'configuration')}, {_count(runs, 'run')}"
+def _charts(comparison: Comparison, *, replicas: bool) -> Iterator[charts.Chart]:
+    numbers = {row.label: number for number, row in enumerate(comparison.configurations)}
+    name, quantity = ("replicas", "max - min over replicas") if replicas else ("curve", "mean over runs")
+    for place, metric in enumerate(comparison.metrics):
+        curves = {numbers[curve.label]: curve for curve in read_curves(comparison, metric.tag, replicas=replicas)}
+        if curves:
+            bands = len(curves) <= _MOST_BANDS
+            yield charts.chart(curves, name=f"{name}-{place}", tag=metric.tag, quantity=quantity, bands=bands)
 
 
-def _compared(comparison: Comparison) -> Iterator[ET.Element]:
-    if comparison.problems:
-        sentence = f"{_count(len(comparison.problems), 'thing')} to know before reading on"
-        yield element("p", element("a", sentence, href="#problems"), ".")
-    yield report_tables.configurations(comparison)
-    if comparison.common:
-        summary = f"{_count(len(comparison.common), 'setting')} that all share"
-        yield element("details", element("summary", summary), report_tables.settings(comparison.common))
+def _samples(
+    comparison: Comparison, pictures: dict[Path, Path]
+) -> Iterator[tuple[int, Configuration, list[tuple[RunSummary, str, str]]]]:
+    """The configurations that have pictures, with their numbers, and of each run its picture's caption and address."""
+    for place, row in enumerate(comparison.configurations):
+        shown = []
+        for run in row.runs:
+            picture = pictures.get(run.path)
+            address = embedded(picture, of=len(pictures)) if picture else None
+            if picture is None or address is None:
+                continue
+            caption = "seed unknown" if run.seed is None else f"seed {run.seed}"
+            step = step_of(picture)
+            shown.append((run, caption if step is None else f"{caption}, step {step}", address))
+        if shown:
+            yield place, row, shown
 
 
-def _problems(comparison: Comparison) -> ET.Element:
-    if not comparison.problems:
-        return element("p", _no_problems(comparison))
-    return element("ul", *(element("li", problem) for problem in comparison.problems), class_="problems")
-
-
-def _verdicts(comparison: Comparison) -> Iterator[ET.Element]:
-    """The verdicts on each metric, and the rule behind them."""
-    if not comparison.verdicts:
-        return
-    items = [element("li", element("strong", breakable(tag)), ": ", text) for tag, text in comparison.verdicts.items()]
-    yield element("ul", *items, class_="verdicts")
-    if comparison.improvement:
-        yield element("p", RULE, class_="note")
-
-
-def _no_problems(comparison: Comparison) -> str:
-    runs = [run for row in comparison.configurations for run in row.runs]
-    unseen = sum(run.health is None for run in runs)
-    if unseen:
-        return f"None found: every run was read, and has finished. The health of {unseen} is unknown."
-    return "None found: every run was read, has finished, and was healthy and without a warning."
-
-
-def _about_curves(comparison: Comparison) -> ET.Element:
-    about = "Lines are means over a configuration's runs. "
-    if len(comparison.configurations) <= report_figures.MOST_BANDS:
-        about += "Bands reach from the smallest to the largest run. "
-    else:
-        about += f"Bands are not drawn: {len(comparison.configurations)} of them would hide each other. "
-    return element("p", about + "A click on a name in a legend hides its line in all charts.", class_="note")
-
-
-def _charts(comparison: Comparison, *, replicas: bool) -> Iterator[ET.Element]:
-    for number, metric in enumerate(comparison.metrics):
-        found = [curve for curve in curves(comparison, metric.tag, replicas=replicas) if curve.steps]
-        if found:
-            quantity = "max - min over replicas" if replicas else "mean over runs"
-            name = f"{'replicas' if replicas else 'curve'}-{number}"
-            yield report_figures.curve_figure(comparison, metric.tag, found, name=name, quantity=quantity)
-
-
-def _origin(comparison: Comparison) -> Iterator[ET.Element]:
-    groups = origins([run for row in comparison.configurations for run in row.runs])
-    for group in groups:
-        rows = [(field, [[text]]) for field, text in group.fields.items()]
-        columns = [report_tables.Column("Field"), report_tables.Column("Value")]
-        which = "all runs" if len(groups) == 1 else f"{_count(len(group.runs), 'run')}: {', '.join(group.runs)}"
-        summary = element("summary", f"Versions and devices of {which}")
-        yield element("details", summary, report_tables.table("From run.json.", columns, rows))
-    yield element("details", element("summary", "All runs"), report_tables.runs(comparison))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
+def _statuses(row: Configuration) -> str:
+    return ", ".join(f"{count} {status}" for status, count in Counter(run.status for run in row.runs).items())

@@ -15,7 +15,6 @@ from ganlab.comparing.configurations import CUT, Configuration
 from ganlab.comparing.labels import shortened
 from ganlab.comparing.statistics import Estimate
 from ganlab.comparing.verdicts import RULE, in_brief
-from ganlab.comparing.warnings import best_before, changed, diverged, health_of, unfinished, warnings_in
 from ganlab.runs.changes import MARK
 from ganlab.runs.naming import Scalar
 from ganlab.support.formatting import in_time
@@ -86,7 +85,7 @@ def _leading(comparison: Comparison, width: int) -> list[_Column]:
     if not columns or sum(column.width + _GAP for column in columns) > _SETTINGS * width:
         columns = [_Column("configuration", tuple(line(one.label) for one in rows), right=False)]
     pairs = zip(rows, columns[0].cells, strict=True)
-    cells = tuple(_marked(cell) if changed(one) else cell for one, cell in pairs)
+    cells = tuple(_marked(cell) if one.changed else cell for one, cell in pairs)
     return [replace(columns[0], cells=cells), *columns[1:]]
 
 
@@ -99,8 +98,8 @@ def _marked(cell: str) -> str:
 def _columns(comparison: Comparison) -> Iterator[_Column]:
     rows = comparison.configurations
     yield _Column("runs", tuple(_runs(one) for one in rows))
-    yield _Column("health", tuple(health_of(one) for one in rows))
-    yield _Column("warnings", tuple(str(warnings_in(one)) for one in rows))
+    yield _Column("health", tuple(one.health for one in rows))
+    yield _Column("warnings", tuple(str(one.warnings) for one in rows))
     for metric in comparison.metrics:
         heading = _heading(metric.tag)
         lasts = [comparison.estimates.get((one.label, metric.tag)) for one in rows]
@@ -113,7 +112,8 @@ def _columns(comparison: Comparison) -> Iterator[_Column]:
             bests = [comparison.best.get((one.label, metric.tag)) for one in rows]
             cells = tuple(map(_estimate, bests, (len(one.runs) for one in rows)))
             cells = tuple(
-                _marked(cell) if best_before(one, metric.tag) else cell for one, cell in zip(rows, cells, strict=True)
+                _marked(cell) if one.best_before_change(metric.tag) else cell
+                for one, cell in zip(rows, cells, strict=True)
             )
             yield _Column(f"{heading}\nbest ({metric.direction})", cells)
     yield _Column("time", tuple(in_time(one.wall_seconds) for one in rows))
@@ -168,8 +168,8 @@ def _heading(tag: str) -> str:
 
 def _runs(one: Configuration) -> str:
     lines = [str(len(one.runs))]
-    lines += [f"{len(unfinished(one))} unfinished"] if unfinished(one) else []
-    lines += [f"{len(diverged(one))} diverged"] if diverged(one) else []
+    lines += [f"{len(one.unfinished)} unfinished"] if one.unfinished else []
+    lines += [f"{len(one.diverged)} diverged"] if one.diverged else []
     return "\n".join(lines)
 
 
@@ -196,7 +196,7 @@ def _reading(comparison: Comparison) -> Iterator[str]:
         yield f"Figures: mean over runs, [95% interval]{ranges}{middle}. docs/comparing.md describes them."
     elif found:
         yield "One run each: how much of a difference is chance is unknown. Train more seeds: ganlab run --seed N."
-    if any(changed(one) for one in comparison.configurations):
+    if any(one.changed for one in comparison.configurations):
         yield f"{MARK} has runs that were changed midway; a best value so marked is from before the change."
     if any(one.label.endswith(CUT) for one in comparison.configurations):
         yield "More settings differ than fit: --csv and --html show all of them; --by groups by some."

@@ -86,7 +86,7 @@ def _sentences(own: Mapping[str, Improvement], runs: Mapping[str, int], leader: 
     wanted = {label: one.seeds for label, one in unsettled.items() if one.seeds}
     if wanted:
         numbers = listed([f"{_number(seeds)} of {label}" for label, seeds in wanted.items()])
-        yield f"Seeds of each that would settle what is seen: {numbers}, and as many of {against}."
+        yield f"Seeds of each that would settle this difference: {numbers}, and as many of {against}."
     single = [label for label in runs if label not in own and label != against]
     if single:
         yield f"Nothing can be concluded of {listed(single)}: with fewer than two runs, chance is unknown."

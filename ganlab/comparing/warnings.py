@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from ganlab.comparing.configurations import Configuration
-from ganlab.comparing.loaded_runs import ENDED, RunSummary
+from ganlab.comparing.loaded_runs import RunSummary
 from ganlab.runs.changes import in_words
 from ganlab.runs.health import UNNAMED, name_of
 from ganlab.support.formatting import listed
@@ -17,45 +17,8 @@ def last_value(run: RunSummary, tag: str) -> float | None:
     return math.nan if run.status == "diverged" else run.last.get(tag)
 
 
-def diverged(one: Configuration) -> list[RunSummary]:
-    """Its runs that diverged."""
-    return [run for run in one.runs if run.status == "diverged"]
-
-
-def unfinished(one: Configuration) -> list[RunSummary]:
-    """Its runs that are in progress or stopped short: `running`, `killed`, `interrupted` or `failed`."""
-    return [run for run in one.runs if run.status not in ENDED]
-
-
 def _ended(run: RunSummary) -> str:
     return "killed while running" if run.status == "killed" else run.status
-
-
-def ill(one: Configuration) -> list[RunSummary]:
-    """Its runs that failed their last health check."""
-    return [run for run in one.runs if run.health]
-
-
-def health_of(one: Configuration) -> str:
-    """`ok`, `2 ill`, or a dash if none of its runs was checked."""
-    if sick := ill(one):
-        return f"{len(sick)} ill"
-    return "ok" if any(run.health is not None for run in one.runs) else "-"
-
-
-def warnings_in(one: Configuration) -> int:
-    """The number of warnings of all its runs."""
-    return sum(len(run.warnings) for run in one.runs)
-
-
-def changed(one: Configuration) -> list[RunSummary]:
-    """Its runs that were changed midway: the settings do not hold from their first step on."""
-    return [run for run in one.runs if run.changes]
-
-
-def best_before(one: Configuration, tag: str) -> list[RunSummary]:
-    """Its runs whose best value of a metric is from before their last change, with other settings, data or code."""
-    return [run for run in changed(one) if run.best_steps.get(tag, run.step) <= run.changes[-1].step]
 
 
 def states(found: Sequence[Configuration], tags: Sequence[str]) -> Iterator[str]:
@@ -67,10 +30,10 @@ def states(found: Sequence[Configuration], tags: Sequence[str]) -> Iterator[str]
     """
     for one in found:
         who = f" of {one.label}" if len(found) > 1 else ""
-        if short := unfinished(one):
+        if short := one.unfinished:
             names = listed([f"{run.name} {_ended(run)} at step {run.step} of {run.steps}" for run in short])
             yield f"{_count(short, one)}{who} unfinished: {names}. What they have so far counts."
-        if bad := diverged(one):
+        if bad := one.diverged:
             names = listed([f"{run.name} at step {run.step}" for run in bad])
             yield (
                 f"{_count(bad, one)}{who} diverged: {names}. Means are of the others; as to which is better, any other "
@@ -83,7 +46,7 @@ def states(found: Sequence[Configuration], tags: Sequence[str]) -> Iterator[str]
 
 
 def _changes(one: Configuration, who: str, tags: Sequence[str]) -> Iterator[str]:
-    if not (runs := changed(one)):
+    if not (runs := one.changed):
         return
     names = listed([f"{run.name} {in_words(run.changes)}" for run in runs])
     yield (
@@ -91,7 +54,7 @@ def _changes(one: Configuration, who: str, tags: Sequence[str]) -> Iterator[str]
         f"{'they' if len(runs) > 1 else 'it'} had the others."
     )
     for tag in tags:
-        if before := [run for run in best_before(one, tag) if tag in run.best]:
+        if before := [run for run in one.best_before_change(tag) if tag in run.best]:
             names = listed([f"{run.name} at step {run.best_steps[tag]}" for run in before if tag in run.best_steps])
             yield f"{_count(before, one)}{who} with a best {tag} from before the change: {names}."
 
@@ -99,7 +62,7 @@ def _changes(one: Configuration, who: str, tags: Sequence[str]) -> Iterator[str]
 def _health(one: Configuration, who: str) -> Iterator[str]:
     """The complaints of its runs, and their other warnings, by the name of the check."""
     wrong = [(run, sentence) for run in one.runs for sentence in run.health or ()]
-    yield from _named(one, who, wrong, "ill")
+    yield from _named(one, who, wrong, "unhealthy")
     # A warning of what is still wrong would repeat it.
     listed_already = {(run.path, name_of(sentence)) for run, sentence in wrong}
     past = [(run, sentence) for run in one.runs for sentence in run.warnings]

@@ -10,7 +10,6 @@ from typing import Any
 
 from ganlab.comparing.comparison import Comparison
 from ganlab.comparing.configurations import Configuration
-from ganlab.comparing.warnings import best_before, changed, diverged, ill, unfinished, warnings_in
 from ganlab.telemetry.jsonl import to_json
 
 
@@ -67,11 +66,11 @@ def _row(comparison: Comparison, one: Configuration, runs: bool) -> dict[str, An
             title: {tag: asdict(values[one.label, tag]) for tag in tags if (one.label, tag) in values}
             for title, values in found.items()
         },
-        "changed": [run.name for run in changed(one)],
+        "changed": [run.name for run in one.changed],
         "best_before_change": {
-            metric.tag: [run.name for run in best_before(one, metric.tag)]
+            metric.tag: [run.name for run in one.best_before_change(metric.tag)]
             for metric in comparison.metrics
-            if metric.direction and best_before(one, metric.tag)
+            if metric.direction and one.best_before_change(metric.tag)
         },
         **({"runs": [{**asdict(run), "steps_per_second": run.steps_per_second} for run in one.runs]} if runs else {}),
     }
@@ -80,8 +79,8 @@ def _row(comparison: Comparison, one: Configuration, runs: bool) -> dict[str, An
 def _cells(comparison: Comparison, one: Configuration) -> Sequence[tuple[str, Any]]:
     cells: list[tuple[str, Any]] = [("configuration", one.label)]
     cells += [(name, one.settings.get(name)) for name in comparison.differing]
-    cells += [("runs", len(one.runs)), ("unfinished", len(unfinished(one))), ("diverged", len(diverged(one)))]
-    cells += [("ill", len(ill(one))), ("warnings", warnings_in(one)), ("changed", len(changed(one)))]
+    cells += [("runs", len(one.runs)), ("unfinished", len(one.unfinished)), ("diverged", len(one.diverged))]
+    cells += [("unhealthy", len(one.unhealthy)), ("warnings", one.warnings), ("changed", len(one.changed))]
     cells += [("wall_seconds", one.wall_seconds), ("steps_per_second", one.steps_per_second)]
     for metric in comparison.metrics:
         key = (one.label, metric.tag)

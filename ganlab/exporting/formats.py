@@ -142,13 +142,9 @@ def _read_keras(path: Path) -> Generate:
 
 def _write_onnx(trained: Trained, path: Path) -> None:
     tf2onnx = require("tf2onnx")
-    module = _module(trained)
-    signature = module.__call__.input_signature
-    named = tf.function(
-        lambda latent, *label: {"samples": module.__call__(latent, *label)}, input_signature=signature, autograph=False
-    )
+    named = _signatures(module := _module(trained))["serving_default"]
     try:
-        model, _ = tf2onnx.convert.from_function(named, signature, opset=_OPSET)
+        model, _ = tf2onnx.convert.from_function(named, module.__call__.input_signature, opset=_OPSET)
     except Exception as error:  # tf2onnx raises what it likes
         reason = str(error).strip().split("\n")[0]
         raise IncompatibleError(

@@ -11,7 +11,7 @@ from typing import Any
 
 from ganlab.comparing.comparison import Comparison, compare_runs
 from ganlab.comparing.configurations import Configuration
-from ganlab.comparing.curves import Curve, curves
+from ganlab.comparing.curves import Curve, read_curves
 from ganlab.comparing.loaded_runs import RunSummary
 from ganlab.comparing.metric_rows import Reader, Series
 from ganlab.comparing.metrics import default_metrics, named_metrics
@@ -206,7 +206,7 @@ def _curve(store: Store, made: Comparison, one: Configuration, tag: str, read: R
         series = found[path]
         return {} if series is None else {tag: series}
 
-    drawn = curves(replace(made, configurations=(one,)), tag, read=again)
+    drawn = read_curves(replace(made, configurations=(one,)), tag, read=again)
     store.curves[key] = (list(found.values()), drawn[0] if drawn else None)
     while len(store.curves) > _MOST_CURVES:
         store.curves.popitem(last=False)

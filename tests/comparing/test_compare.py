@@ -10,7 +10,6 @@ import pytest
 from synthetic import SETTINGS, write_run
 
 import ganlab
-from ganlab import config
 from ganlab.comparing import Metric, compare
 from ganlab.errors import ConfigError, RunError
 
@@ -322,7 +321,7 @@ def test_paths_are_runs_folders_and_patterns_and_each_run_counts_once(tmp_path, 
         (lambda run: (run / "run.json").write_bytes(b"\xff\xfe"), "run.json"),
         (lambda run: replace(run, settings=[1]), "settings = [1] must be an object of fields"),
         (lambda run: replace(run, settings={"a": {"b": 1}}), "settings.a = {'b': 1} must be a number or a text"),
-        (lambda run: replace(run, settings=None), "from an older version, has no settings"),
+        (lambda run: replace(run, settings=None), "has no settings. Restore"),
         (lambda run: (run / "metrics.jsonl").write_text("hello\n"), "line 1: 'hello' is not a line of metrics"),
     ],
 )
@@ -355,16 +354,6 @@ def test_invalid_fields_of_a_run_are_ignored(tmp_path, field, value):
     assert run.last["critic/wasserstein"] == 1.0
     assert isinstance(run.step, int)
     assert run.wall_seconds is None or run.wall_seconds == 4.0
-
-
-def test_a_run_from_before_settings_were_written_is_read_by_its_file(tmp_path):
-    run = write_run(tmp_path / "a")
-    replace(run.path, settings=None)
-    experiment = config.load(["quickstart"], ["experiment.steps=77"])
-    (run.path / "config.gin").write_text(config.render(experiment))
-    (summary,) = compare([tmp_path]).configurations[0].runs
-    assert summary.settings["experiment.steps"] == 77
-    assert summary.settings[WEIGHT] == 10.0
 
 
 def test_nothing_to_compare(tmp_path):

@@ -12,8 +12,7 @@ import pytest
 from synthetic import SETTINGS, write_run
 from test_report import write_runs
 
-from ganlab.comparing import compare
-from ganlab.comparing.report import report
+from ganlab.comparing import compare, to_html
 
 CHROMIUM = next((path for path in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if path), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
@@ -61,7 +60,7 @@ def chromium(folder, *arguments):
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     runs = write_runs(tmp_path_factory.mktemp("runs"), weights=(0.001, 1.0, 123456.75), seeds=3)
-    return report(compare([runs]))
+    return to_html(compare([runs]))
 
 
 @pytest.fixture
@@ -104,7 +103,7 @@ def test_long_names_do_not_widen_a_phones_page_either(tmp_path):
         write_run(tmp_path / "runs" / f"{long}{number}", metrics=metrics, settings=settings)
     metrics = ["slope:min", "critic/loss:max"]
 
-    seen = look(tmp_path, report(compare([tmp_path / "runs"], metrics=metrics)))
+    seen = look(tmp_path, to_html(compare([tmp_path / "runs"], metrics=metrics)))
 
     assert seen["overflow"] == 0
     assert seen["wide"] == []

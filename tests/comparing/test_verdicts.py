@@ -8,9 +8,8 @@ import scipy.stats
 from reports import read
 from synthetic import SETTINGS, write_run
 
-from ganlab.comparing import compare
+from ganlab.comparing import compare, to_html
 from ganlab.comparing.ranking import exact_p, least_runs, runs_to_settle, smallest_p
-from ganlab.comparing.report import report
 from ganlab.comparing.statistics import improvement
 
 WEIGHT = "constraints.gradient_penalty.weight"
@@ -106,7 +105,7 @@ def test_two_seeds_are_inconclusive_however_far_apart(tmp_path):
     assert found.verdicts[MODES] == (
         f"Whether {high} differs from {low} may be chance: with 2 and 2 runs even complete separation has "
         "p = 0.33. At least 4 seeds of each are needed. "
-        f"Seeds of each that would settle what is seen: 4 of {high}, and "
+        f"Seeds of each that would settle this difference: 4 of {high}, and "
         f"as many of {low}."
     )
 
@@ -152,13 +151,13 @@ def test_the_report_has_the_verdicts_and_their_rule(tmp_path):
     few, many = tmp_path / "few", tmp_path / "many"
     write(few, {0.1: (8.0, 7.0), 10.0: (1.0, 2.0)})
     write(many, {0.1: (8.0, 7.0, 7.5, 7.2), 10.0: (1.0, 2.0, 3.0, 2.5)})
-    page = read(report(compare([few])))
+    page = read(to_html(compare([few])))
     section = page.one("section", id="improvement")
     assert "may be chance: with" in section.text
     assert "exact two-sided test of Mann and Whitney" in section.text
     assert "open, p 0.33: 4 seeds" in section.text
     assert "*" not in page.one("section", id="results").one("tbody").text
-    settled = read(report(compare([many])))
+    settled = read(to_html(compare([many])))
     assert settled.one("section", id="results").one("tbody").text.count("*") == 1
     assert "worse, p 0.029" in settled.one("section", id="improvement").text
 
@@ -166,14 +165,14 @@ def test_the_report_has_the_verdicts_and_their_rule(tmp_path):
 def test_bars_are_labelled_as_logarithmic_and_cut(tmp_path):
     # Means 0.01 and 100 span four decades, and the interval of the first reaches below zero.
     write(tmp_path, {0.1: (0.001, 0.019), 10.0: (99.0, 101.0)})
-    results = read(report(compare([tmp_path], metrics=["modes"]))).one("section", id="results")
+    results = read(to_html(compare([tmp_path], metrics=["modes"]))).one("section", id="results")
     (head,) = [head for head in results.all("th", scope="col") if "modes" in head.text]
     assert "bars: logarithmic, " in head.text
     assert "cut, with an arrow" in head.text
     assert len(results.all("path", class_="beyond")) == 1
     linear = tmp_path / "linear"
     write(linear, {0.1: (8.0, 7.0), 10.0: (1.0, 2.0)})
-    results = read(report(compare([linear], metrics=["modes"]))).one("section", id="results")
+    results = read(to_html(compare([linear], metrics=["modes"]))).one("section", id="results")
     assert "logarithmic" not in results.one("thead").text
     assert not results.all("path", class_="beyond")
 

@@ -37,7 +37,14 @@ def test_calls_of_a_conditional_generator_are_those_of_the_page_in_its_export():
     from ganlab.exporting.readme import readme
 
     facts = {"format": "saved_model", "sample_shape": [2], "classes": 3, "latent_dim": 4, "value_range": None}
-    facts |= {"trained_in": "float32", "step": 1, "steps": 1, "samples": {"count": 16, "seed": 0}}
+    facts |= {
+        "trained_in": "float32",
+        "label_input": "numbers",
+        "step": 1,
+        "steps": 1,
+        "samples": {"count": 16, "seed": 0},
+    }
+    facts["label_input"] = "numbers"
     page = readme({**facts, "written_with": dict.fromkeys(("ganlab", "tensorflow", "keras"), "1")})
     call = "generator.sample(n, seed, label)"
     assert call in page

@@ -60,7 +60,8 @@ ALLOWED = {
     "cli/command_sources.py": {"read_bytes"},
     # Templates and styles that ganlab ships.
     "scaffold/packages.py": {"read_text"},
-    "comparing/report.py": {"read_text"},
+    "comparing/pages.py": {"read_text"},
+    "exporting/readme.py": {"read_text"},
     "ganlab_benchmark/report.py": {"read_text"},
     "tensorboard_tab/plugin.py": {"read_bytes"},
     # Output of ganlab's own processes.

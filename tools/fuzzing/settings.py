@@ -10,8 +10,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from fuzzing.drawing import NUMBERS, UNSAFE, WORDS, json_values
-from ganlab.comparing import compare
-from ganlab.comparing.report import report
+from ganlab.comparing import compare, to_html
 from ganlab.comparing.table import print_tables
 from ganlab.comparing.writing import as_data, to_csv
 from ganlab.errors import GanlabError
@@ -100,6 +99,6 @@ def _compared(runs: Path) -> None:
     screen = io.StringIO()
     print_tables(comparison, Console(file=screen, width=200))
     assert not UNSAFE & set(screen.getvalue())
-    assert not UNSAFE & set(report(comparison))
+    assert not UNSAFE & set(to_html(comparison))
     json.dumps(as_data(comparison), allow_nan=False)
     to_csv(comparison)
