@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ganlab.cli.plugin_commands import Added
 
 # Command name to the module that has a click command of that name.
-COMMANDS = {name: f"ganlab.cli.{name}" for name in COMMAND_NAMES}
+COMMANDS = {name: f"ganlab.cli.{name}" for name in COMMAND_NAMES} | {"tensorboard": "ganlab_tensorboard.command"}
 _ADDED, _ARGUMENTS = "ganlab.cli.added", "ganlab.cli.arguments"
 USER_ERROR, FAILED, INTERRUPTED = 2, 1, 130
 

@@ -6,8 +6,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2] / "ganlab"
+APPLICATIONS = ROOT.parent / "plugins"
 # Everything except the kit that authors test their plugins with.
 FILES = {str(path.relative_to(ROOT)): path for path in sorted(ROOT.rglob("*.py")) if path.parent.name != "testing"}
+FILES |= {
+    str(path.relative_to(APPLICATIONS)): path
+    for path in sorted(APPLICATIONS.rglob("*.py"))
+    if path.relative_to(APPLICATIONS).parts[0] != "ganlab_builtin"
+}
 
 READING = {"open", "read_text", "read_bytes", "os.open", "io.open", "np.load", "numpy.load", "np.fromfile", "json.load"}
 READING |= {"os.walk", "os.fwalk", "rglob", "shutil.copy", "shutil.copyfile", "shutil.copytree", "file_digest"}
@@ -33,7 +39,7 @@ ALLOWED = {
     "support/durable.py": {"os.open"},
     "lazy.py": {"os.open"},
     # A folder made by ganlab, with links under safe names.
-    "tensorboard/logfolder.py": {"symlink_to"},
+    "ganlab_tensorboard/logfolder.py": {"symlink_to"},
     # Archives, which are unpacked into a hidden folder and checked there.
     "runs/unpacking.py": {"os.open", "os.walk"},
     # A device or a pipe that a user writes to.
@@ -55,13 +61,13 @@ ALLOWED = {
     "scaffold/packages.py": {"read_text"},
     "comparing/report.py": {"read_text"},
     "benchmarking/report.py": {"read_text"},
-    "tensorboard_tab/plugin.py": {"read_bytes"},
+    "ganlab_tensorboard/plugin.py": {"read_bytes"},
     # Output of ganlab's own processes.
     "verification/process.py": {"json.load", "read_text"},
     "verification/tpu/checking.py": {"read_text"},
     "verification/tpu/compiling.py": {"json.load", "read_bytes"},
     # Other functions of these names: for a browser, for the log of a run, and `runs.info.read_text`, which is safe.
-    "cli/tensorboard.py": {"open"},
+    "ganlab_tensorboard/command.py": {"open"},
     "training/session.py": {"open"},
     "runs/directory.py": {"read_text"},
     # JSON for ganlab itself, the standard streams, a script for the shell, and ganlab's own sentences.
@@ -117,7 +123,7 @@ def is_escaped(argument):
 def test_module_uses_the_safe_functions(name):
     found = set(calls(FILES[name].read_text()))
     assert found <= ALLOWED.get(name, set()), (
-        f"ganlab/{name}: files of a run are opened by ganlab.support.paths, names are made by as_name, and what is "
+        f"{name}: files of a run are opened by ganlab.support.paths, names are made by as_name, and what is "
         "printed passes through ganlab.cli.messages.say, ganlab.cli.tables.cell or ganlab.support.terminal"
     )
 

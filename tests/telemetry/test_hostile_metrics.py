@@ -5,11 +5,11 @@ import json
 import time
 
 import pytest
+from ganlab_tensorboard.preview import newest, preview, tags_at_ends
 
 from ganlab.errors import RunError
 from ganlab.sweeps.metric_follower import MetricFollower
 from ganlab.telemetry.jsonl import logged_tags, mend, read_metrics
-from ganlab.tensorboard_tab.preview import newest, preview, tags_at_ends
 
 ROW = b'{"step": 1, "metrics": {"a": {"reduced": 1.0, "replicas": []}}}\n'
 

@@ -7,15 +7,15 @@ import time
 
 import numpy as np
 import pytest
+from ganlab_tensorboard import store as store_module
+from ganlab_tensorboard.preview import preview, tags_at_ends
+from ganlab_tensorboard.rows import MOST_ROWS, MetricsFile
+from ganlab_tensorboard.store import Store
 from synthetic import write_run
 
 from ganlab.comparing.metric_rows import read_series
 from ganlab.errors import RunError
 from ganlab.telemetry import jsonl_lines
-from ganlab.tensorboard_tab import store as store_module
-from ganlab.tensorboard_tab.preview import preview, tags_at_ends
-from ganlab.tensorboard_tab.rows import MOST_ROWS, MetricsFile
-from ganlab.tensorboard_tab.store import Store
 
 LATER = time.monotonic() + 1e6
 

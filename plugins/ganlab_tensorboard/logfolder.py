@@ -8,10 +8,8 @@ import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from ganlab.runs import RunDirectory
-from ganlab.runs.naming import MOST_SETTINGS, Settings, run_names
-from ganlab.support.paths import walk
-from ganlab.support.terminal import line
+from ganlab.files import line, walk
+from ganlab.runs import MOST_SETTINGS, RunDirectory, Settings, run_names
 
 # The names that TensorBoard treats as event files.
 _PATTERN = "*tfevents*"

@@ -12,7 +12,7 @@ from typing import Any
 
 from werkzeug import wrappers
 
-from ganlab.support.terminal import line
+from ganlab.files import line
 
 # Names, by commas, under which a proxy of the user's own passes requests on.
 VARIABLE = "GANLAB_TENSORBOARD_HOSTS"

@@ -9,18 +9,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ganlab.comparing.comparison import Comparison, compare_runs
-from ganlab.comparing.configurations import Configuration
-from ganlab.comparing.curves import Curve, curves
-from ganlab.comparing.loaded_runs import RunSummary
-from ganlab.comparing.metric_rows import Reader, Series
-from ganlab.comparing.metrics import default_metrics, named_metrics
-from ganlab.comparing.writing import as_data
+from ganlab.comparing import (
+    Comparison,
+    Configuration,
+    Curve,
+    Reader,
+    RunSummary,
+    Series,
+    as_data,
+    compare_runs,
+    default_metrics,
+    named_metrics,
+    read_curves,
+)
 from ganlab.errors import GanlabError, RunError
-from ganlab.runs.directory import METRICS
-from ganlab.support.paths import is_name, read_inside
-from ganlab.telemetry.jsonl import to_json
-from ganlab.tensorboard_tab.store import Found, Store
+from ganlab.files import is_name, read_inside
+from ganlab.runs import METRICS
+from ganlab.telemetry import to_json
+from ganlab_tensorboard.store import Found, Store
 
 # Metrics of one request, pictures of a run, and bytes of one.
 MOST_TAGS, _MOST_PICTURES, _MOST_BYTES = 64, 2000, 20_000_000
@@ -206,7 +212,7 @@ def _curve(store: Store, made: Comparison, one: Configuration, tag: str, read: R
         series = found[path]
         return {} if series is None else {tag: series}
 
-    drawn = curves(replace(made, configurations=(one,)), tag, read=again)
+    drawn = read_curves(replace(made, configurations=(one,)), tag, read=again)
     store.curves[key] = (list(found.values()), drawn[0] if drawn else None)
     while len(store.curves) > _MOST_CURVES:
         store.curves.popitem(last=False)

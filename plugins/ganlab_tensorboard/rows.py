@@ -12,11 +12,10 @@ from typing import IO
 
 import numpy as np
 
-from ganlab.comparing.metric_rows import Series
+from ganlab.comparing import Series
 from ganlab.errors import RunError
-from ganlab.interfaces.record import Record
-from ganlab.support.paths import open_inside
-from ganlab.telemetry.jsonl_lines import MOST_DAMAGED, lines_of, rows_of, too_damaged
+from ganlab.files import open_inside
+from ganlab.telemetry import MOST_DAMAGED, Record, lines_of, rows_of, too_damaged
 
 # The most rows of a metric in memory. When there are more, every other row is left out, and from then on, too.
 MOST_ROWS = 1024

@@ -11,17 +11,12 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ganlab.comparing.curves import Curve
-from ganlab.comparing.loaded_runs import RunSummary, read_run
-from ganlab.comparing.metric_rows import Series
+from ganlab.comparing import Curve, RunSummary, Series, read_run
 from ganlab.errors import RunError
-from ganlab.runs import find_runs
-from ganlab.runs.directory import INFO, METRICS
-from ganlab.runs.info import why_unreadable
-from ganlab.runs.listing import status_of
-from ganlab.support.terminal import line
-from ganlab.tensorboard_tab.preview import LONG, newest, preview, tags_at_ends
-from ganlab.tensorboard_tab.rows import MetricsFile, Thinned
+from ganlab.files import line
+from ganlab.runs import INFO, METRICS, find_runs, status_of, why_unreadable
+from ganlab_tensorboard.preview import LONG, newest, preview, tags_at_ends
+from ganlab_tensorboard.rows import MetricsFile, Thinned
 
 # Seconds for which a list of runs is taken as it is.
 _FRESH = 1.0

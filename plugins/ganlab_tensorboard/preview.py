@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from ganlab.support.paths import open_inside
-from ganlab.telemetry.jsonl_lines import NOT_METRICS, Line, tags_in
-from ganlab.tensorboard_tab.rows import Thinned
+from ganlab.files import open_inside
+from ganlab.telemetry import NOT_METRICS, Line, tags_in
+from ganlab_tensorboard.rows import Thinned
 
 # Shorter files are read whole at once.
 LONG = 1 << 19
