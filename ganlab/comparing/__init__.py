@@ -2,13 +2,12 @@
 
 from ganlab.comparing.comparison import Comparison, compare, compare_runs
 from ganlab.comparing.configurations import Configuration
-from ganlab.comparing.curves import Curve
-from ganlab.comparing.curves import curves as read_curves
+from ganlab.comparing.curves import Curve, read_curves
 from ganlab.comparing.loaded_runs import RunSummary, read_run
-from ganlab.comparing.metric_rows import Reader, Series
+from ganlab.comparing.metric_rows import Reader, Series, read_series
 from ganlab.comparing.metrics import Metric, default_metrics, named_metrics
 from ganlab.comparing.statistics import Estimate, Improvement
-from ganlab.comparing.writing import as_data
+from ganlab.comparing.writing import as_data, to_csv
 
 __all__ = [
     "Comparison",
@@ -27,4 +26,6 @@ __all__ = [
     "named_metrics",
     "read_curves",
     "read_run",
+    "read_series",
+    "to_csv",
 ]

@@ -37,7 +37,7 @@ class Curve:
     n: tuple[int, ...]
 
 
-def curves(
+def read_curves(
     comparison: Comparison, tag: str, *, replicas: bool = False, read: Reader = read_series
 ) -> tuple[Curve, ...]:
     """The curves of a metric, one for each configuration that has it.

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 from ganlab.comparing import report_figures, report_tables
 from ganlab.comparing.comparison import Comparison
-from ganlab.comparing.curves import curves
+from ganlab.comparing.curves import read_curves
 from ganlab.comparing.html import Child, breakable, element, page
 from ganlab.comparing.provenances import origins
 from ganlab.comparing.verdicts import RULE
@@ -124,7 +124,7 @@ def _about_curves(comparison: Comparison) -> ET.Element:
 
 def _charts(comparison: Comparison, *, replicas: bool) -> Iterator[ET.Element]:
     for number, metric in enumerate(comparison.metrics):
-        found = [curve for curve in curves(comparison, metric.tag, replicas=replicas) if curve.steps]
+        found = [curve for curve in read_curves(comparison, metric.tag, replicas=replicas) if curve.steps]
         if found:
             quantity = "max - min over replicas" if replicas else "mean over runs"
             name = f"{'replicas' if replicas else 'curve'}-{number}"

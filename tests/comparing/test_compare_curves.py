@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from synthetic import SETTINGS, write_run
 
-from ganlab.comparing import compare
-from ganlab.comparing.curves import curves
+from ganlab.comparing import compare, read_curves
 
 TAG = "critic/wasserstein"
 
 
 def curve(folder, **options):
-    (found,) = curves(compare([folder]), TAG, **options)
+    (found,) = read_curves(compare([folder]), TAG, **options)
     return found
 
 
@@ -71,8 +70,8 @@ def test_how_far_replicas_are_apart(tmp_path, replicas):
 def test_one_replica_has_no_spread_and_a_metric_that_nobody_has_no_curve(tmp_path):
     write_run(tmp_path / "a", replicas=1)
     comparison = compare([tmp_path])
-    assert curves(comparison, TAG, replicas=True) == ()
-    assert curves(comparison, "nowhere") == ()
+    assert read_curves(comparison, TAG, replicas=True) == ()
+    assert read_curves(comparison, "nowhere") == ()
 
 
 def test_a_curve_a_configuration_that_has_the_metric(tmp_path):
@@ -80,5 +79,5 @@ def test_a_curve_a_configuration_that_has_the_metric(tmp_path):
         settings = {**SETTINGS, "constraints": name}
         write_run(tmp_path / name, settings=settings, metrics={TAG: (1.0,), f"constraints/{name}/slope": (2.0,)})
     comparison = compare([tmp_path])
-    assert [found.label for found in curves(comparison, TAG)] == [one.label for one in comparison.configurations]
-    assert [found.mean for found in curves(comparison, "constraints/spectral_norm/slope")] == [(2.0,)]
+    assert [found.label for found in read_curves(comparison, TAG)] == [one.label for one in comparison.configurations]
+    assert [found.mean for found in read_curves(comparison, "constraints/spectral_norm/slope")] == [(2.0,)]

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from ganlab.comparing.metric_rows import read_series
+from ganlab.comparing import read_series
 from ganlab.errors import RunError
 from ganlab.telemetry import JsonLinesWriter, Record, jsonl_lines
 from ganlab.telemetry.jsonl import logged_tags, read_metrics

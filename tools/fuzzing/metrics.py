@@ -10,7 +10,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from fuzzing.drawing import NUMBERS, WORDS, json_values, mutated
-from ganlab.comparing.metric_rows import read_series
+from ganlab.comparing import read_series
 from ganlab.errors import GanlabError
 from ganlab.telemetry.jsonl import logged_tags, mend, read_metrics
 
