@@ -40,18 +40,17 @@ _PNG_CHANNELS = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}
 class TensorBoardWriter:
     """Writes event files. A step's metrics are one event: `critic/loss`, and `replica/<i>/critic/loss` beside it."""
 
-    def __init__(self, directory: Path, *, purge_step: int | None = None) -> None:
+    def __init__(self, directory: Path, *, purge_step: int = 0) -> None:
         """Opens a new event file.
 
         Args:
             directory: The folder of the file, which is the run's directory.
-            purge_step: The first step that a resumed run writes again. TensorBoard then forgets the events from this
-                step on in earlier event files of the directory. None for a new run.
+            purge_step: The first step that a resumed run writes again: a TensorBoard that is open forgets what it has
+                read of this step and later ones. 0 for a new run, whose start it must have seen for that.
         """
         self._file = EventFile(directory)
-        if purge_step is not None:
-            start = SessionLog(status=SessionLog.START)
-            self._file.add(Event(step=purge_step, wall_time=time.time(), session_log=start))
+        start = SessionLog(status=SessionLog.START)
+        self._file.add(Event(step=purge_step, wall_time=time.time(), session_log=start))
 
     def scalars(self, records: Sequence[Record]) -> None:
         """Takes the metrics of one step."""

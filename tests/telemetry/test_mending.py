@@ -1,6 +1,7 @@
 """Damage inside a run's files is reported, and only the damaged parts are lost."""
 
 import json
+import time
 
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -177,3 +178,30 @@ def test_a_search_for_the_next_event_crosses_windows(file, monkeypatch):
     turn(file, 50, 0)
     assert len(event_cutting.cut(file.parent, after=200).complaints) == 1
     assert seen(file.parent) == [step for step in STEPS if step != 50]
+
+
+def test_huge_record_is_cut_within_seconds(tmp_path):
+    file = EventFile(tmp_path)
+    huge = Event(step=1, wall_time=1.0)
+    huge.summary.value.add(tag="a").image.encoded_image_string = bytes(32 << 20)
+    file.add(huge)
+    file.close()
+    (path,) = tmp_path.iterdir()
+    whole = path.read_bytes()
+    began = time.process_time()
+    event_cutting.cut(tmp_path, after=1)
+    assert path.read_bytes() == whole
+    path.write_bytes(whole[:-5] + b"x" + whole[-4:])  # torn in its data
+    event_cutting.cut(tmp_path, after=1)
+    assert len(path.read_bytes()) < 100
+    assert time.process_time() - began < 10  # TensorBoard's checksum takes 30 s and more each time
+
+
+def test_record_that_claims_more_than_a_run_writes_is_not_read(tmp_path, monkeypatch):
+    file = EventFile(tmp_path)
+    file.add(Event(step=1, wall_time=1.0, file_version="x" * 5000))
+    file.close()
+    (path,) = tmp_path.iterdir()
+    monkeypatch.setattr(event_cutting, "_LONGEST", 4000)
+    event_cutting.cut(tmp_path, after=1)
+    assert 0 < path.stat().st_size < 100
