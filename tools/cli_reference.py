@@ -1,4 +1,4 @@
-"""Writes docs/cli.md from the help texts of the commands, those of the plugins that come with ganlab among them.
+"""Writes docs/cli.md from the help texts of the commands, those of its applications among them.
 
 python tools/cli_reference.py
 """
@@ -13,9 +13,7 @@ from pathlib import Path
 
 import click
 
-from ganlab.cli import COMMANDS, cli, plugin_commands
-from ganlab.plugins.manager import discover
-from ganlab.version import DISTRIBUTION
+from ganlab.cli import cli
 
 PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
 
@@ -30,14 +28,14 @@ Every command with its options, as in `ganlab COMMAND --help`. This page is gene
 
 Options of `ganlab` itself go before the command: `ganlab --debug run ...` shows the traceback of an error. A
 mistake prints one message and exits with 2. A failed run exits with 1. An interrupted run saves and exits with 130, 143
-or 129. Plugins may add commands; those of the plugins that come with ganlab are the last ones here. `ganlab completion`
-sets up TAB completion for all of them.
+or 129. Plugins may add commands; those of the applications that come with ganlab are the last ones here.
+`ganlab completion` sets up TAB completion for all of them.
 """
 
 
 def page() -> str:
     """The text of docs/cli.md."""
-    found = [*_commands(cli, ["ganlab"]), *_commands(_of_plugins(), ["ganlab"])]
+    found = list(_commands(cli, ["ganlab"]))
     contents = [f"| [`{' '.join(path)}`](#{'-'.join(path)}) | {_first(command)} |" for path, command in found]
     parts = [_HEAD, "\n".join(["| command | |", "|---|---|", *contents]) + "\n"]
     parts += [_section(path, command) for path, command in found]
@@ -53,13 +51,6 @@ def _commands(group: click.Group, path: Sequence[str]) -> Iterator[tuple[list[st
         yield [*path, name], command
         if isinstance(command, click.Group):
             yield from _commands(command, [*path, name])
-
-
-def _of_plugins() -> click.Group:
-    """The commands of the plugins that come with ganlab."""
-    added = plugin_commands.added(discover(), COMMANDS)
-    own = {name: command for name, (command, plugin) in added.commands.items() if plugin.distribution == DISTRIBUTION}
-    return click.Group("ganlab", commands=own)
 
 
 def _section(path: Sequence[str], command: click.Command) -> str:

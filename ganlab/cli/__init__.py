@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import shlex
 import sys
 import traceback
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
-from ganlab.cli.messages import message_of, one_line, say, take_any_name, warn_plainly
+from ganlab.cli import plugin_commands
+from ganlab.cli.messages import message_of, say, take_any_name, warn_plainly
+from ganlab.cli.plugin_commands import Added
 from ganlab.cli.process import finish, open_streams
-from ganlab.errors import GanlabError, NotNamedError, PluginError, TrainingFailedError, nearest
+from ganlab.cli.subcommands import CommandGroup, write_rows
+from ganlab.errors import GanlabError, NotNamedError, PluginError, TrainingFailedError
 from ganlab.lazy import import_matplotlib
 from ganlab.plugins.command_names import COMMAND_NAMES
 from ganlab.support.collector import collect_rarely
 from ganlab.support.terminal import lines
 from ganlab.version import __version__
 
-if TYPE_CHECKING:
-    from ganlab.cli.plugin_commands import Added
-
-# Command name to the module that has a click command of that name.
-COMMANDS = {name: f"ganlab.cli.{name}" for name in COMMAND_NAMES} | {"tensorboard": "ganlab_tensorboard.command"}
+# ganlab's own commands, each as `module:attribute`.
+COMMANDS = {name: f"ganlab.cli.{name}:{name}" for name in COMMAND_NAMES}
 _ADDED, _ARGUMENTS = "ganlab.cli.added", "ganlab.cli.arguments"
 USER_ERROR, FAILED, INTERRUPTED = 2, 1, 130
 
 
-class GanlabGroup(click.Group):
+class GanlabGroup(CommandGroup):
     """Lists ganlab's commands, then those that plugins add; turns exceptions into messages and exit codes."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -37,53 +37,32 @@ class GanlabGroup(click.Group):
         ctx.meta[_ARGUMENTS] = list(args)
         return super().parse_args(ctx, args)
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of ganlab's own commands, and of those added to this group."""
-        return [*COMMANDS, *super().list_commands(ctx)]
-
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command with this name; plugins are consulted only if it is not one of ganlab's own."""
-        if cmd_name in COMMANDS:
-            command: click.Command = getattr(importlib.import_module(COMMANDS[cmd_name]), cmd_name)
-            return command
-        return self.commands.get(cmd_name) or self._added(ctx).find(cmd_name)
+        """The command with this name; plugins are loaded only if it is neither ganlab's nor an application's."""
+        return super().get_command(ctx, cmd_name) or self._of_hooks(ctx).find(cmd_name)
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Finds the command that the arguments begin with; an unknown one is an error with a suggestion."""
-        name = args[0]
-        if self.get_command(ctx, name) is None:
-            added = self._added(ctx)
-            if name in added.clashes:
-                raise click.UsageError(added.clashes[name], ctx)
-            raise click.UsageError(f"No such command {name!r}.{nearest(name, self._every_name(ctx))}", ctx)
-        return super().resolve_command(ctx, args)
+    def clashes(self, ctx: click.Context) -> Mapping[str, str]:
+        """An error message for each name that several offer."""
+        return {**self._of_hooks(ctx).clashes, **super().clashes(ctx)}
+
+    def every_name(self, ctx: click.Context) -> list[str]:
+        """All names, for suggestions."""
+        return [*super().every_name(ctx), *self._of_hooks(ctx).commands]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes ganlab's commands, then those of plugins, which have half a second to list them."""
+        """Writes the commands of ganlab and of applications, then those of plugins' hooks, from their source code."""
         super().format_commands(ctx, formatter)
-        from ganlab.cli import plugin_help
+        write_rows(formatter, "Commands of plugins", plugin_commands.listed_in_sources(self.list_commands(ctx)))
 
-        rows = plugin_help.rows(list(COMMANDS))
-        if rows:
-            with formatter.section("Commands of plugins"):
-                formatter.write_dl([(one_line(name), one_line(about)) for name, about in rows])
-
-    def _added(self, ctx: click.Context) -> Added:
-        """The commands that plugins add, collected once; a plugin that fails to add its commands causes a warning."""
-        from ganlab.cli import plugin_commands
-
+    def _of_hooks(self, ctx: click.Context) -> Added:
+        """The commands that hooks add, collected once; a plugin that fails to add its commands causes a warning."""
         meta = ctx.find_root().meta
         if _ADDED not in meta:
-            meta[_ADDED] = plugin_commands.added(plugin_commands.in_use(), COMMANDS)
+            meta[_ADDED] = plugin_commands.of_hooks(plugin_commands.in_use(), self.list_commands(ctx))
             for failure in meta[_ADDED].failures:
                 say(f"Warning: {failure}", err=True)
-        found: Added = meta[_ADDED]
-        return found
-
-    def _every_name(self, ctx: click.Context) -> list[str]:
-        return [*self.list_commands(ctx), *self._added(ctx).commands]
+        added: Added = meta[_ADDED]
+        return added
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command. A user's mistake gives one message and exit code 2; a failed run gives exit code 1."""
@@ -114,6 +93,7 @@ def _report(ctx: click.Context, error: Exception) -> None:
 
 @click.group(
     cls=GanlabGroup,
+    own=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Plugins can add commands; 'ganlab plugins' lists what is installed.",
 )

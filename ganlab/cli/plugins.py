@@ -14,17 +14,15 @@ from ganlab.cli import plugin_commands
 from ganlab.cli.experiments import use_plugins
 from ganlab.cli.messages import say
 from ganlab.cli.options import HERE, plugin_options
-from ganlab.cli.subcommands import Subcommands
+from ganlab.cli.subcommands import CommandGroup
 from ganlab.cli.tables import cell, table_console
 from ganlab.plugins.discovery import plugin_file_in
 from ganlab.plugins.manager import KINDS, Component, Plugin, Plugins
 
-
-class _Plugins(Subcommands):
-    modules = {"new": "ganlab.cli.plugins_new", "check": "ganlab.cli.plugins_check"}  # noqa: RUF012 (typed in the base)
+_OWN = {"new": "ganlab.cli.plugins_new:new", "check": "ganlab.cli.plugins_check:check"}
 
 
-@click.group("plugins", cls=_Plugins, invoke_without_command=True)
+@click.group("plugins", cls=CommandGroup, own=_OWN, prefix="plugins.", invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, including tracebacks.")
 @plugin_options(HERE)
 @click.pass_context
@@ -54,7 +52,7 @@ def plugins(ctx: click.Context, as_json: bool, no_plugin: tuple[str, ...], plugi
 def _commands(found: Plugins) -> plugin_commands.Added:
     from ganlab.cli import COMMANDS
 
-    return plugin_commands.added(found, COMMANDS)
+    return plugin_commands.of_both(found, COMMANDS)
 
 
 def _as_data(found: Plugins, added: plugin_commands.Added) -> dict[str, Any]:
@@ -72,8 +70,8 @@ def _as_data(found: Plugins, added: plugin_commands.Added) -> dict[str, Any]:
             for component in found.components.values()
         ],
         "commands": [
-            {"name": name, "summary": plugin_commands.summary(command), "plugin": plugin.name}
-            for name, (command, plugin) in added.commands.items()
+            {"name": name, "summary": plugin_commands.summary(offer.about()), "plugin": offer.plugin.name}
+            for name, offer in added.commands.items()
         ],
         "plugins": [asdict(row) for row in found.rows],
         "clashes": [*found.clashes.values(), *added.clashes.values()],
@@ -101,8 +99,9 @@ def _print_table(found: Plugins, added: plugin_commands.Added) -> None:
             clash = found.clashes.get((kind, component.name))
             about = (clash, "") if clash else (component.summary, _origin(component.plugin))
             table.add_row(*map(cell, (kind, component.name, *about, _status(found, component))))
-    for name, (command, plugin) in sorted(added.commands.items()):
-        table.add_row(*map(cell, ("command", name, plugin_commands.summary(command), _origin(plugin), "loaded")))
+    for name, offer in sorted(added.commands.items()):
+        summary = plugin_commands.summary(offer.about())
+        table.add_row(*map(cell, ("command", name, summary, _origin(offer.plugin), "loaded")))
     for name, clash in sorted(added.clashes.items()):
         table.add_row(*map(cell, ("command", name, clash, "", "clash")))
     for row in unused:

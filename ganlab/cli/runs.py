@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import click
 
-from ganlab.cli.subcommands import Subcommands
+from ganlab.cli.subcommands import CommandGroup
+
+_OWN = {
+    "list": "ganlab.cli.runs_list:list_command",
+    "watch": "ganlab.cli.runs_watch:watch",
+    "show": "ganlab.cli.runs_show:show",
+    "rm": "ganlab.cli.runs_rm:rm",
+    "archive": "ganlab.cli.runs_archive:archive_command",
+    "unarchive": "ganlab.cli.runs_archive:unarchive_command",
+}
 
 
-class _Runs(Subcommands):
-    modules = {  # noqa: RUF012 (typed in the base)
-        "list": "ganlab.cli.runs_list",
-        "watch": "ganlab.cli.runs_watch",
-        "show": "ganlab.cli.runs_show",
-        "rm": "ganlab.cli.runs_rm",
-        "archive": "ganlab.cli.runs_archive",
-        "unarchive": "ganlab.cli.runs_archive",
-    }
-
-
-@click.group("runs", cls=_Runs)
+@click.group("runs", cls=CommandGroup, own=_OWN, prefix="runs.")
 def runs() -> None:
     """Lists, watches, shows, removes and archives runs. Nothing in a run is executed."""

@@ -14,7 +14,6 @@ COMMAND_NAMES = (
     "runs",
     "plugins",
     "config",
-    "tensorboard",
     "compare",
     "doctor",
     "verify",

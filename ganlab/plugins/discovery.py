@@ -32,7 +32,7 @@ class Place:
     Attributes:
         plugin: Its name and distribution.
         load: Returns the module or object with the hooks.
-        source: Returns the file with the hooks; None if it is unknown. May import parent packages.
+        source: Returns the file of its module; None if it is unknown.
         disabled: Whether the plugin is denied, or missing from the list of allowed ones.
     """
 
@@ -65,8 +65,10 @@ def places(*, deny: Sequence[str] = (), local: Path | None = None) -> Iterator[P
         return Place(plugin, load, source, plugin.name in deny or bool(allow and plugin.name not in allow))
 
     for point in points:
-        plugin = Plugin(point.name, *_distribution(point))
-        yield place(plugin, functools.partial(_load_point, point), functools.partial(_source, point))
+        plugin = Plugin(point.name, *distribution_of(point))
+        yield place(
+            plugin, functools.partial(_load_point, point), functools.partial(validation.source_of, point.module)
+        )
     if local:
         yield place(Plugin(LOCAL_MODULE, str(local), ""), lambda: load_file(local), lambda: local)
 
@@ -76,7 +78,7 @@ def allowed() -> list[str]:
     return [name.strip() for name in os.environ.get("GANLAB_PLUGINS", "").split(",") if name.strip()]
 
 
-def _distribution(point: importlib.metadata.EntryPoint) -> tuple[str, str]:
+def distribution_of(point: importlib.metadata.EntryPoint) -> tuple[str, str]:
     """A distribution's name and version. An interrupted uninstallation leaves entry points without metadata."""
     try:
         if point.dist is None:
@@ -85,10 +87,6 @@ def _distribution(point: importlib.metadata.EntryPoint) -> tuple[str, str]:
         return metadata["Name"] or "unknown", metadata["Version"] or ""
     except Exception:
         return "unknown", ""
-
-
-def _source(point: importlib.metadata.EntryPoint) -> Path | None:
-    return None if point.attr else validation.source_of(point.module)  # an object's class may be defined anywhere
 
 
 def _load_point(point: importlib.metadata.EntryPoint) -> Any:

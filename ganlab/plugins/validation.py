@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import importlib.machinery
 import importlib.util
 import inspect
 import re
@@ -72,9 +73,13 @@ def check_declared(declared: Any) -> None:
 
 
 def source_of(module: str) -> Path | None:
-    """The source file of a module, found without importing it (only its parents); None if it is unknown."""
+    """The source file of a module, found without importing it or its parents; None if it is unknown."""
+    first, *rest = module.split(".")
     try:
-        spec = importlib.util.find_spec(module)
+        spec = importlib.util.find_spec(first)
+        for name in rest:
+            assert spec is not None
+            spec = importlib.machinery.PathFinder.find_spec(f"{spec.name}.{name}", spec.submodule_search_locations)
     except Exception:  # whatever is wrong, the import will report it
         return None
     return Path(spec.origin) if spec is not None and spec.origin and spec.origin.endswith(".py") else None

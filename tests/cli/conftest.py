@@ -1,3 +1,4 @@
+import importlib.metadata
 import re
 import shutil
 from pathlib import Path
@@ -11,11 +12,19 @@ from ganlab.plugins import manager as plugins
 TOYS = Path(__file__).parents[1] / "config" / "ganlab_plugins.py"
 
 
+def without_installed_plugins(monkeypatch):
+    """Hides the installed plugins, but not the commands of applications."""
+    found = importlib.metadata.entry_points
+    monkeypatch.setattr(
+        "importlib.metadata.entry_points", lambda group: [] if group == "ganlab" else found(group=group)
+    )
+
+
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     """A working directory with the toy plugin beside the experiment files, and no installed plugins."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
+    without_installed_plugins(monkeypatch)
     monkeypatch.setattr(plugins, "_current", None)
     monkeypatch.delenv("GANLAB_PLUGINS", raising=False)
     monkeypatch.delenv("GANLAB_STRICT_PLUGINS", raising=False)

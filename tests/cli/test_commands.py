@@ -290,7 +290,8 @@ def test_plugins_lists_components_and_unusable_plugins(ganlab, here, monkeypatch
     assert row.split()[:3] == ["plugin", "ganlab_plugins", "ModuleNotFoundError:"]
     assert row.rstrip().endswith("broken")
     assert "Traceback (most recent call last)" in ganlab("--debug", "plugins").stdout
-    (row,) = ganlab("plugins", "--no-plugin", "ganlab_plugins").stdout.splitlines()[1:]
+    lines = ganlab("plugins", "--no-plugin", "ganlab_plugins").stdout.splitlines()[1:]
+    (row,) = [line for line in lines if not line.startswith("command ")]
     assert row.split() == ["plugin", "ganlab_plugins", "ganlab_plugins.py", "disabled"]
 
 

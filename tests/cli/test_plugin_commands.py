@@ -1,9 +1,9 @@
 """Commands that plugins add: in help, on the command line, and where their names are taken."""
 
+import importlib.metadata
 import json
 import subprocess
 import sys
-import time
 import types
 
 import click
@@ -64,15 +64,15 @@ def test_name_of_a_ganlab_command_is_reported_as_a_clash(ganlab, local):
     assert ganlab("ganlab_plugins.greet").stdout == "hello \n"
     assert "Missing experiment: pass --gin" in ganlab("run").stderr
     data = json.loads(ganlab("plugins", "--json").stdout)
-    assert [(row["name"], row["summary"]) for row in data["commands"]] == [
+    assert [(row["name"], row["summary"]) for row in data["commands"] if row["plugin"] == "ganlab_plugins"] == [
         ("greet", "Greets somebody."),
         ("ganlab_plugins.run", "Runs what is mine."),
     ]
     (clash,) = data["clashes"]
     assert "'ganlab_plugins'" in clash
-    assert "'ganlab run' remains ganlab's own command. Call 'ganlab ganlab_plugins.run'." in clash
+    assert "'ganlab run' is another command. Call 'ganlab ganlab_plugins.run'." in clash
     rows = [line.split() for line in ganlab("plugins").stdout.splitlines() if line.startswith("command ")]
-    assert {(row[1], row[-1]) for row in rows} == {
+    assert {(row[1], row[-1]) for row in rows} >= {
         ("greet", "loaded"),
         ("ganlab_plugins.run", "loaded"),
         ("run", "clash"),
@@ -105,22 +105,39 @@ def test_plugin_failing_to_add_commands_does_not_affect_others(ganlab, local):
     assert "\n  greet " in ganlab("--help").stdout
 
 
-def test_help_does_not_wait_for_slow_plugins_or_tensorflow(here, local):
-    heavy = "import tensorflow as tf\nfrom tensorflow.keras import layers\nclass L(layers.Layer): ...\nprint('noise')\n"
-    local(heavy + COMMAND)
+def test_help_executes_no_plugin(here, local):
+    local("import tensorflow as tf\nopen('executed', 'w').close()\n" + COMMAND)
     command = [sys.executable, "-X", "importtime", "-m", "ganlab", "--help"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=here)
-    assert "\n  greet " in done.stdout
-    assert "noise" not in done.stdout
-    assert "tensorflow" not in done.stderr
-    local("import time\ntime.sleep(30)\n" + COMMAND)
-    began = time.monotonic()
-    done = subprocess.run(command, capture_output=True, text=True, cwd=here)
-    assert time.monotonic() - began < 5
-    assert "(ganlab_plugins)" in done.stdout
-    local("import os\nos.abort()\n" + COMMAND)
-    done = subprocess.run(command, capture_output=True, text=True, cwd=here)
-    assert (done.returncode, "\n  verify " in done.stdout) == (0, True)
+    assert (done.returncode, "\n  greet " in done.stdout) == (0, True)
+    assert not (here / "executed").exists()
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert not {"tensorflow", "ganlab_builtin", "numpy"} & imported
+    assert not {name for name in imported if name.startswith("ganlab.cli.") and name != "ganlab.cli.run"} - CLI
+
+
+CLI = {f"ganlab.cli.{name}" for name in ("command_sources", "messages", "plugin_commands", "process", "subcommands")}
+
+# The ways in which a hook adds commands, and what the help lists.
+HOOKS = {
+    "    @cli.command('make-it')\n    def make():\n        'Makes it.'": "\n  make-it  Makes it.",
+    "    cli.add_command(some_things)": "\n  some-things  Groups.",
+    "    cli.add_command(some_things, 'else')": "\n  else  Groups.",
+    "    cli.add_command(some_things, name='else')": "\n  else  Groups.",
+    "    cli.add_command(imported)": "\n  (ganlab_plugins)  Adds commands; 'ganlab plugins' lists them.",
+    "    for each in (some_things,): cli.add_command(each)": "\n  (ganlab_plugins)  Adds commands; ",
+    "    add_all(cli)": "\n  (ganlab_plugins)  Adds commands; ",
+    "    pass": "",
+}
+
+
+@pytest.mark.parametrize(("body", "row"), HOOKS.items())
+def test_help_lists_what_the_source_of_a_hook_shows(ganlab, local, body, row):
+    local(
+        f"@click.group()\ndef some_things():\n    'Groups.'\n\n@hookimpl\ndef ganlab_register_commands(cli):\n{body}\n"
+    )
+    _, title, text = ganlab("--help").stdout.partition("Commands of plugins:")
+    assert row in text if row else not title
 
 
 def test_plugin_file_in_a_run_is_not_executed_for_commands(here, ganlab, local):
@@ -129,6 +146,88 @@ def test_plugin_file_in_a_run_is_not_executed_for_commands(here, ganlab, local):
     assert "greet" not in ganlab("--help").stdout
     assert "No such command 'greet'" in ganlab("greet").stderr
     assert not (here / "executed").exists()
+
+
+def pointing(monkeypatch, **points):
+    """Installs commands: by name, the value of the entry point, or several of distributions."""
+    listed = [
+        types.SimpleNamespace(name=name, dist=types.SimpleNamespace(metadata={"Name": dist, "Version": "1"}), **made)
+        for name, each in points.items()
+        for dist, made in each.items()
+    ]
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: listed if group == "ganlab.commands" else [])
+
+
+def entry(value):
+    point = importlib.metadata.EntryPoint("", value, "ganlab.commands")
+    return {"value": value, "load": point.load}
+
+
+@pytest.fixture
+def applications(here, monkeypatch):
+    """An application in two modules whose package cannot be imported before one of them is called."""
+    package = here / "an_application"
+    package.mkdir()
+    (package / "__init__.py").write_text("open('executed', 'a').close()\n")
+    source = "import click\n\n@click.command()\ndef hi():\n    'Greets. Then ends.'\n    print('hi')\n"
+    (package / "hi.py").write_text(source)
+    (package / "broken.py").write_text("import nowhere\n")
+    monkeypatch.syspath_prepend(here)
+    hi = entry("an_application.hi:hi")
+    yield {
+        "hi": {"an-app": hi},
+        "runs.hi": {"an-app": hi},
+        "run": {"an-app": hi},
+        "two": {"one": hi, "other": hi},
+        "broken": {"an-app": entry("an_application.broken:hi")},
+        "text": {"an-app": entry("an_application.hi:__name__")},
+    }
+    for name in [name for name in sys.modules if name.startswith("an_application")]:
+        del sys.modules[name]
+
+
+def test_help_lists_applications_without_importing_them(ganlab, here, monkeypatch, applications):
+    pointing(monkeypatch, **applications)
+    rows = [line.split() for line in ganlab("--help").stdout.splitlines()]
+    assert [row for row in (["hi", "Greets."], ["an_app.run", "Greets."], ["broken"]) if row not in rows] == []
+    assert ["hi", "Greets."] in [line.split() for line in ganlab("runs", "--help").stdout.splitlines()]
+    assert not (here / "executed").exists()
+
+
+def test_command_of_an_application_is_loaded_when_it_is_called(ganlab, here, monkeypatch, applications):
+    pointing(monkeypatch, **applications)
+    for words in ("hi", "runs hi", "an_app.run", "one.two", "other.two", "an_app.hi", "runs an_app.hi"):
+        assert ganlab(*words.split()).stdout == "hi\n"
+    assert (here / "executed").exists()
+
+
+MISTAKES = {
+    "two": (
+        "Several plugins add a command 'two': 'one' of one 1 and 'other' of other 1. Call 'ganlab one.two' or "
+        "'ganlab other.two'."
+    ),
+    "hii": "No such command 'hii'. Did you mean 'hi'?",
+    "broken": "The command 'broken' of an-app 1 cannot be loaded: ModuleNotFoundError: No module named 'nowhere'",
+    "text": "The command 'text' of an-app 1 is an_application.hi:__name__, of type str; it must be a click command.",
+}
+
+
+@pytest.mark.parametrize(("name", "message"), MISTAKES.items())
+def test_commands_of_applications_that_cannot_be_used_are_mistakes(ganlab, monkeypatch, applications, name, message):
+    pointing(monkeypatch, **applications)
+    done = ganlab(name)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.endswith(f"Error: {message}\n")
+
+
+def test_hook_cannot_take_the_name_of_an_application(ganlab, local, monkeypatch, applications):
+    local(COMMAND)
+    pointing(monkeypatch, greet=applications["hi"])
+    assert ganlab("greet").stdout == "hi\n"
+    assert ganlab("ganlab_plugins.greet").stdout == "hello \n"
+    data = json.loads(ganlab("plugins", "--json").stdout)
+    assert [row["name"] for row in data["commands"]] == ["greet", "ganlab_plugins.greet", "ganlab_plugins.run"]
+    assert "'ganlab greet' is another command. Call 'ganlab ganlab_plugins.greet'." in data["clashes"][0]
 
 
 def test_a_plugin_without_commands_is_not_imported_for_help(here, ganlab, local):
