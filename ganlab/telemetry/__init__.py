@@ -6,22 +6,20 @@
 from ganlab.interfaces.record import Record, Writer
 from ganlab.telemetry.console import Console
 from ganlab.telemetry.fan_out import MultiWriter
+from ganlab.telemetry.following import MetricsFollower, last_row
 from ganlab.telemetry.jsonl import JsonLinesWriter, read_metrics, to_json
-from ganlab.telemetry.jsonl_lines import MOST_DAMAGED, NOT_METRICS, Line, lines_of, rows_of, tags_in, too_damaged
+from ganlab.telemetry.jsonl_lines import row_of, tags_in
 
 __all__ = [
-    "MOST_DAMAGED",
-    "NOT_METRICS",
     "Console",
     "JsonLinesWriter",
-    "Line",
+    "MetricsFollower",
     "MultiWriter",
     "Record",
     "Writer",
-    "lines_of",
+    "last_row",
     "read_metrics",
-    "rows_of",
+    "row_of",
     "tags_in",
     "to_json",
-    "too_damaged",
 ]

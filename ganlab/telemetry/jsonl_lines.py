@@ -96,6 +96,14 @@ class Line:
         return step, [record for record in records if record.tag in tags]
 
 
+def row_of(text: bytes, tags: Collection[str]) -> tuple[int, list[Record]] | None:
+    """The step and some of the metrics of a line, with its newline; None if it is not a line of metrics."""
+    try:
+        return Line(0, 0, text).pick(tags)
+    except NOT_METRICS:
+        return None
+
+
 # A line, its step and its metrics; the step is None if it is not a line of metrics.
 Row = tuple[Line, int | None, list[Record]]
 

@@ -1,33 +1,20 @@
-"""Reads metrics.jsonl as it grows: each metric from the byte up to which it was read before."""
+"""Rows of a metric in bounded memory."""
 
 from __future__ import annotations
 
 import math
-import os
-import time
 from array import array
-from collections.abc import Sequence
-from pathlib import Path
-from typing import IO
 
 import numpy as np
 
 from ganlab.comparing import Series
-from ganlab.errors import RunError
-from ganlab.files import open_inside
-from ganlab.telemetry import MOST_DAMAGED, Record, lines_of, rows_of, too_damaged
+from ganlab.telemetry import Record
 
 # The most rows of a metric in memory. When there are more, every other row is left out, and from then on, too.
 MOST_ROWS = 1024
 
 # Values of replicas beyond these are not kept.
 MOST_REPLICAS = 256
-
-# The bytes before the place of reading, by which a file that was cut and written again is noticed.
-_ANCHOR = 64
-
-# How many lines are read between looks at the clock, if none of them is long.
-_LINES, _LONG_LINE = 64, 1 << 16
 
 
 class Thinned:
@@ -126,133 +113,6 @@ class Thinned:
 
     def _table(self) -> np.ndarray:
         return np.array(self._replicas, np.float64).reshape(len(self._steps), self.width)
-
-
-class MetricsFile:
-    """One metrics.jsonl, read as far as it was asked for.
-
-    Attributes:
-        damaged: How many lines are not lines of metrics.
-    """
-
-    def __init__(self, path: Path) -> None:
-        """Takes the file, which need not exist yet."""
-        self.path = path
-        self.forget()
-
-    def forget(self) -> None:
-        """Drops what was read."""
-        self.damaged = 0
-        self.metrics: dict[str, Thinned] = {}
-        self._offsets: dict[str, int] = {}
-        self._damaged_to, self._room = 0, MOST_DAMAGED
-        self._identity: tuple[int, int] | None = None
-        self._anchor = (0, b"")
-        self._read_whole: tuple[int, int, int] | None = None
-        self._too_damaged: tuple[int, int, int] | None = None
-
-    @property
-    def size(self) -> int:
-        """About how much memory its metrics take."""
-        return sum(metric.size for metric in self.metrics.values())
-
-    def left(self, tags: Sequence[str]) -> int:
-        """How many bytes of the file were not read yet for the metric that was read least.
-
-        Raises:
-            RunError: It was found too damaged, and is unchanged since.
-            OSError: The file cannot be looked at.
-        """
-        try:
-            status = os.lstat(self.path)
-        except FileNotFoundError:
-            return 0
-        if self._too_damaged is not None:
-            if _stamp(status) == self._too_damaged:
-                raise too_damaged(self.path)
-            self.forget()
-        if _stamp(status) == self._read_whole and all(tag in self._offsets for tag in tags):
-            return 0
-        return max((abs(status.st_size - self._offsets.get(tag, 0)) for tag in tags), default=0)
-
-    def advance(self, tags: Sequence[str], until: float) -> bool:
-        """Reads on.
-
-        Args:
-            tags: The metrics to read.
-            until: When to stop, by `time.monotonic`.
-
-        Returns:
-            Whether all of them were read to the end of the file, an unfinished last line aside.
-
-        Raises:
-            RunError: The file leads out of the run's folder or is not a regular file.
-            OSError: It cannot be read.
-        """
-        try:
-            file = open_inside(self.path.parent, self.path.name)
-        except FileNotFoundError:
-            self.forget()
-            return True
-        with file:
-            self._check(file)
-            stamp, self._read_whole = _stamp(os.fstat(file.fileno())), None
-            for tag in tags:
-                self.metrics.setdefault(tag, Thinned())
-                self._offsets.setdefault(tag, 0)
-            starts = sorted({self._offsets[tag] for tag in tags})
-            # Metrics that were read equally far are read together, those that are behind first.
-            for number, start in enumerate(starts):
-                group = [tag for tag in tags if self._offsets[tag] == start]
-                try:
-                    if not self._read(file, group, start, starts[number + 1 : number + 2], until):
-                        return False
-                except RunError:
-                    self._too_damaged = stamp
-                    raise
-            offsets = set(self._offsets.values())
-            if len(offsets) == 1:
-                self._read_whole = stamp
-            return True
-
-    def _read(self, file: IO[bytes], tags: list[str], start: int, stop: list[int], until: float) -> bool:
-        """Reads lines from a byte to another, or to the end; whether it came there in time."""
-        at, done = start, True
-        by_tag = {tag: self.metrics[tag] for tag in tags}
-        for line, step, records in rows_of(lines_of(file, start), self.path, by_tag):
-            if stop and line.start >= stop[0]:
-                break
-            if step is None and line.start >= self._damaged_to:  # counted once, however many metrics meet it
-                self.damaged += line.text.endswith(b"\n")
-                self._damaged_to, self._room = line.end, self._room - line.cost
-                if self._room < 0:
-                    raise too_damaged(self.path)
-            for record in records:
-                by_tag[record.tag].add(record)
-            at = line.end
-            if (line.number % _LINES == 0 or len(line.text) > _LONG_LINE) and time.monotonic() > until:
-                done = False
-                break
-        for tag in tags:
-            self._offsets[tag] = at
-        if at > self._anchor[0]:
-            file.seek(max(0, at - _ANCHOR))
-            self._anchor = (at, file.read(min(at, _ANCHOR)))
-        return done
-
-    def _check(self, file: IO[bytes]) -> None:
-        """Forgets everything if the file is another one, or was cut, since it was read."""
-        status = os.fstat(file.fileno())
-        at, seen = self._anchor
-        identity = (status.st_dev, status.st_ino)
-        file.seek(max(0, at - _ANCHOR))
-        if self._identity not in (None, identity) or status.st_size < at or file.read(len(seen)) != seen:
-            self.forget()
-        self._identity = identity
-
-
-def _stamp(status: os.stat_result) -> tuple[int, int, int]:
-    return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 def _spreads(replicas: np.ndarray) -> np.ndarray:

@@ -15,8 +15,9 @@ from ganlab.comparing import Curve, RunSummary, Series, read_run
 from ganlab.errors import RunError
 from ganlab.files import line
 from ganlab.runs import INFO, METRICS, find_runs, status_of, why_unreadable
+from ganlab.telemetry import MetricsFollower
 from ganlab_tensorboard.preview import LONG, newest, preview, tags_at_ends
-from ganlab_tensorboard.rows import MetricsFile, Thinned
+from ganlab_tensorboard.rows import Thinned
 
 # Seconds for which a list of runs is taken as it is.
 _FRESH = 1.0
@@ -71,7 +72,7 @@ class Store:
         self._runs: dict[str, Found] = {}
         self._problems: tuple[str, ...] = ()
         self._summaries: dict[Path, tuple[tuple[int, int, int], RunSummary | str]] = {}
-        self._files: OrderedDict[Path, MetricsFile] = OrderedDict()
+        self._files: OrderedDict[Path, MetricsFollower[Thinned]] = OrderedDict()
         self._previews: dict[tuple[Path, str], Thinned | None] = {}
         self._tags: dict[Path, tuple[int, set[str]]] = {}
         self._wanted: OrderedDict[tuple[Path, str], None] = OrderedDict()
@@ -132,11 +133,11 @@ class Store:
         """
         wanted = list(tags)
         with self._lock:
-            file = self._files.setdefault(path, MetricsFile(path))
+            file = self._files.setdefault(path, MetricsFollower(path, Thinned))
             self._files.move_to_end(path)
             try:
-                left = file.left(wanted)
-                whole = left == 0 or (left < LONG and file.advance(wanted, until))
+                unread = file.unread(wanted)
+                whole = unread == 0 or (unread < LONG and file.advance(wanted, until))
                 if not whole and self._is_first_look(file, wanted):
                     self._later(path, wanted)
                     return newest(path, wanted) if last_only else self._first_look(path, wanted)
@@ -220,7 +221,7 @@ class Store:
                         parts = (prefix, path.relative_to(top).as_posix())
                         yield line("/".join(part for part in parts if part not in ("", ".")) or path.name), path
 
-    def _is_first_look(self, file: MetricsFile, tags: Sequence[str]) -> bool:
+    def _is_first_look(self, file: MetricsFollower[Thinned], tags: Sequence[str]) -> bool:
         return any(tag not in file.metrics for tag in tags) or any((file.path, tag) in self._wanted for tag in tags)
 
     def _first_look(self, path: Path, tags: Sequence[str]) -> dict[str, Thinned]:
@@ -249,7 +250,7 @@ class Store:
                     self._thread = None
                     return
                 tags = [tag for other, tag in self._wanted if other == path]
-                file = self._files.setdefault(path, MetricsFile(path))
+                file = self._files.setdefault(path, MetricsFollower(path, Thinned))
                 try:
                     done = file.advance(tags, time.monotonic() + _PART)
                 except (OSError, RunError):
@@ -262,9 +263,14 @@ class Store:
             time.sleep(0.002)
 
     def _forget(self) -> None:
-        used = sum(file.size for file in self._files.values())
+        used = sum(map(_size, self._files.values()))
         while used > _MOST_BYTES and len(self._files) > 1:
-            used -= self._files.popitem(last=False)[1].size
+            used -= _size(self._files.popitem(last=False)[1])
+
+
+def _size(file: MetricsFollower[Thinned]) -> int:
+    """About how much memory the metrics of a file take."""
+    return sum(metric.size for metric in file.metrics.values())
 
 
 def _summary(path: Path) -> RunSummary | str:
