@@ -23,7 +23,7 @@ from tensorboard.plugins.hparams import metadata as hparams_metadata
 from tensorboard.plugins.text import metadata as text_metadata
 from tensorboard.util import tensor_util
 
-from ganlab.interfaces.record import Record
+from ganlab.interfaces.record import Record, Writer
 from ganlab.telemetry.event_file import EventFile
 from ganlab.telemetry.layout import layout
 
@@ -37,7 +37,7 @@ OF_THE_RUN = (START_TAG, LAYOUT_TAG)
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}
 
 
-class TensorBoardWriter:
+class TensorBoardWriter(Writer):
     """Writes event files. A step's metrics are one event: `critic/loss`, and `replica/<i>/critic/loss` beside it."""
 
     def __init__(self, directory: Path, *, purge_step: int = 0) -> None:

@@ -46,8 +46,8 @@ class LogFolder:
 
     def refresh(self) -> None:
         """Links new runs and unlinks those that were removed. The others keep their names."""
-        found = {path.resolve() for path in self._find()}
-        self._settings = {path: self._settings.get(path) or _settings(path) for path in found}
+        paths = {path.resolve() for path in self._find()}
+        self._settings = {path: self._settings.get(path) or _settings(path) for path in paths}
         names = run_names(self._settings, self.names)
         for path in self.names.keys() - names.keys():
             self._remove(path)

@@ -114,9 +114,9 @@ def _part(file: IO[bytes], start: int, length: int = _ENDS) -> bytes:
 
 
 def _step(text: bytes) -> int:
-    found = _ROW.match(text)
-    assert found is not None
-    return int(found[1])
+    row = _ROW.match(text)
+    assert row is not None
+    return int(row[1])
 
 
 def _size(file: IO[bytes]) -> int:

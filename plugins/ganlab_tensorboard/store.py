@@ -36,7 +36,7 @@ MOST_RUNS = 2000
 
 
 @dataclass(frozen=True)
-class Found:
+class ShownRun:
     """One run.
 
     Attributes:
@@ -69,7 +69,7 @@ class Store:
         self._folders = folders
         self.lock = self._lock = threading.RLock()
         self._looked = -_FRESH
-        self._runs: dict[str, Found] = {}
+        self._runs: dict[str, ShownRun] = {}
         self._problems: tuple[str, ...] = ()
         self._summaries: dict[Path, tuple[tuple[int, int, int], RunSummary | str]] = {}
         self._files: OrderedDict[Path, MetricsFollower[Thinned]] = OrderedDict()
@@ -79,7 +79,7 @@ class Store:
         self._thread: threading.Thread | None = None
         self.curves: OrderedDict[tuple[Path, str], tuple[list[Series | None], Curve | None]] = OrderedDict()
 
-    def runs(self) -> list[Found]:
+    def runs(self) -> list[ShownRun]:
         """The runs that can be read, by name."""
         with self._lock:
             if time.monotonic() - self._looked > _FRESH:
@@ -91,19 +91,19 @@ class Store:
         """A sentence on each run that cannot be read."""
         return self._problems
 
-    def run(self, name: str) -> Found:
+    def run(self, name: str) -> ShownRun:
         """A run by its digits.
 
         Raises:
             RunError: There is none.
         """
         self.runs()
-        found = self._runs.get(name)
-        if found is None:
+        run = self._runs.get(name)
+        if run is None:
             raise RunError("There is no such run (any more). Reload the page.")
-        return found
+        return run
 
-    def tags(self, run: Found) -> set[str]:
+    def tags(self, run: ShownRun) -> set[str]:
         """The metrics of a run, by run.json and by the rows at the ends of its metrics.jsonl."""
         path = run.path / METRICS
         with self._lock:
@@ -156,10 +156,10 @@ class Store:
         until = time.monotonic() + _AT_ONCE
 
         def read(path: Path, tags: Collection[str]) -> dict[str, Series]:
-            found = self.metrics(path, tags, until, last_only=extremes)
+            metrics = self.metrics(path, tags, until, last_only=extremes)
             if damaged := self.damaged(path):
                 raise RunError(f"{line(path)} has {damaged} lines that are not lines of metrics.")
-            return {tag: metric.series(extremes=extremes) for tag, metric in found.items()}
+            return {tag: metric.series(extremes=extremes) for tag, metric in metrics.items()}
 
         return read
 
@@ -178,7 +178,7 @@ class Store:
             thread.join()
 
     def _look(self) -> None:
-        runs: dict[str, Found] = {}
+        runs: dict[str, ShownRun] = {}
         problems = []
         summaries: dict[Path, tuple[tuple[int, int, int], RunSummary | str]] = {}
         for name, path in self._paths():
@@ -198,7 +198,7 @@ class Store:
                 problems.append(known[1])
                 continue
             digits = hashlib.sha256(os.fsencode(path)).hexdigest()[:12]
-            runs[digits] = Found(digits, name, path, known[1])
+            runs[digits] = ShownRun(digits, name, path, known[1])
             if len(runs) >= MOST_RUNS:
                 problems.append(f"Only the first {MOST_RUNS} runs are shown.")
                 break
@@ -227,9 +227,9 @@ class Store:
     def _first_look(self, path: Path, tags: Sequence[str]) -> dict[str, Thinned]:
         unknown = [tag for tag in tags if (path, tag) not in self._previews]
         if unknown:
-            found = preview(path, unknown)
+            rows = preview(path, unknown)
             for tag in unknown:
-                self._previews[path, tag] = found.get(tag)
+                self._previews[path, tag] = rows.get(tag)
         known = {tag: self._previews[path, tag] for tag in tags}
         return {tag: metric for tag, metric in known.items() if metric is not None}
 
