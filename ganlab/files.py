@@ -8,15 +8,18 @@ from ganlab.support.atomic import new_folder, scratch_folder, write_text
 from ganlab.support.collector import collect_rarely
 from ganlab.support.full_disk import is_full_disk
 from ganlab.support.locking import locked_folder
-from ganlab.support.paths import as_name, local, open_inside, open_regular
+from ganlab.support.paths import as_name, is_name, local, open_inside, open_regular, read_inside, walk
 from ganlab.support.processes import python_command, run_process, start_process
 from ganlab.support.signals import orderly_end
 from ganlab.support.strict_json import read_json
+from ganlab.support.terminal import line
 
 __all__ = [
     "as_name",
     "collect_rarely",
     "is_full_disk",
+    "is_name",
+    "line",
     "local",
     "locked_folder",
     "new_folder",
@@ -24,10 +27,12 @@ __all__ = [
     "open_regular",
     "orderly_end",
     "python_command",
+    "read_inside",
     "read_json",
     "run_process",
     "schema",
     "scratch_folder",
     "start_process",
+    "walk",
     "write_text",
 ]

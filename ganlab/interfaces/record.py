@@ -1,10 +1,10 @@
-"""One metric at one step, and the interface of all writers of metrics."""
+"""One metric at one step, and the base class of all writers of metrics."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,8 +27,8 @@ class Record:
     replicas: tuple[float, ...] = ()
 
 
-class Writer(Protocol):
-    """Stores or shows metrics, pictures and texts. Calls come with rising steps, from one thread."""
+class Writer:
+    """Base class of what stores or shows metrics, pictures and texts. Calls come with rising steps, from one thread."""
 
     def scalars(self, records: Sequence[Record]) -> None:
         """Takes the metrics of one step."""

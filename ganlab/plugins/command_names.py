@@ -13,7 +13,6 @@ COMMAND_NAMES = (
     "runs",
     "plugins",
     "config",
-    "tensorboard",
     "compare",
     "doctor",
     "completion",

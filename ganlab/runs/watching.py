@@ -13,11 +13,7 @@ from ganlab.errors import RunError
 from ganlab.runs.directory import METRICS, RunDirectory, find_runs
 from ganlab.runs.listing import status_of
 from ganlab.runs.lock import start_watching
-from ganlab.support.paths import open_inside
-from ganlab.telemetry.jsonl_lines import NOT_METRICS, Line
-
-# Bytes at the end of metrics.jsonl that its last row is looked for in.
-_TAIL = 1 << 20
+from ganlab.telemetry import last_row
 
 
 @dataclass(frozen=True)
@@ -98,18 +94,10 @@ class Watcher:
 def _last_row(path: Path, metric: str) -> tuple[int, float | None]:
     """The step of a run's last row, and the metric in it."""
     try:
-        with open_inside(path, METRICS) as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - _TAIL))
-            tail = file.read(_TAIL)
+        row = last_row(path / METRICS, [metric])
     except (OSError, RunError):
-        return 0, None
-    end = tail.rfind(b"\n") + 1
-    start = tail.rfind(b"\n", 0, max(0, end - 1)) + 1
-    try:
-        step, records = Line(0, 0, tail[start:end]).pick([metric])
-    except NOT_METRICS:
-        return 0, None
+        row = None
+    step, records = row or (0, [])
     return step, records[0].reduced if records else None
 
 

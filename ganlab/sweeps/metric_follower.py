@@ -2,54 +2,51 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ganlab.errors import RunError
+from ganlab.interfaces.record import Record
 from ganlab.runs.directory import METRICS, RunDirectory
-from ganlab.support.paths import open_inside
-from ganlab.telemetry.jsonl_lines import lines_of, rows_of
+from ganlab.telemetry import MetricsFollower
 
 # Sections that run.json keeps apart from the metrics of training, under names without this prefix.
 _APART = ("evaluation", "diagnostics")
 
 
 class MetricFollower:
-    """Follows a metric through metrics.jsonl, reading only the new lines each time.
-
-    Attributes:
-        values: Values by step, in order.
-        step: The step of the last line.
-    """
+    """Follows a metric through the metrics.jsonl of a run, which need not exist yet."""
 
     def __init__(self, run: Path, tag: str) -> None:
-        """Takes the run's directory, which need not exist yet, and the metric's name."""
-        self._path, self._tag = run / METRICS, tag
-        self._inode, self._end = 0, 0
-        self.values: dict[int, float] = {}
-        self.step = 0
+        """Takes the run's directory and the metric's name."""
+        self._tag, self._file = tag, MetricsFollower(run / METRICS, _Values)
+
+    @property
+    def values(self) -> dict[int, float]:
+        """Values by step, in order."""
+        metric = self._file.metrics.get(self._tag)
+        return metric.by_step if metric else {}
+
+    @property
+    def step(self) -> int:
+        """The step of the last row."""
+        return self._file.step
 
     def follow(self) -> None:
-        """Reads the new lines. If a resumed run has truncated the file, reads it from the start."""
-        try:
-            file = open_inside(self._path.parent, self._path.name)
-        except (OSError, RunError):
-            return
-        with file:
-            status = os.fstat(file.fileno())
-            if status.st_ino != self._inode or status.st_size < self._end:
-                self._inode, self._end, self.step = status.st_ino, 0, 0
-                self.values.clear()
-            # A line that is not one of metrics is reported by whoever reads the run next.
-            try:
-                for line, step, records in rows_of(lines_of(file, self._end), self._path, (self._tag,)):
-                    self._end, self.step = line.end, self.step if step is None else step
-                    self.values.update((record.step, record.reduced) for record in records)
-            except RunError:
-                self._end = status.st_size
+        """Reads the new rows; after damage, whoever reads the run next reports it."""
+        with contextlib.suppress(OSError, RunError):
+            self._file.advance((self._tag,))
+
+
+class _Values:
+    def __init__(self) -> None:
+        self.by_step: dict[int, float] = {}
+
+    def add(self, record: Record) -> None:
+        self.by_step[record.step] = record.reduced
 
 
 def last_value(run: Path, tag: str, trail: MetricFollower | None = None) -> float | None:

@@ -6,6 +6,20 @@
 from ganlab.interfaces.record import Record, Writer
 from ganlab.telemetry.console import Console
 from ganlab.telemetry.fan_out import MultiWriter
+from ganlab.telemetry.following import MetricsFollower, last_row
 from ganlab.telemetry.jsonl import JsonLinesWriter, read_metrics, to_json
+from ganlab.telemetry.jsonl_lines import row_of, tags_in
 
-__all__ = ["Console", "JsonLinesWriter", "MultiWriter", "Record", "Writer", "read_metrics", "to_json"]
+__all__ = [
+    "Console",
+    "JsonLinesWriter",
+    "MetricsFollower",
+    "MultiWriter",
+    "Record",
+    "Writer",
+    "last_row",
+    "read_metrics",
+    "row_of",
+    "tags_in",
+    "to_json",
+]

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ganlab.interfaces.record import Record
+from ganlab.interfaces.record import Record, Writer
 from ganlab.support.formatting import in_time
 from ganlab.support.terminal import lines
 
@@ -25,8 +25,8 @@ _SOONEST_SECONDS = 10.0
 _LATEST_SECONDS = 300.0
 
 
-class Console:
-    """Shows progress and messages on standard error, so that standard output stays for results.
+class Console(Writer):
+    """Shows progress and messages, but no pictures, on standard error, so that standard output stays for results.
 
     A terminal that goes away does not stop training: output that cannot be shown is dropped.
     """
@@ -95,15 +95,6 @@ class Console:
                 progress.update(task, completed=self._step, figure=self._figure())
         elif self._lines and self._due():
             self._line()
-
-    def image(self, step: int, tag: str, png: bytes) -> None:
-        """Pictures are not for this screen."""
-
-    def histogram(self, step: int, tag: str, values: Any) -> None:
-        """Histograms are not for this screen."""
-
-    def text(self, step: int, tag: str, markdown: str) -> None:
-        """Texts are not for this screen; see `message`."""
 
     def message(self, text: str) -> None:
         """Prints a message, unless quiet."""

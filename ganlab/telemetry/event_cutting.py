@@ -3,20 +3,24 @@
 An event file is a sequence of TFRecords: eight bytes of length, four of their checksum, the data, four of its
 checksum. A process that was killed may have torn the last one; a bad disk may have changed any. TensorBoard stops
 reading at the first wrong checksum, so unreadable records are cut out, and the events after them stay.
+
+A purge step alone (`TensorBoardWriter`) would not do: TensorBoard's data server, its default reader, ignores it, and
+every reader keeps the first hyperparameters and the first end of a run that it reads.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import struct
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-import numpy as np
 from google.protobuf.message import DecodeError
 from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 from tensorboard.plugins.hparams import metadata as hparams_metadata
 
 from ganlab.errors import RunError
@@ -25,7 +29,6 @@ from ganlab.support.atomic import replacing
 from ganlab.support.durable import sync
 from ganlab.support.paths import open_inside
 from ganlab.support.terminal import line
-from ganlab.telemetry.checksum import masked_crc32c, masked_crc32c_of_rows
 from ganlab.telemetry.event_file import PATTERN
 
 # Bytes of a record before its data, and after.
@@ -34,8 +37,11 @@ _HEAD, _FOOT = 12, 4
 _WINDOW = 1 << 20
 # No record of a run comes near this; one that claims more is not read into memory.
 _LONGEST = 512 << 20
-# The damage of a kill or a bad disk is far less. Bytes that are searched for the next record take longer than others.
-_MOST_DAMAGED, _SEARCHED = 512 << 20, 16
+# The damage of a kill or a bad disk is far less. Bytes that are searched for the next record take longer than others,
+# and places that look like the head of one longer still.
+_MOST_DAMAGED, _SEARCHED, _LIKELY_COST = 512 << 20, 16, 2048
+# Eight bytes that could be the length of a record: not zero, as in a hole, and less than 4 GiB.
+_LIKELY = re.compile(rb"(?=(?!\0{4}).{4}\0{4})", re.DOTALL)
 
 
 @dataclass
@@ -82,25 +88,25 @@ def cut(directory: Path, *, after: int, without: Collection[str] = ()) -> Cut:
         OSError: A file cannot be read or replaced.
         RunError: Too much of a file is not events.
     """
-    left = Cut()
+    remaining = Cut()
     for path in sorted(directory.glob(PATTERN)):
-        found = _contents(path, after, without)
-        if found.damaged and after >= 0:
-            left.complaints.append(_complaint(path, found, _put_aside(path)))
-        left.tags |= found.tags
-        if not found.kept:
+        contents = _contents(path, after, without)
+        if contents.damaged and after >= 0:
+            remaining.complaints.append(_complaint(path, contents, _put_aside(path)))
+        remaining.tags |= contents.tags
+        if not contents.kept:
             path.unlink()
-        elif sum(end - start for start, end in found.kept) != path.stat().st_size:
-            _cut(path, found.kept)  # most files of a long run stay as they are, and are not copied
-    return left
+        elif sum(end - start for start, end in contents.kept) != path.stat().st_size:
+            _cut(path, contents.kept)  # most files of a long run stay as they are, and are not copied
+    return remaining
 
 
-def _complaint(path: Path, found: _Contents, aside: Path) -> str:
-    start, end = found.damaged[0]
-    more = f", and {len(found.damaged) - 1} more parts" if len(found.damaged) > 1 else ""
+def _complaint(path: Path, contents: _Contents, aside: Path) -> str:
+    start, end = contents.damaged[0]
+    more = f", and {len(contents.damaged) - 1} more parts" if len(contents.damaged) > 1 else ""
     return (
         f"{path} is damaged: bytes {start} to {end} are not an event that was written{more}. They are left out; "
-        f"{found.after} whole events after them are read. The damaged file is kept as {aside.name}."
+        f"{contents.after} whole events after them are read. The damaged file is kept as {aside.name}."
     )
 
 
@@ -123,17 +129,17 @@ def _cut(path: Path, kept: list[tuple[int, int]]) -> None:
 
 
 def _contents(path: Path, after: int, without: Collection[str]) -> _Contents:
-    found = _Contents()
+    contents = _Contents()
     for start, end, event in _records(path):
         if event is None:
-            _append(found.damaged, start, end)
+            _append(contents.damaged, start, end)
             continue
-        found.after += bool(found.damaged)
+        contents.after += bool(contents.damaged)
         tags = {value.tag for value in event.summary.value}
         if event.step <= after and tags.isdisjoint({hparams_metadata.SESSION_END_INFO_TAG, *without}):
-            _append(found.kept, start, end)
-            found.tags |= tags
-    return found
+            _append(contents.kept, start, end)
+            contents.tags |= tags
+    return contents
 
 
 def _append(spans: list[tuple[int, int]], start: int, end: int) -> None:
@@ -150,22 +156,22 @@ def _records(path: Path) -> Iterator[tuple[int, int, Event | None]]:
     """
     from tensorflow.python.lib.io import tf_record  # the only reader of TensorFlow's that can start in the midst
 
-    size, start, damaged = path.stat().st_size, 0, 0
+    size, start, room = path.stat().st_size, 0, _MOST_DAMAGED
     reader = tf_record.tf_record_random_reader(str(path))
     with open_inside(path.parent, path.name) as file:
         while start + _HEAD <= size:
             file.seek(start)
             length = _length(file.read(_HEAD))
             if length is None or length > _LONGEST:
-                end = _next(file, start + 1, min(size, start + _MOST_DAMAGED // _SEARCHED + _WINDOW))
-                event, cost = None, _SEARCHED * (end - start)
+                event = None
+                end, room = _next(file, start + 1, size, room)
             else:
                 end = start + _HEAD + length + _FOOT
                 if end > size:
                     return
-                event, cost = _event(reader, start), end - start
-            damaged += cost if event is None else 0
-            if damaged > _MOST_DAMAGED:
+                event = _event(reader, start)
+                room -= end - start if event is None else 0
+            if room < 0:
                 raise RunError(
                     f"{line(path)} holds more than {_MOST_DAMAGED // _SEARCHED >> 20} MiB that are not events: ganlab "
                     "did not write them. Restore the file, or remove it and lose its curves in TensorBoard."
@@ -187,23 +193,17 @@ def _length(head: bytes) -> int | None:
     return int(length) if masked == masked_crc32c(head[:8]) else None
 
 
-def _next(file: Any, start: int, size: int) -> int:
-    """Where the next record begins; the file's end if there is none."""
-    while start + _HEAD <= size:
+def _next(file: IO[bytes], start: int, size: int, room: int) -> tuple[int, int]:
+    """Where the next record begins, or the file's end; and the rest of `room`, below 0 if the search took too long."""
+    while start + _HEAD <= size and room >= 0:
         file.seek(start)
-        window = np.frombuffer(file.read(_WINDOW + _HEAD - 1), np.uint8)
-        places = np.lib.stride_tricks.sliding_window_view(window, _HEAD)
-        lengths = _numbers(places[:, :4])
-        # No event is empty, as all of a hole would be.
-        likely = np.flatnonzero((_numbers(places[:, 4:8]) == 0) & (lengths > 0) & (lengths <= min(size, _LONGEST)))
-        sound = likely[masked_crc32c_of_rows(places[likely, :8]) == _numbers(places[likely, 8:])]
-        for place in sound:
-            if start + int(place) + _HEAD + int(lengths[place]) + _FOOT <= size:
-                return start + int(place)
-        start += len(places)
-    return size
-
-
-def _numbers(data: np.ndarray) -> np.ndarray:
-    """Little-endian numbers, uint32 `(n,)`, of uint8 `(n, 4)`."""
-    return np.ascontiguousarray(data).view("<u4")[:, 0]
+        window = file.read(_WINDOW + _HEAD - 1)
+        for match in _LIKELY.finditer(window, 0, len(window) - 4):
+            place, room = match.start(), room - _LIKELY_COST
+            length = _length(window[place : place + _HEAD])
+            if length is not None and start + place + _HEAD + length + _FOOT <= size:
+                return start + place, room - _SEARCHED * place
+            if room < 0:
+                break
+        start, room = start + _WINDOW, room - _SEARCHED * _WINDOW
+    return size, room

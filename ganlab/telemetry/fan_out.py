@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-class MultiWriter:
+class MultiWriter(Writer):
     """Hands everything to each of its writers, in order."""
 
     def __init__(self, writers: Sequence[Writer]) -> None:

@@ -16,19 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from ganlab.errors import RunError
-from ganlab.interfaces.record import Record
+from ganlab.interfaces.record import Record, Writer
 from ganlab.support.terminal import line
-from ganlab.telemetry.jsonl_lines import NON_FINITE, lines, rows, tags_in
-from ganlab.telemetry.jsonl_repair import mend
-
-__all__ = ["NON_FINITE", "JsonLinesWriter", "logged_tags", "mend", "read_metrics", "to_json"]
+from ganlab.telemetry.jsonl_lines import lines, rows, tags_in
+from ganlab.telemetry.jsonl_repair import repair
 
 # Lines are buffered up to this size, so that logging every step does not take a system call every step.
 _PENDING_BYTES = 1 << 16
 
 
-class JsonLinesWriter:
-    """Writes metrics.jsonl. Readers only ever see whole lines, unless a crash of the machine tears one.
+class JsonLinesWriter(Writer):
+    """Writes metrics to metrics.jsonl. Readers only ever see whole lines, unless a crash of the machine tears one.
 
     Attributes:
         rows: How many rows the file has, including those that wait to be written or are held.
@@ -44,8 +42,8 @@ class JsonLinesWriter:
                 written again. None keeps every whole line.
             expected: How many rows there were up to that step; None if nobody counted them.
         """
-        mended = mend(path, truncate_after=truncate_after, expected=expected)
-        self.rows, self.complaint = mended.rows, mended.complaint
+        repaired = repair(path, truncate_after=truncate_after, expected=expected)
+        self.rows, self.complaint = repaired.rows, repaired.complaint
         self._file = path.open("ab", buffering=0)
         self._pending = bytearray()
         self._held: list[dict[str, Any]] | None = None
@@ -95,15 +93,6 @@ class JsonLinesWriter:
         if len(self._pending) >= _PENDING_BYTES:
             self.flush()
 
-    def image(self, step: int, tag: str, png: bytes) -> None:
-        """Pictures are not for this file."""
-
-    def histogram(self, step: int, tag: str, values: Any) -> None:
-        """Histograms are not for this file."""
-
-    def text(self, step: int, tag: str, markdown: str) -> None:
-        """Texts are not for this file."""
-
     def flush(self) -> None:
         """Writes all lines so far to disk."""
         while self._pending:  # a raw write may take less than it is given
@@ -144,14 +133,14 @@ def read_metrics(path: Path, tags: Collection[str] | None = None) -> Iterator[Re
 
 def logged_tags(path: Path) -> set[str]:
     """The metrics that a metrics.jsonl has, up to the first line that cannot be one of metrics."""
-    found: set[str] = set()
+    names: set[str] = set()
     with contextlib.suppress(RunError):
         for row in lines(path):
             tags = tags_in(row.text)
             if not tags or b"\0" in row.text:
                 break
-            found |= tags
-    return found
+            names |= tags
+    return names
 
 
 def to_json(value: Any) -> Any:

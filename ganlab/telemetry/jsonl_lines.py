@@ -78,7 +78,7 @@ class Line:
         plain = self.text.isascii() and b"\\" not in self.text
         if not begun or not plain or not self.text.endswith(_ENDING):
             return self._parsed(tags)
-        step, found = int(begun[1]), []
+        step, records = int(begun[1]), []
         for tag in tags:
             name = _quoted(tag)
             at = self.text.find(name)
@@ -88,12 +88,20 @@ class Line:
             if self.text.find(name, end) >= 0 or not self.text.startswith(_ENTRY, end):  # it may be there twice
                 return self._parsed(tags)
             entry = self.text[end + len(b": ") : self.text.index(b"}", end) + 1]
-            found.append(_record(step, tag, json.loads(entry)))
-        return step, found
+            records.append(_record(step, tag, json.loads(entry)))
+        return step, records
 
     def _parsed(self, tags: Collection[str]) -> tuple[int, list[Record]]:
         step, records = self.parse()
         return step, [record for record in records if record.tag in tags]
+
+
+def row_of(text: bytes, tags: Collection[str]) -> tuple[int, list[Record]] | None:
+    """The step and some of the metrics of a line, with its newline; None if it is not a line of metrics."""
+    try:
+        return Line(0, 0, text).pick(tags)
+    except NOT_METRICS:
+        return None
 
 
 # A line, its step and its metrics; the step is None if it is not a line of metrics.
@@ -172,12 +180,12 @@ def too_damaged(path: Path) -> RunError:
 
 def tags_in(text: bytes) -> set[str]:
     """The names of the metrics in a line, found without parsing it."""
-    found = set()
+    names = set()
     for name, is_tag in set(_STRING.findall(text)):
         if is_tag:
             with contextlib.suppress(ValueError):  # a part of an invalid line
-                found.add(str(json.loads(b'"' + name + b'"')))
-    return found
+                names.add(str(json.loads(b'"' + name + b'"')))
+    return names
 
 
 @functools.lru_cache(maxsize=1024)

@@ -18,7 +18,7 @@ _NAMED = 3
 
 
 @dataclass(frozen=True)
-class Mended:
+class Repaired:
     """The result of a repair.
 
     Attributes:
@@ -39,7 +39,7 @@ class _Place:
     shown: str = ""
 
 
-def mend(path: Path, *, truncate_after: int | None = None, expected: int | None = None) -> Mended:
+def repair(path: Path, *, truncate_after: int | None = None, expected: int | None = None) -> Repaired:
     """Drops a torn last line and, if asked, every line after a step. Either all of this happens or none of it.
 
     A line that is not a line of metrics, or whose step is out of order, is moved to a file beside this one; the rows
@@ -55,7 +55,7 @@ def mend(path: Path, *, truncate_after: int | None = None, expected: int | None 
         RunError: It cannot be read, or too much of it is not metrics.
     """
     if not path.exists():
-        return Mended(complaint=_complaint(path, [], [], 0, expected))
+        return Repaired(complaint=_complaint(path, [], [], 0, expected))
     places = [
         _Place(row.number, row.start, row.end, step, row.shown if step is None else "") for row, step, _ in rows(path)
     ]
@@ -77,7 +77,7 @@ def mend(path: Path, *, truncate_after: int | None = None, expected: int | None 
     if sum(place.end - place.start for place in kept) != path.stat().st_size:
         with replacing(path) as whole:
             _copy(path, whole, kept)
-    return Mended(len(kept), complaint)
+    return Repaired(len(kept), complaint)
 
 
 def _rising(steps: Sequence[int | None]) -> list[int]:
@@ -92,12 +92,12 @@ def _rising(steps: Sequence[int | None]) -> list[int]:
         before[i] = at[length - 1] if length else None
         ends[length : length + 1] = [step]
         at[length : length + 1] = [i]
-    found: list[int] = []
+    indices: list[int] = []
     last = at[-1] if at else None
     while last is not None:
-        found.append(last)
+        indices.append(last)
         last = before[last]
-    return found[::-1]
+    return indices[::-1]
 
 
 def _aside(path: Path) -> Path:

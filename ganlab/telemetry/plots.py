@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import math
-import struct
-import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -78,7 +76,11 @@ def image_grid(samples: Array, columns: int | None = None) -> bytes:
     for index, tile in enumerate(tiles):
         top, left = (index // columns) * down + _GAP_PIXELS, (index % columns) * across + _GAP_PIXELS
         canvas[top : top + tile.shape[0], left : left + tile.shape[1]] = tile
-    return _png(canvas)
+    from PIL import Image  # a dependency of Matplotlib
+
+    png = io.BytesIO()
+    Image.fromarray(canvas.squeeze(-1) if channels == 1 else canvas).save(png, "PNG")
+    return png.getvalue()
 
 
 def scatter(real: Array | None, fake: Array, critic: Critic | None = None) -> bytes:
@@ -190,15 +192,3 @@ def heights_over(critic: Critic, low: Array, high: Array) -> Any:
 def _sides(low: Array, high: Array) -> tuple[Array, Array]:
     across, up = (np.linspace(low[i], high[i], _SURFACE_POINTS, dtype=np.float32) for i in (0, 1))
     return across, up
-
-
-def _png(pixels: Array) -> bytes:
-    """Encodes `(h, w, 1 or 3)` of uint8: the PNG specification's signature, header, one data chunk, end."""
-    height, width, channels = pixels.shape
-    # Each row starts with the number of its filter: 0 for none.
-    rows = np.concatenate([np.zeros((height, 1), np.uint8), pixels.reshape(height, -1)], axis=1)
-    header = struct.pack(">IIBBBBB", width, height, 8, 0 if channels == 1 else 2, 0, 0, 0)
-    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 6)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
-    )

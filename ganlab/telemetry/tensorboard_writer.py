@@ -23,7 +23,7 @@ from tensorboard.plugins.hparams import metadata as hparams_metadata
 from tensorboard.plugins.text import metadata as text_metadata
 from tensorboard.util import tensor_util
 
-from ganlab.interfaces.record import Record
+from ganlab.interfaces.record import Record, Writer
 from ganlab.telemetry.event_file import EventFile
 from ganlab.telemetry.layout import layout
 
@@ -37,21 +37,20 @@ OF_THE_RUN = (START_TAG, LAYOUT_TAG)
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}
 
 
-class TensorBoardWriter:
+class TensorBoardWriter(Writer):
     """Writes event files. A step's metrics are one event: `critic/loss`, and `replica/<i>/critic/loss` beside it."""
 
-    def __init__(self, directory: Path, *, purge_step: int | None = None) -> None:
+    def __init__(self, directory: Path, *, purge_step: int = 0) -> None:
         """Opens a new event file.
 
         Args:
             directory: The folder of the file, which is the run's directory.
-            purge_step: The first step that a resumed run writes again. TensorBoard then forgets the events from this
-                step on in earlier event files of the directory. None for a new run.
+            purge_step: The first step that a resumed run writes again: a TensorBoard that is open forgets what it has
+                read of this step and later ones. 0 for a new run, whose start it must have seen for that.
         """
         self._file = EventFile(directory)
-        if purge_step is not None:
-            start = SessionLog(status=SessionLog.START)
-            self._file.add(Event(step=purge_step, wall_time=time.time(), session_log=start))
+        start = SessionLog(status=SessionLog.START)
+        self._file.add(Event(step=purge_step, wall_time=time.time(), session_log=start))
 
     def scalars(self, records: Sequence[Record]) -> None:
         """Takes the metrics of one step."""

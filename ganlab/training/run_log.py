@@ -84,7 +84,7 @@ class RunLog:
                 # If the run has changed, its settings and charts differ from those written.
                 left = event_cutting.cut(run.path, after=keep, without=() if changed_at is None else OF_THE_RUN)
             # The files are cut, but a TensorBoard that is open has already read them, and must forget those steps too.
-            self._tensorboard = TensorBoardWriter(run.path, purge_step=None if keep is None else keep + 1)
+            self._tensorboard = TensorBoardWriter(run.path, purge_step=0 if keep is None else keep + 1)
             self._lines = JsonLinesWriter(run.path / "metrics.jsonl", truncate_after=keep, expected=rows)
             writers = [self._tensorboard, self._lines]
             left.complaints += filter(None, [self._lines.complaint])

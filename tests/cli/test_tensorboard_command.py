@@ -18,8 +18,8 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from ganlab_tensorboard.command import check_runs, found_runs, launch, tensorboard
 
-from ganlab.cli.tensorboard import check_runs, found_runs, launch, tensorboard
 from ganlab.errors import RunError
 from ganlab.runs import create_run
 from ganlab.telemetry import Record

@@ -109,7 +109,7 @@ FOUND = {
 
 
 @pytest.mark.parametrize(("target", "make"), FOUND.values(), ids=FOUND)
-def test_what_was_found_stays_mended(tmp_path, target, make):
+def test_what_was_found_stays_repaired(tmp_path, target, make):
     TARGETS[target].check(make(), tmp_path)
 
 
@@ -154,7 +154,7 @@ def test_fuzzer_detects_a_reader_with_another_error(monkeypatch):
 
 
 def test_fuzzer_detects_a_reader_that_keeps_too_much(monkeypatch):
-    monkeypatch.setattr(fuzzing.metrics, "mend", lambda path, truncate_after=None: None)
+    monkeypatch.setattr(fuzzing.metrics, "repair", lambda path, truncate_after=None: None)
     with pytest.raises(AssertionError):
         examples("metrics", 100)
 
@@ -185,7 +185,7 @@ def test_fuzz_tool_reports_counts_and_faults(monkeypatch, capsys):
     assert said.startswith("events: ")
     assert int(said.split()[1]) >= 20
     assert said.endswith("no fault\n")
-    monkeypatch.setattr(fuzzing.metrics, "mend", lambda path, truncate_after=None: 1 / 0)
+    monkeypatch.setattr(fuzzing.metrics, "repair", lambda path, truncate_after=None: 1 / 0)
     assert fuzz.main(["--minutes", "0.01", "--only", "metrics"]) == 1
     output = capsys.readouterr()
     assert "metrics: a fault with seed 0" in output.out

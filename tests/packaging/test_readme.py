@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from ganlab_tensorboard.command import check_runs
 
 import ganlab
 from ganlab import config
 from ganlab.cli import cli
-from ganlab.cli.tensorboard import check_runs
 from ganlab.plugins import manager as plugins
 
 ROOT = Path(__file__).parents[2]

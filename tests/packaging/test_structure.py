@@ -21,9 +21,8 @@ WITHOUT_TENSORFLOW = (
     "cli",
     "run",
     "telemetry",
-    "tensorboard_tab",
 )
-APPLICATIONS_WITHOUT_TENSORFLOW = ("ganlab_benchmark",)
+APPLICATIONS_WITHOUT_TENSORFLOW = ("ganlab_benchmark", "ganlab_tensorboard")
 
 
 def test_every_package_has_its_layer():

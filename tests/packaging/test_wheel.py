@@ -62,8 +62,12 @@ def test_wheel_contains_the_plugin_templates(wheel, tmp_path):
 
 
 def test_wheel_contains_the_page_of_the_tab(wheel):
-    inside = Path("ganlab", "tensorboard_tab", "static")
-    assert files(wheel / inside) == files(ROOT / inside) >= {"index.js", "vendor/uPlot.js", "vendor/uPlot-LICENSE.txt"}
+    inside = Path("ganlab_tensorboard", "static")
+    assert (
+        files(wheel / inside)
+        == files(ROOT / "plugins" / inside)
+        >= {"index.js", "vendor/uPlot.js", "vendor/uPlot-LICENSE.txt"}
+    )
 
 
 def test_every_first_party_package_is_an_entry_point(wheel):
@@ -73,7 +77,7 @@ def test_every_first_party_package_is_an_entry_point(wheel):
     trackers |= {"ganlab_trackers": "ganlab_builtin.trackers:unknown"}
     assert dict(points["ganlab"]) == {f"ganlab_{kind}": f"ganlab_builtin.{kind}" for kind in KINDS} | trackers
     assert points["ganlab.commands"]["dataset"] == "ganlab_builtin.dataset_command:dataset"
-    assert dict(points["tensorboard_plugins"]) == {"ganlab": "ganlab.tensorboard_tab:GanlabTab"}
+    assert dict(points["tensorboard_plugins"]) == {"ganlab": "ganlab_tensorboard.plugin:GanlabTab"}
     assert dict(points["console_scripts"]) == {"ganlab": "ganlab.cli:main"}
 
 

@@ -4,9 +4,9 @@ import contextlib
 import time
 
 import pytest
+from ganlab_tensorboard.command import found_runs
 from resting_runs import make
 
-from ganlab.cli.tensorboard import found_runs
 from ganlab.comparing.labels import resolve, shortened
 from ganlab.errors import ConfigError
 from ganlab.runs.directory import runs_matching

@@ -39,7 +39,7 @@ ALLOWED = {
     "support/durable.py": {"os.open"},
     "lazy.py": {"os.open"},
     # A folder made by ganlab, with links under safe names.
-    "tensorboard/logfolder.py": {"symlink_to"},
+    "ganlab_tensorboard/logfolder.py": {"symlink_to"},
     # Archives, which are unpacked into a hidden folder and checked there.
     "runs/unpacking.py": {"os.open", "os.walk"},
     # A device or a pipe that a user writes to.
@@ -63,14 +63,14 @@ ALLOWED = {
     "comparing/pages.py": {"read_text"},
     "exporting/readme.py": {"read_text"},
     "ganlab_benchmark/report.py": {"read_text"},
-    "tensorboard_tab/plugin.py": {"read_bytes"},
+    "ganlab_tensorboard/plugin.py": {"read_bytes"},
     # Output of ganlab's own processes.
     "ganlab_verify/process.py": {"json.load", "read_text"},
     "ganlab_verify/resume.py": {"read_bytes"},
     "ganlab_verify/tpu/checking.py": {"read_text"},
     "ganlab_verify/tpu/compiling.py": {"json.load", "read_bytes"},
     # Other functions of these names: for a browser, for the log of a run, and `runs.info.read_text`, which is safe.
-    "cli/tensorboard.py": {"open"},
+    "ganlab_tensorboard/command.py": {"open"},
     "training/session.py": {"open"},
     "runs/directory.py": {"read_text"},
     # JSON for ganlab itself, the standard streams, a script for the shell, and ganlab's own sentences.

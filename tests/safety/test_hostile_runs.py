@@ -12,6 +12,8 @@ from types import SimpleNamespace
 import click
 import pytest
 from click.testing import CliRunner
+from ganlab_tensorboard.logfolder import LogFolder
+from ganlab_tensorboard.plugin import GanlabTab
 from hostile import ODDITIES, UNSAFE, folder
 from werkzeug.test import Client
 from werkzeug.wrappers import Response
@@ -19,8 +21,6 @@ from werkzeug.wrappers import Response
 from ganlab.cli import cli, completing
 from ganlab.runs import find_runs, lock
 from ganlab.runs.watching import Watcher
-from ganlab.tensorboard.logfolder import LogFolder
-from ganlab.tensorboard_tab import GanlabTab
 
 SOUND, ODD = "20260801-120000-s0-aaaa", "20260801-130000-s0-bbbb"
 # A command that waits for a pipe never ends, and one that reads /dev/zero runs out of memory.

@@ -18,32 +18,6 @@ def row(step, **values):
     return json.dumps({"step": step, "metrics": metrics}) + "\n"
 
 
-def test_it_reads_new_lines_and_leaves_an_unfinished_one(tmp_path):
-    trail = MetricFollower(tmp_path, "a")
-    trail.follow()
-    assert (trail.values, trail.step) == ({}, 0)
-    path = tmp_path / "metrics.jsonl"
-    with path.open("a") as file:
-        file.write(row(1, a=0.5) + row(2, b=1.0) + row(3, a=0.25)[:-5])
-        file.flush()
-        trail.follow()
-        assert (trail.values, trail.step) == ({1: 0.5}, 2)
-        file.write(row(3, a=0.25)[-5:])
-    trail.follow()
-    assert (trail.values, trail.step) == ({1: 0.5, 3: 0.25}, 3)
-
-
-def test_it_reads_each_line_once(tmp_path, monkeypatch):
-    path, trail, parsed = tmp_path / "metrics.jsonl", MetricFollower(tmp_path, "a"), []
-    loads = json.loads
-    monkeypatch.setattr(json, "loads", lambda line: parsed.append(line) or loads(line))
-    for step in range(1, 4):
-        with path.open("a") as file:
-            file.write(row(step, a=1.0) + row(step, b=1.0))
-        trail.follow()
-    assert len(parsed) == 3
-
-
 def test_it_rereads_a_file_that_a_resumed_run_truncated(tmp_path):
     path, trail = tmp_path / "metrics.jsonl", MetricFollower(tmp_path, "a")
     path.write_text("".join(row(step, a=float(step)) for step in (1, 2, 3)))

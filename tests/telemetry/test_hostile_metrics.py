@@ -5,11 +5,12 @@ import json
 import time
 
 import pytest
+from ganlab_tensorboard.preview import newest, preview, tags_at_ends
 
 from ganlab.errors import RunError
 from ganlab.sweeps.metric_follower import MetricFollower
-from ganlab.telemetry.jsonl import logged_tags, mend, read_metrics
-from ganlab.tensorboard_tab.preview import newest, preview, tags_at_ends
+from ganlab.telemetry.jsonl import logged_tags, read_metrics
+from ganlab.telemetry.jsonl_repair import repair
 
 ROW = b'{"step": 1, "metrics": {"a": {"reduced": 1.0, "replicas": []}}}\n'
 
@@ -43,7 +44,7 @@ READERS = {
     "read_metrics": lambda path: list(read_metrics(path)),
     "read some": lambda path: list(read_metrics(path, ["a"])),
     "logged_tags": logged_tags,
-    "mend": mend,
+    "repair": repair,
     "follow": lambda path: MetricFollower(path.parent, "a").follow(),
     "preview": lambda path: (preview(path, ["a"]), newest(path, ["a"]), tags_at_ends(path)),
 }

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shutil
 
+from ganlab_tensorboard.logfolder import LogFolder
+
 from ganlab.runs import create_run, find_runs
-from ganlab.tensorboard.logfolder import LogFolder
 
 
 def make(folder, name, constraint):

@@ -1,6 +1,7 @@
 """Damage inside a run's files is reported, and only the damaged parts are lost."""
 
 import json
+import time
 
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -9,7 +10,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 
 from ganlab.telemetry import JsonLinesWriter, Record, event_cutting
 from ganlab.telemetry.event_file import PATTERN, EventFile
-from ganlab.telemetry.jsonl_repair import mend
+from ganlab.telemetry.jsonl_repair import repair
 
 STEPS = list(range(10, 210, 10))
 
@@ -70,7 +71,7 @@ def test_many_damaged_lines_are_counted(metrics):
     lines = metrics.read_text().splitlines(keepends=True)
     lines[2:12:2] = ["hello\n"] * 5
     metrics.write_text("".join(lines))
-    found = mend(metrics, truncate_after=200, expected=20)
+    found = repair(metrics, truncate_after=200, expected=20)
     assert found.rows == 15
     assert "line 3, 'hello', is not a line of metrics; line 5" in found.complaint
     assert "and 2 more lines. 5 lines are moved to damaged-metrics.jsonl." in found.complaint
@@ -79,24 +80,24 @@ def test_many_damaged_lines_are_counted(metrics):
 
 def test_wrong_step_in_the_last_row_is_noticed_by_the_row_count(metrics):
     change(metrics, b'"step": 200,', b'"step": 900,')
-    found = mend(metrics, truncate_after=200, expected=20)
+    found = repair(metrics, truncate_after=200, expected=20)
     assert found.rows == 19
     assert "it lacks rows. 1 line is moved to damaged-metrics.jsonl. 19 rows stay; 1 of the 20" in found.complaint
 
 
 def test_missing_rows_are_reported(metrics):
     metrics.write_text("".join(metrics.read_text().splitlines(keepends=True)[:5]))
-    assert "5 rows stay; 15 of the 20 that were written are missing" in mend(metrics, expected=20).complaint
+    assert "5 rows stay; 15 of the 20 that were written are missing" in repair(metrics, expected=20).complaint
     metrics.unlink()
-    assert "0 rows stay; 20 of the 20 that were written are missing" in mend(metrics, expected=20).complaint
+    assert "0 rows stay; 20 of the 20 that were written are missing" in repair(metrics, expected=20).complaint
 
 
 @pytest.mark.parametrize("tail", [b"", b'{"step": 210, "metr', b"hello"])
 def test_torn_last_line_after_a_kill_is_not_damage(metrics, tail):
     metrics.write_bytes(metrics.read_bytes() + tail)
-    assert mend(metrics, truncate_after=160, expected=16).complaint == ""
+    assert repair(metrics, truncate_after=160, expected=16).complaint == ""
     assert steps(metrics) == STEPS[:16]
-    assert mend(metrics, truncate_after=-1).complaint == ""
+    assert repair(metrics, truncate_after=-1).complaint == ""
     assert steps(metrics) == []
     assert not (metrics.parent / "damaged-metrics.jsonl").exists()
 
@@ -177,3 +178,30 @@ def test_a_search_for_the_next_event_crosses_windows(file, monkeypatch):
     turn(file, 50, 0)
     assert len(event_cutting.cut(file.parent, after=200).complaints) == 1
     assert seen(file.parent) == [step for step in STEPS if step != 50]
+
+
+def test_huge_record_is_cut_within_seconds(tmp_path):
+    file = EventFile(tmp_path)
+    huge = Event(step=1, wall_time=1.0)
+    huge.summary.value.add(tag="a").image.encoded_image_string = bytes(32 << 20)
+    file.add(huge)
+    file.close()
+    (path,) = tmp_path.iterdir()
+    whole = path.read_bytes()
+    began = time.process_time()
+    event_cutting.cut(tmp_path, after=1)
+    assert path.read_bytes() == whole
+    path.write_bytes(whole[:-5] + b"x" + whole[-4:])  # torn in its data
+    event_cutting.cut(tmp_path, after=1)
+    assert len(path.read_bytes()) < 100
+    assert time.process_time() - began < 10  # TensorBoard's checksum takes 30 s and more each time
+
+
+def test_record_that_claims_more_than_a_run_writes_is_not_read(tmp_path, monkeypatch):
+    file = EventFile(tmp_path)
+    file.add(Event(step=1, wall_time=1.0, file_version="x" * 5000))
+    file.close()
+    (path,) = tmp_path.iterdir()
+    monkeypatch.setattr(event_cutting, "_LONGEST", 4000)
+    event_cutting.cut(tmp_path, after=1)
+    assert 0 < path.stat().st_size < 100

@@ -60,17 +60,6 @@ def test_flushed_values_are_read_while_the_writer_is_open_and_nan_is_nan(tmp_pat
     writer.close()
 
 
-def test_resumed_run_drops_events_after_its_checkpoint(tmp_path):
-    first = TensorBoardWriter(tmp_path)
-    for step in (1, 2, 3, 4):
-        first.scalars([Record(step, "critic/loss", float(step))])
-    first.close()
-    second = TensorBoardWriter(tmp_path, purge_step=3)
-    second.scalars([Record(3, "critic/loss", 30.0)])
-    second.close()
-    assert values(read(tmp_path), "critic/loss") == [(1, 1.0), (2, 2.0), (3, 30.0)]
-
-
 def test_pictures_are_read_back_unchanged_with_their_size(tmp_path):
     grid = image_grid(np.zeros((6, 8, 8, 3), np.float32), columns=3)
     writer = TensorBoardWriter(tmp_path)

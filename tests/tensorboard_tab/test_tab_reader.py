@@ -7,17 +7,15 @@ import time
 
 import numpy as np
 import pytest
+from ganlab_tensorboard import store as store_module
+from ganlab_tensorboard.preview import preview, tags_at_ends
+from ganlab_tensorboard.rows import MOST_ROWS, Thinned
+from ganlab_tensorboard.store import Store
 from synthetic import write_run
 
 from ganlab.comparing.metric_rows import read_series
 from ganlab.errors import RunError
-from ganlab.telemetry import jsonl_lines
-from ganlab.tensorboard_tab import store as store_module
-from ganlab.tensorboard_tab.preview import preview, tags_at_ends
-from ganlab.tensorboard_tab.rows import MOST_ROWS, MetricsFile
-from ganlab.tensorboard_tab.store import Store
-
-LATER = time.monotonic() + 1e6
+from ganlab.telemetry import MetricsFollower
 
 
 def row(step, **metrics):
@@ -31,94 +29,8 @@ def path(tmp_path):
 
 
 def read(file, *tags):
-    assert file.advance(tags, LATER)
+    assert file.advance(tags)
     return {tag: list(file.metrics[tag].series().values) for tag in tags}
-
-
-def test_only_appended_lines_are_read(path, monkeypatch):
-    path.write_bytes(row(1, a=0.5) + row(2, a=0.25))
-    file = MetricsFile(path)
-    assert read(file, "a") == {"a": [0.5, 0.25]}
-    parsed = []
-    pick = jsonl_lines.Line.pick
-    monkeypatch.setattr(jsonl_lines.Line, "pick", lambda line, tags: parsed.append(line.text) or pick(line, tags))
-    with path.open("ab") as end:
-        end.write(row(3, a=0.125))
-    assert read(file, "a") == {"a": [0.5, 0.25, 0.125]}
-    assert parsed == [row(3, a=0.125)]
-
-
-def test_unfinished_last_line_is_read_when_it_is_whole(path):
-    whole = row(2, a=7.0)
-    path.write_bytes(row(1, a=1.0) + whole[:20])
-    file = MetricsFile(path)
-    assert read(file, "a") == {"a": [1.0]}
-    with path.open("ab") as end:
-        end.write(whole[20:])
-    assert read(file, "a") == {"a": [1.0, 7.0]}
-    assert file.damaged == 0
-
-
-def test_metric_asked_for_later_is_read_from_the_beginning(path):
-    path.write_bytes(row(1, a=1.0, b=2.0) + row(2, a=3.0, b=4.0))
-    file = MetricsFile(path)
-    read(file, "a")
-    with path.open("ab") as end:
-        end.write(row(3, a=5.0, b=6.0))
-    assert read(file, "b", "a") == {"a": [1.0, 3.0, 5.0], "b": [2.0, 4.0, 6.0]}
-
-
-def test_file_that_was_cut_and_grew_again_is_read_anew(path):
-    path.write_bytes(row(1, a=1.0) + row(2, a=2.0) + row(3, a=3.0))
-    file = MetricsFile(path)
-    read(file, "a")
-    with path.open("r+b") as same:  # in place, as a resumed run does, and longer than before
-        same.truncate(len(row(1, a=1.0)))
-        same.seek(0, os.SEEK_END)
-        same.write(b"".join(row(step, a=9.0) for step in (2, 3, 4, 5)))
-    assert read(file, "a") == {"a": [1.0, 9.0, 9.0, 9.0, 9.0]}
-
-
-def test_replaced_or_removed_file_is_noticed(path, tmp_path):
-    path.write_bytes(row(1, a=1.0))
-    file = MetricsFile(path)
-    read(file, "a")
-    other = tmp_path / "other"
-    other.write_bytes(row(1, a=4.0) + row(2, a=5.0))
-    other.replace(path)
-    assert read(file, "a") == {"a": [4.0, 5.0]}
-    path.unlink()
-    assert file.advance(["a"], LATER)
-    assert file.metrics == {}
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"not json\n",
-        b"{}\n",
-        b'{"step": -1, "metrics": {"a": {"reduced": 1.0}}}\n',
-        b'{"step": 1, "metrics": {"a": {"reduced": "<script>"}}}\n',
-        b'{"step": 1e999, "metrics": {"a": {"reduced": 1}}}\n',
-        b"[" * 100_000 + b"\n",
-        b"\x00\xff\xfe\n",
-        b"\n",
-    ],
-)
-def test_damaged_line_is_counted_once_and_the_others_are_read(path, line):
-    path.write_bytes(row(1, a=1.0, b=1.0) + line + row(2, a=2.0, b=2.0))
-    file = MetricsFile(path)
-    assert read(file, "a") == {"a": [1.0, 2.0]}
-    assert read(file, "b") == {"b": [1.0, 2.0]}
-    assert file.damaged == 1
-
-
-def test_overlong_line_is_skipped_without_being_in_memory(path, monkeypatch):
-    monkeypatch.setattr(jsonl_lines, "LONGEST", 1000)
-    path.write_bytes(row(1, a=1.0) + b'{"step": 1, "x": "' + b"y" * 5000 + b'"}\n' + row(2, a=2.0))
-    file = MetricsFile(path)
-    assert read(file, "a") == {"a": [1.0, 2.0]}
-    assert file.damaged == 1
 
 
 @pytest.mark.parametrize("every", [None, 15 << 20], ids=["one line", "many lines"])
@@ -143,26 +55,11 @@ def test_sparse_file_is_one_problem_and_delays_nothing(tmp_path, every):
     assert store.metrics(path, ["a"], time.monotonic() + 1)["a"].rows == 3
 
 
-def test_numbers_that_are_not_finite(path):
-    path.write_bytes(row(1, a="NaN") + row(2, a="Infinity") + row(3, a="-Infinity") + row(4, a=2.0))
-    found = read(MetricsFile(path), "a")["a"]
-    assert math.isnan(found[0])
-    assert found[1:] == [math.inf, -math.inf, 2.0]
-
-
-def test_link_out_of_the_run_is_refused(path, tmp_path_factory):
-    outside = tmp_path_factory.mktemp("outside") / "secret"
-    outside.write_bytes(row(1, a=1.0))
-    path.symlink_to(outside)
-    with pytest.raises(RunError, match="out of the run's folder"):
-        MetricsFile(path).advance(["a"], LATER)
-
-
 def test_long_series_is_thinned_evenly_with_exact_ends_and_extremes(path):
     values = np.sin(np.arange(5000) / 700).tolist()
     values[1234], values[3333] = 9.0, -9.0
     path.write_bytes(b"".join(row(10 * i, a=value) for i, value in enumerate(values)))
-    file = MetricsFile(path)
+    file = MetricsFollower(path, Thinned)
     read(file, "a")
     kept = file.metrics["a"]
     series = kept.series()
@@ -177,7 +74,7 @@ def test_long_series_is_thinned_evenly_with_exact_ends_and_extremes(path):
 
 def test_short_series_is_what_compare_reads(tmp_path):
     write_run(tmp_path / "run", metrics={"a": (4.0, 3.0, 2.0)}, spread=0.5, replicas=3)
-    file = MetricsFile(tmp_path / "run" / "metrics.jsonl")
+    file = MetricsFollower(tmp_path / "run" / "metrics.jsonl", Thinned)
     read(file, "a")
     ours, theirs = file.metrics["a"].series(), read_series(file.path, ["a"])["a"]
     for name in ("steps", "values", "spreads"):
@@ -187,17 +84,9 @@ def test_short_series_is_what_compare_reads(tmp_path):
 def test_replicas_that_change_in_number_are_filled_up(path):
     one, two = ({"a": {"reduced": 1.0, "replicas": list(values)}} for values in ([1.0], [1.0, 2.0]))
     path.write_bytes(b"".join(json.dumps({"step": i, "metrics": m}).encode() + b"\n" for i, m in enumerate([one, two])))
-    file = MetricsFile(path)
+    file = MetricsFollower(path, Thinned)
     read(file, "a")
     np.testing.assert_array_equal(file.metrics["a"].replicas()[2], [[1.0, math.nan], [1.0, 2.0]])
-
-
-def test_reading_stops_in_time_and_resumes(path):
-    path.write_bytes(b"".join(row(i, a=float(i)) for i in range(1000)))
-    file = MetricsFile(path)
-    assert not file.advance(["a"], time.monotonic() - 1)
-    assert 0 < file.metrics["a"].rows < 1000
-    assert read(file, "a")["a"] == list(map(float, range(1000)))
 
 
 def test_preview_has_rows_at_the_steps_of_the_same_grid(path, tmp_path):
@@ -212,7 +101,7 @@ def test_preview_has_rows_at_the_steps_of_the_same_grid(path, tmp_path):
     np.testing.assert_array_equal(first.steps, second.steps)
     assert len(first.steps) > 20
     assert (first.steps[0], first.steps[-1]) == (0, 59_990)
-    whole = MetricsFile(path)
+    whole = MetricsFollower(path, Thinned)
     read(whole, "a")
     known = {json.loads(line)["step"]: json.loads(line)["metrics"]["a"]["reduced"] for line in path.open("rb")}
     assert [known[step] for step in first.steps] == first.values.tolist()

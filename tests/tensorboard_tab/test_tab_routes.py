@@ -12,6 +12,8 @@ from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
+from ganlab_tensorboard import hosts, logfolder, store
+from ganlab_tensorboard.plugin import GanlabTab, static_files
 from synthetic import SETTINGS, write_run
 from werkzeug.test import Client
 from werkzeug.wrappers import Response
@@ -20,9 +22,6 @@ from ganlab.cli import cli
 from ganlab.comparing import loaded_runs
 from ganlab.comparing.loaded_runs import read_run
 from ganlab.runs import RunDirectory, find_runs, listing, watching
-from ganlab.tensorboard import logfolder
-from ganlab.tensorboard_tab import GanlabTab, hosts, store
-from ganlab.tensorboard_tab.plugin import static_files
 
 STATIC = Path(store.__file__).parent
 ATTACK = "</script><img src=x onerror=alert(1)>\u202e\x1b[31m`${1}`\"'&"
@@ -216,7 +215,7 @@ def test_page_is_complete_and_asks_nobody_else():
 
 
 def test_importing_the_tab_does_not_import_tensorflow():
-    code = "import sys, ganlab.tensorboard_tab; sys.exit(bool({'tensorflow', 'keras'} & set(sys.modules)))"
+    code = "import sys, ganlab_tensorboard.plugin; sys.exit(bool({'tensorflow', 'keras'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -7,10 +7,10 @@ import struct
 
 import pytest
 from small import constraint, sgd
+from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 from whole_runs import assert_equal_runs, edit, everything
 
 import ganlab
-from ganlab.telemetry.checksum import masked_crc32c
 from ganlab.training import checkpoints
 from ganlab.training.checkpoints import Checkpoints, restore
 from ganlab.training.graph.state import TrainingState

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from hypothesis import strategies as st
+from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 
 from fuzzing.drawing import json_values, mutated, weighted
 from ganlab.errors import GanlabError
-from ganlab.telemetry.checksum import masked_crc32c
 
 if TYPE_CHECKING:
     from ganlab.training.checkpoints import Checkpoint

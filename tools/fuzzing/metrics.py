@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from fuzzing.drawing import NUMBERS, WORDS, json_values, mutated
 from ganlab.comparing import read_series
 from ganlab.errors import GanlabError
-from ganlab.telemetry.jsonl import logged_tags, mend, read_metrics
+from ganlab.telemetry.jsonl import logged_tags, read_metrics
+from ganlab.telemetry.jsonl_repair import repair
 
 _KEYS = ("step", "metrics", "reduced", "replicas", "critic/loss")
 
@@ -61,11 +62,11 @@ def check(data: bytes, folder: Path) -> None:
     whole = data.split(b"\n")[:-1]
     steps = [json.loads(line)["step"] for line in whole]
     last = min(steps, default=0)
-    mend(path, truncate_after=last)
+    repair(path, truncate_after=last)
     if steps == sorted(set(steps)):
         kept = next((at for at, step in enumerate(steps) if step > last), len(steps))
         assert path.read_bytes() == b"".join(line + b"\n" for line in whole[:kept])
-    _check_mended(path, data)
+    _check_repaired(path, data)
     assert all(record.step <= last for record in read_metrics(path))
 
 
@@ -73,13 +74,13 @@ def _refused(path: Path, data: bytes, tags: list[str]) -> None:
     with contextlib.suppress(GanlabError):
         read_series(path, tags)
     with contextlib.suppress(GanlabError):
-        mend(path)
+        repair(path)
         if path.stat().st_size:
             list(read_metrics(path))
-    _check_mended(path, data)
+    _check_repaired(path, data)
 
 
-def _check_mended(path: Path, data: bytes) -> None:
+def _check_repaired(path: Path, data: bytes) -> None:
     """Checks that lines are left out but not changed, and that invalid ones are kept beside the file."""
     there = iter(data.split(b"\n"))
     assert all(line in there for line in path.read_bytes().split(b"\n")[:-1])

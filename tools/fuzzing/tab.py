@@ -10,12 +10,12 @@ from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
+from ganlab_tensorboard.plugin import GanlabTab
 from hypothesis import strategies as st
 
 from fuzzing import metrics, settings
 from fuzzing.drawing import WORDS, mutated, weighted
 from ganlab.runs import create_run
-from ganlab.tensorboard_tab import GanlabTab
 
 _ROUTES = ["/data/overview", "/data/compare", "/data/series", "/data/run", "/data/sample", "/index.js"]
 _NAMES = ["run", "tag", "metric", "against", "curve", "step"]

@@ -31,7 +31,7 @@ def safe_path() -> Iterator[None]:
             os.environ[_SAFE_PATH] = before
 
 
-class Child:
+class Child(ganlab.Job):
     """One command, started on construction; it ends when its parent dies, or soon after it was asked to.
 
     It runs in its own session: Ctrl-C at a terminal goes to the parent, which decides what its children do.

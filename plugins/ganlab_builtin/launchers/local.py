@@ -49,10 +49,9 @@ class Local(ganlab.Launcher):
                 server = self._server(variables)
                 if server.alive:
                     return server.start(command, folder, log)
-            child = Child(command, environment=variables, folder=folder, log=log, grace_seconds=self.grace_seconds)
+            return Child(command, environment=variables, folder=folder, log=log, grace_seconds=self.grace_seconds)
         except OSError as error:
             raise ganlab.RunError(f"No process can be started in {folder} with the log {log}: {error}.") from error
-        return _Process(child)
 
     def wait(self, seconds: float) -> None:
         """Waits until a forked trial has begun or ended, but no longer than this."""
@@ -76,17 +75,3 @@ class Local(ganlab.Launcher):
             self._servers.append(Server(variables, self.grace_seconds))
         self._servers[-1].follow()
         return self._servers[-1]
-
-
-class _Process(ganlab.Job):
-    def __init__(self, child: Child) -> None:
-        self._child = child
-
-    def poll(self) -> int | None:
-        return self._child.poll()
-
-    def stop(self) -> None:
-        self._child.stop()
-
-    def kill(self) -> None:
-        self._child.kill()

@@ -9,18 +9,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ganlab.comparing.comparison import Comparison, compare_runs
-from ganlab.comparing.configurations import Configuration
-from ganlab.comparing.curves import Curve, read_curves
-from ganlab.comparing.loaded_runs import RunSummary
-from ganlab.comparing.metric_rows import Reader, Series
-from ganlab.comparing.metrics import default_metrics, named_metrics
-from ganlab.comparing.writing import as_data
+from ganlab.comparing import (
+    Comparison,
+    Configuration,
+    Curve,
+    Reader,
+    RunSummary,
+    Series,
+    as_data,
+    compare_runs,
+    default_metrics,
+    named_metrics,
+    read_curves,
+)
 from ganlab.errors import GanlabError, RunError
-from ganlab.runs.directory import METRICS
-from ganlab.support.paths import is_name, read_inside
-from ganlab.telemetry.jsonl import to_json
-from ganlab.tensorboard_tab.store import Found, Store
+from ganlab.files import is_name, read_inside
+from ganlab.runs import METRICS
+from ganlab.telemetry import to_json
+from ganlab_tensorboard.store import ShownRun, Store
 
 # Metrics of one request, pictures of a run, and bytes of one.
 MOST_TAGS, _MOST_PICTURES, _MOST_BYTES = 64, 2000, 20_000_000
@@ -100,7 +106,7 @@ def comparison(store: Store, metrics: Sequence[str], against: str | None, curve:
     return {**data, "curve": tag, **drawn, "pending": pending}
 
 
-def series(store: Store, run: Found, tags: Sequence[str]) -> dict[str, Any]:
+def series(store: Store, run: ShownRun, tags: Sequence[str]) -> dict[str, Any]:
     """Metrics of one run, with the values of replicas.
 
     Args:
@@ -108,21 +114,21 @@ def series(store: Store, run: Found, tags: Sequence[str]) -> dict[str, Any]:
         run: The run.
         tags: The metrics, `MOST_TAGS` at most.
     """
-    path, made = run.path / METRICS, {}
-    found = store.metrics(path, tuple(dict.fromkeys(tags))[:MOST_TAGS], time.monotonic() + _SECONDS)
-    for tag, metric in found.items():
+    path, data = run.path / METRICS, {}
+    metrics = store.metrics(path, tuple(dict.fromkeys(tags))[:MOST_TAGS], time.monotonic() + _SECONDS)
+    for tag, metric in metrics.items():
         steps, values, replicas = metric.replicas()
-        made[tag] = {
+        data[tag] = {
             "steps": steps.tolist(),
             "values": _plain(values.tolist()),
             "replicas": to_json(replicas.tolist()) if replicas.shape[1] else [],
             "rows": metric.rows,
             "stride": metric.stride,
         }
-    return {"series": made, "damaged": store.damaged(path), "pending": store.pending()}
+    return {"series": data, "damaged": store.damaged(path), "pending": store.pending()}
 
 
-def details(store: Store, run: Found) -> dict[str, Any]:
+def details(store: Store, run: ShownRun) -> dict[str, Any]:
     """Everything about a run but its rows."""
     summary = run.summary
     return {
@@ -139,7 +145,7 @@ def details(store: Store, run: Found) -> dict[str, Any]:
     }
 
 
-def sample_steps(run: Found) -> list[int]:
+def sample_steps(run: ShownRun) -> list[int]:
     """The steps of which a run has pictures of samples."""
     try:
         names = [path.name for path in (run.path / "samples").glob("step-*.png")]
@@ -149,7 +155,7 @@ def sample_steps(run: Found) -> list[int]:
     return sorted(int(text) for text in digits if text.isascii() and text.isdigit() and len(text) < 19)[:_MOST_PICTURES]
 
 
-def sample(run: Found, step: int) -> bytes:
+def sample(run: ShownRun, step: int) -> bytes:
     """A picture of samples, a PNG.
 
     Raises:
@@ -197,17 +203,17 @@ def _curves(store: Store, made: Comparison, tag: str | None) -> dict[str, Any]:
 def _curve(store: Store, made: Comparison, one: Configuration, tag: str, read: Reader) -> Curve | None:
     """A configuration's curve, worked out again only if a run has new rows."""
     key = (one.runs[0].path, tag)
-    found = {run.path / METRICS: read(run.path / METRICS, [tag]).get(tag) for run in one.runs}
+    series = {run.path / METRICS: read(run.path / METRICS, [tag]).get(tag) for run in one.runs}
     rows, known = store.curves.get(key, ([], None))
-    if len(rows) == len(found) and all(a is b for a, b in zip(rows, found.values(), strict=True)):
+    if len(rows) == len(series) and all(a is b for a, b in zip(rows, series.values(), strict=True)):
         return None if known is None else replace(known, label=one.label)
 
     def again(path: Path, tags: Collection[str]) -> dict[str, Series]:
-        series = found[path]
-        return {} if series is None else {tag: series}
+        own = series[path]
+        return {} if own is None else {tag: own}
 
     drawn = read_curves(replace(made, configurations=(one,)), tag, read=again)
-    store.curves[key] = (list(found.values()), drawn[0] if drawn else None)
+    store.curves[key] = (list(series.values()), drawn[0] if drawn else None)
     while len(store.curves) > _MOST_CURVES:
         store.curves.popitem(last=False)
     return drawn[0] if drawn else None

@@ -13,10 +13,10 @@ from tensorboard.plugins import base_plugin
 from werkzeug import wrappers
 
 from ganlab.errors import GanlabError, RunError
-from ganlab.telemetry.jsonl import to_json
-from ganlab.tensorboard_tab import views
-from ganlab.tensorboard_tab.hosts import guarded
-from ganlab.tensorboard_tab.store import Store
+from ganlab.telemetry import to_json
+from ganlab_tensorboard import views
+from ganlab_tensorboard.hosts import guarded
+from ganlab_tensorboard.store import Store
 
 _TYPES = {".js": "text/javascript", ".css": "text/css"}
 
@@ -89,7 +89,7 @@ def _as_json(answer: Any) -> str:
 
 def static_files() -> list[str]:
     """The files of the page, as they are named in addresses."""
-    top = resources.files("ganlab.tensorboard_tab") / "static"
+    top = resources.files("ganlab_tensorboard") / "static"
     names = [
         f"{part}{file.name}" for part, folder in (("", top), ("vendor/", top / "vendor")) for file in folder.iterdir()
     ]
@@ -97,7 +97,7 @@ def static_files() -> list[str]:
 
 
 def _file(name: str) -> Any:
-    data = resources.files("ganlab.tensorboard_tab").joinpath("static", *name.split("/")).read_bytes()
+    data = resources.files("ganlab_tensorboard").joinpath("static", *name.split("/")).read_bytes()
 
     @wrappers.Request.application
     def serve(request: Any) -> Any:

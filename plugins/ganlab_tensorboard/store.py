@@ -11,17 +11,13 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ganlab.comparing.curves import Curve
-from ganlab.comparing.loaded_runs import RunSummary, read_run
-from ganlab.comparing.metric_rows import Series
+from ganlab.comparing import Curve, RunSummary, Series, read_run
 from ganlab.errors import RunError
-from ganlab.runs import find_runs
-from ganlab.runs.directory import INFO, METRICS
-from ganlab.runs.info import why_unreadable
-from ganlab.runs.listing import status_of
-from ganlab.support.terminal import line
-from ganlab.tensorboard_tab.preview import LONG, newest, preview, tags_at_ends
-from ganlab.tensorboard_tab.rows import MetricsFile, Thinned
+from ganlab.files import line
+from ganlab.runs import INFO, METRICS, find_runs, status_of, why_unreadable
+from ganlab.telemetry import MetricsFollower
+from ganlab_tensorboard.preview import LONG, newest, preview, tags_at_ends
+from ganlab_tensorboard.rows import Thinned
 
 # Seconds for which a list of runs is taken as it is.
 _FRESH = 1.0
@@ -40,7 +36,7 @@ MOST_RUNS = 2000
 
 
 @dataclass(frozen=True)
-class Found:
+class ShownRun:
     """One run.
 
     Attributes:
@@ -73,17 +69,17 @@ class Store:
         self._folders = folders
         self.lock = self._lock = threading.RLock()
         self._looked = -_FRESH
-        self._runs: dict[str, Found] = {}
+        self._runs: dict[str, ShownRun] = {}
         self._problems: tuple[str, ...] = ()
         self._summaries: dict[Path, tuple[tuple[int, int, int], RunSummary | str]] = {}
-        self._files: OrderedDict[Path, MetricsFile] = OrderedDict()
+        self._files: OrderedDict[Path, MetricsFollower[Thinned]] = OrderedDict()
         self._previews: dict[tuple[Path, str], Thinned | None] = {}
         self._tags: dict[Path, tuple[int, set[str]]] = {}
         self._wanted: OrderedDict[tuple[Path, str], None] = OrderedDict()
         self._thread: threading.Thread | None = None
         self.curves: OrderedDict[tuple[Path, str], tuple[list[Series | None], Curve | None]] = OrderedDict()
 
-    def runs(self) -> list[Found]:
+    def runs(self) -> list[ShownRun]:
         """The runs that can be read, by name."""
         with self._lock:
             if time.monotonic() - self._looked > _FRESH:
@@ -95,19 +91,19 @@ class Store:
         """A sentence on each run that cannot be read."""
         return self._problems
 
-    def run(self, name: str) -> Found:
+    def run(self, name: str) -> ShownRun:
         """A run by its digits.
 
         Raises:
             RunError: There is none.
         """
         self.runs()
-        found = self._runs.get(name)
-        if found is None:
+        run = self._runs.get(name)
+        if run is None:
             raise RunError("There is no such run (any more). Reload the page.")
-        return found
+        return run
 
-    def tags(self, run: Found) -> set[str]:
+    def tags(self, run: ShownRun) -> set[str]:
         """The metrics of a run, by run.json and by the rows at the ends of its metrics.jsonl."""
         path = run.path / METRICS
         with self._lock:
@@ -137,11 +133,11 @@ class Store:
         """
         wanted = list(tags)
         with self._lock:
-            file = self._files.setdefault(path, MetricsFile(path))
+            file = self._files.setdefault(path, MetricsFollower(path, Thinned))
             self._files.move_to_end(path)
             try:
-                left = file.left(wanted)
-                whole = left == 0 or (left < LONG and file.advance(wanted, until))
+                unread = file.unread(wanted)
+                whole = unread == 0 or (unread < LONG and file.advance(wanted, until))
                 if not whole and self._is_first_look(file, wanted):
                     self._later(path, wanted)
                     return newest(path, wanted) if last_only else self._first_look(path, wanted)
@@ -160,10 +156,10 @@ class Store:
         until = time.monotonic() + _AT_ONCE
 
         def read(path: Path, tags: Collection[str]) -> dict[str, Series]:
-            found = self.metrics(path, tags, until, last_only=extremes)
+            metrics = self.metrics(path, tags, until, last_only=extremes)
             if damaged := self.damaged(path):
                 raise RunError(f"{line(path)} has {damaged} lines that are not lines of metrics.")
-            return {tag: metric.series(extremes=extremes) for tag, metric in found.items()}
+            return {tag: metric.series(extremes=extremes) for tag, metric in metrics.items()}
 
         return read
 
@@ -182,7 +178,7 @@ class Store:
             thread.join()
 
     def _look(self) -> None:
-        runs: dict[str, Found] = {}
+        runs: dict[str, ShownRun] = {}
         problems = []
         summaries: dict[Path, tuple[tuple[int, int, int], RunSummary | str]] = {}
         for name, path in self._paths():
@@ -202,7 +198,7 @@ class Store:
                 problems.append(known[1])
                 continue
             digits = hashlib.sha256(os.fsencode(path)).hexdigest()[:12]
-            runs[digits] = Found(digits, name, path, known[1])
+            runs[digits] = ShownRun(digits, name, path, known[1])
             if len(runs) >= MOST_RUNS:
                 problems.append(f"Only the first {MOST_RUNS} runs are shown.")
                 break
@@ -225,15 +221,15 @@ class Store:
                         parts = (prefix, path.relative_to(top).as_posix())
                         yield line("/".join(part for part in parts if part not in ("", ".")) or path.name), path
 
-    def _is_first_look(self, file: MetricsFile, tags: Sequence[str]) -> bool:
+    def _is_first_look(self, file: MetricsFollower[Thinned], tags: Sequence[str]) -> bool:
         return any(tag not in file.metrics for tag in tags) or any((file.path, tag) in self._wanted for tag in tags)
 
     def _first_look(self, path: Path, tags: Sequence[str]) -> dict[str, Thinned]:
         unknown = [tag for tag in tags if (path, tag) not in self._previews]
         if unknown:
-            found = preview(path, unknown)
+            rows = preview(path, unknown)
             for tag in unknown:
-                self._previews[path, tag] = found.get(tag)
+                self._previews[path, tag] = rows.get(tag)
         known = {tag: self._previews[path, tag] for tag in tags}
         return {tag: metric for tag, metric in known.items() if metric is not None}
 
@@ -254,7 +250,7 @@ class Store:
                     self._thread = None
                     return
                 tags = [tag for other, tag in self._wanted if other == path]
-                file = self._files.setdefault(path, MetricsFile(path))
+                file = self._files.setdefault(path, MetricsFollower(path, Thinned))
                 try:
                     done = file.advance(tags, time.monotonic() + _PART)
                 except (OSError, RunError):
@@ -267,9 +263,14 @@ class Store:
             time.sleep(0.002)
 
     def _forget(self) -> None:
-        used = sum(file.size for file in self._files.values())
+        used = sum(map(_size, self._files.values()))
         while used > _MOST_BYTES and len(self._files) > 1:
-            used -= self._files.popitem(last=False)[1].size
+            used -= _size(self._files.popitem(last=False)[1])
+
+
+def _size(file: MetricsFollower[Thinned]) -> int:
+    """About how much memory the metrics of a file take."""
+    return sum(metric.size for metric in file.metrics.values())
 
 
 def _summary(path: Path) -> RunSummary | str:

@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ganlab.cli.messages import say
+from ganlab.commands import handling, say
 from ganlab.errors import RunError
-from ganlab.support.signals import handling
-from ganlab.support.terminal import line
+from ganlab.files import line
 
 if TYPE_CHECKING:
-    from ganlab.tensorboard.logfolder import LogFolder
+    from ganlab_tensorboard.logfolder import LogFolder
 
 # TensorBoard keeps 10 pictures per tag by default; keep the pictures of a whole run.
 _IMAGES = 200
@@ -43,7 +42,7 @@ def tensorboard(runs: tuple[str, ...], port: int | None, host: str | None, open_
     runs. Runs are labelled by the settings in which they differ. HParams compares their settings and results. A run
     that starts later appears within seconds.
     """
-    from ganlab.tensorboard.logfolder import LogFolder
+    from ganlab_tensorboard.logfolder import LogFolder
 
     runs = runs or ("runs",)
     check_runs(runs)
@@ -64,7 +63,7 @@ def tensorboard(runs: tuple[str, ...], port: int | None, host: str | None, open_
 
 def found_runs(arguments: Sequence[str]) -> Iterator[Path]:
     """The directories of the runs that arguments name: runs, folders of runs, or patterns of either."""
-    from ganlab.runs.directory import runs_matching
+    from ganlab.runs import runs_matching
 
     for argument in arguments:
         yield from runs_matching(argument)
@@ -111,8 +110,8 @@ def launch(folder: Path, port: int | None, host: str | None, *, title: str) -> s
     from tensorboard.plugins.custom_scalar.custom_scalars_plugin import CustomScalarsPlugin
     from tensorboard.plugins.hparams.hparams_plugin import HParamsPlugin
 
-    from ganlab.tensorboard.tabs import ComparingHParams, MarkedCustomScalars
-    from ganlab.tensorboard_tab.hosts import guarded
+    from ganlab_tensorboard.hosts import guarded
+    from ganlab_tensorboard.tabs import ComparingHParams, MarkedCustomScalars
 
     ours = {HParamsPlugin: ComparingHParams, CustomScalarsPlugin: MarkedCustomScalars}
     arguments = ["tensorboard", "--logdir", str(folder), "--samples_per_plugin", f"images={_IMAGES}"]

@@ -8,10 +8,8 @@ import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from ganlab.runs import RunDirectory
-from ganlab.runs.naming import MOST_SETTINGS, Settings, run_names
-from ganlab.support.paths import walk
-from ganlab.support.terminal import line
+from ganlab.files import line, walk
+from ganlab.runs import MOST_SETTINGS, RunDirectory, Settings, run_names
 
 # The names that TensorBoard treats as event files.
 _PATTERN = "*tfevents*"
@@ -48,8 +46,8 @@ class LogFolder:
 
     def refresh(self) -> None:
         """Links new runs and unlinks those that were removed. The others keep their names."""
-        found = {path.resolve() for path in self._find()}
-        self._settings = {path: self._settings.get(path) or _settings(path) for path in found}
+        paths = {path.resolve() for path in self._find()}
+        self._settings = {path: self._settings.get(path) or _settings(path) for path in paths}
         names = run_names(self._settings, self.names)
         for path in self.names.keys() - names.keys():
             self._remove(path)

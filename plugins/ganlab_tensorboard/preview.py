@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from ganlab.support.paths import open_inside
-from ganlab.telemetry.jsonl_lines import NOT_METRICS, Line, tags_in
-from ganlab.tensorboard_tab.rows import Thinned
+from ganlab.files import open_inside
+from ganlab.telemetry import Record, last_row, row_of, tags_in
+from ganlab_tensorboard.rows import Thinned
 
 # Shorter files are read whole at once.
 LONG = 1 << 19
@@ -37,23 +37,15 @@ def preview(path: Path, tags: Sequence[str]) -> dict[str, Thinned]:
     """
     with open_inside(path.parent, path.name) as file:
         texts = list(_rows(file))
-    return {tag: metric for tag, metric in _picked(texts, tags).items() if metric.rows > len(texts) / 2}
+    rows = [row for text in texts if (row := row_of(text, tags))]
+    metrics = _thinned(record for _, records in rows for record in records)
+    return {tag: metric for tag, metric in metrics.items() if metric.rows > len(texts) / 2}
 
 
 def newest(path: Path, tags: Sequence[str]) -> dict[str, Thinned]:
-    """The last row of a file, as far as it has the metrics.
-
-    Args:
-        path: The file.
-        tags: The metrics.
-
-    Raises:
-        RunError: The file leads out of the run's folder or is not a regular file.
-        OSError: It cannot be read.
-    """
-    with open_inside(path.parent, path.name) as file:
-        texts = [row[0] for row in _ROW.finditer(_part(file, _size(file) - _ENDS))]
-    return _picked(texts[-1:], tags)
+    """The last row of a file, as far as it has the metrics; arguments and errors are those of `preview`."""
+    row = last_row(path, tags)
+    return _thinned(row[1] if row else ())
 
 
 def tags_at_ends(path: Path) -> set[str]:
@@ -66,15 +58,11 @@ def tags_at_ends(path: Path) -> set[str]:
     return {tag for row in rows for tag in tags_in(row[0])}
 
 
-def _picked(texts: Sequence[bytes], tags: Sequence[str]) -> dict[str, Thinned]:
-    found: dict[str, Thinned] = {}
-    for text in texts:
-        try:
-            for record in Line(0, 0, text).pick(tags)[1]:
-                found.setdefault(record.tag, Thinned()).add(record)
-        except NOT_METRICS:
-            continue
-    return found
+def _thinned(records: Iterable[Record]) -> dict[str, Thinned]:
+    metrics: dict[str, Thinned] = {}
+    for record in records:
+        metrics.setdefault(record.tag, Thinned()).add(record)
+    return metrics
 
 
 def _rows(file: IO[bytes]) -> Iterator[bytes]:
@@ -126,9 +114,9 @@ def _part(file: IO[bytes], start: int, length: int = _ENDS) -> bytes:
 
 
 def _step(text: bytes) -> int:
-    found = _ROW.match(text)
-    assert found is not None
-    return int(found[1])
+    row = _ROW.match(text)
+    assert row is not None
+    return int(row[1])
 
 
 def _size(file: IO[bytes]) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 
 from werkzeug import wrappers
 
-from ganlab.support.terminal import line
+from ganlab.files import line
 
 # Names, by commas, under which a proxy of the user's own passes requests on.
 VARIABLE = "GANLAB_TENSORBOARD_HOSTS"
@@ -48,8 +48,8 @@ def guarded(app: Any, flags: Any) -> Any:
 
 
 def _is_own(header: str, bound: str, is_public: bool) -> bool:
-    found = _HOST.fullmatch(header.lower())
-    name = found[1].strip("[]").rstrip(".") if found else ""
+    match = _HOST.fullmatch(header.lower())
+    name = match[1].strip("[]").rstrip(".") if match else ""
     if not name:
         return False
     if _is_loopback(name) or name in os.environ.get(VARIABLE, "").lower().replace(" ", "").split(","):

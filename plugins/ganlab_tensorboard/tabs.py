@@ -11,7 +11,7 @@ from typing import Any
 from tensorboard.plugins.custom_scalar import custom_scalars_plugin
 from tensorboard.plugins.hparams import backend_context, hparams_plugin, metadata, plugin_data_pb2
 
-from ganlab.runs.naming import SEED, differing, short
+from ganlab.runs import SEED, differing, short
 
 # TensorBoard shows the first five metrics until others are ticked: first the evaluators' figures, which can be compared
 # across constraints, and then these, which cannot.

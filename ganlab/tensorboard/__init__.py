@@ -1,1 +1,0 @@
-"""The additions of `ganlab tensorboard` to TensorBoard: a folder of links to runs, and its tabs."""
