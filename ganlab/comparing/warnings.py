@@ -31,15 +31,15 @@ def _ended(run: RunSummary) -> str:
     return "killed while running" if run.status == "killed" else run.status
 
 
-def ill(one: Configuration) -> list[RunSummary]:
+def unhealthy(one: Configuration) -> list[RunSummary]:
     """Its runs that failed their last health check."""
     return [run for run in one.runs if run.health]
 
 
 def health_of(one: Configuration) -> str:
-    """`ok`, `2 ill`, or a dash if none of its runs was checked."""
-    if sick := ill(one):
-        return f"{len(sick)} ill"
+    """`ok`, `2 unhealthy`, or a dash if none of its runs was checked."""
+    if sick := unhealthy(one):
+        return f"{len(sick)} unhealthy"
     return "ok" if any(run.health is not None for run in one.runs) else "-"
 
 
@@ -99,7 +99,7 @@ def _changes(one: Configuration, who: str, tags: Sequence[str]) -> Iterator[str]
 def _health(one: Configuration, who: str) -> Iterator[str]:
     """The complaints of its runs, and their other warnings, by the name of the check."""
     wrong = [(run, sentence) for run in one.runs for sentence in run.health or ()]
-    yield from _named(one, who, wrong, "ill")
+    yield from _named(one, who, wrong, "unhealthy")
     # A warning of what is still wrong would repeat it.
     listed_already = {(run.path, name_of(sentence)) for run, sentence in wrong}
     past = [(run, sentence) for run in one.runs for sentence in run.warnings]

@@ -10,7 +10,7 @@ from typing import Any
 
 from ganlab.comparing.comparison import Comparison
 from ganlab.comparing.configurations import Configuration
-from ganlab.comparing.warnings import best_before, changed, diverged, ill, unfinished, warnings_in
+from ganlab.comparing.warnings import best_before, changed, diverged, unfinished, unhealthy, warnings_in
 from ganlab.telemetry.jsonl import to_json
 
 
@@ -81,7 +81,7 @@ def _cells(comparison: Comparison, one: Configuration) -> Sequence[tuple[str, An
     cells: list[tuple[str, Any]] = [("configuration", one.label)]
     cells += [(name, one.settings.get(name)) for name in comparison.differing]
     cells += [("runs", len(one.runs)), ("unfinished", len(unfinished(one))), ("diverged", len(diverged(one)))]
-    cells += [("ill", len(ill(one))), ("warnings", warnings_in(one)), ("changed", len(changed(one)))]
+    cells += [("unhealthy", len(unhealthy(one))), ("warnings", warnings_in(one)), ("changed", len(changed(one)))]
     cells += [("wall_seconds", one.wall_seconds), ("steps_per_second", one.steps_per_second)]
     for metric in comparison.metrics:
         key = (one.label, metric.tag)

@@ -221,8 +221,8 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     decay, half_life = settings.get("ema_decay", 0.0), settings.get("ema_half_life", 0.0)
     if decay and half_life:
         raise ConfigError(
-            f"experiment.ema_decay = {decay!r} and experiment.ema_half_life = {half_life!r} say the same in two ways. "
-            "Set one of them."
+            f"experiment.ema_decay = {decay!r} and experiment.ema_half_life = {half_life!r} are two forms of one "
+            "setting. Set one, not both."
         )
     # Settings of a file also come one by one, where nothing is known of the others.
     if settings.get("ema_buffers") is True and len(settings) > 1 and not (decay or half_life):

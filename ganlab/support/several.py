@@ -13,7 +13,7 @@ from ganlab.support.paths import local
 
 
 def texts(given: str | Iterable[str], name: str) -> list[str]:
-    """The texts that an argument was given; a text alone is not taken for its letters.
+    """The texts that an argument was given; a single string becomes a one-item list.
 
     Args:
         given: A text or several.

@@ -118,18 +118,18 @@ def test_every_output_has_the_health_complaints(tmp_path):
     rows = [line.split() for line in text.splitlines()]
     assert rows[2][:4] == ["weight", "runs", "health", "warnings"]
     assert [row[:5] for row in rows if row[:1] in (["0.01"], ["1"])] == [
-        ["0.01", "2", "2", "ill", "2"],
+        ["0.01", "2", "2", "unhealthy", "2"],
         ["1", "2", "ok", "1", "1"],
     ]
     table = " ".join(text.split())
-    assert "- 2 of 2 runs of gradient_penalty.weight=0.01 ill, by gradient_penalty: w0.01/s0, w0.01/s1. Of " in table
+    assert "- 2 of 2 runs of gradient_penalty.weight=0.01 unhealthy, by gradient_penalty: w0.01/s0, w0.01/s1. Of " in table
     assert "w0.01/s0: The critic's mean slope is 138 where its target is 1, steep." in table
     assert "- 1 of 2 runs of gradient_penalty.weight=1 warned, by critic/loss: w1.0/s1. The critic's loss is" in table
     data = json.loads(ganlab(tmp_path, "--json"))
     assert [[run["health"] for run in row["runs"]] for row in data["configurations"]] == [[[steep]] * 2, [[], []]]
     assert data["configurations"][1]["runs"][1]["warnings"] == [grown]
     table = list(csv.DictReader(io.StringIO((tmp_path / "a.csv").read_text())))
-    assert [(row["ill"], row["warnings"]) for row in table] == [("2", "2"), ("0", "1")]
+    assert [(row["unhealthy"], row["warnings"]) for row in table] == [("2", "2"), ("0", "1")]
     page = (tmp_path / "a.html").read_text()
     assert "None found" not in page
     assert "The critic's mean slope is 138" in page
