@@ -144,8 +144,10 @@ def summary(trials: Sequence[Trial]) -> str:
     """Counts the trials by status: `2 completed, 1 running, 3 queued of 6 trials`."""
     total = f"{len(trials)} trial{'' if len(trials) == 1 else 's'}"
     sick = sum(bool(trial.health) for trial in trials)
-    unhealthy = f", {sick} unhealthy" if sick else ""
-    return f"{', '.join(f'{count} {status}' for status, count in counts(trials).items()) or 'none'} of {total}{unhealthy}"
+    bad = f", {sick} unhealthy" if sick else ""
+    return (
+        f"{', '.join(f'{count} {status}' for status, count in counts(trials).items()) or 'none'} of {total}{bad}"
+    )
 
 
 def best(sweep: Sweep, trials: Sequence[Trial]) -> str:
