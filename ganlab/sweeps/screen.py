@@ -145,9 +145,7 @@ def summary(trials: Sequence[Trial]) -> str:
     total = f"{len(trials)} trial{'' if len(trials) == 1 else 's'}"
     sick = sum(bool(trial.health) for trial in trials)
     bad = f", {sick} unhealthy" if sick else ""
-    return (
-        f"{', '.join(f'{count} {status}' for status, count in counts(trials).items()) or 'none'} of {total}{bad}"
-    )
+    return f"{', '.join(f'{count} {status}' for status, count in counts(trials).items()) or 'none'} of {total}{bad}"
 
 
 def best(sweep: Sweep, trials: Sequence[Trial]) -> str:
@@ -161,7 +159,7 @@ def best(sweep: Sweep, trials: Sequence[Trial]) -> str:
             found[name] = math.fsum(values) / len(values)
     if not request.objective or not found or len({trial.configuration for trial in trials}) < 2:
         return ""
-    choose = min if request.direction == "minimize" else max
+    choose = max if request.maximize else min
     name = choose(found, key=found.__getitem__)
     over = f", the mean over {len(request.seeds)} seeds" if len(request.seeds) > 1 else ""
     return f"Best {request.objective}: {found[name]:.4g}{over}, with {name}."

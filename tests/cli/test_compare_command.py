@@ -122,7 +122,9 @@ def test_every_output_has_the_health_complaints(tmp_path):
         ["1", "2", "ok", "1", "1"],
     ]
     table = " ".join(text.split())
-    assert "- 2 of 2 runs of gradient_penalty.weight=0.01 unhealthy, by gradient_penalty: w0.01/s0, w0.01/s1. Of " in table
+    assert (
+        "- 2 of 2 runs of gradient_penalty.weight=0.01 unhealthy, by gradient_penalty: w0.01/s0, w0.01/s1. Of " in table
+    )
     assert "w0.01/s0: The critic's mean slope is 138 where its target is 1, steep." in table
     assert "- 1 of 2 runs of gradient_penalty.weight=1 warned, by critic/loss: w1.0/s1. The critic's loss is" in table
     data = json.loads(ganlab(tmp_path, "--json"))

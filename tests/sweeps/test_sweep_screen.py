@@ -49,9 +49,9 @@ def test_a_long_metric_leaves_room_for_the_configuration(trials):
     assert row.startswith("gradient_penalty.weight=9.1066 ")
 
 
-@pytest.mark.parametrize(("direction", "expected"), [("minimize", "b"), ("maximize", "a")])
-def test_the_best_configuration_is_the_one_with_the_best_mean(tmp_path, direction, expected):
-    asked = {"objective": "critic/loss", "direction": direction, "seeds": [0, 1]}
+@pytest.mark.parametrize(("maximize", "expected"), [(False, "b"), (True, "a")])
+def test_the_best_configuration_is_the_one_with_the_best_mean(tmp_path, maximize, expected):
+    asked = {"objective": "critic/loss", "maximize": maximize, "seeds": [0, 1]}
     sweep = Sweep.create(tmp_path / "s", {"asked": asked, "proposals": [], "trials": {}}, [])
     values = {"a": (3.0, 5.0), "b": (1.0, 6.0), "c": (-9.0, None), "d": (float("-inf"), 1.0)}
     trials = [
