@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -17,97 +17,58 @@ from ganlab.cli.options import BESIDE_GIN, LocalPath, experiment_options, plugin
 from ganlab.cli.process import unheard
 from ganlab.cli.sweep_output import print_end, print_plan, shown
 from ganlab.errors import NotNamedError
+from ganlab.runs.plugin_file import confirmed
 from ganlab.support.signals import Collector, exit_code, handling
+from ganlab.sweeps import Sweep, created, free_path, launcher_of, planned_sweep, run_trials, search_of
+from ganlab.sweeps.request import (
+    COUNT,
+    COUNT_OR_NONE,
+    FOLDER,
+    LISTS,
+    RANGES,
+    SECONDS,
+    SEED,
+    SWITCH,
+    VALUES,
+    Kind,
+    Request,
+)
+from ganlab.sweeps.screen import LiveTable, summary
 
 if TYPE_CHECKING:
     from ganlab.interfaces import Launcher, Search
-    from ganlab.sweeps import Sweep, Trial
+    from ganlab.sweeps import Trial
 
-# Parameters that describe a sweep, and so cannot be changed when it is resumed.
-_DESCRIBING = (
-    "gin_files",
-    "params",
-    "grids",
-    "ranges",
-    "seeds",
-    "search",
-    "search_options",
-    "search_seed",
-    "budget",
-    "objective",
-    "maximize",
-    "threads",
-    "runs",
-    "name",
-    "no_plugin",
-)
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+# The options of kinds of settings.
+_OPTIONS: Mapping[Kind, dict[str, Any]] = {
+    **{kind: {"multiple": True} for kind in (LISTS, RANGES, VALUES)},
+    **{kind: {"type": click.IntRange(1)} for kind in (COUNT, COUNT_OR_NONE)},
+    SEED: {"type": click.IntRange(0)},
+    SECONDS: {"type": Duration()},
+    SWITCH: {"is_flag": True},
+    FOLDER: {"type": LocalPath(file_okay=False), "show_default": True},
+}
+# The names under which options that several commands share are passed.
+_SHARED = {"gin_files": "gin"}
+
+
+def _options_of_request(command: Command) -> Command:
+    """Adds an option for each setting of a request that has one."""
+    for name, each in reversed(Request.settings().items()):
+        if each.option:
+            options = {**_OPTIONS.get(each.kind, {}), "metavar": each.metavar}
+            options["help"] = f"{each.about} May be given several times." if "multiple" in options else each.about
+            if "show_default" in options:
+                options["default"] = each.default
+            command = click.option(each.option, name, **options)(command)
+    return command
 
 
 @click.command("sweep")
 @experiment_options
-@click.option(
-    "--grid",
-    "grids",
-    metavar="NAME=[VALUE, ...]",
-    multiple=True,
-    help="Values of a setting, written as in an experiment file. May be given several times.",
-)
-@click.option(
-    "--range",
-    "ranges",
-    metavar="NAME=LOW..HIGH[:log]",
-    multiple=True,
-    help="A range of numbers for a setting, for searches such as random; ':log' draws evenly on a log scale.",
-)
-@click.option("--seeds", metavar="SEEDS", help="Seeds, for example 0..4 or 0,3,7; by default the experiment's own.")
-@click.option("--jobs", type=click.IntRange(1), help="Number of trials that run at a time; by default one.")
-@click.option(
-    "--threads",
-    type=click.IntRange(1),
-    help="Threads per trial; by default this machine's cores divided by --jobs. Results depend on it in the last bits.",
-)
-@click.option(
-    "--timeout",
-    type=Duration(),
-    metavar="TIME",
-    help="Time limit per trial, for example 90s, 30m or 2h; the trial then saves and is marked 'timed out'. No limit "
-    "by default.",
-)
-@click.option(
-    "--launcher", metavar="NAME", help="Launcher that starts trials; by default local: processes on this machine."
-)
-@click.option(
-    "--launcher-option",
-    "launcher_options",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="A parameter of the launcher. May be given several times.",
-)
-@click.option("--search", metavar="NAME", help="Search that chooses settings; by default grid: every combination.")
-@click.option(
-    "--search-option",
-    "search_options",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="A parameter of the search. May be given several times.",
-)
-@click.option("--search-seed", type=click.IntRange(0), metavar="N", help="Seed of the search; by default 0.")
-@click.option("--budget", type=click.IntRange(1), metavar="N", help="Number of configurations that a search may try.")
-@click.option(
-    "--objective",
-    metavar="METRIC",
-    help="The metric to minimize (or maximize, with --maximize), by its name in metrics.jsonl, for example "
-    "'evaluation/mode_coverage/reverse_kl'; with several seeds, its mean.",
-)
-@click.option("--maximize", is_flag=True, help="Maximize the objective.")
-@click.option(
-    "--runs",
-    type=LocalPath(file_okay=False),
-    default=Path("runs"),
-    show_default=True,
-    help="Folder in which the sweep's folder is created.",
-)
-@click.option("--name", help="Name of the sweep's folder; by default the experiment file's name and the time.")
+@_options_of_request
 @click.option(
     "--resume",
     metavar="SWEEP",
@@ -133,84 +94,63 @@ def sweep(ctx: click.Context, resume: Path | None, retry_failed: bool, dry_run: 
     if resume is not None:
         if dry_run:
             raise click.UsageError("--dry-run works only for a new sweep; 'ganlab runs list' shows an existing one.")
-        _check_description_unchanged(ctx)
-        found, launcher, search = _reopened(resume, ctx.params)
+        found, launcher, search = _reopened(resume, _given(ctx, resumed=True))
     else:
         if retry_failed:
             raise click.UsageError("--retry-failed works only with --resume SWEEP: leave it out for a new sweep.")
-        new, launcher, search = _new(ctx.params, dry_run=dry_run, as_json=as_json)
+        new, launcher, search = _new(_given(ctx), dry_run=dry_run, as_json=as_json)
         if new is None:
             return
         found = new
     _run(ctx, found, launcher, search, retry_failed=retry_failed, as_json=as_json)
 
 
-def _new(params: Mapping[str, Any], *, dry_run: bool, as_json: bool) -> tuple[Sweep | None, Launcher, Search]:
-    """A new sweep with its launcher and its search; printed, and not created, in a dry run."""
-    from ganlab.sweeps import Request, created, free_path, parse_seeds, planned_sweep
+def _given(ctx: click.Context, *, resumed: bool = False) -> dict[str, Any]:
+    """The settings that the command line gives, by name; if a sweep is resumed, only those that may change."""
+    given = {}
+    for parameter in ctx.command.params:
+        name = _SHARED.get(parameter.name or "", parameter.name or "")
+        setting = Request.settings().get(name)
+        source = ctx.get_parameter_source(parameter.name or "")
+        if setting is None or source is click.core.ParameterSource.DEFAULT:
+            continue
+        if resumed and not setting.may_change:
+            raise click.UsageError(
+                f"--resume continues a sweep unchanged: leave out {parameter.opts[0]}. Only --jobs, --timeout, "
+                "--launcher, --launcher-option, --plugin-file and --retry-failed may differ."
+            )
+        given[name] = ctx.params[parameter.name or ""]
+    return given
 
-    if not params["gin_files"]:
+
+def _new(given: Mapping[str, Any], *, dry_run: bool, as_json: bool) -> tuple[Sweep | None, Launcher, Search]:
+    """A new sweep with its launcher and its search; printed, and not created, in a dry run."""
+    if "gin" not in given:
         raise click.UsageError("Missing experiment: pass --gin FILE, for example --gin quickstart, or --resume SWEEP.")
-    request = Request(
-        gin=params["gin_files"],
-        params=params["params"],
-        grid=params["grids"],
-        range=params["ranges"],
-        seeds=parse_seeds(params["seeds"]) if params["seeds"] is not None else (),
-        jobs=params["jobs"] or 1,
-        timeout=params["timeout"],
-        launcher=params["launcher"] or "local",
-        launcher_options=params["launcher_options"],
-        search=params["search"] or "grid",
-        search_options=params["search_options"],
-        search_seed=params["search_seed"] or 0,
-        budget=params["budget"],
-        objective=params["objective"],
-        direction="maximize" if params["maximize"] else "minimize",
-        no_plugin=params["no_plugin"],
-        plugin_file=str(params["plugin_file"]) if params["plugin_file"] else None,
-    )
-    planned = planned_sweep(request, params["threads"])
-    path = free_path(params["runs"], params["name"], planned)
+    planned = planned_sweep(Request(**given))
+    path = free_path(planned)
     if dry_run:
         print_plan(planned.request, planned.proposals, planned.configurations, planned.threads, as_json=as_json)
         return None, planned.launcher, planned.search
     return created(planned, path), planned.launcher, planned.search
 
 
-def _check_description_unchanged(ctx: click.Context) -> None:
-    for parameter in ctx.command.params:
-        given = ctx.get_parameter_source(parameter.name or "") is not click.core.ParameterSource.DEFAULT
-        if parameter.name in _DESCRIBING and given:
-            raise click.UsageError(
-                f"--resume continues a sweep unchanged: leave out {parameter.opts[0]}. Only --jobs, --timeout, "
-                "--launcher, --launcher-option, --plugin-file and --retry-failed may differ."
-            )
-
-
-def _reopened(path: Path, params: Mapping[str, Any]) -> tuple[Sweep, Launcher, Search]:
-    """An existing sweep, with the options that may change on resume."""
-    from ganlab.runs.plugin_file import confirmed
-    from ganlab.sweeps import Sweep, launcher_of, search_of
-
+def _reopened(path: Path, given: Mapping[str, Any]) -> tuple[Sweep, Launcher, Search]:
+    """An existing sweep, with the settings that may change on resume."""
     found = Sweep(path.resolve())
     request = found.request
-    local = confirmed("sweep", request.plugin_file, request.plugin_content, params["plugin_file"])
+    local = confirmed("sweep", request.plugin_file, request.plugin_content, given.get("plugin_file"))
     use_plugins(request.no_plugin, local)
-    if (
-        request.launcher != "local"
-        and request.launcher_options
-        and not (params["launcher"] or params["launcher_options"])
-    ):
+    launched = {name: given[name] for name in ("launcher", "launcher_options") if name in given}
+    if request.launcher != "local" and request.launcher_options and not launched:
         options = [word for option in request.launcher_options for word in ("--launcher-option", option)]
         raise NotNamedError(
             ["--launcher", request.launcher, *options],
             "such options can name machines and programs, and those of a folder are used only if you name them, too.",
         )
-    changed = {name: params[name] for name in ("jobs", "timeout", "launcher") if params[name]}
-    if params["launcher"] or params["launcher_options"]:
-        changed["launcher_options"] = params["launcher_options"]
-    found.request = replace(request, plugin_file=str(local.resolve()) if local else None, **changed)
+    if launched:
+        launched.setdefault("launcher_options", ())
+    found.request = replace(request, **{**given, **launched, "plugin_file": local.resolve() if local else None})
     return found, launcher_of(found.request), search_of(found.request)
 
 
@@ -218,8 +158,6 @@ def _run(
     ctx: click.Context, found: Sweep, launcher: Launcher, search: Search, *, retry_failed: bool, as_json: bool
 ) -> None:
     """Runs the remaining trials of a sweep and prints how it ended."""
-    from ganlab.sweeps import run_trials
-    from ganlab.sweeps.screen import LiveTable, summary
 
     def opening(trials: Sequence[Trial]) -> None:
         start = f"{shown(found.path)}: {summary(trials) if trials else 'configurations as results come in'}"

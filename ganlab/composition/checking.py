@@ -26,19 +26,18 @@ def check_roles(settings: Mapping[str, Any]) -> None:
     from ganlab.lazy import keras, tensorflow
 
     roles = {
-        "strategy": (tensorflow.distribute.Strategy, "tf.distribute.Strategy"),
-        "dataset": (Dataset, "ganlab.Dataset"),
-        "architecture": (Architecture, "ganlab.Architecture"),
-        "loss": (Loss, "ganlab.Loss"),
+        "strategies": (tensorflow.distribute.Strategy, "tf.distribute.Strategy"),
+        "datasets": (Dataset, "ganlab.Dataset"),
+        "architectures": (Architecture, "ganlab.Architecture"),
+        "losses": (Loss, "ganlab.Loss"),
         "constraints": (Constraint, "ganlab.Constraint"),
-        "generator_constraints": (Constraint, "ganlab.Constraint"),
         "augmentations": (Augmentation, "ganlab.Augmentation"),
-        "critic_optimizer": (keras.optimizers.Optimizer, "keras.optimizers.Optimizer"),
-        "generator_optimizer": (keras.optimizers.Optimizer, "keras.optimizers.Optimizer"),
+        "optimizers": (keras.optimizers.Optimizer, "keras.optimizers.Optimizer"),
         "evaluators": (Evaluator, "ganlab.Evaluator"),
         "diagnostics": (Diagnostic, "ganlab.Diagnostic"),
     }
-    for part, (role, called) in roles.items():
+    for part, kind in PARTS.items():
+        role, called = roles[kind]
         value = settings[part]
         if part in LISTS and not isinstance(value, (list, tuple)):
             one = ": put it in brackets" if isinstance(value, role) else ""
@@ -47,7 +46,7 @@ def check_roles(settings: Mapping[str, Any]) -> None:
             if not isinstance(item, role):
                 raise ConfigError(
                     f"experiment.{part} is {item!r}, of type {type(item).__name__}; it must be a {called}, for "
-                    f"example one of the {PARTS[part]} that 'ganlab plugins' lists."
+                    f"example one of the {kind} that 'ganlab plugins' lists."
                 )
             if called.startswith("ganlab."):
                 _check_methods(item, role)

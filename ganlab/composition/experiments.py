@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec
 
 from ganlab.bounds import Ge, Local, Lt, rule, violation, without
 from ganlab.composition.checking import check_division, check_roles, check_sizes
@@ -27,124 +29,17 @@ if TYPE_CHECKING:
     import keras
     import tensorflow as tf
 
-_PRECISIONS = ("float32", "tensorfloat32", "mixed_bfloat16")
-_JITS = ("auto", "on", "off", "step")
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """A whole experiment. Make one with `ganlab.experiment`, which documents the fields."""
-
-    dataset: Dataset
-    architecture: Architecture
-    loss: Loss
-    strategy: tf.distribute.Strategy
-    critic_optimizer: keras.optimizers.Optimizer
-    generator_optimizer: keras.optimizers.Optimizer
-    constraints: tuple[Constraint, ...] = ()
-    generator_constraints: tuple[Constraint, ...] = ()
-    augmentations: tuple[Augmentation, ...] = ()
-    batch_size: int = 64
-    generator_batch_size: int | None = None
-    microbatches: int = 1
-    rematerialize: bool = False
-    critic_steps: int = 5
-    steps: int = 10_000
-    seed: int = 0
-    ema_decay: float = 0.0
-    ema_half_life: float = 0.0
-    ema_start: int = 0
-    ema_buffers: bool = False
-    precision: str = "float32"
-    jit: str = "auto"
-    deterministic: bool = True
-    evaluators: tuple[Evaluator, ...] = ()
-    diagnostics: tuple[Diagnostic, ...] = ()
-    evaluate_every: int = 1_000
-    evaluate_beside: bool = False
-    checkpoint_every: int = 1_000
-    keep_best: str = ""
-    log_every: int = 10
-    start_from: str = ""
-
-    @property
-    def replicas(self) -> int:
-        """How many replicas train in step."""
-        return int(self.strategy.num_replicas_in_sync)
-
-    @property
-    def local_batch(self) -> int:
-        """How many examples of a critic's batch each replica sees."""
-        return self.batch_size // self.replicas
-
-    @property
-    def generator_batch(self) -> int:
-        """How many samples a generator update takes over all replicas."""
-        return self.generator_batch_size or self.batch_size
-
-    @property
-    def local_generator_batch(self) -> int:
-        """How many of them each replica makes."""
-        return self.generator_batch // self.replicas
-
-    @property
-    def averaging(self) -> float:
-        """The decay of the generator's moving average in one step; 0 for none."""
-        if self.ema_half_life:
-            return float(0.5 ** (self.generator_batch / self.ema_half_life))
-        return float(self.ema_decay)
-
-    @property
-    def recipe(self) -> Recipe:
-        """The recipe to make this experiment again. A part that no registered factory made stands for itself."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        lists = {part: list(values[part]) for part in LISTS}  # as files have them
-        return Recipe("", "experiment", {name: described(value) for name, value in {**values, **lists}.items()})
-
-    def component_names(self, part: str) -> list[str]:
-        """Unique names for the components of a part that takes several: a repeated name becomes `<name>_2`."""
-        return unique_names(getattr(self, part))
-
-
 Count = Annotated[int, Ge(1), Lt(2**31)]
 CountOrZero = Annotated[int, Ge(0), Lt(2**31)]
 
+_Settings = ParamSpec("_Settings")
 
-def experiment(
-    *,
-    dataset: Dataset,
-    architecture: Architecture,
-    loss: Loss,
-    strategy: tf.distribute.Strategy,
-    critic_optimizer: keras.optimizers.Optimizer,
-    generator_optimizer: keras.optimizers.Optimizer,
-    constraints: Sequence[Constraint] = (),
-    generator_constraints: Sequence[Constraint] = (),
-    augmentations: Sequence[Augmentation] = (),
-    batch_size: Count = 64,
-    generator_batch_size: Count | None = None,
-    microbatches: Count = 1,
-    rematerialize: bool = False,
-    critic_steps: Count = 5,
-    steps: Count = 10_000,
-    seed: CountOrZero = 0,
-    ema_decay: Annotated[float, Ge(0), Lt(1)] = 0.0,
-    ema_half_life: Annotated[float, Ge(0)] = 0.0,
-    ema_start: CountOrZero = 0,
-    ema_buffers: bool = False,
-    precision: Literal["float32", "tensorfloat32", "mixed_bfloat16"] = "float32",
-    jit: Literal["auto", "on", "off", "step"] = "auto",
-    deterministic: bool = True,
-    evaluators: Sequence[Evaluator] = (),
-    diagnostics: Sequence[Diagnostic] = (),
-    evaluate_every: CountOrZero = 1_000,
-    evaluate_beside: bool = False,
-    checkpoint_every: CountOrZero = 1_000,
-    keep_best: str = "",
-    log_every: Count = 10,
-    start_from: Annotated[str, Local()] = "",
-) -> Experiment:
-    """Composes and validates an experiment.
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """A whole experiment. `ganlab.experiment` makes one and validates it.
+
+    The fields are the settings: of a file, of the command line and of Python.
 
     Args:
         dataset: The source of real examples.
@@ -188,24 +83,106 @@ def experiment(
         log_every: Generator updates that one row of metrics averages over.
         start_from: The folder of another run, whose newest weights of both networks are the initial ones wherever name
             and shape agree; empty for new weights. Optimizers, averages and constraints begin anew.
+    """
 
-    Returns:
-        The frozen experiment.
+    dataset: Dataset
+    architecture: Architecture
+    loss: Loss
+    strategy: tf.distribute.Strategy
+    critic_optimizer: keras.optimizers.Optimizer
+    generator_optimizer: keras.optimizers.Optimizer
+    constraints: Sequence[Constraint] = ()
+    generator_constraints: Sequence[Constraint] = ()
+    augmentations: Sequence[Augmentation] = ()
+    batch_size: Count = 64
+    generator_batch_size: Count | None = None
+    microbatches: Count = 1
+    rematerialize: bool = False
+    critic_steps: Count = 5
+    steps: Count = 10_000
+    seed: CountOrZero = 0
+    ema_decay: Annotated[float, Ge(0), Lt(1)] = 0.0
+    ema_half_life: Annotated[float, Ge(0)] = 0.0
+    ema_start: CountOrZero = 0
+    ema_buffers: bool = False
+    precision: Literal["float32", "tensorfloat32", "mixed_bfloat16"] = "float32"
+    jit: Literal["auto", "on", "off", "step"] = "auto"
+    deterministic: bool = True
+    evaluators: Sequence[Evaluator] = ()
+    diagnostics: Sequence[Diagnostic] = ()
+    evaluate_every: CountOrZero = 1_000
+    evaluate_beside: bool = False
+    checkpoint_every: CountOrZero = 1_000
+    keep_best: str = ""
+    log_every: Count = 10
+    start_from: Annotated[str, Local()] = ""
 
+    @property
+    def replicas(self) -> int:
+        """How many replicas train in step."""
+        return int(self.strategy.num_replicas_in_sync)
+
+    @property
+    def local_batch(self) -> int:
+        """How many examples of a critic's batch each replica sees."""
+        return self.batch_size // self.replicas
+
+    @property
+    def generator_batch(self) -> int:
+        """How many samples a generator update takes over all replicas."""
+        return self.generator_batch_size or self.batch_size
+
+    @property
+    def local_generator_batch(self) -> int:
+        """How many of them each replica makes."""
+        return self.generator_batch // self.replicas
+
+    @property
+    def averaging(self) -> float:
+        """The decay of the generator's moving average in one step; 0 for none."""
+        if self.ema_half_life:
+            return float(0.5 ** (self.generator_batch / self.ema_half_life))
+        return float(self.ema_decay)
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe to make this experiment again. A part that no registered factory made stands for itself."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        lists = {part: list(values[part]) for part in LISTS}  # as files have them
+        return Recipe("", "experiment", {name: described(value) for name, value in {**values, **lists}.items()})
+
+    def component_names(self, part: str) -> list[str]:
+        """Unique names for the components of a part that takes several: a repeated name becomes `<name>_2`."""
+        return unique_names(getattr(self, part))
+
+
+def _validated(make: Callable[_Settings, Experiment]) -> Callable[_Settings, Experiment]:
+    """The constructor with checks before it: same parameters, same documentation."""
+
+    @functools.wraps(make, updated=())
+    def experiment(*none: _Settings.args, **settings: _Settings.kwargs) -> Experiment:
+        made = make(*none, **settings)
+        given = {each.name: getattr(made, each.name) for each in fields(made)}
+        check_settings(given)
+        check_roles(given)
+        check_sizes(made.dataset, made.architecture)
+        sizes = {"batch_size": made.batch_size, "generator_batch_size": made.generator_batch}
+        check_division(sizes, replicas=made.replicas, microbatches=made.microbatches)
+        lists: dict[str, Any] = {part: tuple(given[part]) for part in LISTS}
+        return replace(made, **lists)
+
+    experiment.__name__ = experiment.__qualname__ = "experiment"
+    vars(experiment)["__signature__"] = inspect.signature(make).replace(return_annotation=Experiment)
+    experiment.__doc__ = f"""{make.__doc__}
     Raises:
         ConfigError: A value is out of its range, or a part does not have its role.
         ContractError: The dataset or the architecture has an invalid size, shape or latent dimension.
         IncompatibleError: The batch does not divide over the replicas.
     """
-    settings = dict(locals())
-    check_settings(settings)
-    check_roles(settings)
-    check_sizes(dataset, architecture)
-    lists = {part: tuple(settings[part]) for part in LISTS}
-    made = Experiment(**{**settings, **lists})
-    sizes = {"batch_size": batch_size, "generator_batch_size": made.generator_batch}
-    check_division(sizes, replicas=made.replicas, microbatches=microbatches)
-    return made
+    return experiment
+
+
+experiment = _validated(Experiment)
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:
@@ -215,14 +192,13 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         ConfigError: A value is out of its range.
     """
     for name, value in settings.items():
-        bounds = rule(hint := annotation(experiment, name))
-        if bounds and (violation(value, hint) or not isinstance(value, (int, float, type(None), without(hint)))):
-            raise ConfigError(f"experiment.{name} = {value!r} must be {bounds}.")
+        if missed := _missed(annotation(Experiment, name), value):
+            raise ConfigError(f"experiment.{name} = {value!r} must be {missed}.")
     decay, half_life = settings.get("ema_decay", 0.0), settings.get("ema_half_life", 0.0)
     if decay and half_life:
         raise ConfigError(
-            f"experiment.ema_decay = {decay!r} and experiment.ema_half_life = {half_life!r} say the same in two ways. "
-            "Set one of them."
+            f"experiment.ema_decay = {decay!r} and experiment.ema_half_life = {half_life!r} are two forms of one "
+            "setting. Set one, not both."
         )
     # Settings of a file also come one by one, where nothing is known of the others.
     if settings.get("ema_buffers") is True and len(settings) > 1 and not (decay or half_life):
@@ -230,12 +206,6 @@ def check_settings(settings: Mapping[str, Any]) -> None:
             "experiment.ema_buffers = True has no effect without an average. Set experiment.ema_decay or "
             "experiment.ema_half_life, or leave experiment.ema_buffers out."
         )
-    for name in ("keep_best", "start_from"):
-        if not isinstance(settings.get(name, ""), str):
-            raise ConfigError(f"experiment.{name} = {settings[name]!r} must be a text; '' for none.")
-    for name in ("deterministic", "ema_buffers", "evaluate_beside", "rematerialize"):
-        if not isinstance(settings.get(name, False), bool):
-            raise ConfigError(f"experiment.{name} = {settings[name]!r} must be True or False.")
     best = settings.get("keep_best", "")
     if best and settings.get("evaluate_beside"):
         raise ConfigError(
@@ -247,12 +217,22 @@ def check_settings(settings: Mapping[str, Any]) -> None:
             f"experiment.keep_best = {best!r} must be a figure and a direction, as in "
             "'evaluation/frechet_distance/distance:min'."
         )
-    for name, allowed in (("precision", _PRECISIONS), ("jit", _JITS)):
-        value = settings.get(name, allowed[0])
-        if value not in allowed:
-            raise ConfigError(f"experiment.{name} = {value!r} must be one of {', '.join(map(repr, allowed))}.")
+
+
+def _missed(hint: Any, value: Any) -> str:
+    """The rule of a setting that a value does not keep; empty if it does, or if the setting is a part."""
+    if (bounds := rule(hint)) and (
+        violation(value, hint) or not isinstance(value, (int, float, type(None), without(hint)))
+    ):
+        return bounds
+    if typing.get_origin(hint) is Literal:
+        allowed = typing.get_args(hint)
+        return "" if value in allowed else f"one of {', '.join(map(repr, allowed))}"
+    kind = without(hint)
+    words = {bool: "True or False", str: "a text; '' for none"}
+    return words[kind] if kind in words and not isinstance(value, kind) else ""
 
 
 def parameters() -> Mapping[str, inspect.Parameter]:
     """The parameters that an experiment file may set on `experiment`, with their defaults."""
-    return inspect.signature(experiment).parameters
+    return inspect.signature(Experiment).parameters

@@ -13,7 +13,7 @@ from ganlab.support.paths import local
 
 
 def texts(given: str | Iterable[str], name: str) -> list[str]:
-    """The texts that an argument was given; a text alone is not taken for its letters.
+    """The texts that an argument was given; a single string becomes a one-item list.
 
     Args:
         given: A text or several.
@@ -52,10 +52,17 @@ def whole_number(given: Any, name: str) -> int:
     return int(given)
 
 
+def count(given: Any, name: str) -> int:
+    """The whole number of at least 1 that an argument was given; as `path`."""
+    if whole_number(given, name) < 1:
+        raise ConfigError(f"{name} = {given!r} must be at least 1.")
+    return int(given)
+
+
 def check_count(given: Any, name: str) -> None:
     """Refuses what is neither None nor a whole number of at least 1."""
-    if given is not None and whole_number(given, name) < 1:
-        raise ConfigError(f"{name} = {given!r} must be at least 1.")
+    if given is not None:
+        count(given, name)
 
 
 def check_seconds(given: Any, name: str) -> None:

@@ -1,64 +1,308 @@
-"""The contents of sweep.json: the request for a sweep, and the settings that its search proposed."""
+"""The contents of sweep.json: the request for a sweep, and the settings that its search proposed.
+
+`Request` declares each setting of a sweep once: its type, default, rule and help. The parameters of `ganlab.sweep`, the
+options of `ganlab sweep` and the fields of sweep.json follow from it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Generic, Literal, TypeVar, cast
+
+from ganlab.config import objects
+from ganlab.errors import ConfigError
+from ganlab.support import several
+from ganlab.support.schema import FLAG, PATH, TEXT, WORD, items, null_or, number, whole
+from ganlab.sweeps.space import parse_seeds
+
+Given = TypeVar("Given")
+Kept = TypeVar("Kept")
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """A kind of values.
+
+    Attributes:
+        schema: The rule for what sweep.json holds.
+        take: Turns a value and the setting's name into what a request keeps; a wrong value raises `ConfigError`.
+    """
+
+    schema: Any = None
+    take: Callable[[Any, str], Any] = lambda value, name: value
+
+
+class Setting(Generic[Given, Kept]):
+    """A field of a request.
+
+    Attributes:
+        kind: The kind of its values.
+        default: The value of a request that does not set it.
+        about: Its help.
+        python: Its help in Python, if that is another.
+        option: Its option on the command line; empty if it has none, or one that other commands share.
+        metavar: The placeholder there for its value.
+        may_change: Whether a sweep may be resumed with another value.
+        is_stored: Whether sweep.json has it under `asked`.
+        is_given: Whether a user gives it.
+    """
+
+    def __init__(
+        self,
+        kind: Kind,
+        default: Given,
+        about: str = "",
+        *,
+        python: str = "",
+        option: str = "",
+        metavar: str | None = None,
+        may_change: bool = False,
+        is_stored: bool = True,
+        is_given: bool = True,
+    ) -> None:
+        self.kind, self.default, self.about, self.python = kind, default, about, python or about
+        self.option, self.metavar = option, metavar
+        self.may_change, self.is_stored, self.is_given = may_change, is_stored, is_given
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, request: Any, owner: type) -> Kept:
+        kept: Any = self.default if request is None else vars(request)[self.name]
+        return cast(Kept, kept)
+
+    def __set__(self, request: Any, value: Given) -> None:
+        vars(request)[self.name] = self.kind.take(value, self.name)
+
+
+def _texts_of_dict(written: Callable[[Any], str]) -> Callable[[Any, str], tuple[str, ...]]:
+    """Takes a dict as texts `NAME=VALUE`; a tuple of such texts stays, as the command line and sweep.json give it."""
+
+    def take(value: Any, name: str) -> tuple[str, ...]:
+        if not isinstance(value, (Mapping, tuple, type(None))):
+            raise ConfigError(f"{name} = {value!r:.80} must be a dict.")
+        return (
+            tuple(f"{key}={written(each)}" for key, each in value.items())
+            if isinstance(value, Mapping)
+            else value or ()
+        )
+
+    return take
+
+
+def _or_none(take: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+    return lambda value, name: None if value is None else take(value, name)
+
+
+def _seeds(value: Any, name: str) -> list[int]:
+    if not isinstance(value, str):
+        value = ",".join(map(str, several.whole_numbers(value, name)))
+        if not value:
+            return []
+    return parse_seeds(value)
+
+
+def _seconds(value: Any, name: str) -> float | None:
+    several.check_seconds(value, name)
+    return cast("float | None", value)
+
+
+def literal(value: Any) -> str:
+    """A value as an experiment file has it.
+
+    Raises:
+        ConfigError: No file can hold it.
+    """
+    if isinstance(value, str):
+        return value if value[:1] in ("@", "%") else repr(value)
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(literal, value))}]"
+    if made := objects(value):
+        raise ConfigError(
+            f"{next(iter(made.values()))!r:.80} was made in Python, and the trials of a sweep are processes of their "
+            "own, which cannot make it again. Make it a component of a ganlab_plugins.py, and name it, for example "
+            "'@constraints.mine()'."
+        )
+    return repr(value.item() if hasattr(value, "item") else value)
+
+
+PATHS = Kind(items(PATH), several.paths)
+PATH_OR_NONE = Kind(null_or(PATH), _or_none(lambda value, name: os.fspath(several.path(value, name))))
+FOLDER = Kind(take=several.path)
+TEXTS = Kind(items(TEXT), several.texts)
+TEXT_OR_NONE = Kind(null_or(TEXT))
+NAME = Kind(WORD)
+LISTS = Kind(items(TEXT), _texts_of_dict(lambda value: literal(several.values(value))))
+RANGES = Kind(items(TEXT), _texts_of_dict(str))
+VALUES = Kind(items(TEXT), _texts_of_dict(literal))
+SEEDS = Kind(items(whole()), _seeds)
+SEED = Kind(whole())
+COUNT = Kind(whole(1), several.count)
+COUNT_OR_NONE = Kind(null_or(whole(1)), _or_none(several.count))
+SECONDS = Kind(null_or(number(0, 1e11)), _seconds)
+SWITCH = Kind(FLAG)
+
+# What a user may give, and what a request keeps.
+_Path = str | os.PathLike[str]
+_Texts = Setting[str | Sequence[str], Sequence[str]]
+_TextOrNone = Setting[str | None, str | None]
+_Dict = Setting[Mapping[str, Any] | tuple[str, ...] | None, Sequence[str]]
+_CountOrNone = Setting[int | None, int | None]
 
 
 @dataclass(frozen=True)
 class Request:
-    """The description of a sweep, as sweep.json stores it under `asked`.
+    """The description of a sweep; sweep.json has most of it under `asked`."""
 
-    Attributes:
-        gin: Experiment files.
-        params: Overrides, each `NAME=VALUE`.
-        grid: Values of settings, each `NAME=[VALUE, ...]` as in an experiment file.
-        range: Ranges of numbers, each `NAME=LOW..HIGH` with `:log` for a log scale.
-        seeds: The seeds; none for the experiment's own.
-        jobs: Number of trials that run at a time.
-        timeout: Time limit per trial in seconds, or None.
-        launcher: The launcher's name.
-        launcher_options: Its parameters, each `NAME=VALUE`.
-        search: The search's name.
-        search_options: Its parameters, each `NAME=VALUE`.
-        search_seed: Its seed.
-        budget: Number of configurations that it may try, or None.
-        objective: The metric that it optimizes, or None.
-        direction: Whether it minimizes or maximizes.
-        no_plugin: Names of plugins to leave out.
-        plugin_file: A plugin in one file, or None.
-        plugin_content: The hash of its content, or None.
-    """
+    gin: Setting[_Path | Sequence[_Path], Sequence[str]] = Setting(
+        PATHS,
+        (),
+        "The experiment file, by path or by the name of a shipped one, or several, of which later override earlier.",
+    )
+    _: KW_ONLY
+    params: _Texts = Setting(
+        TEXTS, (), "Overrides for all trials, each `NAME=VALUE`; one or several, as of every argument in the plural."
+    )
+    grid: _Dict = Setting(
+        LISTS,
+        (),
+        "Values of a setting, written as in an experiment file.",
+        python='The values of each setting: `{"constraints.gradient_penalty.weight": [0.1, 1, 10]}`. A text that '
+        "begins with `@` or `%` is a component or a macro, as in an experiment file; so is one inside a list.",
+        option="--grid",
+        metavar="NAME=[VALUE, ...]",
+    )
+    ranges: _Dict = Setting(
+        RANGES,
+        (),
+        "A range of numbers for a setting, for searches such as random; ':log' draws evenly on a log scale.",
+        python="The range of each number, for searches such as random: "
+        '`{"optimizers.adam.learning_rate": "1e-5..1e-2:log"}`.',
+        option="--range",
+        metavar="NAME=LOW..HIGH[:log]",
+    )
+    seeds: Setting[int | str | Sequence[int], Sequence[int]] = Setting(
+        SEEDS,
+        (),
+        "Seeds, for example 0..4 or 0,3,7; by default the experiment's own.",
+        option="--seeds",
+        metavar="SEEDS",
+    )
+    jobs: Setting[int, int] = Setting(
+        COUNT, 1, "Number of trials that run at a time; by default one.", option="--jobs", may_change=True
+    )
+    threads: _CountOrNone = Setting(
+        COUNT_OR_NONE,
+        None,
+        "Threads per trial; by default this machine's cores divided by the number of jobs. Results depend on it in the "
+        "last bits.",
+        option="--threads",
+        is_stored=False,
+    )
+    timeout: Setting[float | None, float | None] = Setting(
+        SECONDS,
+        None,
+        "Time limit per trial, for example 90s, 30m or 2h; the trial then saves and is marked 'timed out'. No limit by "
+        "default.",
+        python="Time limit per trial in seconds; the trial then saves and is marked `timed out`. None for none.",
+        option="--timeout",
+        metavar="TIME",
+        may_change=True,
+    )
+    launcher: Setting[str, str] = Setting(
+        NAME,
+        "local",
+        "Launcher that starts trials; by default local: processes on this machine.",
+        option="--launcher",
+        metavar="NAME",
+        may_change=True,
+    )
+    launcher_options: _Dict = Setting(
+        VALUES,
+        (),
+        "A parameter of the launcher.",
+        python="Its parameters.",
+        option="--launcher-option",
+        metavar="NAME=VALUE",
+        may_change=True,
+    )
+    search: Setting[str, str] = Setting(
+        NAME,
+        "grid",
+        "Search that chooses settings; by default grid: every combination.",
+        option="--search",
+        metavar="NAME",
+    )
+    search_options: _Dict = Setting(
+        VALUES,
+        (),
+        "A parameter of the search.",
+        python="Its parameters.",
+        option="--search-option",
+        metavar="NAME=VALUE",
+    )
+    search_seed: Setting[int, int] = Setting(
+        SEED, 0, "Seed of the search; by default 0.", option="--search-seed", metavar="N"
+    )
+    budget: _CountOrNone = Setting(
+        COUNT_OR_NONE, None, "Number of configurations that a search may try.", option="--budget", metavar="N"
+    )
+    objective: _TextOrNone = Setting(
+        TEXT_OR_NONE,
+        None,
+        "The metric to minimize (or maximize, with --maximize), by its name in metrics.jsonl, for example "
+        "'evaluation/mode_coverage/reverse_kl'; with several seeds, its mean.",
+        python="The metric to minimize, by its name in metrics.jsonl; with several seeds, its mean.",
+        option="--objective",
+        metavar="METRIC",
+    )
+    maximize: Setting[bool, bool] = Setting(SWITCH, False, "Maximize the objective.", option="--maximize")
+    runs: Setting[_Path, Path] = Setting(
+        FOLDER, "runs", "Folder in which the sweep's folder is created.", option="--runs", is_stored=False
+    )
+    name: _TextOrNone = Setting(
+        TEXT_OR_NONE,
+        None,
+        "Name of the sweep's folder; by default the experiment file's name and the time.",
+        option="--name",
+        is_stored=False,
+    )
+    no_plugin: _Texts = Setting(TEXTS, (), "Names of plugins to leave out.")
+    plugin_file: Setting[_Path | None, str | None] = Setting(
+        PATH_OR_NONE,
+        None,
+        "A plugin in one file; by default the `ganlab_plugins.py` beside the first experiment file.",
+        may_change=True,
+    )
+    plugin_content: _TextOrNone = Setting(TEXT_OR_NONE, None, "The hash of its content.", is_given=False)
 
-    gin: Sequence[str] = ()
-    params: Sequence[str] = ()
-    grid: Sequence[str] = ()
-    range: Sequence[str] = ()
-    seeds: Sequence[int] = ()
-    jobs: int = 1
-    timeout: float | None = None
-    launcher: str = "local"
-    launcher_options: Sequence[str] = ()
-    search: str = "grid"
-    search_options: Sequence[str] = ()
-    search_seed: int = 0
-    budget: int | None = None
-    objective: str | None = None
-    direction: Literal["minimize", "maximize"] = "minimize"
-    no_plugin: Sequence[str] = ()
-    plugin_file: str | None = None
-    plugin_content: str | None = None
+    @classmethod
+    def settings(cls) -> dict[str, Setting[Any, Any]]:
+        """The declarations, by name."""
+        return {each.name: vars(cls)[each.name] for each in fields(cls)}
+
+    @property
+    def direction(self) -> Literal["minimize", "maximize"]:
+        """Whether the objective is minimized or maximized."""
+        return "maximize" if self.maximize else "minimize"
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Request:
         """A request from its fields in sweep.json, which are valid; others are ignored."""
-        return cls(**{each.name: stored[each.name] for each in fields(cls) if each.name in stored})
+        known: dict[str, Any] = {
+            name: tuple(value) if isinstance(value := stored[name], list) else value
+            for name, each in cls.settings().items()
+            if each.is_stored and name in stored
+        }
+        return cls(**known)
 
     def as_json(self) -> dict[str, Any]:
         """The fields as sweep.json has them."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        stored = {name: getattr(self, name) for name, each in self.settings().items() if each.is_stored}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in stored.items()}
 
 
 @dataclass

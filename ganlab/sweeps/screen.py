@@ -144,8 +144,8 @@ def summary(trials: Sequence[Trial]) -> str:
     """Counts the trials by status: `2 completed, 1 running, 3 queued of 6 trials`."""
     total = f"{len(trials)} trial{'' if len(trials) == 1 else 's'}"
     sick = sum(bool(trial.health) for trial in trials)
-    ill = f", {sick} ill" if sick else ""
-    return f"{', '.join(f'{count} {status}' for status, count in counts(trials).items()) or 'none'} of {total}{ill}"
+    bad = f", {sick} unhealthy" if sick else ""
+    return f"{', '.join(f'{count} {status}' for status, count in counts(trials).items()) or 'none'} of {total}{bad}"
 
 
 def best(sweep: Sweep, trials: Sequence[Trial]) -> str:
@@ -159,7 +159,7 @@ def best(sweep: Sweep, trials: Sequence[Trial]) -> str:
             found[name] = math.fsum(values) / len(values)
     if not request.objective or not found or len({trial.configuration for trial in trials}) < 2:
         return ""
-    choose = min if request.direction == "minimize" else max
+    choose = max if request.maximize else min
     name = choose(found, key=found.__getitem__)
     over = f", the mean over {len(request.seeds)} seeds" if len(request.seeds) > 1 else ""
     return f"Best {request.objective}: {found[name]:.4g}{over}, with {name}."
@@ -196,7 +196,7 @@ def _line(trial: Trial) -> str:
     if trial.status != COMPLETED:
         return said
     value = f", {trial.tag} {_value(trial)}" if trial.value is not None else ""
-    return f"{said}{value}{f', ill: {in_brief(trial.health)}' if trial.health else ''}"
+    return f"{said}{value}{f', unhealthy: {in_brief(trial.health)}' if trial.health else ''}"
 
 
 def _share(trial: Trial) -> float:

@@ -13,7 +13,7 @@ from ganlab.errors import RunError
 from ganlab.support.atomic import new_folder, write_text
 from ganlab.support.locking import locked_folder
 from ganlab.support.paths import is_name, read_inside
-from ganlab.support.schema import FIGURE, FLAG, PATH, TEXT, WORD, fields, items, null_or, number, table, whole, word
+from ganlab.support.schema import FIGURE, FLAG, PATH, TEXT, fields, items, null_or, table, whole, word
 from ganlab.support.strict_json import read_json
 from ganlab.support.terminal import line
 from ganlab.sweeps.configurations import Configuration
@@ -24,30 +24,12 @@ INFO, TRIALS = "sweep.json", "trials"
 # The largest file that is read, in bytes. A sweep of ten thousand configurations needs a fraction of it.
 _LARGEST = 1 << 26
 
-_TEXTS = items(TEXT)
-_COUNT = whole(1)
 _SETTINGS = table(TEXT)
 # The statuses that a trial may have without a run directory that says so.
 _NOTED = ("pruned", "failed", "timed out", "diverged", "interrupted")
 _SCHEMA = fields(
     {
-        "asked": fields(
-            {},
-            {
-                "seeds": items(whole()),
-                "jobs": _COUNT,
-                "timeout": null_or(number(0, 1e11)),
-                "budget": null_or(_COUNT),
-                "search_seed": whole(),
-                "gin": items(PATH),
-                "plugin_file": null_or(PATH),
-                "plugin_content": null_or(TEXT),
-                "objective": null_or(TEXT),
-                "direction": word("minimize", "maximize"),
-                **dict.fromkeys(("search", "launcher"), WORD),
-                **dict.fromkeys(("params", "grid", "range", "no_plugin", "search_options", "launcher_options"), _TEXTS),
-            },
-        ),
+        "asked": fields({}, {name: each.kind.schema for name, each in Request.settings().items() if each.is_stored}),
         "configurations": table(fields({"settings": _SETTINGS}), names=is_name),
         "proposals": items(
             fields(
@@ -63,7 +45,7 @@ _SCHEMA = fields(
         ),
         "trials": table(fields({"status": word(*_NOTED), "error": TEXT})),
     },
-    {"folder": PATH, "threads": _COUNT},
+    {"folder": PATH, "threads": whole(1)},
 )
 
 

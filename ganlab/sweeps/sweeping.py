@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
-from collections.abc import Callable, Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import ParamSpec, get_args, get_type_hints
 
-from ganlab.config import arguments, load_variant, objects
+from ganlab.config import arguments, load_variant
 from ganlab.config.files import find_gin_file
 from ganlab.config.logged import check_logged
 from ganlab.config.registry import Names
@@ -19,13 +22,12 @@ from ganlab.plugins.manager import component, current
 from ganlab.runs.experiment_source import use_plugins
 from ganlab.runs.fields import new_path
 from ganlab.runs.plugin_file import recorded
-from ganlab.support import several
 from ganlab.support.terminal import line
 from ganlab.sweeps.configurations import Configuration, Configurations, check, check_used, varying
 from ganlab.sweeps.engine import Engine, Screen
 from ganlab.sweeps.request import Proposed, Request
 from ganlab.sweeps.search_driver import SearchDriver, plan, start
-from ganlab.sweeps.space import parse_seeds, parse_space
+from ganlab.sweeps.space import parse_space
 from ganlab.sweeps.store import Sweep
 from ganlab.sweeps.trial import Trial, take_up
 from ganlab.version import __version__
@@ -65,56 +67,32 @@ class Swept:
     trials: list[Trial]
 
 
-def sweep(
-    gin: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-    *,
-    params: str | Sequence[str] = (),
-    grid: Mapping[str, Any] | None = None,
-    ranges: Mapping[str, str] | None = None,
-    seeds: int | Sequence[int] = (),
-    jobs: int = 1,
-    threads: int | None = None,
-    timeout: float | None = None,
-    launcher: str = "local",
-    launcher_options: Mapping[str, Any] | None = None,
-    search: str = "grid",
-    search_options: Mapping[str, Any] | None = None,
-    search_seed: int = 0,
-    budget: int | None = None,
-    objective: str | None = None,
-    maximize: bool = False,
-    runs: str | os.PathLike[str] = "runs",
-    name: str | None = None,
-    no_plugin: str | Sequence[str] = (),
-    plugin_file: str | os.PathLike[str] | None = None,
-) -> Swept:
-    """Trains an experiment with many settings and seeds, each as a run in a process of its own.
+_Settings = ParamSpec("_Settings")
+
+
+def _with_settings_of(request: Callable[_Settings, Request]) -> Callable[_Settings, Swept]:
+    """`ganlab.sweep`, whose parameters are the settings that a request declares."""
+
+    @functools.wraps(request, updated=())
+    def sweep(*gin: _Settings.args, **settings: _Settings.kwargs) -> Swept:
+        planned = planned_sweep(request(*gin, **settings))
+        made = created(planned, free_path(planned))
+        with made.locked():
+            return Swept(made.path, run_trials(made, planned.launcher, planned.search))
+
+    given = {name: each for name, each in Request.settings().items() if each.is_given}
+    about = (
+        textwrap.fill(f"{name}: {each.python}", 120, initial_indent=" " * 8, subsequent_indent=" " * 12)
+        for name, each in given.items()
+    )
+    sweep.__name__ = sweep.__qualname__ = "sweep"
+    newline = "\n"
+    sweep.__doc__ = f"""Trains an experiment with many settings and seeds, each as a run in a process of its own.
 
     `ganlab sweep` on the command line, which can also resume a sweep. Ctrl-C saves the trials and raises.
 
     Args:
-        gin: The experiment file, by path or by the name of a shipped one, or several, of which later override earlier.
-        params: Overrides for all trials, each `NAME=VALUE`; one or several, as of every argument in the plural.
-        grid: The values of each setting: `{"constraints.gradient_penalty.weight": [0.1, 1, 10]}`. A text that begins
-            with `@` or `%` is a component or a macro, as in an experiment file; so is one inside a list.
-        ranges: The range of each number, for searches such as random: `{"optimizers.adam.learning_rate":
-            "1e-5..1e-2:log"}`.
-        seeds: The seeds; none for the experiment's own.
-        jobs: Number of trials that run at a time.
-        threads: Threads per trial; by default this machine's cores divided by `jobs`.
-        timeout: Time limit per trial in seconds.
-        launcher: The launcher that starts trials.
-        launcher_options: Its parameters.
-        search: The search that chooses settings.
-        search_options: Its parameters.
-        search_seed: Its seed.
-        budget: Number of configurations that it may try.
-        objective: The metric to minimize, by its name in metrics.jsonl.
-        maximize: Whether to maximize it.
-        runs: Folder in which the sweep's folder is created.
-        name: Name of the sweep's folder; by default the experiment file's name and the time.
-        no_plugin: Names of plugins to leave out.
-        plugin_file: A plugin in one file; by default the `ganlab_plugins.py` beside the first experiment file.
+{newline.join(about)}
 
     Returns:
         The sweep, with all trials.
@@ -123,44 +101,21 @@ def sweep(
         GanlabError: There is a mistake in the settings, or the folder cannot be created; nothing is left then. A trial
             that fails does not raise: its status reports it.
     """
-    options = {"launcher_options": launcher_options, "search_options": search_options}
-    for what, mapping in {"grid": grid, "ranges": ranges, **options}.items():
-        if not isinstance(mapping, Mapping | None):
-            raise ConfigError(f"{what} = {mapping!r:.80} must be a dict.")
-    request = Request(
-        gin=several.paths(gin, "gin"),
-        params=several.texts(params, "params"),
-        grid=[f"{name}=[{', '.join(map(_literal, several.values(each)))}]" for name, each in (grid or {}).items()],
-        range=[f"{setting}={limits}" for setting, limits in (ranges or {}).items()],
-        seeds=parse_seeds(",".join(map(str, numbers))) if (numbers := several.whole_numbers(seeds, "seeds")) else [],
-        jobs=jobs,
-        timeout=timeout,
-        launcher=launcher,
-        launcher_options=[f"{option}={_literal(value)}" for option, value in (launcher_options or {}).items()],
-        search=search,
-        search_options=[f"{option}={_literal(value)}" for option, value in (search_options or {}).items()],
-        search_seed=search_seed,
-        budget=budget,
-        objective=objective,
-        direction="maximize" if maximize else "minimize",
-        no_plugin=several.texts(no_plugin, "no_plugin"),
-        plugin_file=os.fspath(several.path(plugin_file, "plugin_file")) if plugin_file is not None else None,
+    declared, hints = inspect.signature(request).parameters, get_type_hints(Request)
+    vars(sweep)["__signature__"] = inspect.Signature(
+        [declared[name].replace(annotation=get_args(hints[name])[0]) for name in given], return_annotation=Swept
     )
-    for what, number in (("jobs", jobs), ("threads", threads), ("budget", budget)):
-        several.check_count(number, what)
-    several.check_seconds(timeout, "timeout")
-    planned = planned_sweep(request, threads)
-    made = created(planned, free_path(several.path(runs, "runs"), name, planned))
-    with made.locked():
-        return Swept(made.path, run_trials(made, planned.launcher, planned.search))
+    return sweep
 
 
-def planned_sweep(request: Request, threads: int | None = None) -> Plan:
+sweep = _with_settings_of(Request)
+
+
+def planned_sweep(request: Request) -> Plan:
     """Plans a sweep; everything that can be wrong with it raises here.
 
     Args:
         request: Its description.
-        threads: Threads per trial; None divides this machine's cores by the number of jobs.
 
     Raises:
         GanlabError: There is a mistake in it.
@@ -177,9 +132,9 @@ def planned_sweep(request: Request, threads: int | None = None) -> Plan:
         raise ConfigError(
             f"searches.{request.search} needs an objective: name a metric, for example --objective critic/loss."
         )
-    if request.direction == "maximize" and not request.objective:
+    if request.maximize and not request.objective:
         raise ConfigError("--maximize needs an objective: name a metric, for example --objective critic/loss.")
-    space = parse_space(request.grid, request.range)
+    space = parse_space(request.grid, request.ranges)
     if not request.seeds:
         seed = load_variant(request.gin, request.params, {}).recipe.arguments.get("seed", 0)
         request = replace(request, seeds=[seed])
@@ -196,21 +151,17 @@ def planned_sweep(request: Request, threads: int | None = None) -> Plan:
     if request.objective:
         check_logged(request.objective, configurations.recipes, Names(current()))
     made = [] if search.needs_objective else configurations.made
-    return Plan(request, launcher, search, proposals, made, threads or max(1, _cores() // request.jobs))
+    return Plan(request, launcher, search, proposals, made, request.threads or max(1, _cores() // request.jobs))
 
 
-def free_path(runs: Path, name: str | None, planned: Plan) -> Path:
+def free_path(planned: Plan) -> Path:
     """The path of a new sweep, after checking that it can be created.
-
-    Args:
-        runs: The folder of runs.
-        name: The sweep's name; None for the experiment file's name and the time.
-        planned: The sweep.
 
     Raises:
         RunError: Something exists there, or the name cannot name a folder.
     """
-    return new_path(runs, name, "sweep", f"{Path(planned.request.gin[0]).stem}-sweep", Sweep.check_free)
+    request = planned.request
+    return new_path(request.runs, request.name, "sweep", f"{Path(request.gin[0]).stem}-sweep", Sweep.check_free)
 
 
 def created(planned: Plan, path: Path) -> Sweep:
@@ -291,7 +242,7 @@ def search_of(request: Request) -> Search:
 
 def _driver(found: Sweep, search: Search) -> SearchDriver:
     request = found.request
-    space = parse_space(request.grid, request.range)
+    space = parse_space(request.grid, request.ranges)
     known = found.configurations()
     configurations = Configurations(request.gin, request.params, varying(space), known)
     for configuration in known:
@@ -301,25 +252,6 @@ def _driver(found: Sweep, search: Search) -> SearchDriver:
                 f"{configuration.name} would now be a different one. Restore the file, or start a new sweep."
             )
     return SearchDriver(found, search, space, configurations)
-
-
-def _literal(value: Any) -> str:
-    """A value as an experiment file has it.
-
-    Raises:
-        ConfigError: No file can hold it.
-    """
-    if isinstance(value, str):
-        return value if value[:1] in ("@", "%") else repr(value)
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_literal, value))}]"
-    if made := objects(value):
-        raise ConfigError(
-            f"{next(iter(made.values()))!r:.80} was made in Python, and the trials of a sweep are processes of their "
-            "own, which cannot make it again. Make it a component of a ganlab_plugins.py, and name it, for example "
-            "'@constraints.mine()'."
-        )
-    return repr(value.item() if hasattr(value, "item") else value)
 
 
 def _cores() -> int:

@@ -188,7 +188,7 @@ class Runner:
             jobs=self._jobs,
             timeout=asked["timeout"],
             objective=figure.metric,
-            direction="maximize" if figure.better == "higher" else "minimize",
+            maximize=figure.better == "higher",
             no_plugin=asked["no_plugin"],
             plugin_file=self._folder.plugin_file,
         )

@@ -147,7 +147,7 @@ def test_sweep_reports_health_complaints_of_trials(sweep):
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert [line.split()[5] for line in lines[1:3]] == ["critic/loss"] * 2
-    assert "2 completed of 2 trials, 2 ill. Sweep: " in result.stdout
+    assert "2 completed of 2 trials, 2 unhealthy. Sweep: " in result.stdout
     health = "Health: critic/loss reports a problem in 2 trials. In gradient_penalty.weight=0.1/s0: It is 1e+12."
     assert health in result.stderr.splitlines()
 

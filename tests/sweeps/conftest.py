@@ -9,7 +9,7 @@ def sweep(tmp_path):
     """Makes a sweep of the configurations a and b, or without any: `sweep(seeds=[0], objective="critic/loss")`."""
 
     def sweep(configurations=("a", "b"), name="s", **asked):
-        defaults = {"seeds": [0, 1], "jobs": 2, "objective": None, "budget": None, "direction": "minimize"}
+        defaults = {"seeds": [0, 1], "jobs": 2, "objective": None, "budget": None, "maximize": False}
         others = {"no_plugin": [], "plugin_file": None, "search_seed": 0}
         made = [Configuration(name, {"x": name}, f"# {name}\n") for name in configurations]
         proposals = [

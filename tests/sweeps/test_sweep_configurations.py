@@ -83,7 +83,7 @@ def test_settings_of_parts_that_only_some_have_are_accepted(made):
         (
             ["experiment.ema_decay=0.9"],
             {"experiment.ema_half_life": Choices(("0.0", "10.0"))},
-            "experiment.ema_decay = 0.9 and experiment.ema_half_life = 10.0 say the same in two ways.",
+            "experiment.ema_decay = 0.9 and experiment.ema_half_life = 10.0 are two forms of one setting",
         ),
         ([], {WEIGHT: Choices(("1", "many"))}, "setting 'constraints.gradient_penalty.weight=many': "),
         # Wrong for one combination of several settings alone.

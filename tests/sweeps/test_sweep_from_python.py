@@ -5,7 +5,8 @@ import json
 import pytest
 
 import ganlab
-from ganlab.sweeps import Sweep, sweeping
+from ganlab.sweeps import Sweep
+from ganlab.sweeps.request import literal
 
 SMALL = ["experiment.steps=2", "experiment.batch_size=8", "architectures.mlp.width=4", "experiment.evaluators=[]"]
 SMALL += ["experiment.diagnostics=[]"]
@@ -28,12 +29,12 @@ def test_sweep_trains_every_setting_and_seed(tmp_path):
     }
     weights = {ganlab.Run(t.run).info["settings"]["constraints.gradient_penalty.weight"] for t in swept.trials}
     assert weights == {0.5, 2.0}
-    assert Sweep(swept.path).request.grid == ["constraints.gradient_penalty.weight=[0.5, 2]"]
+    assert Sweep(swept.path).request.grid == ("constraints.gradient_penalty.weight=[0.5, 2]",)
 
 
 def test_values_are_written_as_experiment_files_have_them():
     values = [1, 0.5, True, None, "own", "@constraints.r1()", ["@losses.hinge()", 2], "it's"]
-    assert [sweeping._literal(value) for value in values] == [
+    assert [literal(value) for value in values] == [
         *("1", "0.5", "True", "None", "'own'", "@constraints.r1()", "[@losses.hinge(), 2]", '"it\'s"')
     ]
 
@@ -64,7 +65,7 @@ def test_one_value_alone_is_a_list_of_it(tmp_path, monkeypatch):
     swept = ganlab.sweep("quickstart", params="experiment.steps=20", grid=grid, seeds=3, runs=tmp_path)
     request = Sweep(swept.path).request
     assert (request.params, request.seeds) == (["experiment.steps=20"], [3])
-    assert request.grid == ["constraints.gradient_penalty.weight=[1]", "experiment.jit=['off']"]
+    assert request.grid == ("constraints.gradient_penalty.weight=[1]", "experiment.jit=['off']")
 
 
 def test_command_line_and_python_store_the_same_request(tmp_path, monkeypatch):
@@ -73,7 +74,7 @@ def test_command_line_and_python_store_the_same_request(tmp_path, monkeypatch):
     from ganlab.cli.sweep import sweep
 
     monkeypatch.setattr("ganlab.sweeps.sweeping.run_trials", lambda *_, **__: [])
-    monkeypatch.setattr("ganlab.sweeps.run_trials", lambda *_, **__: [])
+    monkeypatch.setattr("ganlab.cli.sweep.run_trials", lambda *_, **__: [])
     settings = {"constraints.gradient_penalty.weight": [1, 10]}
     ganlab.sweep("quickstart", grid=settings, seeds=[0, 1], jobs=2, timeout=90, runs=tmp_path, name="python")
     words = ["--gin", "quickstart", "--grid", "constraints.gradient_penalty.weight=[1, 10]", "--seeds", "0..1"]

@@ -49,9 +49,9 @@ def test_a_long_metric_leaves_room_for_the_configuration(trials):
     assert row.startswith("gradient_penalty.weight=9.1066 ")
 
 
-@pytest.mark.parametrize(("direction", "expected"), [("minimize", "b"), ("maximize", "a")])
-def test_the_best_configuration_is_the_one_with_the_best_mean(tmp_path, direction, expected):
-    asked = {"objective": "critic/loss", "direction": direction, "seeds": [0, 1]}
+@pytest.mark.parametrize(("maximize", "expected"), [(False, "b"), (True, "a")])
+def test_the_best_configuration_is_the_one_with_the_best_mean(tmp_path, maximize, expected):
+    asked = {"objective": "critic/loss", "maximize": maximize, "seeds": [0, 1]}
     sweep = Sweep.create(tmp_path / "s", {"asked": asked, "proposals": [], "trials": {}}, [])
     values = {"a": (3.0, 5.0), "b": (1.0, 6.0), "c": (-9.0, None), "d": (float("-inf"), 1.0)}
     trials = [
@@ -76,14 +76,14 @@ def test_health_and_warnings_of_trials_are_columns_fields_and_words(trials):
     assert cells[0][5:7] == ["health", "warnings"]
     assert [row[-2:] for row in cells[1:3]] == [["gradient_penalty", "2"], ["ok", "0"]]
     assert cells[3] == ["2", "completed"]
-    assert summary([sick, sound, old]) == "3 completed of 3 trials, 1 ill"
+    assert summary([sick, sound, old]) == "3 completed of 3 trials, 1 unhealthy"
     assert as_data(sick)["health"] == ("gradient_penalty: The slope is 138.",)
     assert as_data(sick)["warnings"] == ("a", "b")
     assert as_data(old)["health"] is None
     stream = io.StringIO()
     with LiveTable(stream) as screen:
         screen.show([sick, sound])
-    assert stream.getvalue().splitlines() == ["a/s0: completed, ill: gradient_penalty", "a/s1: completed"]
+    assert stream.getvalue().splitlines() == ["a/s0: completed, unhealthy: gradient_penalty", "a/s1: completed"]
 
 
 def test_a_trial_takes_its_runs_health(trials):

@@ -236,7 +236,7 @@ def test_batch_normalization_refuses_microbatches():
         ({"microbatches": 5}, "experiment.batch_size = 12 does not divide into 5 microbatches on one replica"),
         ({"generator_batch_size": 0}, "experiment.generator_batch_size = 0 must be a whole number of at least 1"),
         ({"ema_half_life": -1.0}, "experiment.ema_half_life = -1.0 must be at least 0 and finite"),
-        ({"ema_half_life": 5.0, "ema_decay": 0.9}, "say the same in two ways"),
+        ({"ema_half_life": 5.0, "ema_decay": 0.9}, "Set one, not both"),
         ({"augmentations": [3]}, "it must be a ganlab.Augmentation"),
     ],
 )

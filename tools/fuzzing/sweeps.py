@@ -23,7 +23,7 @@ ASKED = {
     "gin": ["quickstart"],
     "params": ["experiment.steps=3"],
     "grid": [f"{_WEIGHT}=[1, 2]"],
-    "range": [],
+    "ranges": [],
     "seeds": [0, 1],
     "jobs": 2,
     "timeout": None,
@@ -34,7 +34,7 @@ ASKED = {
     "search_seed": 0,
     "budget": None,
     "objective": "critic/loss",
-    "direction": "minimize",
+    "maximize": False,
     "no_plugin": [],
     "plugin_file": None,
 }
@@ -48,7 +48,7 @@ INFO = {
     "trials": {"a/s1": {"status": "failed", "error": "no"}, "b/s1": {"status": "pruned", "error": ""}},
     "configurations": {"a": {"settings": {_WEIGHT: "1"}}, "b": {"settings": {_WEIGHT: "2"}}},
 }
-RANDOM = {**ASKED, "search": "random", "range": [f"{_WEIGHT}=1..9:log"], "grid": [], "budget": 3}
+RANDOM = {**ASKED, "search": "random", "ranges": [f"{_WEIGHT}=1..9:log"], "grid": [], "budget": 3}
 
 
 def files() -> st.SearchStrategy[bytes]:

@@ -18,7 +18,7 @@ def check_layers(
     model: keras.Model,
     input_shape: tuple[int, ...],
     *,
-    constraints: tuple[Constraint, ...] = (),
+    constraints: Sequence[Constraint] = (),
     conditional: bool = False,
 ) -> None:
     """Refuses layers that would go wrong silently.

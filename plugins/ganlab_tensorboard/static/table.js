@@ -90,7 +90,7 @@ function runsCell(row) {
   for (const run of row.runs) counts.set(run.status, (counts.get(run.status) ?? 0) + 1);
   const ill = row.runs.filter((run) => run.ill).length;
   const states = [...counts].map(([status, count]) => `${count} ${status}`);
-  return el('td', {}, row.runs.length, el('small', { className: ill ? 'bad' : '' }, [...states, ...(ill ? [`${ill} ill`] : [])].join(', ')));
+  return el('td', {}, row.runs.length, el('small', { className: ill ? 'bad' : '' }, [...states, ...(ill ? [`${ill} unhealthy`] : [])].join(', ')));
 }
 
 function order(a, b, falling) {
