@@ -16,7 +16,6 @@ from ganlab.runs.directory import INFO, RunDirectory
 from ganlab.runs.listing import started_at
 from ganlab.runs.lock import LOCK, at_rest, start_watching
 from ganlab.runs.members import Limits, Names
-from ganlab.runs.tarring import Member
 from ganlab.runs.unpacking import unarchive
 from ganlab.support.atomic import new_file
 from ganlab.support.paths import open_inside, walk
@@ -137,28 +136,25 @@ def _contents(folder: Path, checkpoints: bool, left_out: list[Path]) -> Iterator
         left_out += sorted(links)
 
 
-def _member(path: Path, root: Path, run: RunDirectory) -> Member:
-    began = max(0, int(started_at(run.path, run.info).timestamp()))
-    is_folder = path.is_dir()
-    return Member(path.relative_to(root).as_posix(), is_folder, 0 if is_folder else path.stat().st_size, began)
+def _member(path: Path, root: Path, run: RunDirectory) -> tarfile.TarInfo:
+    member = tarfile.TarInfo(path.relative_to(root).as_posix())
+    member.mtime = max(0, int(started_at(run.path, run.info).timestamp()))
+    if path.is_dir():
+        member.type, member.mode = tarfile.DIRTYPE, 0o755
+    else:
+        member.size, member.mode = path.stat().st_size, 0o644
+    return member
 
 
-def _pack(file: IO[bytes], members: Sequence[tuple[Path, Member]], level: int) -> None:
+def _pack(file: IO[bytes], members: Sequence[tuple[Path, tarfile.TarInfo]], level: int) -> None:
     with (
         gzip.GzipFile("", "wb", level, file, mtime=0) as zipped,
         tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT) as packed,
     ):
         for path, member in members:
-            _add(packed, path, member)
-
-
-def _add(packed: tarfile.TarFile, path: Path, member: Member) -> None:
-    info = tarfile.TarInfo(member.name)
-    info.mtime = member.time
-    if member.is_folder:
-        info.type, info.mode = tarfile.DIRTYPE, 0o755
-        packed.addfile(info)
-        return
-    with open_inside(path.parent, path.name) as file:
-        info.size, info.mode = os.fstat(file.fileno()).st_size, 0o644
-        packed.addfile(info, file)
+            if member.isdir():
+                packed.addfile(member)
+                continue
+            with open_inside(path.parent, path.name) as data:
+                member.size = os.fstat(data.fileno()).st_size
+                packed.addfile(member, data)

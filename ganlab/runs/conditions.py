@@ -18,8 +18,7 @@ _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
-_COMPARED = re.compile(r"\s*(?P<metric>[^<>=!\s]+)\s*(?P<how><=|>=|==|!=|<|>)\s*(?P<number>\S+)\s*")
-_NONFINITE = re.compile(r"\s*(?P<metric>\S+)\s+(is\s+)?nonfinite\s*")
+_CONDITION = re.compile(r"\s*([^<>=!\s]+)\s*(<=|>=|==|!=|<|>)\s*(\S+)\s*|\s*(?P<tag>\S+)\s+(is\s+)?nonfinite\s*")
 _LONGEST = 1000
 
 
@@ -57,14 +56,12 @@ def parse_condition(text: str) -> Condition:
         ConfigError: It is none.
     """
     text = text[:_LONGEST]
-    found = _NONFINITE.fullmatch(text)
-    if found:
-        return Condition(found["metric"], "nonfinite")
-    found = _COMPARED.fullmatch(text)
     try:
-        if found is None:
+        if (found := _CONDITION.fullmatch(text)) is None:
             raise ValueError
-        return Condition(found["metric"], found["how"], float(found["number"]))
+        if found["tag"]:
+            return Condition(found["tag"], "nonfinite")
+        return Condition(found[1], found[2], float(found[3]))
     except ValueError:
         raise ConfigError(
             f"{text!r} is not a condition. Write a metric, a comparison (<, <=, >, >=, ==, !=) and a number, for "

@@ -15,10 +15,9 @@ from ganlab.errors import RunError, nearest
 from ganlab.interfaces.record import Record
 from ganlab.runs.fields import cannot_be_made, check_encoding, check_name
 from ganlab.runs.info import INFO, read_fields, read_info, read_text
-from ganlab.runs.links import check_links
 from ganlab.support import several
 from ganlab.support.atomic import new_folder, write_new, write_text
-from ganlab.support.paths import as_name, local, walk
+from ganlab.support.paths import as_name, check_links, local, walk
 from ganlab.support.terminal import line
 from ganlab.telemetry.jsonl import read_metrics, to_json
 

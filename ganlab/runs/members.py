@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import unicodedata
 from dataclasses import dataclass
+from tarfile import TarInfo
 
 from ganlab.errors import RunError
-from ganlab.runs.tarring import Member, quoted
+from ganlab.runs.tarring import quoted
 
 
 @dataclass(frozen=True)
@@ -50,12 +51,12 @@ class Names:
             room: The total size that its files may have.
         """
         self._refused, self._limits, self._room = refused, limits, room
-        # Keyed by the form seen by file systems that ignore case or decompose letters.
-        self._files: dict[str, str] = {}
-        self._folders: dict[str, str] = {}
+        # The name as spelled, and whether it is a file's, by the form that file systems see which ignore case or
+        # decompose letters.
+        self._seen: dict[str, tuple[str, bool]] = {}
         self._bytes = 0
 
-    def add(self, member: Member) -> tuple[str, ...]:
+    def add(self, member: TarInfo) -> tuple[str, ...]:
         """Adds the next member.
 
         Returns:
@@ -74,24 +75,18 @@ class Names:
         spelled, key = "", ""
         for number, part in enumerate(parts, 1):
             spelled, key = f"{spelled}/{part}", f"{key}/{alike(part)}"
-            last = number == len(parts) and not member.is_folder
-            other = self._files.get(key, spelled if last else None) or self._folders.get(key)
-            if key in self._files or (last and key in self._folders):
-                self._twice(member.name, other)
-            if last:
-                self._files[key] = spelled
-            elif self._folders.setdefault(key, spelled) != spelled:
-                self._twice(member.name, self._folders[key])
-        if len(self._files) + len(self._folders) > self._limits.files:
+            one = (spelled, number == len(parts) and not member.isdir())
+            other = self._seen.setdefault(key, one)
+            if other is not one and (one[1] or other != one):
+                spelling = other[0].strip("/")
+                also = "" if spelling == member.name.strip("/") else f" (as {quoted(spelling)})"
+                raise RunError(f"{self._refused}: it holds {quoted(member.name)} twice{also}.")
+        if len(self._seen) > self._limits.files:
             raise RunError(
                 f"{self._refused}: it holds more than {self._limits.files} files and folders. If you "
                 "trust it, raise the limit: --max-files."
             )
         return parts
-
-    def _twice(self, name: str, other: str | None) -> None:
-        alike = "" if other is None or other.strip("/") == name.strip("/") else f" (as {quoted(other.strip('/'))})"
-        raise RunError(f"{self._refused}: it holds {quoted(name)} twice{alike}.")
 
     def _parts(self, name: str) -> tuple[str, ...]:
         parts = tuple(part for part in name.split("/") if part not in ("", "."))

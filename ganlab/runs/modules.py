@@ -1,9 +1,8 @@
-"""Parses modules: their hashes, and which other modules they import."""
+"""Hashes modules after parsing, so that comments, layout and docstrings do not count, and finds what they import."""
 
 from __future__ import annotations
 
 import ast
-import importlib.machinery
 import importlib.util
 import inspect
 import os
@@ -12,6 +11,7 @@ import textwrap
 import types
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,8 @@ _LIBRARIES = {*sys.stdlib_module_names, "ganlab", "gin", "keras", "numpy", "plug
 _MOST = 1000  # number of modules of a part
 _MOST_BYTES = 1 << 22  # size of a file that is parsed
 
-# An imported name, and whether it may be an attribute of a module rather than a module.
-_Import = tuple[str, bool]
+# Stands for every module of a package, which a module of it imports by a name that is known only when the code runs.
+_ANY = ".*"
 
 
 def is_library(name: str) -> bool:
@@ -34,46 +34,48 @@ def is_library(name: str) -> bool:
     return name.partition(".")[0] in _LIBRARIES
 
 
-def closure(roots: Iterable[str]) -> dict[str, str]:
+def closure(roots: Iterable[str], imported: Iterable[str] = ()) -> dict[str, str]:
     """Hashes modules and the modules that they import, as far as these belong to plugins or to the user's own code.
 
     Args:
         roots: Names of modules.
+        imported: Names of modules that count as imported by them.
 
     Returns:
         Hashes by module name. Nothing is imported.
     """
-    waiting, found = list(roots), dict[str, str]()
-    own = {name.partition(".")[0] for name in waiting} | _plugin_packages()
+    own, found = {name.partition(".")[0] for name in roots} | _plugin_packages(), dict[str, str]()
+    waiting = [*imported, *roots]
     while waiting and len(found) < _MOST:
         name = waiting.pop()
-        file = file_of(name) if name not in found else None
-        if file is None:
-            continue
-        hashed, imports, dynamic = _parsed(file, _stamp(file), name, _is_package(file))
-        found[name] = hashed
-        wanted = [*_modules(imports), *(_whole_package(name) if dynamic else ())]
-        waiting += [other for other in wanted if _counts(other, own)]
+        if name.endswith(_ANY):
+            waiting += _whole_package(name.removesuffix(_ANY))
+        elif name not in found and (file := file_of(name)) is not None and _counts(name, file, own):
+            found[name], imports = _parsed(file, _stamp(file), name)
+            # `from package import name`: a module of the package, or an attribute of its __init__.
+            waiting += [at if at.endswith(_ANY) or file_of(at) else at.rpartition(".")[0] for at in imports]
     return dict(sorted(found.items()))
 
 
 def hash_of(name: str) -> str | None:
     """The hash of a module's source; None if the module or its file is missing."""
     file = file_of(name)
-    return None if file is None else _parsed(file, _stamp(file), name, _is_package(file))[0]
+    return None if file is None else _parsed(file, _stamp(file), name)[0]
 
 
 def hash_of_file(file: Path) -> str | None:
     """The hash of a Python file, imported or not; None if it is missing, or too large for one."""
     if not os.path.isfile(file) or file.stat().st_size > _MOST_BYTES:
         return None
-    return _parsed(file, _stamp(file), file.stem, False)[0]
+    return _parsed(file, _stamp(file), file.stem)[0]
 
 
 def file_of(name: str) -> Path | None:
     """The file of a module, imported or not; None for a module without a file."""
-    loaded = sys.modules.get(name)
-    origin = getattr(loaded, "__file__", None) if loaded is not None else getattr(_spec(name), "origin", None)
+    if (loaded := sys.modules.get(name)) is not None:
+        origin = getattr(loaded, "__file__", None)
+    else:
+        origin = getattr(_spec(name), "origin", None)
     return Path(origin) if isinstance(origin, str) and os.path.isfile(origin) else None
 
 
@@ -85,18 +87,16 @@ def definitions(definition: Any) -> tuple[dict[str, str], list[str]]:
     Returns:
         Hashes by qualified name, and the modules that they name.
     """
-    module = sys.modules.get(definition.__module__)
-    names = vars(module) if module else {}
+    names = vars(sys.modules[definition.__module__])
     waiting, found, imported = [definition], dict[str, str](), []
     while waiting:
         part = waiting.pop()
         key = f"{part.__module__}.{part.__qualname__}"
         if key in found:
             continue
-        tree = _tree_of(part)
-        mentioned = sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} if tree else _names(part))
+        trees, text = _source(part)
         constants = []
-        for name in mentioned:
+        for name in sorted({node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)}):
             value = names.get(name)
             if isinstance(value, (type, types.FunctionType)) and value.__module__ == part.__module__:
                 waiting.append(value)
@@ -106,69 +106,40 @@ def definitions(definition: Any) -> tuple[dict[str, str], list[str]]:
                 imported.append(value.__module__)
             elif isinstance(value, (str, bytes, int, float, complex, tuple)):
                 constants.append((name, repr(value)))
-        text = _canonical(tree) if tree else _bytecode(part)
         found[key] = digest(f"{text}{constants}".encode())
-    return found, [name for name in imported if _counts(name, _plugin_packages())]
+    return found, imported
 
 
-def _counts(name: str, own: set[str]) -> bool:
+def _counts(name: str, file: Path, own: set[str]) -> bool:
+    """Whether a module is of these packages, or the user's own: outside the folders that pip installs into."""
     top = name.partition(".")[0]
-    if top in _LIBRARIES or top == "__main__":
-        return False
-    return top in own or _is_ones_own(top)
-
-
-@lru_cache(maxsize=1024)
-def _is_ones_own(top: str) -> bool:
-    """Whether a package lies outside Python's own folders and those that pip installs into."""
-    spec = _spec(top)
-    places = [spec.origin, *(spec.submodule_search_locations or [])] if spec else []
-    folders = [Path(place).parts for place in places if place and os.path.exists(place)]
-    return bool(folders) and not any({"site-packages", "dist-packages"} & set(parts) for parts in folders)
+    return top not in _LIBRARIES and (top in own or not {"site-packages", "dist-packages"} & set(file.parts))
 
 
 def _plugin_packages() -> set[str]:
     current = plugins.current()
     modules = [current.loaded(row.name) for row in current.rows if row.status == "loaded"]
-    return {str(getattr(module, "__name__", "")).partition(".")[0] for module in modules} - {"", *_LIBRARIES}
+    return {str(getattr(module, "__name__", "")).partition(".")[0] for module in modules} - {""}
 
 
-def _spec(name: str) -> importlib.machinery.ModuleSpec | None:
+def _spec(name: str) -> Any:
     """Finds a module's spec without importing its parents."""
-    top, *rest = name.split(".")
+    top, *below = name.split(".")
     try:
         spec = importlib.util.find_spec(top)
-        for at in range(len(rest)):
-            if spec is None or spec.submodule_search_locations is None:
-                return None
-            whole = ".".join([top, *rest[: at + 1]])
-            spec = importlib.machinery.PathFinder.find_spec(whole, list(spec.submodule_search_locations))
+        if not below or spec is None:
+            return spec
+        places = [os.path.join(place, *below[:-1]) for place in spec.submodule_search_locations or ()]
+        return PathFinder.find_spec(name, places)
     except (ImportError, ValueError, AttributeError, OSError):
         return None
-    return spec
 
 
-def _modules(imports: Iterable[_Import]) -> Iterator[str]:
-    for name, attribute in imports:
-        # `from package import name`: a module of the package, or an attribute of its __init__.
-        if attribute and file_of(name) is None:
-            yield name.rpartition(".")[0]
-        else:
-            yield name
-
-
-def _whole_package(name: str) -> Iterator[str]:
-    """Every module of a module's package, because it imports a name that is known only when the code runs."""
-    top = name.partition(".")[0]
-    spec = _spec(top)
-    for folder in (spec.submodule_search_locations or []) if spec else []:
+def _whole_package(top: str) -> Iterator[str]:
+    for folder in getattr(_spec(top), "submodule_search_locations", None) or ():
         for path in sorted(Path(folder).rglob("*.py"))[:_MOST]:
             parts = path.relative_to(folder).with_suffix("").parts
             yield ".".join([top, *(parts[:-1] if parts[-1] == "__init__" else parts)])
-
-
-def _is_package(file: Path) -> bool:
-    return file.stem == "__init__"
 
 
 def _stamp(file: Path) -> tuple[int, int]:
@@ -177,40 +148,36 @@ def _stamp(file: Path) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=2048)
-def _parsed(file: Path, stamp: tuple[int, int], name: str, package: bool) -> tuple[str, tuple[_Import, ...], bool]:
-    """The hash of a file, its imports, and whether it has imports that its text does not determine."""
+def _parsed(file: Path, stamp: tuple[int, int], name: str) -> tuple[str, tuple[str, ...]]:
+    """The hash of a file, and what it imports, by names that may be those of attributes of modules."""
     try:
         data = file.read_bytes()
     except OSError:
-        return "unreadable", (), False
+        return "unreadable", ()
     try:
         if file.suffix != ".py" or len(data) > _MOST_BYTES:
             raise ValueError
         tree = ast.parse(data)
         text = _canonical(tree)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return digest(data), (), False
-    imports, dynamic = _imports(tree, name if package else name.rpartition(".")[0])
-    return digest(text.encode(errors="backslashreplace")), tuple(imports), dynamic
+        return digest(data), ()
+    package = name if file.stem == "__init__" else name.rpartition(".")[0]
+    return digest(text.encode(errors="backslashreplace")), tuple(_imports(tree, package))
 
 
-def _imports(tree: ast.AST, package: str) -> tuple[list[_Import], bool]:
-    found: list[_Import] = []
-    dynamic = False
+def _imports(tree: ast.AST, package: str) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found += [(alias.name, False) for alias in node.names]
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = _absolute(node.module or "", node.level, package)
-            found += [(f"{base}.{alias.name}" if base else alias.name, True) for alias in node.names]
+            yield from (f"{base}.{alias.name}" if base else alias.name for alias in node.names)
         elif isinstance(node, ast.Call) and _called(node) in ("import_module", "__import__"):
             named = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
             if isinstance(named, str):
-                dots = len(named) - len(named.lstrip("."))
-                found.append((_absolute(named.lstrip("."), dots, package), False))
+                yield _absolute(named.lstrip("."), len(named) - len(named.lstrip(".")), package)
             else:
-                dynamic = True
-    return found, dynamic
+                yield package.partition(".")[0] + _ANY
 
 
 def _absolute(name: str, level: int, package: str) -> str:
@@ -251,36 +218,18 @@ def _tree_of(part: Any) -> ast.AST | None:
         return None
 
 
-def _functions(part: Any) -> list[types.FunctionType]:
-    found = [part] if isinstance(part, types.FunctionType) else list(vars(part).values())
-    found = [getattr(item, "__func__", getattr(item, "fget", item)) for item in found]
-    return [item for item in found if isinstance(item, types.FunctionType)]
+def _source(part: Any) -> tuple[list[ast.AST], str]:
+    """The parsed source of a class or function, and a text of it.
 
-
-def _names(part: Any) -> set[str]:
-    return {name for function in _functions(part) for code in _codes(function.__code__) for name in code.co_names}
-
-
-def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _codes(constant)
-
-
-def _bytecode(part: Any) -> str:
-    """A substitute for source that is unavailable, as for classes in a notebook: that of the part's functions."""
-    texts = []
-    for function in _functions(part):
-        tree = _tree_of(function)
-        if tree is not None:
-            texts.append(f"{function.__name__}:{_canonical(tree)}")
-            continue
-        for code in _codes(function.__code__):
-            constants = [item for item in code.co_consts if not isinstance(item, types.CodeType)]
-            texts.append(f"{code.co_name}:{code.co_code.hex()}{constants}{code.co_names}")
-    values = vars(part).items() if isinstance(part, type) else ()
-    plain = [(name, value) for name, value in values if isinstance(value, (str, int, float, tuple))]
-    attributes = [(name, value) for name, value in plain if not name.startswith("__")]
+    Python does not find the source of a class in a notebook: its methods, values and bases stand for it.
+    """
+    if (whole := _tree_of(part)) is not None:
+        return [whole], _canonical(whole)
+    values = vars(part) if isinstance(part, type) else {}
+    functions = [getattr(item, "__func__", getattr(item, "fget", item)) for item in values.values()]
+    trees = {item.__name__: _tree_of(item) for item in functions if isinstance(item, types.FunctionType)}
+    found = {name: tree for name, tree in trees.items() if tree is not None}
+    texts = sorted(f"{name}:{_canonical(tree)}" for name, tree in found.items())
+    plain = [item for item in values.items() if isinstance(item[1], (str, int, float, tuple)) and item[0][:2] != "__"]
     bases = [base.__qualname__ for base in part.__bases__] if isinstance(part, type) else []
-    return f"{sorted(texts)}{sorted(map(repr, attributes))}{bases}"
+    return list(found.values()), f"{texts}{sorted(map(repr, plain))}{bases}"

@@ -11,8 +11,8 @@ from pathlib import Path
 from ganlab.errors import RunError
 from ganlab.runs.directory import INFO
 from ganlab.runs.members import alike
-from ganlab.support.paths import read_inside
-from ganlab.support.strict_json import parse_json
+from ganlab.support.schema import TEXT, items
+from ganlab.support.strict_json import read_json
 
 _MOVING = ".moving"
 _LONGEST_LIST = 64 << 20
@@ -90,11 +90,9 @@ def _new_part(scratch: Path, anchor: Path, run: Path) -> Path:
 def finish_moving(left: Path, anchor: Path) -> None:
     """Moves the folders that a killed process had yet to move; they are complete."""
     try:
-        parts = [
-            Path(os.fsdecode(bytes.fromhex(part)))
-            for part in parse_json(read_inside(left, _MOVING, most=_LONGEST_LIST))
-        ]
-    except (OSError, RunError, ValueError, TypeError):
+        names = read_json(left, _MOVING, items(TEXT), most=_LONGEST_LIST, remedy="Remove the folder.")
+        parts = [Path(os.fsdecode(bytes.fromhex(name))) for name in names]
+    except (OSError, RunError, ValueError):
         return
     for part in parts:
         if (left / part).is_dir() and ".." not in part.parts and not part.is_absolute():

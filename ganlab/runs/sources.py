@@ -71,18 +71,14 @@ def _code(make: Any, plugin: Any) -> dict[str, str]:
         return {}
     whole = isinstance(make, (type, types.FunctionType)) and "<" not in getattr(make, "__qualname__", "")
     hashes: dict[str, str] = {}
-    roots = []
+    roots, imported = [], list[str]()
     # Anything without a name of its own, for example a functools.partial, was made where the plugin offers it.
-    for name, parts in ((module, [definition]), (getattr(plugin, "__name__", None), [])):
-        if name is None or (name != module and whole):
-            continue
-        if name != "__main__" and file_of(name) is not None:
+    for name in dict.fromkeys((module, None if whole else getattr(plugin, "__name__", None))):
+        if name is not None and name != "__main__" and file_of(name) is not None:
             roots.append(name)
-        elif parts:
-            there, imported = definitions(definition)
-            hashes |= there
-            roots += imported
-    return {MADE_BY: _qualified(definition), **hashes, **closure(roots)}
+        elif name == module:
+            hashes, imported = definitions(definition)
+    return {MADE_BY: _qualified(definition), **hashes, **closure(roots, imported)}
 
 
 def _definition(make: Any) -> Any:

@@ -10,7 +10,7 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
@@ -20,7 +20,8 @@ from ganlab.runs.lock import LOCK
 from ganlab.runs.members import Limits, Names
 from ganlab.runs.placing import check_free, check_place, finish_moving, move
 from ganlab.runs.tarring import TarReader, quoted
-from ganlab.support.paths import open_regular
+from ganlab.support.locking import locked_folder
+from ganlab.support.paths import open_regular, walk
 from ganlab.support.signals import handling
 
 _ASIDE = ".unpacking-"
@@ -60,13 +61,13 @@ def unarchive(path: Path, folder: Path, limits: Limits | None = None) -> list[Pa
                 below = scratch / inner
                 chosen = limits or Limits()
                 names = Names(f"{path} is not unpacked", chosen, chosen.room(os.fstat(file.fileno()).st_size))
-                _extract(TarReader(file, str(path), pause), below, names)
-                found = _runs_only(path, below, pause)
-                for run in found:
+                files = _extract(TarReader(file, str(path), pause), below, names)
+                runs = _runs_only(path, below, files)
+                for run in runs:
                     check_free(anchor / run.relative_to(scratch), anchor / inner)
                 pause()
-                move(scratch, anchor, found)
-                targets = [folder / run.relative_to(below) for run in found]
+                move(scratch, anchor, runs)
+                targets = [folder / run.relative_to(below) for run in runs]
     except _StoppedError:
         signal.raise_signal(received[0])  # now to its usual handler, which ends the process as a rule
         raise RunError(f"Unpacking {path} was interrupted; nothing was left behind.") from None
@@ -106,17 +107,13 @@ def _aside(anchor: Path) -> Iterator[Path]:
     """Context manager: a hidden folder beside the runs' place, from which they are moved; stale ones are removed."""
     for left in anchor.glob(f"{_ASIDE}*"):
         _remove_if_left(left)
-    scratch, held = anchor / f"{_ASIDE}{secrets.token_hex(4)}", -1
-    try:
-        scratch.mkdir(mode=0o700)
-        held = os.open(scratch, os.O_RDONLY)
-        with contextlib.suppress(OSError):  # a file system without locks: leftovers are not removed
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield scratch
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-        if held >= 0:
-            os.close(held)
+    scratch = anchor / f"{_ASIDE}{secrets.token_hex(4)}"
+    scratch.mkdir(mode=0o700)
+    with locked_folder(scratch):
+        try:
+            yield scratch
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _remove_if_left(path: Path) -> None:
@@ -131,51 +128,40 @@ def _remove_if_left(path: Path) -> None:
             os.close(descriptor)
 
 
-def _extract(packed: TarReader, below: Path, names: Names) -> None:
+def _extract(packed: TarReader, below: Path, names: Names) -> list[Path]:
+    """Unpacks an archive and returns its files."""
     below.mkdir(parents=True, exist_ok=True)
-    now = time.time()
+    files, now = [], time.time()
     for member in packed:
-        parts = names.add(member)
-        place = below.joinpath(*parts)
-        if member.is_folder:
+        place = below.joinpath(*names.add(member))
+        if member.isdir():
             place.mkdir(parents=True, exist_ok=True)
             continue
         place.parent.mkdir(parents=True, exist_ok=True)
         with place.open("xb") as file:
             for piece in packed.data(member):
                 file.write(piece)
-        os.utime(place, (min(member.time, now),) * 2)
+        os.utime(place, (min(member.mtime, now),) * 2)
+        files.append(place)
+    return files
 
 
-# --- Checks of the unpacked files ---
-
-
-def _runs_only(path: Path, below: Path, pause: Callable[[], None]) -> list[Path]:
-    """The runs that were unpacked. Empty folders around them and locks in them are removed."""
-    found = list(find_runs(below))
-    if not found or below in found:
+def _runs_only(path: Path, below: Path, files: list[Path]) -> list[Path]:
+    """Returns the runs that were unpacked. Empty folders around them and locks in them are removed."""
+    runs = list(find_runs(below))
+    if not runs or below in runs:
         raise RunError(f"{path} is not an archive of runs: no folder in it has a {INFO}.")
-    runs, around = set(found), {parent for run in found for parent in run.parents}
-    for at, folders, files in os.walk(below, topdown=True):
-        pause()
+    stray = min((file for file in files if set(runs).isdisjoint(file.parents)), default=None)
+    if stray is not None:
+        raise RunError(f"{path} holds {quoted(stray.relative_to(below))}, which is not part of a run: not unpacked.")
+    around = {parent for run in runs for parent in run.parents}
+    for at, folders, _ in walk(below):
         place = Path(at)
         if place in runs:
             folders.clear()
             if not (place / LOCK).is_dir():
                 (place / LOCK).unlink(missing_ok=True)  # left by a process on another machine
-            continue
-        if files:
-            stray = (place / min(files)).relative_to(below)
-            raise RunError(f"{path} holds {quoted(stray)}, which is not part of a run: not unpacked.")
-        for name in [name for name in folders if place / name not in runs and place / name not in around]:
-            _check_empty(path, place / name, below)
-            shutil.rmtree(place / name)
-            folders.remove(name)
-    return found
-
-
-def _check_empty(path: Path, folder: Path, below: Path) -> None:
-    for at, _, files in os.walk(folder):
-        if files:
-            stray = (Path(at) / min(files)).relative_to(below)
-            raise RunError(f"{path} holds {quoted(stray)}, which is not part of a run: not unpacked.")
+        elif place not in around:
+            folders.clear()
+            shutil.rmtree(place)
+    return runs

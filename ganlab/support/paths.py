@@ -192,6 +192,25 @@ def special(path: Path, kind: int) -> RunError:
     )
 
 
+def check_links(folder: Path) -> None:
+    """Checks everything in a run's folder before anything is written to it.
+
+    Raises:
+        RunError: The folder holds a link that leads out of it, a pipe, a socket or a device.
+    """
+    for at, _, files in walk(folder):
+        for name in files:
+            path = Path(at, name)
+            try:
+                kind = stat.S_IFMT(os.lstat(path).st_mode)
+            except FileNotFoundError:  # removed since: a lock, or a temporary file
+                continue
+            if kind == stat.S_IFLNK:
+                real_parts(folder, path.relative_to(folder))
+            elif kind != stat.S_IFREG:
+                raise special(path, kind)
+
+
 def walk(top: str | os.PathLike[str]) -> Iterator[tuple[str, list[str], list[str]]]:
     """Like `os.walk`: yields each folder at or below one, the names of its folders, and those of its other entries.
 

@@ -2,7 +2,6 @@
 
 import errno
 import gzip
-import io
 import json
 import os
 import shutil
@@ -123,58 +122,7 @@ def test_invalid_archive_paths_are_refused(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one"]
 
 
-def strangers(path, *members):
-    """Writes an archive of members (name, text) or (name, type, target of the link)."""
-    with tarfile.open(path, "w:gz") as packed:
-        for name, *rest in members:
-            info = tarfile.TarInfo(name)
-            if len(rest) == 1:
-                info.size = len(rest[0])
-                packed.addfile(info, io.BytesIO(rest[0].encode()))
-            else:
-                info.type, info.linkname = rest
-                packed.addfile(info)
-
-
-@pytest.mark.parametrize(
-    ("members", "message"),
-    [
-        ([("one/run.json", "{}"), ("../out", "x")], r"is not unpacked: '\.\./out' would be extracted"),
-        ([("one/run.json", "{}"), ("one/../../../out", "x")], "is not unpacked"),
-        ([("one/run.json", "{}"), ("one/link", tarfile.SYMTYPE, "/etc")], "holds 'one/link', neither a file nor"),
-        ([("one/run.json", "{}"), ("one/link", tarfile.LNKTYPE, "/etc/passwd")], "neither a file nor"),
-        ([("one/run.json", "{}"), ("one/pipe", tarfile.FIFOTYPE, "")], "neither a file nor"),
-        ([("one/run.json", "{}"), ("stray.py", "x")], "holds 'stray.py', which is not part of a run"),
-        ([("run.json", "{}")], "is not an archive of runs"),
-        ([("one/notes", "x")], "is not an archive of runs"),
-        ([("one/run.json", "{}"), ("there/run.json", "{}")], "there already exists"),
-    ],
-)
-def test_hostile_archives_write_nothing(tmp_path, members, message):
-    make(tmp_path / "runs" / "there")
-    before = contents(tmp_path)
-    archive_path = tmp_path / "strange.tgz"
-    strangers(archive_path, *members)
-    packed = archive_path.read_bytes()
-    with pytest.raises(RunError, match=message):
-        unarchive(archive_path, tmp_path / "runs")
-    assert contents(tmp_path) == {**before, "strange.tgz": packed}
-    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["there"]
-
-
-def test_absolute_names_are_unpacked_inside_the_folder(tmp_path):
-    strangers(tmp_path / "s.tgz", ("/one/run.json", "{}"))
-    assert unarchive(tmp_path / "s.tgz", tmp_path / "runs") == [tmp_path / "runs" / "one"]
-
-
-def test_damaged_or_missing_archives_are_reported_and_leave_nothing(tmp_path):
-    make(tmp_path / "one")
-    archive([tmp_path / "one"], tmp_path / "a.tgz")
-    whole = (tmp_path / "a.tgz").read_bytes()
-    for name, text in (("text.tgz", b"text"), ("short.tgz", whole[:-200]), ("empty.tgz", b"")):
-        (tmp_path / name).write_bytes(text)
-        with pytest.raises(RunError, match=f"{name} is damaged or not an archive"):
-            unarchive(tmp_path / name, tmp_path / "runs")
+def test_missing_archive_is_reported_and_leaves_nothing(tmp_path):
     with pytest.raises(RunError, match=r"none\.tgz cannot be read: No such file"):
         unarchive(tmp_path / "none.tgz", tmp_path / "runs")
     assert not (tmp_path / "runs").exists()

@@ -12,6 +12,7 @@ import pytest
 import ganlab
 from ganlab.config import load
 from ganlab.plugins import manager as plugins
+from ganlab.plugins.recipes import Recipe
 from ganlab.run import Run
 from ganlab.runs import RunDirectory, create_run
 from ganlab.runs.modules import hash_of_file
@@ -191,3 +192,39 @@ def test_an_odd_record_is_one_error(made, row):
     with pytest.raises(ganlab.GanlabError):
         Run(run).recipe()
     assert not executed()
+
+
+def test_errors_name_the_plugin_file_of_a_run(made, monkeypatch):
+    run, file = RunDirectory(made()), Path("ganlab_plugins.py").absolute()
+    shutil.copy(file, run.path)  # a file in a run is not executed
+    Path("elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+    with pytest.raises(ganlab.PluginError) as caught:
+        run.recipe()
+    assert str(caught.value) == (
+        f"Add --plugin-file {file}: the run was made with this file (in Python: ganlab.use_plugin_file), and code that "
+        f"a folder names is executed only if you name it, too. Without it: {run.path}/config.gin:4: Unknown component "
+        "losses.mine."
+    )
+    ganlab.use_plugin_file(file)
+    assert run.recipe().arguments["loss"] == Recipe("losses", "mine", {})
+    assert ganlab.component("losses", "mine")(margin=3.0).margin == 3.0
+
+    # With the file in use, errors do not mention it.
+    (run.path / "config.gin").write_text(CONFIG.replace("digits", "digit"))
+    with pytest.raises(ganlab.ConfigError) as caught:
+        run.recipe()
+    assert "plugin-file" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), [(None, "is not a file"), ("1 / 0\n", "cannot be used: ZeroDivisionError: division by zero")]
+)
+def test_unusable_plugin_file_is_refused(tmp_path, monkeypatch, text, message):
+    monkeypatch.setattr(plugins, "_current", None)
+    before = plugins.current()
+    if text is not None:
+        (tmp_path / "mine.py").write_text(text)
+    with pytest.raises(ganlab.PluginError, match=message):
+        ganlab.use_plugin_file(tmp_path / "mine.py")
+    assert plugins.current() is before

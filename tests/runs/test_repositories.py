@@ -13,6 +13,7 @@ def git(tmp_path, monkeypatch):
     for name in [name for name in os.environ if name.startswith("GIT_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
     folder = tmp_path / "work"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -33,6 +34,21 @@ def commit(git, *arguments):
     git("add", ".")
     git("commit", "--quiet", "-m", "first")
     return git("rev-parse", "HEAD")
+
+
+def test_commit_and_changes_of_tracked_files_are_reported(git, monkeypatch):
+    assert git_state(git.folder) is None
+    git("init", "--quiet")
+    assert git_state(git.folder) is None  # no commit yet
+    made = commit(git)
+    (git.folder / "runs").mkdir()
+    (git.folder / "runs" / "run.json").write_text("{}")
+    assert git_state(git.folder / "runs") == {"commit": made, "dirty": False}
+    (git.folder / "code.py").write_text("2\n")
+    assert git_state(git.folder) == {"commit": made, "dirty": True}
+    monkeypatch.setenv("PATH", str(git.folder))
+    assert git_state(git.folder) is None
+    assert git_state(git.folder / "nowhere") is None
 
 
 COMMANDS = (

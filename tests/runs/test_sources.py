@@ -1,6 +1,7 @@
 """Hashes of the code of parts: which changes count, and which do not."""
 
 import importlib
+import linecache
 import sys
 import textwrap
 import types
@@ -70,7 +71,6 @@ def package(tmp_path, monkeypatch):
 
     for name, text in PACKAGE.items():
         write(name, text)
-    modules._is_ones_own.cache_clear()
     before, found = plugins.current(), plugins.Plugins()
     found.add(plugins.Plugin("mylips", "mylips", "1.0"), lambda: importlib.import_module("mylips"))
     plugins.use(found)
@@ -162,7 +162,6 @@ def test_modules_imported_by_a_computed_name_are_included(package):
 
 def test_user_code_beside_a_plugin_file_is_included(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
-    modules._is_ones_own.cache_clear()
     (tmp_path / "my_numbers.py").write_text("ONE = 1\n")
     (tmp_path / "ganlab_plugins.py").write_text(
         "import json\nimport numpy\nimport my_numbers\nimport ganlab\n\nclass C(ganlab.Constraint):\n    pass\n\n"
@@ -208,6 +207,7 @@ def test_notebook_class_includes_the_definitions_it_uses(monkeypatch, before, af
     def cell(text):
         main = types.ModuleType("__main__")
         monkeypatch.setitem(sys.modules, "__main__", main)
+        linecache.cache["<cell>"] = len(text), None, text.splitlines(keepends=True), "<cell>"  # as IPython does
         exec(compile(text, "<cell>", "exec"), vars(main))
         return of_parts(Recipe("", "experiment", {"constraints": [main.Mine()]}))
 

@@ -1,7 +1,9 @@
 """Hostile runs: each is a valid run except for one fault."""
 
+import contextlib
 import json
 import os
+import signal
 import socket
 from pathlib import Path
 
@@ -31,6 +33,37 @@ INFO = {
     "provenance": {"started": "2026-08-01T12:00:00+00:00", "argv": ["ganlab", "run"], "plugins": {}},
 }
 ROW = '{"step": 40, "metrics": {"critic/loss": {"reduced": -1.5}, "critic/wasserstein": {"reduced": 0.5}}}\n'
+
+
+class LateError(BaseException):
+    """Raised on a timeout; a BaseException, so that nothing catches it by mistake."""
+
+
+@contextlib.contextmanager
+def in_time(seconds=30):
+    """Context manager: fails work that takes longer, as a reader of a pipe or of /dev/zero would."""
+
+    def late(number, frame):
+        raise LateError(f"not done after {seconds} seconds")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def bind(path):
+    """Makes a socket."""
+    at = os.getcwd()
+    os.chdir(path.parent)  # a socket's path is limited to about a hundred bytes
+    try:
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(path.name)
+    finally:
+        os.chdir(at)
 
 
 def make(path, **info):
@@ -81,13 +114,7 @@ def _link(name, to):
 
 def _socket(run):
     (run / "metrics.jsonl").unlink()
-    at = os.getcwd()
-    os.chdir(run)  # a socket's path is limited to about a hundred bytes
-    try:
-        with socket.socket(socket.AF_UNIX) as made:
-            made.bind("metrics.jsonl")
-    finally:
-        os.chdir(at)
+    bind(run / "metrics.jsonl")
 
 
 def _large(name):

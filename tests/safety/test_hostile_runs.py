@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import re
-import signal
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from ganlab_tensorboard.logfolder import LogFolder
 from ganlab_tensorboard.plugin import GanlabTab
-from hostile import ODDITIES, UNSAFE, folder
+from hostile import ODDITIES, UNSAFE, folder, in_time
 from werkzeug.test import Client
 from werkzeug.wrappers import Response
 
@@ -23,26 +22,6 @@ from ganlab.runs import find_runs, lock
 from ganlab.runs.watching import Watcher
 
 SOUND, ODD = "20260801-120000-s0-aaaa", "20260801-130000-s0-bbbb"
-# A command that waits for a pipe never ends, and one that reads /dev/zero runs out of memory.
-SECONDS = 30
-
-
-class LateError(BaseException):
-    """Raised on a timeout; a BaseException, so that nothing catches it by mistake."""
-
-
-@contextlib.contextmanager
-def in_time():
-    def late(number, frame):
-        raise LateError(f"not done after {SECONDS} seconds")
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(SECONDS)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture(params=ODDITIES)

@@ -1,10 +1,7 @@
 """Pipes, sockets, devices and sparse files in the place of a file: refused by name within seconds, never waited for."""
 
-import contextlib
 import gzip
 import os
-import signal
-import socket
 import struct
 from pathlib import Path
 
@@ -12,6 +9,7 @@ import pytest
 from ganlab_builtin.datasets import Arrays, ImageFolder, MinFunnels, TFRecords
 from ganlab_builtin.evaluators import statistics_file
 from ganlab_builtin.features import weights
+from hostile import bind, in_time
 
 from ganlab import fingerprints
 from ganlab.comparing import compare
@@ -22,7 +20,6 @@ from ganlab.support.atomic import new_file
 from ganlab.support.paths import open_regular
 from ganlab.telemetry.event_cutting import cut
 
-SECONDS = 15
 EVENTS = "events.out.tfevents.1.host.1.0"
 
 
@@ -30,34 +27,6 @@ EVENTS = "events.out.tfevents.1.host.1.0"
 def imported():
     """TensorFlow, whose import takes seconds that are not counted."""
     pytest.importorskip("tensorflow")
-
-
-class LateError(BaseException):
-    """Raised on a timeout."""
-
-
-@contextlib.contextmanager
-def in_time():
-    def late(number, frame):
-        raise LateError(f"not done after {SECONDS} seconds")
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(SECONDS)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def bind(path):
-    at = os.getcwd()
-    os.chdir(path.parent)  # a socket's path is limited to about a hundred bytes
-    try:
-        with socket.socket(socket.AF_UNIX) as made:
-            made.bind(path.name)
-    finally:
-        os.chdir(at)
 
 
 def sparse(path, begin=b""):
