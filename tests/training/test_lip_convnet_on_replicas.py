@@ -18,5 +18,5 @@ def test_two_replicas_train_the_same(convolution):
     }
     one, two = (trained(replicas, count=3, **parts) for replicas in (0, 2))
     assert_same(one, two, rtol=3e-5, atol=3e-6)
-    critic = one.trainer.state.critic.model
+    critic = one.trainer.state.critic.network.model
     assert ganlab.lipschitz.certificate(critic)({v.path: v.numpy() for v in critic.trainable_variables}) == 1.0
