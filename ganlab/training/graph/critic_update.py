@@ -99,16 +99,9 @@ class CriticUpdate(Update):
     def part(
         self, draws: Draws, log: Log, values: Values, data: Tensors
     ) -> tuple[list[tf.Tensor], dict[str, Tensors], tuple[tf.Tensor, ...]]:
-        """The gradient, in one tape: scores, loss, penalties.
+        """As `Update.part`, in one tape: scores, loss, penalties.
 
-        Args:
-            draws: The source of random numbers.
-            log: Takes the metrics.
-            values: The values of all variables, the constraints' states advanced.
-            data: `real`, `fake` and `latent` of these rows, and `labels` where there are some.
-
-        Returns:
-            The gradient by `trained(values)`, the networks' buffers, and the scores of real and fake.
+        `data` has `real`, `fake` and `latent` of these rows, and `labels` where there are some.
         """
         own, stack = values.players[CRITIC], self.state.critic.stack
         real, fake, trained = data["real"], data["fake"], self.trained(values)

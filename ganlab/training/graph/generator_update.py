@@ -47,16 +47,9 @@ class GeneratorUpdate(Update):
     def part(
         self, draws: Draws, log: Log, values: Values, data: Tensors
     ) -> tuple[list[tf.Tensor], dict[str, Tensors], tuple[tf.Tensor, ...]]:
-        """The gradient.
+        """As `Update.part`.
 
-        Args:
-            draws: The source of random numbers.
-            log: Takes the metrics.
-            values: The values of all variables, the constraints' states advanced.
-            data: `latent` of these rows; `labels` where there are some; `real` where the loss pairs.
-
-        Returns:
-            The gradient by `trained(values)`, the networks' buffers, and no scores.
+        `data` has `latent` of these rows; `labels` where there are some; `real` where the loss pairs.
         """
         own, state, trained = values.players[GENERATOR], self.state, self.trained(values)
         critic = state.function(CRITIC, draws, values, data, self.stream)

@@ -245,7 +245,7 @@ def check_count(kind: str, count: int) -> None:
     Raises:
         ContractError: There are too many.
     """
-    if count > noise.MOST[kind]:
+    if count > noise.MOST.get(kind, 0):
         raise ContractError(f"experiment.{kind} has {count} components; there may be at most {noise.MOST[kind]}.")
 
 

@@ -68,7 +68,7 @@ class Update(abc.ABC):
         self.players = [player for player in state.players.values() if player.role.side == self.side]
         self._loss = LossCalls(experiment.loss)
         self._networks = [player.network for player in (*self.players, *through)]
-        synchronizes = next((found for network in self._networks[::-1] if (found := network.synchronizes)), "")
+        synchronizes = next((layer for network in self._networks[::-1] if (layer := network.synchronizes)), "")
         self.gradients = Gradients(
             differentiation.explaining(self.part, *self._networks),
             experiment,
@@ -90,7 +90,8 @@ class Update(abc.ABC):
             data: The rows.
 
         Returns:
-            The gradient by `trained(values)`, the buffers of each network trained, and the critic's scores if any.
+            The gradient by `trained(values)`; the buffers of each network trained; in the critic's update the scores
+            of real and of fake.
         """
 
     def trained(self, values: Values) -> list[tf.Tensor]:
