@@ -14,17 +14,18 @@ from ganlab.training.diagnostics.schedule import DiagnosticSchedule
 from ganlab.training.graph import noise, op_source
 from ganlab.training.graph.arithmetic import set_arithmetic
 from ganlab.training.graph.augmenting import Augmentations
-from ganlab.training.graph.calls import CriticCalls
-from ganlab.training.graph.constrained import Constrained, batch_of
+from ganlab.training.graph.calls import Calls
 from ganlab.training.graph.inputs import OF_GENERATOR, Inputs, specs_of
 from ganlab.training.graph.networks import SCORE, Network, build_networks
 from ganlab.training.graph.program import has_kernel
 from ganlab.training.graph.replica import Draws, Log, ReplicaView
 from ganlab.training.graph.sampling import Scorer
 from ganlab.training.graph.stack import ConstraintStack
-from ganlab.training.graph.state import TrainingState, read
+from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.step import TrainingStep
 from ganlab.training.graph.trainer import Trainer
+from ganlab.training.graph.update import batch_of
+from ganlab.training.graph.variables import read
 from ganlab.training.start import train
 
 __all__ = [
@@ -33,11 +34,10 @@ __all__ = [
     "PARTS",
     "SCORE",
     "Augmentations",
+    "Calls",
     "Checkpoint",
     "Checkpoints",
-    "Constrained",
     "ConstraintStack",
-    "CriticCalls",
     "DiagnosticSchedule",
     "Draws",
     "Inputs",

@@ -15,7 +15,7 @@ from ganlab.lipschitz import Rung, attacked_constant, ladder
 from ganlab.lipschitz.rungs import RUNGS
 from ganlab.runs import RunDirectory
 from ganlab.training.checkpoints import restore
-from ganlab.training.graph.sampling import Sampler, Scorer, label_frequencies, real_examples
+from ganlab.training.graph.sampling import Scorer, real_examples, sampler
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.loading import Step, find_checkpoint
 
@@ -72,14 +72,14 @@ def certify(
     starts = np.concatenate([real_examples(experiment, _STARTS // 2), sampler(experiment, state)(_STARTS // 2, seed=0)])
     began = time.monotonic()
     # Certificates hold for every label, and an attack under one of them is a bound from below.
-    labels = tf.zeros([len(starts)], tf.int64) if state.critic.conditional else None
+    labels = tf.zeros([len(starts)], tf.int64) if state.critic.network.conditional else None
     lower = attacked_constant(scorer.critic(effective, labels), starts, steps=_STEPS, seconds=seconds)
     taken = time.monotonic() - began
-    if state.stack.wrapping:
-        note = f"Constraint {state.stack.wrapping[0]} changes the critic's function, which these bounds do not know."
+    if wrapping := state.critic.stack.wrapping:
+        note = f"Constraint {wrapping[0]} changes the critic's function, which these bounds do not know."
         return Certified(state.step, lower, taken, [Rung(name, None, 0.0, note) for name in rungs])
     box = starts.min(axis=0), starts.max(axis=0)
-    climbed = ladder(state.critic.model, effective, seconds=seconds, box=box, rungs=tuple(rungs))
+    climbed = ladder(state.critic.network.model, effective, seconds=seconds, box=box, rungs=tuple(rungs))
     return Certified(state.step, lower, taken, climbed)
 
 
@@ -96,10 +96,3 @@ def restored(run: RunDirectory, checkpoint: Step = None) -> tuple[Experiment, Tr
     restore(found, state.variables())
     state.step = found.step
     return experiment, state
-
-
-def sampler(experiment: Experiment, state: TrainingState) -> Sampler:
-    """Draws from the generator with the weights that samples are drawn with."""
-    frequencies = label_frequencies(experiment.dataset, experiment.seed) if state.generator.conditional else None
-    latent_dim = int(experiment.architecture.latent_dim)
-    return Sampler(state.generator, state.sampling_weights, latent_dim, frequencies, buffers=state.sampling_buffers)

@@ -26,6 +26,7 @@ from ganlab.telemetry import Record
 from ganlab.telemetry.jsonl import to_json
 from ganlab.training.bundle_index import check_index
 from ganlab.training.graph.replica import Metric
+from ganlab.training.graph.values import may_be_infinite
 
 KEEP = 3
 _VARIABLES, _PENDING, _MANIFEST = "variables", "pending.npy", "manifest.json"
@@ -168,7 +169,7 @@ class Checkpoint:
             RunError: The variables cannot be read.
         """
         for name, value in self.values():
-            bad = np.isnan(value) if _may_be_infinite(name) else ~np.isfinite(value)
+            bad = np.isnan(value) if may_be_infinite(name) else ~np.isfinite(value)
             if bad.any():
                 return name
         return None
@@ -319,10 +320,6 @@ class Checkpoints:
             if old.step != best:
                 shutil.rmtree(old.path, ignore_errors=True)
         return Checkpoint(target, step)
-
-
-def _may_be_infinite(name: str) -> bool:
-    return name.startswith("constraints/") and "/state/" in name
 
 
 def restore(checkpoint: Checkpoint, variables: Mapping[str, tf.Variable], *, partial: bool = False) -> None:

@@ -15,9 +15,9 @@ from ganlab.lipschitz import ladder
 from ganlab.plugins.blame import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.runs import RunDirectory
-from ganlab.training.certifying import restored, sampler
+from ganlab.training.certifying import restored
 from ganlab.training.graph.examples import check_finite_examples
-from ganlab.training.graph.sampling import Sampler, Scorer
+from ganlab.training.graph.sampling import Sampler, Scorer, sampler
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.loading import Step
 from ganlab.transport import Lipschitz, Samples, W1Interval, w1_interval
@@ -154,10 +154,10 @@ def _examples(dataset: Dataset, numbers: np.ndarray, seed: int) -> np.ndarray:
 
 def _critic(state: TrainingState, experiment: Experiment, ends: Box, seconds: float) -> Lipschitz | None:
     """The critic and its certified constant; None if it has none."""
-    if state.stack.wrapping:
+    if state.critic.stack.wrapping:
         return None
     scorer = Scorer(state, experiment.dataset.classes)
-    climbed = ladder(state.critic.model, scorer.effective(), seconds=seconds, box=ends)
+    climbed = ladder(state.critic.network.model, scorer.effective(), seconds=seconds, box=ends)
     bounds = [rung.bound for rung in climbed if rung.bound is not None and 0 < rung.bound < math.inf]
     shape = tuple(experiment.dataset.sample_shape)
     return Lipschitz(lambda x: scorer(x.reshape(-1, *shape)), min(bounds)) if bounds else None

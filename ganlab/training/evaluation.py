@@ -18,7 +18,7 @@ from ganlab.plugins.blame import plugin_code
 from ganlab.runs import RunDirectory
 from ganlab.telemetry import Record
 from ganlab.telemetry.plots import image_grid, picture
-from ganlab.training.graph.sampling import Sampler, Scorer, label_frequencies, real_examples
+from ganlab.training.graph.sampling import Sampler, Scorer, real_examples, sampler
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.tf_errors import of_several
 
@@ -47,14 +47,7 @@ class Evaluation:
 
     def __init__(self, experiment: Experiment, state: TrainingState) -> None:
         self._experiment = experiment
-        conditional = state.generator.conditional
-        self._sample = Sampler(
-            state.generator,
-            state.sampling_weights,
-            int(experiment.architecture.latent_dim),
-            label_frequencies(experiment.dataset, experiment.seed) if conditional else None,
-            buffers=state.sampling_buffers,
-        )
+        self._sample = sampler(experiment, state)
         self._score = Scorer(state, experiment.dataset.classes)
         self._names = experiment.component_names("evaluators")
         self._points = len(experiment.dataset.sample_shape) == 1

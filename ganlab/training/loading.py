@@ -13,7 +13,7 @@ from ganlab import composition
 from ganlab.composition import make
 from ganlab.config import overrides
 from ganlab.errors import ConfigError, RunError
-from ganlab.interfaces import Constraint, Dataset, Evaluator
+from ganlab.interfaces import Dataset, Evaluator
 from ganlab.plugins import scheduled
 from ganlab.plugins.recipes import Factory, unique_names
 from ganlab.runs import RunDirectory
@@ -23,9 +23,10 @@ from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
 from ganlab.training.evaluation import measured
 from ganlab.training.graph.arithmetic import set_arithmetic
 from ganlab.training.graph.networks import Network, build_generator
+from ganlab.training.graph.players import Player
+from ganlab.training.graph.roles import GENERATOR, ROLES
 from ganlab.training.graph.sampling import Sampler, label_frequencies
-from ganlab.training.graph.stack import ConstraintStack
-from ganlab.training.graph.state import read
+from ganlab.training.graph.variables import raw, values_of
 
 # A checkpoint of a run: a step, the best by `experiment.keep_best`, or None for the newest.
 Step = int | Literal["best"] | None
@@ -216,13 +217,8 @@ def _trained(
     generator = build_generator(architecture, shape, precision, None if frequencies is None else len(frequencies))
     averaged = bool(arguments.get("ema_decay") or arguments.get("ema_half_life"))
     with scheduled.at(checkpoint.step, int(arguments.get("steps", composition.parameters()["steps"].default))):
-        _restore_weights(
-            generator,
-            checkpoint,
-            make(arguments.get("generator_constraints", [])),
-            averaged,
-            averaged_buffers=bool(arguments.get("ema_buffers")),
-        )
+        player = Player(ROLES[GENERATOR], generator, make(arguments.get("generator_constraints", [])))
+        _restore_weights(player, checkpoint, averaged, averaged_buffers=bool(arguments.get("ema_buffers")))
     latent_dim = int(architecture.latent_dim)
     return Trained(
         network=generator,
@@ -250,31 +246,14 @@ def _dataset(run: RunDirectory) -> Dataset:
     return made
 
 
-def _restore_weights(
-    generator: Network,
-    checkpoint: Checkpoint,
-    constraints: Sequence[Constraint],
-    averaged: bool,
-    *,
-    averaged_buffers: bool,
-) -> None:
+def _restore_weights(player: Player, checkpoint: Checkpoint, averaged: bool, *, averaged_buffers: bool) -> None:
     """Restores a generator's weights as its constraints reparameterize them."""
-    variables = {f"generator/{'average' if averaged else 'weights'}/{k}": v.value for k, v in generator.weights.items()}
-    kind = "average_buffers" if averaged_buffers else "buffers"
-    variables |= {f"generator/{kind}/{name}": v.value for name, v in generator.buffers.items()}
-    stack = ConstraintStack(constraints, unique_names(constraints), "generator_constraints")
-    stack.prepare(generator.model)
-    parameters, states = (
-        [{key: tf.Variable(value) for key, value in group.items()} for group in groups]
-        for groups in stack.initialize(read(generator.weights))
-    )
-    for i, name in enumerate(stack.names):
-        kind = "average" if averaged else "parameters"
-        variables |= {f"generator_constraints/{name}/{kind}/{key}": v for key, v in parameters[i].items()}
-        variables |= {f"generator_constraints/{name}/state/{key}": v for key, v in states[i].items()}
-    restore(checkpoint, variables, partial=True)
-    effective = stack.effective(
-        read(generator.weights), [read(group) for group in parameters], [read(group) for group in states]
-    )
-    for name, variable in generator.weights.items():
+    player.constrain()
+    trained, average = player.named(player.nest), player.named(player.nest, averages=True)
+    kept = average if averaged else trained
+    buffers = (average if averaged_buffers else trained).buffers
+    groups = [kept.weights, buffers, *kept.parameters, *trained.states]
+    restore(checkpoint, {name: raw(v) for group in groups for name, v in group.items()}, partial=True)
+    effective = player.stack.effective(values_of(player.nest))
+    for name, variable in player.weights.items():
         variable.assign(effective[name])

@@ -22,7 +22,7 @@ def start_from(
     warn: Callable[[str], None],
     before: Mapping[str, Any] | None = None,
 ) -> dict[str, Any] | None:
-    """Gives both networks the weights of `experiment.start_from` that they have by name and shape.
+    """Gives the networks the weights of `experiment.start_from` that they have by name and shape.
 
     Args:
         experiment: The experiment.
@@ -50,8 +50,9 @@ def start_from(
         raise RunError(
             f"experiment.start_from: the checkpoint {checkpoint.path} is of no use: its variable {name} is not finite."
         )
-    there = {name: value for name, value in checkpoint.values() if _of_networks(name)}
-    here = {name: tuple(v.shape) for name, v in state.variables().items() if _of_networks(name)}
+    of_networks = tuple(f"{role}/{kind}/" for role in state.players for kind in ("weights", "buffers"))
+    there = {name: value for name, value in checkpoint.values() if name.startswith(of_networks)}
+    here = {name: tuple(v.shape) for name, v in state.variables().items() if name.startswith(of_networks)}
     fits = {name: value for name, value in there.items() if here.get(name) == value.shape}
     if not fits:
         raise RunError(
@@ -72,11 +73,6 @@ def start_from(
         warn(f"What did not fit: {'; '.join(did_not_fit)}.")
     origin = {"run": experiment.start_from, "step": checkpoint.step, "taken": sorted(fits)}
     return {**origin, "missing": missing, "other_shape": other_shape, "left": left}
-
-
-def _of_networks(name: str) -> bool:
-    role, _, rest = name.partition("/")
-    return role in ("critic", "generator") and rest.startswith(("weights/", "buffers/"))
 
 
 def _some(shapes: Mapping[str, Any]) -> str:

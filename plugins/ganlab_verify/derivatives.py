@@ -102,7 +102,7 @@ class Derivatives:
             truth, found = self._compare("critic", self._critic, arguments)
         after = {f"generator/buffers/{name}": value.numpy() for name, value in left.items()}
         after |= {f"critic/buffers/{name}": value for name, value in found["buffers"].items()}
-        for name, group in zip(self._state.stack.names, found["states"], strict=True):
+        for name, group in zip(self._state.critic.stack.names, found["states"], strict=True):
             after |= {f"constraints/{name}/state/{key}": value for key, value in group.items()}
         return truth, {name: value.astype(values[name].dtype) for name, value in after.items()}
 
@@ -139,14 +139,12 @@ class Derivatives:
         def compared(given: Values) -> list[Slope]:
             def loss(moved: Values) -> float:
                 changed = iter([moved[name] for name in trained])
-                before = _trained_groups(arguments["values"], role)
+                before = arguments["values"].players[role]
                 after = {
-                    name: {key: next(changed) for key in group}
-                    if isinstance(group, dict)
-                    else [{key: next(changed) for key in each} for each in group]
-                    for name, group in before.items()
+                    "weights": {key: next(changed) for key in before.weights},
+                    "parameters": [{key: next(changed) for key in group} for group in before.parameters],
                 }
-                put = {**arguments, "values": arguments["values"]._replace(**after)}
+                put = {**arguments, "values": arguments["values"].replaced(role, **after)}
                 return float(traced(put, fetches=traced.outputs["loss"], given=given))
 
             return slopes(loss, weights, gradient, terms=float(found["terms"]), precision=precision)
@@ -166,8 +164,8 @@ class Derivatives:
     def wrong_layers(self, role: str) -> list[Wrong]:
         """The layers whose derivatives are wrong by themselves, in the order of their calls."""
         traced, arguments, found = self._doubles[role], self._arguments[role], []
-        values = getattr(arguments["values"], role)
-        weights = {v.path: values[name] for name, v in getattr(self._state, role).weights.items()}
+        values = arguments["values"].players[role].weights
+        weights = {v.path: values[name] for name, v in self._state.players[role].weights.items()}
         for call in self._calls[role].values():
             inputs = [traced(arguments, fetches=x.name) for x in tf.nest.flatten(call.arguments)]
             view = ReplicaView(role, noise.CRITIC_LAYERS, self._draws(self._experiment.local_batch), None)
@@ -175,34 +173,30 @@ class Derivatives:
         return [one for one in found if one is not None]
 
     def _trained(self, arguments: Mapping[str, Any], role: str) -> list[np.ndarray]:
-        values = arguments["values"]
-        trained = values.critic_trained if role == "critic" else values.generator_trained
-        return [np.asarray(value, np.float64) for value in trained]
+        return [np.asarray(value, np.float64) for value in arguments["values"].players[role].trained]
 
     def _trained_names(self, values: Any, role: str) -> list[str]:
-        stack = self._state.stack if role == "critic" else self._state.generator_stack
-        weights, parameters = _trained_groups(values, role).values()
-        names = [f"{role}/weights/{name}" for name in weights]
-        for name, group in zip(stack.names, parameters, strict=True):
-            names += [f"{stack.kind}/{name}/parameters/{key}" for key in group]
-        return names
+        named = self._state.players[role].named(values.players[role])
+        return [name for group in (named.weights, *named.parameters) for name in group]
 
     def _critic(self, given: Any) -> dict[str, Any]:
         rows, data, log = self._experiment.local_batch, dict(given["data"]), Log()
         values = _copied(given["values"])
         values = self._step.critic.advanced(self._draws(rows), values, data, Log())
-        self._held["critic"] = [tensor.name for group in values.states for tensor in group.values()]
-        values = given["values"]._replace(states=values.states)
+        states = values.players["critic"].states
+        self._held["critic"] = [tensor.name for group in states for tensor in group.values()]
+        values = given["values"].replaced("critic", states=states)
         with self._recorded("critic"):
             gradients, buffers, _ = self._step.critic.part(self._draws(rows), log, values, data)
-        states = [dict(state) for state in values.states]
+        buffers, states = buffers["critic"], [dict(state) for state in states]
         return {"gradients": gradients, "buffers": buffers, "states": states, **self._result(log)}
 
     def _generator(self, given: Any) -> dict[str, Any]:
         rows, data, log = self._experiment.local_generator_batch, dict(given["data"]), Log()
         values = self._step.generator.advanced(self._draws(rows), _copied(given["values"]), data, Log())
-        self._held["generator"] = [tensor.name for group in values.generator_states for tensor in group.values()]
-        values = given["values"]._replace(generator_states=values.generator_states)
+        states = values.players["generator"].states
+        self._held["generator"] = [tensor.name for group in states for tensor in group.values()]
+        values = given["values"].replaced("generator", states=states)
         with self._recorded("generator"):
             gradients, *_ = self._step.generator.part(self._draws(rows), log, values, data)
         return {"gradients": gradients, **self._result(log)}
@@ -239,7 +233,7 @@ class Derivatives:
     @contextlib.contextmanager
     def _recorded(self, role: str) -> Iterator[None]:
         """Context manager: records the network's layers in the order of their calls."""
-        network = getattr(self._state, role)
+        network = self._state.players[role].network
         intermediates = Intermediates(network.model, network.weights)
         with intermediates.recorded() as outputs, called(network.model) as self._calls[role]:
             yield
@@ -274,12 +268,6 @@ class _RecordingLoss(Loss):
         value = tf.convert_to_tensor(optional.call(self._loss.generator, fake_scores, *pairs, **given))
         self.terms = [tf.reduce_mean(tf.abs(x)) for x in (fake_scores, *pairs, value)]
         return value
-
-
-def _trained_groups(values: Any, role: str) -> dict[str, Any]:
-    """The weights and the constraints' parameters of a role in `values`, by the names of its fields."""
-    prefix = "" if role == "critic" else "generator_"
-    return {name: getattr(values, name) for name in (role, f"{prefix}parameters")}
 
 
 def _copied(values: Any) -> Any:

@@ -71,7 +71,8 @@ def _without(recipe: Recipe) -> Mapping[str, Arrays]:
     gradients: dict[str, Arrays] = {}
     for part, partial in (("penalty", _WithoutPenalty), ("weight penalty", _WithoutWeightPenalty)):
         bench = Bench(recipe, 0, optimizers="sgd")
-        bench.state.stack = partial(bench.state.stack.constraints, bench.state.stack.names)
+        stack = bench.state.critic.stack
+        bench.state.critic.stack = partial(stack.constraints, stack.names)
         gradients[part] = bench.train(1).iterations[0].gradients
     return gradients
 

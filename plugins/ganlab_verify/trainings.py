@@ -147,10 +147,7 @@ class Bench:
         """The critic's and the generator's optimizers with the names of their variables."""
         state = self.state
         names = {id(variable): name for name, variable in state.variables().items()}
-        return [
-            (state.critic_optimizer, [names[id(v.value)] for v in state.critic_variables]),
-            (state.generator_optimizer, [names[id(v.value)] for v in state.generator_variables]),
-        ]
+        return [(player.optimizer, [names[id(v.value)] for v in player.trained]) for player in state.in_turn]
 
     def _iteration(self) -> Iteration:
         metrics = self.trainer.train(1)[0]

@@ -7,8 +7,8 @@ import tensorflow as tf
 
 import ganlab
 from ganlab.functional import as_matrix
-from ganlab.training.graph.state import read
 from ganlab.training.graph.trainer import Trainer
+from ganlab.training.graph.variables import read, values_of
 
 pytestmark = pytest.mark.usefixtures("cpus")
 
@@ -141,9 +141,9 @@ class TestSpectralNorm:
             if count:
                 trainer.train(count)
             weights = read(state.critic.weights)
-            effective = state.stack.effective(weights, [{}], [read(state.constraint_states[0])])
+            effective = state.critic.stack.effective(values_of(state.critic.nest))
             kernels = {n: v.numpy() for n, v in effective.items() if len(v.shape) >= 2}
-            assert len(kernels) == len(state.constraint_states[0]) >= 2
+            assert len(kernels) == len(state.critic.states[0]) >= 2
             for name, kernel in kernels.items():
                 largest = np.linalg.svd(kernel.reshape(-1, kernel.shape[-1]), compute_uv=False)[0]
                 # Never below one: an estimate of a largest singular value comes from below.
@@ -208,7 +208,7 @@ def test_mixed_precision_trains_float32_weights(name):
 
     assert np.isfinite(rows).all()
     assert {v.dtype for n, v in before.items() if "/weights/" in n} == {np.dtype(np.float32)}
-    hidden = next(layer for layer in trainer.state.critic.model.layers if isinstance(layer, keras.layers.Dense))
+    hidden = next(layer for layer in trainer.state.critic.network.model.layers if isinstance(layer, keras.layers.Dense))
     assert hidden.compute_dtype == "bfloat16"
     for key, variable in trainer.state.critic.weights.items():
         if "kernel" in key:

@@ -172,7 +172,7 @@ class TestWeightNormalization:
 
     def test_the_gains_are_trained(self):
         trainer = Trainer(experiment([constraint("weight_normalization")]))
-        (gains,) = trainer.state.parameters
+        (gains,) = trainer.state.critic.parameters
         before = {name: variable.numpy() for name, variable in gains.items()}
         assert [len(value) for value in before.values()] == [8, 8, 1]
         trainer.train(3)
@@ -392,7 +392,7 @@ class TestPenalties:
             trainer.train(40)
             weights = {key: tf.convert_to_tensor(v) for key, v in trainer.state.critic.weights.items()}
             measure = constraint(name, weight=1.0)
-            measure.prepare(trainer.state.critic.model)
+            measure.prepare(trainer.state.critic.network.model)
             ended.append(float(measure.weight_penalty(weights)))
         assert ended[1] < 0.5 * ended[0]
 

@@ -171,7 +171,7 @@ def test_layers_are_in_order_for_any_model_and_activations_are_theirs():
     np.testing.assert_allclose(found["inner"], inner, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(found["end"][:, 0], view.scores(x), rtol=1e-5, atol=1e-6)
     # Looking leaves the model unchanged.
-    assert not any("call" in vars(inner) for inner in view._state.critic.model._flatten_layers())
+    assert not any("call" in vars(inner) for inner in view._state.critic.network.model._flatten_layers())
 
 
 def convolutional(x):

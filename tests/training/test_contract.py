@@ -92,7 +92,7 @@ def test_local_statistic_in_advance_makes_replicas_differ():
 def test_a_bound_is_of_the_effective_weights():
     state = trained(0, count=3, constraints=[WeightNorm(), Orthogonal()]).trainer.state
     # Weight norm: a kernel's effective columns have the gains as norms, so the kernel's Frobenius norm is theirs.
-    bound = np.prod([np.linalg.norm(gain) for gain in state.parameters[0].values()])
+    bound = np.prod([np.linalg.norm(gain) for gain in state.critic.parameters[0].values()])
     assert Scorer(state).bounds() == {"orthogonal": pytest.approx(bound, rel=1e-5)}
 
 

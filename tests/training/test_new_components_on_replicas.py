@@ -2,7 +2,6 @@
 
 import functools
 
-import numpy as np
 import pytest
 import tensorflow as tf
 from small import assert_same, small, trained
@@ -19,22 +18,6 @@ def made(kind, name, **arguments):
 
 
 WAYS = {"2": (2, {}), "4": (4, {}), "XLA": (0, {"jit": "on"}), "microbatches": (2, {"microbatches": 3})}
-
-# Constraints on kernels, one after the other. polar_projection is last, so that it leaves the kernels orthonormal:
-# there the rescaling of aol has kinks, where rounding decides on the gradient, so it is not among them.
-KERNELS = ("bidirectional_spectral_norm", "product_normalization", "stable_rank", "polar_projection")
-
-
-@pytest.mark.slow
-def test_constraints_on_kernels_train_the_same_on_replicas_and_leave_kernels_orthonormal():
-    parts = {"constraints": [made("constraints", name) for name in KERNELS]}
-    one = trained(0, count=4, **parts)
-    assert_same(one, trained(2, count=4, **parts))
-    kernels = [v for name, v in one.values.items() if name.startswith("critic/weights/") and name.endswith("kernel")]
-    assert len(kernels) == 3
-    for kernel in kernels:
-        np.testing.assert_allclose(np.linalg.svd(kernel, compute_uv=False), 1, atol=1e-3)
-
 
 # Those that compare the examples of the global batch, which microbatches do not know.
 OF_THE_BATCH = ("cramer", "c_transform", "d2d_ce", "feature_matching", "mmd", "relativistic_average", "top_k")
@@ -144,23 +127,3 @@ def test_a_constraint_of_the_other_network_is_refused(part, name, right):
         ganlab.IncompatibleError, match=f"has no effect in experiment.{part}. Put it in experiment.{right}"
     ):
         TrainingState(small(0, **{part: [made("constraints", name)]}))
-
-
-# Each acts on its own part of an update, so that one training checks them all.
-STACKED = {
-    "alp": {"weight": 0.1, "xi": 1.0, "longest": 1.0},
-    "finite_difference_penalty": {"weight": 0.1, "sigma": 0.1, "directions": 2},
-    "bound_penalty": {"weight": 0.1},
-    "orthogonal_convolution": {"weight": 0.01},
-    "gran": {},
-}
-LOGGED = (("alp", "slope"), ("finite_difference_penalty", "slope"), ("bound_penalty", "product"))
-
-
-@pytest.mark.slow
-def test_constraints_of_differences_and_bounds_train_the_same_on_replicas():
-    constraints = [made("constraints", name, **arguments) for name, arguments in STACKED.items()]
-    parts = {"constraints": constraints, "loss": made("losses", "hkr")}
-    one = trained(0, count=3, **parts)
-    assert all((one.metric(f"constraints/{name}/{metric}") > 0).all() for name, metric in LOGGED)
-    assert_same(one, trained(2, count=3, **parts), rtol=3e-5, atol=3e-6)

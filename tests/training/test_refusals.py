@@ -242,8 +242,8 @@ def test_a_loss_scaling_optimizer():
 def test_one_optimizer_may_serve_both_networks():
     shared = sgd(momentum=0.9)
     state = TrainingState(small(2, critic_optimizer=shared, generator_optimizer=shared))
-    assert state.critic_optimizer is not state.generator_optimizer
-    assert shared not in (state.critic_optimizer, state.generator_optimizer)
+    assert state.critic.optimizer is not state.generator.optimizer
+    assert shared not in (state.critic.optimizer, state.generator.optimizer)
     assert not shared.built
     one = trained(0, count=3, critic_optimizer=shared, generator_optimizer=shared)
     assert_same(one, trained(0, count=3, critic_optimizer=sgd(momentum=0.9), generator_optimizer=sgd(momentum=0.9)))
@@ -258,7 +258,7 @@ def test_training_leaves_the_users_keras_as_it_was(precision):
     precision("mixed_bfloat16")
     state = TrainingState(small(0))
     assert keras.config.dtype_policy().name == "mixed_bfloat16"
-    assert state.critic.model.layers[1].dtype_policy.name == "float32"
+    assert state.critic.network.model.layers[1].dtype_policy.name == "float32"
 
 
 def test_two_states_of_one_process_start_alike_under_equal_names():
@@ -321,7 +321,7 @@ def test_a_layer_of_ones_own_draws_by_example():
     one, two = (trained(replicas, count=3, architecture=Layers(critic=noisy)) for replicas in (0, 2))
     assert_same(one, two)
     assert layers.noise(True) is None  # no network is being called
-    critic = one.trainer.state.critic.model
+    critic = one.trainer.state.critic.network.model
     assert [type(layer) for layer in layers.noisy_layers(critic)] == [OwnNoise]
     x = np.ones((2, 2), np.float32)
     np.testing.assert_array_equal(critic(x, training=False), critic(x, training=True))

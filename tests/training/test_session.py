@@ -131,8 +131,8 @@ def test_tensorboard_reads_the_run(completed, raw):
 def test_the_generator_of_a_run_is_its_average(completed):
     state = TrainingState(everything())
     restore(Checkpoints(completed.path / "checkpoints").latest(), state.variables())
-    averaged = Sampler(state.generator, state.average, 3)(50, seed=3)
-    trained_last = Sampler(state.generator, state.generator.weights, 3)(50, seed=3)
+    averaged = Sampler(state.generator.network, state.generator.average.weights, 3)(50, seed=3)
+    trained_last = Sampler(state.generator.network, state.generator.weights, 3)(50, seed=3)
 
     model = ganlab.Run(completed.path).generator()
 

@@ -14,7 +14,7 @@ from ganlab_verify import Source
 from ganlab_verify.replicas import check
 
 import ganlab
-from ganlab.training.graph import critic_update, gradients, networks, noise, replica, state
+from ganlab.training.graph import critic_update, gradients, networks, noise, players, replica, state
 from ganlab.training.graph.stack import ConstraintStack
 
 MUTANTS = {}
@@ -56,17 +56,17 @@ def loss_over_the_local_batch(patch):
 @mutant
 def double_all_reduce(patch):
     """Gradients are summed before the optimizer sums them."""
-    build = state._optimizer
+    build = players.own_optimizer
 
-    def twice(part, template, updates):
-        optimizer = build(part, template, updates)
+    def twice(*arguments):
+        optimizer = build(*arguments)
         apply = optimizer.apply
         optimizer.apply = lambda grads, variables: apply(
             context().all_reduce(tf.distribute.ReduceOp.SUM, list(grads)), variables
         )
         return optimizer
 
-    patch(state, "_optimizer", twice)
+    patch(players, "own_optimizer", twice)
 
 
 @mutant
@@ -101,8 +101,8 @@ def optimizer_outside_the_scope(patch):
 
     def outside(self, experiment):
         make(self, experiment)
-        self.critic_optimizer = state._optimizer("critic_optimizer", experiment.critic_optimizer, experiment.steps)
-        self.critic_optimizer.build(self.critic_variables)
+        self.critic.optimizer = players.own_optimizer(self.critic.role, experiment, None)
+        self.critic.optimizer.build(self.critic.trained)
 
     patch(state.TrainingState, "__init__", outside)
 

@@ -255,12 +255,12 @@ def test_an_optimizer_that_receives_another_gradient_is_found(monkeypatch):
     update = GeneratorUpdate.__call__
 
     def doubled(self, step, data):
-        apply = self.state.generator_optimizer.apply
-        self.state.generator_optimizer.apply = lambda grads, variables: apply([2 * g for g in grads], variables)
+        apply = self.state.generator.optimizer.apply
+        self.state.generator.optimizer.apply = lambda grads, variables: apply([2 * g for g in grads], variables)
         try:
             return update(self, step, data)
         finally:
-            self.state.generator_optimizer.apply = apply
+            self.state.generator.optimizer.apply = apply
 
     monkeypatch.setattr(GeneratorUpdate, "__call__", doubled)
     found = row(dense())

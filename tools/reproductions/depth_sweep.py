@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ganlab.training.graph.sampling import Sampler
+from ganlab.training.graph.sampling import sampler
 from ganlab.training.graph.trainer import Trainer
 from reproductions.drawing import COLOURS, GREY, panels, png
 from reproductions.report import Claim, Report, Table, number
@@ -75,13 +75,8 @@ def reproduce(size: Size) -> Report:
 
 def distance(trainer: Trainer) -> float:
     """The exact distance of the generator's current samples from the data."""
-    experiment, state = trainer.experiment, trainer.state
-    sample = Sampler(
-        state.generator,
-        state.sampling_weights,
-        int(experiment.architecture.latent_dim),
-        buffers=state.sampling_buffers,
-    )
+    experiment = trainer.experiment
+    sample = sampler(experiment, trainer.state)
     return experiment.evaluators[0].evaluate(sample, experiment.dataset, None)["distance"]
 
 

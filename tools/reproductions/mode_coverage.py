@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ganlab.training.graph.sampling import Sampler
+from ganlab.training.graph.sampling import Sampler, sampler
 from ganlab.training.graph.trainer import Trainer
 from reproductions.drawing import BLUE, GREY, ORANGE, panels, png
 from reproductions.report import Claim, Report, Table
@@ -129,13 +129,7 @@ def _params(dataset: str, name: str, size: Size, seed: int) -> list[str]:
 
 
 def _sampler(trainer: Trainer) -> Sampler:
-    state = trainer.state
-    return Sampler(
-        state.generator,
-        state.sampling_weights,
-        int(trainer.experiment.architecture.latent_dim),
-        buffers=state.sampling_buffers,
-    )
+    return sampler(trainer.experiment, trainer.state)
 
 
 def _table(dataset: str, found: Mapping[tuple[str, str], np.ndarray]) -> Table:

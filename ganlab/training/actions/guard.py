@@ -22,7 +22,7 @@ class Guard(Action):
 
     def __init__(self, trainer: Trainer, run_log: RunLog, checkpoints: Checkpoints) -> None:
         self._trainer, self._run_log, self._checkpoints = trainer, run_log, checkpoints
-        self._warnings = Warnings(trainer.state.stack, trainer.metrics)
+        self._warnings = Warnings(trainer.state.critic.stack, trainer.metrics)
 
     def divergence(self, step: int, values: np.ndarray) -> tuple[int | None, DivergedError | None]:
         """Searches a chunk for metrics and variables that are not finite.

@@ -18,14 +18,15 @@ from ganlab.interfaces.diagnostic import CriticLayer, LossGradients
 from ganlab.plugins import optional
 from ganlab.training.diagnostics.activations import Intermediates
 from ganlab.training.graph import noise
-from ganlab.training.graph.calls import GeneratorCalls
+from ganlab.training.graph.calls import Calls
 from ganlab.training.graph.inputs import Inputs
 from ganlab.training.graph.loss_calls import LossCalls
 from ganlab.training.graph.replica import Draws, Log
 from ganlab.training.graph.sampling import Scorer, real_examples
-from ganlab.training.graph.state import TrainingState, read
+from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.tf_errors import translated_errors
 from ganlab.training.graph.values import Tensors
+from ganlab.training.graph.variables import read, values_of
 
 # Many points are computed in pieces of this many, or of fewer if each is large: at most this many input numbers.
 _POINTS, _NUMBERS = 1024, 2**20
@@ -44,7 +45,7 @@ class CriticFunctions:
     def __init__(self, experiment: Experiment, state: TrainingState) -> None:
         self._experiment, self._state, self._scorer = experiment, state, Scorer(state)
         self._loss = LossCalls(experiment.loss)
-        self._intermediates = Intermediates(state.critic.model, state.critic.weights)
+        self._intermediates = Intermediates(state.critic.network.model, state.critic.weights)
         self._inputs = Inputs(experiment)
         self.layers: tuple[CriticLayer, ...] = ()
         numbers = math.prod(experiment.dataset.sample_shape)
@@ -122,14 +123,11 @@ class CriticFunctions:
         return Draws(self._experiment.seed, shape[0], update, replica).take("normal", shape, noise.FAKE_LATENT)
 
     def _generated(self, latent: tf.Tensor, labels: tf.Tensor | None) -> tf.Tensor:
-        state = self._state
-        with state.timed():
-            weights = state.generator_stack.effective(
-                read(state.generator.weights),
-                [read(group) for group in state.nest.generator_parameters],
-                [read(group) for group in state.nest.generator_states],
-            )
-        return GeneratorCalls(state.generator, weights, read(state.generator.buffers), labels)(latent)
+        player = self._state.generator
+        with self._state.timed():
+            values = values_of(player.nest)
+            weights = player.stack.effective(values)
+        return Calls(player.network, weights, values.buffers, labels)(latent)
 
 
 class View:
@@ -137,7 +135,7 @@ class View:
 
     def __init__(self, experiment: Experiment, state: TrainingState, functions: CriticFunctions, step: int) -> None:
         self.step, self.replicas, self.dataset = step, experiment.replicas, experiment.dataset
-        self.constraints = dict(zip(state.stack.names, state.stack.constraints, strict=True))
+        self.constraints = dict(zip(state.critic.stack.names, state.critic.stack.constraints, strict=True))
         self._experiment, self._state, self._functions = experiment, state, functions
         self._gradients: dict[int, LossGradients] = {}
 
@@ -248,7 +246,7 @@ class View:
 
     @property
     def _conditional(self) -> bool:
-        return self._state.critic.conditional
+        return self._state.critic.network.conditional
 
     @cached_property
     def _latent(self) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Generator and critic as functions of their input alone, with the row's label bound, as the contract has them."""
+"""Networks as functions of their input alone, with the row's label bound, as the contract has them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from typing import Any
 import tensorflow as tf
 
 from ganlab.errors import ContractError
-from ganlab.training.graph.networks import CriticFunction, Network, as_outputs, as_scores
+from ganlab.training.graph.networks import Network, NetworkFunction, as_outputs, as_scores
+from ganlab.training.graph.refusals import of_whole_batch
 from ganlab.training.graph.replica import Draws, ReplicaView
+from ganlab.training.graph.roles import CRITIC
 from ganlab.training.graph.values import Tensors
 
 
-class NetworkCalls:
-    """A network with fixed weights, labels and noise, as a function of its input.
+class Calls:
+    """A network with fixed weights, labels and noise, as a function of its input, before any constraint wraps it.
+
+    A critic's gives scores: `(n, *sample_shape) -> (n,)` float32; others give the network's output.
 
     Attributes:
         weights: The weights that it computes with.
@@ -41,9 +45,33 @@ class NetworkCalls:
             draws: The source of random numbers in training; None for layers as in inference.
             stream: The stream of these numbers.
         """
-        self._network, self.weights, self._labels = network, weights, labels
+        self._network, self.weights, self._labels, self._draws = network, weights, labels, draws
         self._noise = None if draws is None else ReplicaView(network.role, stream, draws, None)
-        self.buffers, self.keeps_buffers = buffers, True
+        self._before = self.buffers = buffers
+        self.keeps_buffers = True
+        self._last: tuple[tf.Tensor, Any] | None = None
+
+    def __call__(self, x: tf.Tensor) -> tf.Tensor:
+        """The network's output for some rows; the scores of a critic."""
+        y = self._called(x)
+        return as_scores(y) if self._network.role == CRITIC else y
+
+    def outputs(self, x: tf.Tensor, scores: tf.Tensor) -> Tensors:
+        """Everything that a critic returns for these examples, with their scores after all constraints."""
+        if self._last is None or self._last[0] is not x:  # a transform called it with other tensors
+            self._called(x)
+        return {**as_outputs(self._last[1]), "score": scores}  # type: ignore[index]
+
+    def checked_buffers(self) -> Tensors:
+        """The buffers after the calls so far.
+
+        Raises:
+            IncompatibleError: They are statistics of the whole batch, and a part of one has changed them.
+        """
+        changed = [name for name, value in self._before.items() if self.buffers[name] is not value]
+        if changed and self._draws is not None and not self._draws.whole:
+            raise of_whole_batch(f"The {self._network.role}'s {changed[0]!r}")
+        return self.buffers
 
     def _called(self, x: tf.Tensor) -> Any:
         labels = labels_of_rows(self._network, self._labels, x)
@@ -51,54 +79,28 @@ class NetworkCalls:
         y, buffers = self._network(x, self.weights, self.buffers, labels=labels, noise=self._noise, training=training)
         if self.keeps_buffers:
             self.buffers = buffers
+        self._last = x, y
         return y
 
 
-class GeneratorCalls(NetworkCalls):
-    """The generator: `(n, latent_dim) -> (n, *sample_shape)` float32."""
-
-    def __call__(self, latent: tf.Tensor) -> tf.Tensor:
-        """Samples of latent vectors."""
-        return self._called(latent)
-
-
-class CriticCalls(NetworkCalls):
-    """The critic before any constraint wraps it: `(n, *sample_shape) -> (n,)` float32."""
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self._last: tuple[tf.Tensor, Any] | None = None
-
-    def __call__(self, x: tf.Tensor) -> tf.Tensor:
-        """Scores of examples."""
-        self._last = x, self._called(x)
-        return as_scores(self._last[1])
-
-    def outputs(self, x: tf.Tensor, scores: tf.Tensor) -> Tensors:
-        """Everything that the critic returns for these examples, with their scores after all constraints."""
-        if self._last is None or self._last[0] is not x:  # a transform called it with other tensors
-            self._last = x, self._called(x)
-        return {**as_outputs(self._last[1]), "score": scores}
-
-
-class WrappedCritic:
-    """A critic's function as every constraint wraps it.
+class Wrapped:
+    """A network's function as every constraint wraps it.
 
     Attributes:
         plain: Its calls before any constraint.
     """
 
-    def __init__(self, plain: CriticCalls, wrapped: CriticFunction) -> None:
+    def __init__(self, plain: Calls, wrapped: NetworkFunction) -> None:
         self.plain, self._wrapped = plain, wrapped
 
     def __call__(self, x: tf.Tensor) -> tf.Tensor:
-        """Scores of examples."""
+        """The output for some rows, the scores of a critic."""
         return self._wrapped(x)
 
 
 def witnessing(
-    witness: Callable[[Mapping[str, tf.Tensor]], tf.Tensor], plain: CriticCalls, critic: CriticFunction
-) -> CriticFunction:
+    witness: Callable[[Mapping[str, tf.Tensor]], tf.Tensor], plain: Calls, critic: NetworkFunction
+) -> NetworkFunction:
     """The critic's function with a loss's witness in the place of the score."""
 
     def scores(x: tf.Tensor) -> tf.Tensor:

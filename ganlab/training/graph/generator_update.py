@@ -7,42 +7,24 @@ from dataclasses import replace
 import tensorflow as tf
 
 from ganlab.composition import Experiment
-from ganlab.plugins.blame import plugin_code
-from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph import differentiation, noise
-from ganlab.training.graph.assigning import assign_changed, check_buffers, project
-from ganlab.training.graph.constrained import Constrained, batch_of, draws_of
-from ganlab.training.graph.gradients import Gradients, may_compile
-from ganlab.training.graph.loss_calls import LossCalls
-from ganlab.training.graph.networks import CriticFunction
 from ganlab.training.graph.objective import Objective, dense
-from ganlab.training.graph.ordering import after_reads
+from ganlab.training.graph.players import Player
 from ganlab.training.graph.replica import Draws, Log, Metric
-from ganlab.training.graph.state import TrainingState, assign, read
+from ganlab.training.graph.roles import CRITIC, GENERATOR
+from ganlab.training.graph.state import TrainingState
+from ganlab.training.graph.update import Update, batch_of
 from ganlab.training.graph.values import Tensors, Values
+from ganlab.training.graph.variables import assign, read
 
 
-class GeneratorUpdate:
-    """The generator's update of one experiment over one state.
+class GeneratorUpdate(Update):
+    """The update of the generator and of what is trained with it."""
 
-    Attributes:
-        experiment: The experiment.
-        state: The state.
-        gradients: The part that computes the gradient.
-    """
+    side, stream = GENERATOR, noise.LAYERS
 
     def __init__(self, experiment: Experiment, state: TrainingState, *, compiled: bool) -> None:
-        self.experiment, self.state = experiment, state
-        self._networks, self._loss = Constrained(state), LossCalls(experiment.loss)
-        # The gradient goes through both networks.
-        synchronizes = state.critic.synchronizes or state.generator.synchronizes
-        self.gradients = Gradients(
-            differentiation.explaining(self.part, state.generator, state.critic),
-            experiment,
-            lambda values: values.generator_trained,
-            compiled=compiled and may_compile(experiment, synchronizes),
-            shared=False,
-        )
+        super().__init__(experiment, state, size=experiment.generator_batch, through=[state.critic], compiled=compiled)
 
     def __call__(self, step: tf.Tensor, data: Tensors) -> tuple[list[Metric], tf.Tensor]:
         """Trains the generator once; called in a replica's context.
@@ -54,92 +36,57 @@ class GeneratorUpdate:
         Returns:
             Its metrics, and their local values, `(metrics,)` float32.
         """
-        experiment, state, log = self.experiment, self.state, Log()
-        rows, values = experiment.local_generator_batch, state.values()
-        draws = draws_of(experiment, step, rows)
-        data = {**data, "latent": draws.take("normal", (rows, int(experiment.architecture.latent_dim)), noise.LATENT)}
-        values = self.advanced(draws, values, data, log)
-        for group, advanced in zip(state.nest.generator_states, values.generator_states, strict=True):
-            assign(group.values(), [advanced[key] for key in group])
-        (gradients, buffers, _, logged), metrics = self.gradients(values, data, draws)
-        with plugin_code(selector_of(experiment.generator_optimizer), "apply"):
-            state.generator_optimizer.apply(after_reads(gradients, values), state.generator_variables)
-        assign_changed(state.generator.buffers, buffers, values.generator_buffers)
-        project(state.generator_stack, state.generator.weights)
-        if state.average:
-            self._average(step)
-        return log.metrics + metrics, tf.stack([*log.values, *tf.unstack(logged)])
-
-    def advanced(self, draws: Draws, values: Values, data: Tensors, log: Log) -> Values:
-        """The values of the update, the states of the generator's constraints advanced."""
-        stack, functions = self.state.generator_stack, dict[str, CriticFunction]()
-        if not stack.constraints:
-            return values
-        if stack.takes_critic:
-            functions["critic"] = self._networks.critic(draws, values, data, noise.LAYERS)
-        if stack.takes_generator:
-            functions["generator"], _ = self._networks.generator(draws, values, data, noise.LAYERS)
-        batch = batch_of(data, self.experiment.generator_batch, draws)
-        states = stack.advance(
-            values.generator, values.generator_parameters, values.generator_states, batch, draws, log, **functions
-        )
-        return values._replace(generator_states=states)
+        log, values, draws = Log(), self.state.values(), self._draws(step)
+        data = {**data, "latent": self._latents(draws, noise.LATENT)}
+        _, result, metrics = self._train(draws, values, data, log)
+        for player in self.players:
+            if player.average.weights:
+                self._average(player, step)
+        return log.metrics + metrics, tf.stack([*log.values, *tf.unstack(result.metrics)])
 
     def part(
         self, draws: Draws, log: Log, values: Values, data: Tensors
-    ) -> tuple[list[tf.Tensor], Tensors, tuple[tf.Tensor, ...]]:
-        """The generator's gradient.
+    ) -> tuple[list[tf.Tensor], dict[str, Tensors], tuple[tf.Tensor, ...]]:
+        """As `Update.part`.
 
-        Args:
-            draws: The source of random numbers.
-            log: Takes the metrics.
-            values: The values of all variables, the constraints' states advanced.
-            data: `latent` of these rows; `labels` where there are some; `real` where the loss pairs.
-
-        Returns:
-            The gradient by `values.generator_trained`, the generator's buffers, and no scores.
+        `data` has `latent` of these rows; `labels` where there are some; `real` where the loss pairs.
         """
-        size, stack = self.experiment.generator_batch, self.state.generator_stack
-        critic = self._networks.critic(draws, values, data, noise.LAYERS)
+        own, state, trained = values.players[GENERATOR], self.state, self.trained(values)
+        critic = state.function(CRITIC, draws, values, data, self.stream)
         model = critic.plain
         with tf.GradientTape() as tape:
-            tape.watch((values.generator, values.generator_parameters))
-            generator, calls = self._networks.generator(draws, values, data, noise.LAYERS)
+            tape.watch(trained)
+            functions = {
+                player.role.name: state.function(player.role.name, draws, values, data, self.stream)
+                for player in self.players
+            }
+            generator = functions[GENERATOR]
             fake = generator(data["latent"])
-            seen = self.state.augmentations.apply(fake, values.augmentations, draws, "generator")
+            seen = state.augmentations.apply(fake, values.augmentations, draws, "generator")
             scores = critic(seen)
-            batch = batch_of(data, size, draws)
+            batch = batch_of(data, self.size, draws)
             paired = replace(batch, fake=seen, fake_outputs=model.outputs(seen, scores))
             real_scores = None
             if self.experiment.loss.pairs:
-                real = self.state.augmentations.apply(data["real"], values.augmentations, draws, "paired")
+                real = state.augmentations.apply(data["real"], values.augmentations, draws, "paired")
                 real_scores = critic(real)
                 batch = replace(batch, real=real)
                 paired = replace(paired, real=real, real_outputs=model.outputs(real, real_scores))
             loss = self._loss.generator(scores, real_scores, paired, values.loss, draws, log)
-            calls.keeps_buffers = False
-            penalty = stack.penalties(
-                replace(batch, fake=fake),
-                values.generator_parameters,
-                values.generator_states,
-                draws,
-                log,
-                critic=critic,
-                generator=generator,
-            )
-            weight_penalty = stack.weight_penalty(calls.weights, values.generator_parameters, values.generator_states)
-            objective = Objective(loss, penalty, weight_penalty)
-            total = objective.total(size, self.experiment.replicas * self.experiment.microbatches)
-        trained = values.generator_trained
-        differentiation.check(total, trained, self.state.generator, self.state.critic)
-        objective.report("generator", log)
-        check_buffers(self.state.generator, draws, values.generator_buffers, calls.buffers)
-        return [dense(g) for g in tape.gradient(total, trained, unconnected_gradients="zero")], calls.buffers, ()
+            generator.plain.keeps_buffers = False
+            stack, batch = state.generator.stack, replace(batch, fake=fake)
+            penalty = stack.penalties(batch, own, draws, log, critic=critic, **functions)
+            objective = Objective(loss, penalty, stack.weight_penalty(generator.plain.weights, own))
+            total = objective.total(self.size, self.shares)
+        differentiation.check(total, trained, *self._networks)
+        objective.report(self.side, log)
+        gradients = [dense(g) for g in tape.gradient(total, trained, unconnected_gradients="zero")]
+        return gradients, {role: function.plain.checked_buffers() for role, function in functions.items()}, ()
 
-    def _average(self, step: tf.Tensor) -> None:
-        """Moves the average of the weights towards them."""
+    def _average(self, player: Player, step: tf.Tensor) -> None:
+        """Moves the averages of a network towards it."""
         decay = _average_decay(self.experiment, step)
-        for average, variables in self.state.averaged():
+        for average, variables in player.averaged():
             now, before = read(variables), read(average)
             assign(average.values(), [_moved(before[name], now[name], decay) for name in average])
 

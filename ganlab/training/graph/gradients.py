@@ -11,11 +11,10 @@ from ganlab.composition import Experiment
 from ganlab.errors import IncompatibleError
 from ganlab.plugins import scheduled
 from ganlab.training.graph.devices import on_gpu
-from ganlab.training.graph.networks import Tensors
 from ganlab.training.graph.noise import Draw, draw
 from ganlab.training.graph.parts import in_turn, summed
 from ganlab.training.graph.replica import LOCAL_REDUCTIONS, Draws, Log, Metric
-from ganlab.training.graph.values import Values
+from ganlab.training.graph.values import Tensors, Values
 
 
 class Result(NamedTuple):
@@ -23,19 +22,19 @@ class Result(NamedTuple):
 
     Attributes:
         gradients: The gradient by each trained tensor.
-        buffers: The new values of the network's buffers.
+        buffers: The new values of the buffers of each network that is trained, by role; none in microbatches.
         scores: The critic's scores that the part computed, each `(local_batch,)`.
         metrics: The metrics' values, `(metrics,)`.
     """
 
     gradients: list[tf.Tensor]
-    buffers: Tensors
+    buffers: dict[str, Tensors]
     scores: tuple[tf.Tensor, ...]
     metrics: tf.Tensor
 
 
 # A part: (draws, log, values, data) -> (gradients, buffers, scores).
-Part = Callable[[Draws, Log, Values, Tensors], tuple[list[tf.Tensor], Tensors, tuple[tf.Tensor, ...]]]
+Part = Callable[[Draws, Log, Values, Tensors], tuple[list[tf.Tensor], dict[str, Tensors], tuple[tf.Tensor, ...]]]
 
 
 class Gradients:

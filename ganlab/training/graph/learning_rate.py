@@ -13,6 +13,7 @@ import tensorflow as tf
 from ganlab.composition import Experiment, schedules
 from ganlab.interfaces import Schedule
 from ganlab.plugins.blame import plugin_code
+from ganlab.training.graph.roles import ROLES
 
 # Steps of which the values are computed at once.
 _AT_ONCE = 1 << 20
@@ -76,8 +77,9 @@ def _curves(experiment: Experiment, before: int, done: int) -> Iterator[tuple[st
     for tag, schedule in schedules(experiment).items():
         earlier, now = (functools.partial(_of_length, schedule, steps) for steps in (before, experiment.steps))
         yield tag.removeprefix("schedules/"), done + 1, earlier, now
-    for part, updates in (("critic_optimizer", experiment.critic_steps), ("generator_optimizer", 1)):
-        configs = [getattr(experiment, part).get_config() for _ in range(2)]
+    for role in reversed(ROLES.values()):
+        part, updates = role.optimizer, role.updates(experiment)
+        configs = [role.optimizer_of(experiment).get_config() for _ in range(2)]
         if fill_decay_steps(configs[0], updates * before) and fill_decay_steps(configs[1], updates * experiment.steps):
             earlier, now = (keras.optimizers.schedules.deserialize(config["learning_rate"]) for config in configs)
             yield f"{part}/learning_rate", updates * (done + 1), earlier, now

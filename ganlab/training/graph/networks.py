@@ -1,4 +1,4 @@
-"""Generator and critic as functions of their weights; refuses models that would be wrong under replicas."""
+"""Networks as functions of their weights; refuses models that would be wrong under replicas."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from ganlab.plugins.blame import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph.refusals import check_layers, layers_of, named, own_loss, seed_generators
 from ganlab.training.graph.rematerialization import Segments
+from ganlab.training.graph.roles import CRITIC, GENERATOR, ROLES, Role
 from ganlab.training.graph.values import Tensors
 
 SCORE = "score"
@@ -31,7 +32,7 @@ class Network:
 
     Attributes:
         model: The Keras model, built.
-        role: "generator" or "critic".
+        role: Its role, for example "critic".
         weights: Its trainable variables by name.
         buffers: Its other variables by name, for example moving statistics.
         conditional: Whether it takes labels too.
@@ -45,7 +46,7 @@ class Network:
 
         Args:
             model: The model.
-            role: "generator" or "critic", for errors.
+            role: Its role, for errors.
             maker: The architecture that made it, for errors.
             conditional: Whether it takes labels too.
             rematerialize: Whether its activations in training are computed again in the backward pass.
@@ -118,11 +119,15 @@ class Network:
         return next((named(self.role, layer) for layer in layers_of(self.model) if _synchronized(layer)), "")
 
 
-def build_networks(experiment: Experiment) -> tuple[Network, Network]:
-    """Builds generator and critic in the strategy's scope, their initial weights decided by the seed.
+def build_networks(experiment: Experiment, roles: Mapping[str, Role] = ROLES) -> dict[str, Network]:
+    """Builds the networks of an experiment in the strategy's scope, their initial weights decided by the seed.
+
+    Args:
+        experiment: The experiment.
+        roles: Their roles by name.
 
     Returns:
-        The generator and the critic.
+        The networks by role.
 
     Raises:
         IncompatibleError: A layer cannot be right under replicas or under a constraint.
@@ -133,24 +138,19 @@ def build_networks(experiment: Experiment) -> tuple[Network, Network]:
     _check_game(experiment.loss, architecture, dataset)
     _reset_names()
     with experiment.strategy.scope(), _seeded(experiment.seed), _precision(experiment.precision):
-        generator = _generator(architecture, shape, classes)
-        critic, outputs = _critic(architecture, shape, classes)
-    _check_outputs(experiment.loss, critic, outputs)
-    conditional = bool(architecture.conditional)
-    check_layers(
-        "generator",
-        generator,
-        (int(architecture.latent_dim),),
-        constraints=experiment.generator_constraints,
-        conditional=conditional,
-    )
-    check_layers("critic", critic, shape, constraints=experiment.constraints, conditional=conditional)
-    described: dict[str, Any] = {"maker": selector_of(architecture), "conditional": conditional}
+        models = {name: _model(role, architecture, shape, classes) for name, role in roles.items()}
+    _check_outputs(experiment.loss, *models[CRITIC])
+    described: dict[str, Any] = {"maker": selector_of(architecture), "conditional": bool(architecture.conditional)}
+    for name, role in roles.items():
+        check_layers(
+            name,
+            models[name][0],
+            role.input_shape(architecture, shape),
+            constraints=role.constraints_of(experiment),
+            conditional=described["conditional"],
+        )
     described["rematerialize"] = experiment.rematerialize
-    return (
-        Network(generator, role="generator", **described),
-        Network(critic, role="critic", **described),
-    )
+    return {name: Network(model, role=name, **described) for name, (model, _) in models.items()}
 
 
 def build_generator(
@@ -159,9 +159,9 @@ def build_generator(
     """Builds a generator alone, outside any strategy, under the names that `build_networks` gives it."""
     _reset_names()
     with _seeded(0), _precision(precision):
-        model = _generator(architecture, sample_shape, classes)
+        model, _ = _model(ROLES[GENERATOR], architecture, sample_shape, classes)
     conditional = bool(architecture.conditional)
-    return Network(model, role="generator", maker=selector_of(architecture), conditional=conditional)
+    return Network(model, role=GENERATOR, maker=selector_of(architecture), conditional=conditional)
 
 
 def _weighted_classes(model: keras.Model) -> int | None:
@@ -179,19 +179,14 @@ def _reset_names() -> None:
     keras.config.set_dtype_policy(policy)
 
 
-def _generator(architecture: Architecture, shape: tuple[int, ...], classes: int | None) -> keras.Model:
-    with plugin_code(selector_of(architecture), "generator"):
-        model = optional.call(architecture.generator, shape, classes=classes)
-    return _built("generator", architecture, model, (int(architecture.latent_dim),), [(None, *shape)])[0]
-
-
-def _critic(
-    architecture: Architecture, shape: tuple[int, ...], classes: int | None
+def _model(
+    role: Role, architecture: Architecture, shape: tuple[int, ...], classes: int | None
 ) -> tuple[keras.Model, tuple[str, ...]]:
-    """The critic and the names of its outputs."""
-    with plugin_code(selector_of(architecture), "critic"):
-        model = optional.call(architecture.critic, shape, classes=classes)
-    return _built("critic", architecture, model, shape, [(None, 1), (None,)])
+    """The model that an architecture makes for a role, built, and the names of its outputs."""
+    with plugin_code(selector_of(architecture), role.name):
+        model = optional.call(getattr(architecture, role.name), shape, classes=classes)
+    allowed = {GENERATOR: [(None, *shape)], CRITIC: [(None, 1), (None,)]}.get(role.name)
+    return _built(role.name, architecture, model, role.input_shape(architecture, shape), allowed)
 
 
 @contextlib.contextmanager
@@ -222,7 +217,7 @@ def _built(
     architecture: Architecture,
     model: keras.Model,
     input_shape: tuple[int, ...],
-    allowed: list[tuple[int | None, ...]],
+    allowed: list[tuple[int | None, ...]] | None,
 ) -> tuple[keras.Model, tuple[str, ...]]:
     """Builds a model of any kind, subclasses of keras.Model included, by calling it on a symbolic input.
 
@@ -237,7 +232,10 @@ def _built(
     label = keras.Input((classes,)) if (classes := _weighted_classes(model)) else keras.Input((), dtype="int64")
     with plugin_code(selector_of(architecture), f"its {role}"):
         output = model([inputs, label] if architecture.conditional else inputs)
-    score = output.get(SCORE) if role == "critic" and isinstance(output, dict) else output
+    names = tuple(output) if isinstance(output, dict) else (SCORE,)
+    if allowed is None:
+        return model, names
+    score = output.get(SCORE) if role == CRITIC and isinstance(output, dict) else output
     if score is None:
         raise ContractError(
             f"The critic {model.name!r} returns a dict of {sorted(output)}; it must have a {SCORE!r}, "
@@ -249,7 +247,7 @@ def _built(
         raise ContractError(
             f"The {role} {model.name!r} returns the shape {shape}{which}; it must be {_either(allowed)}."
         )
-    return model, tuple(output) if isinstance(output, dict) else (SCORE,)
+    return model, names
 
 
 def _either(shapes: list[tuple[int | None, ...]]) -> str:
@@ -300,4 +298,4 @@ def static_shape(x: tf.Tensor) -> tuple[int | None, ...] | str:
     return "unknown" if shape.rank is None else tuple(shape)
 
 
-CriticFunction = Callable[[tf.Tensor], tf.Tensor]
+NetworkFunction = Callable[[tf.Tensor], tf.Tensor]

@@ -24,7 +24,7 @@ def check_layers(
     """Refuses layers that would go wrong silently.
 
     Args:
-        role: "generator" or "critic", for the message.
+        role: The network's, for the message.
         model: The built model.
         input_shape: The shape of one example of its input.
         constraints: The network's constraints.
@@ -68,6 +68,14 @@ def own_loss(what: str) -> IncompatibleError:
     return IncompatibleError(
         f"{what}, which would be ignored: networks are trained on the experiment's loss and constraints alone. Leave "
         "it out; a constraint with weight_penalty adds a term on the critic's weights."
+    )
+
+
+def of_whole_batch(what: str) -> IncompatibleError:
+    """The error that names what cannot be trained in microbatches."""
+    return IncompatibleError(
+        f"{what} takes statistics of the whole batch, which its parts do not know. Set experiment.microbatches = 1, or "
+        "use a layer that normalizes each example alone, for example ganlab.layers.LayerNormalization."
     )
 
 

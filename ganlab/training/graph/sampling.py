@@ -16,12 +16,13 @@ from ganlab.plugins import optional
 from ganlab.plugins.blame import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph import noise
-from ganlab.training.graph.calls import CriticCalls, WrappedCritic
+from ganlab.training.graph.calls import Wrapped
 from ganlab.training.graph.examples import check_finite_examples
 from ganlab.training.graph.networks import Network
 from ganlab.training.graph.parts import in_turn
-from ganlab.training.graph.state import TrainingState, read
+from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.values import Tensors
+from ganlab.training.graph.variables import read, values_of
 
 _BATCH = 1024  # a divisor of the 128 x 128 points of a picture, so that one graph scores them all
 _COUNTED = 100_000
@@ -139,8 +140,8 @@ class Scorer:
             classes: How many classes the data has. Points without labels are scored as every class in turn, and the
                 scores of a conditional critic averaged.
         """
-        self._state = state
-        self._classes = classes if state.critic.conditional else None
+        self._state, self._player = state, state.critic
+        self._classes = classes if self._player.network.conditional else None
         self._run = tf.function(self._scores, autograph=False, reduce_retracing=True)
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
@@ -152,32 +153,29 @@ class Scorer:
     def bounds(self) -> dict[str, float]:
         """Certified Lipschitz bounds by constraint, of those that give one."""
         with self._state.timed():
-            return self._state.stack.bounds(self.effective())
+            return self._player.stack.bounds(self.effective())
 
     def effective(self, weights: Tensors | None = None) -> Tensors:
         """The weights that the critic computes with, made from these or from its own; differentiable."""
-        state = self._state
-        parameters = [read(group) for group in state.parameters]
-        states = [read(group) for group in state.constraint_states]
-        with state.timed():
-            return state.stack.effective(read(state.critic.weights) if weights is None else weights, parameters, states)
+        values = self._player.nest if weights is None else self._player.nest._replace(weights=weights)
+        with self._state.timed():
+            return self._player.stack.effective(values_of(values))
 
-    def critic(self, effective: Tensors, labels: tf.Tensor | None = None) -> WrappedCritic:
+    def critic(self, effective: Tensors, labels: tf.Tensor | None = None) -> Wrapped:
         """The critic with these weights as a wrapped function of tensors, `(n, *sample_shape) -> (n,)`.
 
         Args:
             effective: The weights.
             labels: The class of each row of a conditional critic's input, `(n,)` int64.
         """
-        plain = CriticCalls(self._state.critic, effective, read(self._state.critic.buffers), labels)
         with self._state.timed():
-            wrapped = self._state.stack.transform(plain)
+            wrapped = self._player.function(effective, read(self._player.buffers), labels)
 
         def scores(x: tf.Tensor) -> tf.Tensor:
             with self._state.timed():
                 return wrapped(x)
 
-        return WrappedCritic(plain, scores)
+        return Wrapped(wrapped.plain, scores)
 
     def _scores(self, x: tf.Tensor) -> tf.Tensor:
         effective, classes = self.effective(), self._classes
@@ -191,6 +189,14 @@ class Scorer:
         # In turn: there may be thousands of classes, and all critics at once would need their memory together.
         (total,) = in_turn(classes, body, (tf.zeros(tf.shape(x)[:1]),))
         return total / classes
+
+
+def sampler(experiment: Experiment, state: TrainingState) -> Sampler:
+    """Draws from the generator with the weights that samples are drawn with."""
+    network = state.generator.network
+    frequencies = label_frequencies(experiment.dataset, experiment.seed) if network.conditional else None
+    latent_dim = int(experiment.architecture.latent_dim)
+    return Sampler(network, state.sampling_weights, latent_dim, frequencies, buffers=state.sampling_buffers)
 
 
 def label_frequencies(dataset: Dataset, seed: int) -> list[float] | None:

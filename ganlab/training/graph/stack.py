@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
@@ -18,17 +18,18 @@ from ganlab.plugins import optional
 from ganlab.plugins.blame import plugin_code
 from ganlab.training.graph import noise
 from ganlab.training.graph.lazy_penalty import lazily
-from ganlab.training.graph.networks import CriticFunction, static_shape
+from ganlab.training.graph.networks import NetworkFunction, static_shape
 from ganlab.training.graph.plugin_state import next_state, tensors
 from ganlab.training.graph.replica import Draws, Log, ReplicaView
-from ganlab.training.graph.values import Tensors
+from ganlab.training.graph.roles import CRITIC, GENERATOR
+from ganlab.training.graph.values import PlayerValues, Tensors
 
 
 class ConstraintStack:
     """Constraints in order, each with the name that its metrics and errors carry.
 
-    `states` and `parameters` below hold one mapping for each constraint. The `state` that a constraint receives is the
-    two together.
+    Parameters and states hold one mapping for each constraint. The `state` that a constraint receives is the two
+    together.
 
     Attributes:
         constraints: The constraints.
@@ -71,19 +72,13 @@ class ConstraintStack:
         return parameters, states
 
     def advance(
-        self,
-        weights: Tensors,
-        parameters: Sequence[Tensors],
-        states: Sequence[Tensors],
-        batch: Batch,
-        draws: Draws,
-        log: Log,
-        **functions: Callable[[tf.Tensor], tf.Tensor],
+        self, values: PlayerValues, batch: Batch, draws: Draws, log: Log, **functions: NetworkFunction
     ) -> list[Tensors]:
         """The states for this update: constants in its gradient, no matter what they were computed from.
 
-        `functions` are the networks, `critic` and `generator`, for those constraints that take them.
+        `functions` are networks by role, for those constraints that take them.
         """
+        weights, parameters, states = values.weights, values.parameters, values.states
         advanced = []
         for i, (name, constraint) in enumerate(self._named()):
             view = ReplicaView(name, self._stream + 2 * i, draws, log, kind=self.kind)
@@ -96,21 +91,22 @@ class ConstraintStack:
                 weights = self._reparameterize(name, constraint, weights, {**advanced[i], **parameters[i]})
         return advanced
 
-    def effective(self, weights: Tensors, parameters: Sequence[Tensors], states: Sequence[Tensors]) -> Tensors:
+    def effective(self, values: PlayerValues) -> Tensors:
         """The weights that the network computes with."""
+        weights = values.weights
         for i, (name, constraint) in enumerate(self._named()):
-            weights = self._reparameterize(name, constraint, weights, {**states[i], **parameters[i]})
+            weights = self._reparameterize(name, constraint, weights, _state(values, i))
         return weights
 
     def transform(
-        self, function: CriticFunction, draws: Draws | None = None, **others: CriticFunction
-    ) -> CriticFunction:
+        self, function: NetworkFunction, draws: Draws | None = None, **others: NetworkFunction
+    ) -> NetworkFunction:
         """The network's function, wrapped by every constraint.
 
         Args:
             function: The network.
             draws: The source of random numbers; None outside of training.
-            **others: The critic, for constraints of the generator that take it.
+            **others: Other networks by role, for constraints that take them.
         """
         for i, (name, constraint) in enumerate(self._named()):
             view = None
@@ -124,25 +120,23 @@ class ConstraintStack:
     def penalties(
         self,
         batch: Batch,
-        parameters: Sequence[Tensors],
-        states: Sequence[Tensors],
+        values: PlayerValues,
         draws: Draws,
         log: Log,
-        *,
-        critic: CriticFunction,
-        generator: CriticFunction,
+        **functions: NetworkFunction,
     ) -> tf.Tensor | None:
-        """The sum of the penalties of each example, `(local_batch,)` float32; None if there are none."""
+        """The sum of the penalties of each example, `(local_batch,)` float32; None if there are none.
+
+        `functions` are the networks by role.
+        """
         total, rows = None, draws.local_batch
         method = "penalty" if self.kind == "constraints" else "generator_penalty"
-        networks = [critic] if self.kind == "constraints" else [generator, critic]
+        networks = [functions[role] for role in ((CRITIC,) if self.kind == "constraints" else (GENERATOR, CRITIC))]
         for i, constraint in enumerate(self.constraints):
             if getattr(getattr(constraint, method), "__func__", None) is getattr(Constraint, method):
                 continue
-            given = {**states[i], **parameters[i]}
-            penalty = partial(
-                self._penalty, i, constraint, method, [*networks, batch, given], draws=draws, generator=generator
-            )
+            given = [*networks, batch, _state(values, i)]
+            penalty = partial(self._penalty, i, constraint, method, given, draws=draws, functions=functions)
             every = constraint.every
             value = penalty(log) if every == 1 else lazily(penalty, every, batch.step, rows, log)
             if value is not None:
@@ -158,12 +152,12 @@ class ConstraintStack:
         log: Log,
         *,
         draws: Draws,
-        generator: CriticFunction,
+        functions: Mapping[str, NetworkFunction],
     ) -> tf.Tensor | None:
         name = self.names[i]
         view = ReplicaView(name, self._stream + 2 * i + 1, draws, log, every=constraint.every, kind=self.kind)
         with _code(name, method):
-            value = optional.call(getattr(constraint, method), *given, view, generator=generator)
+            value = optional.call(getattr(constraint, method), *given, view, **functions)
             if value is None:
                 return None
             value = tf.convert_to_tensor(value)
@@ -175,25 +169,16 @@ class ConstraintStack:
             )
         return _as_float32(f"Constraint {name} returned a penalty", value)
 
-    @property
-    def takes_critic(self) -> bool:
-        """Whether an `advance` takes the critic's function."""
-        return any(optional.takes(constraint.advance, "critic") for constraint in self.constraints)
+    def takes(self, role: str) -> bool:
+        """Whether an `advance` takes the function of a network."""
+        return any(optional.takes(constraint.advance, role) for constraint in self.constraints)
 
-    @property
-    def takes_generator(self) -> bool:
-        """Whether an `advance` takes the generator's function."""
-        return any(optional.takes(constraint.advance, "generator") for constraint in self.constraints)
-
-    def weight_penalty(
-        self, effective: Tensors, parameters: Sequence[Tensors], states: Sequence[Tensors]
-    ) -> tf.Tensor | None:
+    def weight_penalty(self, effective: Tensors, values: PlayerValues) -> tf.Tensor | None:
         """The sum of the weight penalties, a float32 scalar; None if there are none."""
         total = None
         for i, (name, constraint) in enumerate(self._named()):
             with _code(name, "weight_penalty"):
-                state = {**states[i], **parameters[i]}
-                value = optional.call(constraint.weight_penalty, effective, state=state)
+                value = optional.call(constraint.weight_penalty, effective, state=_state(values, i))
                 if value is None:
                     continue
                 value = tf.convert_to_tensor(value)
@@ -260,8 +245,13 @@ def check_count(kind: str, count: int) -> None:
     Raises:
         ContractError: There are too many.
     """
-    if count > noise.MOST[kind]:
+    if count > noise.MOST.get(kind, 0):
         raise ContractError(f"experiment.{kind} has {count} components; there may be at most {noise.MOST[kind]}.")
+
+
+def _state(values: PlayerValues, i: int) -> Tensors:
+    """What the i-th constraint receives as its state."""
+    return {**values.states[i], **values.parameters[i]}
 
 
 _ON_EITHER = ("reparameterize", "transform", "weight_penalty", "project")
@@ -314,7 +304,7 @@ def _code(name: str, method: str) -> AbstractContextManager[None]:
     return plugin_code(f"constraints.{name}", method)
 
 
-def _blaming(name: str, function: CriticFunction, of_critic: bool) -> CriticFunction:
+def _blaming(name: str, function: NetworkFunction, of_critic: bool) -> NetworkFunction:
     """The function of a transform; its errors name the plugin like all others."""
     if not callable(function):
         raise ContractError(

@@ -16,11 +16,11 @@ import tensorflow as tf
 from ganlab.composition import Experiment
 from ganlab.plugins import scheduled
 from ganlab.training.graph import philox
-from ganlab.training.graph.assigning import of_whole_batch
 from ganlab.training.graph.collectives import own_all_reduces
 from ganlab.training.graph.critic_update import CriticUpdate
 from ganlab.training.graph.generator_update import GeneratorUpdate
 from ganlab.training.graph.inputs import OF_GENERATOR
+from ganlab.training.graph.refusals import of_whole_batch
 from ganlab.training.graph.replica import Log, Metric
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.update_metrics import check_unique, over_updates
@@ -54,9 +54,9 @@ class TrainingStep:
         self.metrics: list[Metric] = []
         self._critic_metrics: list[Metric] = []
         self._generator_metrics: list[Metric] = []
-        layer = state.critic.synchronizes or state.generator.synchronizes
-        if experiment.microbatches > 1 and layer:
-            raise of_whole_batch(layer)
+        layers = [layer for player in state.in_turn if (layer := player.network.synchronizes)]
+        if experiment.microbatches > 1 and layers:
+            raise of_whole_batch(layers[0])
         self.critic = CriticUpdate(experiment, state, compiled=compiled)
         self.generator = GeneratorUpdate(experiment, state, compiled=compiled)
 

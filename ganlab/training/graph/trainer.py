@@ -18,9 +18,11 @@ from ganlab.training.graph.inputs import Inputs
 from ganlab.training.graph.parts import in_turn
 from ganlab.training.graph.program import is_program, is_refusal, obstacle
 from ganlab.training.graph.replica import Metric
-from ganlab.training.graph.state import TrainingState, read
+from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.step import TrainingStep
 from ganlab.training.graph.tf_errors import translated_errors
+from ganlab.training.graph.values import may_be_infinite
+from ganlab.training.graph.variables import read
 
 
 class Trainer:
@@ -44,7 +46,7 @@ class Trainer:
         self._infinite = {
             name
             for name, value in self.state.variables().items()
-            if name.startswith("constraints/") and "/state/" in name and bool(tf.reduce_any(_is_infinite(value)))
+            if may_be_infinite(name) and bool(tf.reduce_any(_is_infinite(value)))
         }
         self._gather = Gather(experiment.strategy)
         self._make(program=is_program(experiment))

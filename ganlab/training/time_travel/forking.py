@@ -145,13 +145,13 @@ def _slots(before: TrainingState, state: TrainingState) -> Iterator[tuple[str, s
 
     They are numbered, and a learning rate that follows a schedule is not among them, so numbers may be shifted.
     """
-    for role in ("critic", "generator"):
-        now, then = (_roles(getattr(each, f"{role}_optimizer"), role) for each in (state, before))
+    for role in (role for role in state.players if role in before.players):
+        now, then = (_slot_names(each.players[role].optimizer, role) for each in (state, before))
         for kind, name in now.items():
             yield name, then.get(kind, "") if len(now) - len(then) in (-1, 0, 1) else ""
 
 
-def _roles(optimizer: keras.optimizers.Optimizer, role: str) -> dict[str, str]:
+def _slot_names(optimizer: keras.optimizers.Optimizer, role: str) -> dict[str, str]:
     rate = getattr(optimizer, "_learning_rate", None)
     kinds: dict[str, str] = {}
     for i, variable in enumerate(optimizer.variables):

@@ -58,7 +58,7 @@ class ArchitectureConformance(TrainedConformance):
         dataset = _examples(architecture, self._shape)
         settings: dict[str, Any] = {"architecture": architecture, "dataset": dataset, "batch_size": 4}
         # Batch normalization does not work under a penalty that takes each example alone.
-        return settings | ({"constraints": []} if self._networks[1].synchronizes else {})
+        return settings | ({"constraints": []} if self._networks["critic"].synchronizes else {})
 
     @property
     def _shape(self) -> tuple[int, ...]:
@@ -79,7 +79,7 @@ class ArchitectureConformance(TrainedConformance):
         )
 
     @property
-    def _networks(self) -> tuple[Network, Network]:
+    def _networks(self) -> dict[str, Network]:
         return self.once("networks", lambda: _built(self.make(), self._shape))
 
     @check(first=True)
@@ -90,10 +90,9 @@ class ArchitectureConformance(TrainedConformance):
     @check()
     def test_the_seed_decides_the_weights(self) -> None:
         """Built again with the same seed, by another object, the networks have the same names and bits."""
-        for role, one, other in zip(
-            ("generator", "critic"), self._networks, _built(self.make(), self._shape), strict=True
-        ):
-            a, b = ({name: v.numpy() for name, v in network.weights.items()} for network in (one, other))
+        again = _built(self.make(), self._shape)
+        for role, one in self._networks.items():
+            a, b = ({name: v.numpy() for name, v in network.weights.items()} for network in (one, again[role]))
             if list(a) != list(b):
                 fail(f"Built twice, the {role}'s weights are named {list(a)} and {list(b)}: names must not change.")
             if bad := [name for name in a if not np.array_equal(a[name], b[name])]:
@@ -105,7 +104,7 @@ class ArchitectureConformance(TrainedConformance):
     @check()
     def test_samples_are_what_datasets_have(self) -> None:
         """The generator's samples are finite, and images lie in [-1, 1], unless they are not bounded."""
-        samples = self._output(self._networks[0], self._latent(64), training=False).numpy()
+        samples = self._output(self._networks["generator"], self._latent(64), training=False).numpy()
         if not np.isfinite(samples).all():
             fail("The generator's samples are not finite.")
         if self.bounded_images and len(self._shape) == 3 and np.abs(samples).max() > 1:
@@ -128,7 +127,7 @@ class ArchitectureConformance(TrainedConformance):
             fail(f"coupled returns {found.dtype} of shape {found.shape}; it must be float32, {(count, *self._shape)}.")
         if not np.array_equal(np.asarray(self.make().coupled(numbers[7:9], 0)), found[7:9]):
             fail("coupled gives other samples for the same numbers and seed; it must be a pure function of them.")
-        drawn = self._output(self._networks[0], self._latent(count), training=False).numpy()
+        drawn = self._output(self._networks["generator"], self._latent(count), training=False).numpy()
         for power in (1, 2):
             one, other = (np.power(x.reshape(count, -1).astype(np.float64), power) for x in (found, drawn))
             error = np.sqrt((one.var(axis=0) + other.var(axis=0)) / count)
@@ -143,7 +142,7 @@ class ArchitectureConformance(TrainedConformance):
     @check()
     def test_rows_are_independent(self) -> None:
         """In training, row i of the critic's scores depends on example i alone."""
-        critic = self._networks[1]
+        critic = self._networks["critic"]
         if critic.synchronizes:
             pytest.skip(f"{critic.synchronizes} mixes examples over all replicas; no constraint on examples allows it.")
         x = _examples(self.make(), self._shape).examples(tf.range(4, dtype=tf.int64), 0)
@@ -166,7 +165,7 @@ class ArchitectureConformance(TrainedConformance):
         self._check_gradients(precision="mixed_bfloat16")
 
     def _check_gradients(self, **settings: Any) -> None:
-        if self._networks[1].synchronizes:
+        if self._networks["critic"].synchronizes:
             pytest.skip("A critic with batch normalization does not work with a penalty on gradients.")
         roles = ("critic",) if self.fixed_generator else ("critic", "generator")
         for problem in gradients(Bench(self._experiment(**settings)), of="the networks' layers", roles=roles):
@@ -216,6 +215,6 @@ def _examples(architecture: Architecture, shape: tuple[int, ...]) -> _Noise:
     return (_Labelled if architecture.conditional else _Noise)(shape)
 
 
-def _built(architecture: Architecture, shape: tuple[int, ...]) -> tuple[Network, Network]:
+def _built(architecture: Architecture, shape: tuple[int, ...]) -> dict[str, Network]:
     dataset = _examples(architecture, shape)
     return build_networks(parts.experiment(architecture=architecture, dataset=dataset, batch_size=4))

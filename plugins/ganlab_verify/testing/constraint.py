@@ -76,7 +76,7 @@ class ConstraintConformance(Conformance):
             fresh = self.make()
         bench = self._trials.bench
         with no_variables("prepare"):
-            fresh.prepare(bench.state.critic.model)
+            fresh.prepare(bench.state.critic.network.model)
         for problem in impurities(bench):
             fail(problem)
 
@@ -276,9 +276,9 @@ class ConstraintConformance(Conformance):
     def test_diagnose_answers_in_words(self) -> None:
         """`diagnose` takes what it logged and returns a sentence or None."""
         training = self._trials.short
-        prefix = f"constraints/{training.state.stack.names[0]}/"
+        prefix = f"constraints/{training.state.critic.stack.names[0]}/"
         metrics = {t.removeprefix(prefix): float(v[-1]) for t, v in training.reduced().items() if t.startswith(prefix)}
-        answer = training.state.stack.constraints[0].diagnose(metrics)
+        answer = training.state.critic.stack.constraints[0].diagnose(metrics)
         if answer is not None and not isinstance(answer, str):
             fail(f"diagnose returned {answer!r}; it must be a sentence, or None if all is well.")
 

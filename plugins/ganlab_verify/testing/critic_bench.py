@@ -10,8 +10,7 @@ import tensorflow as tf
 
 from ganlab import Batch, Constraint, Critic, Experiment, functional
 from ganlab.engine import (
-    Constrained,
-    CriticCalls,
+    Calls,
     Draws,
     Log,
     ReplicaView,
@@ -70,13 +69,14 @@ class Bench:
         self.constraint: Constraint = experiment.constraints[0]
         self.name = type(self.constraint).__name__
         self.weights = read(self.state.critic.weights)
-        self.parameters, self.initial = read(self.state.parameters[0]), read(self.state.constraint_states[0])
+        self.parameters, self.initial = read(self.state.critic.parameters[0]), read(self.state.critic.states[0])
         self._values = self.state.values()
         with self.state.timed():
             self.data = self._data()
             self.batch = batch_of(self.data, experiment.batch_size, self.draws())
-            advanced = self._step.critic.advanced(self.draws(), self.state.values(), self.data, Log())
-            self.effective = self.state.stack.effective(self.weights, [self.parameters], advanced.states)
+            values = self._step.critic.advanced(self.draws(), self.state.values(), self.data, Log())
+            advanced = values.players["critic"]
+            self.effective = self.state.critic.stack.effective(advanced)
         self.advanced = advanced.states[0]
 
     @property
@@ -92,7 +92,7 @@ class Bench:
     def plain_critic(self, draws: Draws) -> Critic:
         """The critic after reparameterization and before any transform, in training mode."""
         buffers, labels = read(self.state.critic.buffers), self.data.get("labels")
-        return CriticCalls(self.state.critic, self.effective, buffers, labels, draws, noise.CRITIC_LAYERS)
+        return Calls(self.state.critic.network, self.effective, buffers, labels, draws, noise.CRITIC_LAYERS)
 
     def advance(self, draws: Draws) -> Any:
         """The constraint's `advance`."""
@@ -136,7 +136,7 @@ class Bench:
 
     def critic_gradients(self) -> dict[str, np.ndarray]:
         """The gradient of the critic's first update by each weight and parameter, as the engine computes it."""
-        values = self.state.values()._replace(states=[self.advanced])
+        values = self.state.values().replaced("critic", states=[self.advanced])
         with self.state.timed():
             gradients, *_ = self._step.critic.part(self.draws(), Log(), values, self.data)
         names = [*self.weights, *(f"the parameter {name!r}" for name in self.parameters)]
@@ -144,8 +144,8 @@ class Bench:
 
     def generator_gradients(self) -> dict[str, np.ndarray]:
         """The gradient of the generator's first update by each of its weights, as the engine computes it."""
-        values = self.state.values()._replace(states=[self.advanced])
-        weights = values.generator
+        values = self.state.values().replaced("critic", states=[self.advanced])
+        weights = values.players["generator"].weights
         with self.state.timed():
             gradients, *_ = self._step.generator.part(self.draws(), Log(), values, self.data)
         return {name: g.numpy() for name, g in zip(weights, gradients, strict=True)}
@@ -155,10 +155,6 @@ class Bench:
         trained = {**self.weights, **{f"the parameter {name!r}": value for name, value in self.parameters.items()}}
         generator = read(self.state.generator.weights)
         return _rate(trained, self.critic_gradients()), _rate(generator, self.generator_gradients())
-
-    @property
-    def _networks(self) -> Constrained:
-        return Constrained(self.state)
 
     @property
     def _step(self) -> TrainingStep:
@@ -173,10 +169,10 @@ class Bench:
         return self._step.critic.augmented(self.draws(), self.state.values(), data)
 
     def _critic(self, draws: Draws) -> Critic:
-        return lambda x: self._networks.critic(draws, self._values, self.data, noise.CRITIC_LAYERS)(x)
+        return self.state.deferred("critic", draws, self._values, self.data, noise.CRITIC_LAYERS)
 
     def _generator(self, draws: Draws) -> Critic:
-        return lambda z: self._networks.generator(draws, self._values, self.data, noise.FAKE_LAYERS)[0](z)
+        return self.state.deferred("generator", draws, self._values, self.data, noise.FAKE_LAYERS)
 
     def _call(self, method: str, *arguments: Any, **others: Any) -> Any:
         with plugin_code(self.name, method), self.state.timed():

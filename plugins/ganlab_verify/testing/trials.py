@@ -144,8 +144,8 @@ class Trials:
         """A training of the same critic without a constraint, after `LONG` iterations at the same rates."""
         control = _control(self.critic, self.shape)
         control.assign(control.start)
-        control.state.critic_optimizer.learning_rate = self.rates[0]
-        control.state.generator_optimizer.learning_rate = self.rates[1]
+        control.state.critic.optimizer.learning_rate = self.rates[0]
+        control.state.generator.optimizer.learning_rate = self.rates[1]
         return control.train(LONG)
 
 

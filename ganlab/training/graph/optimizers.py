@@ -1,0 +1,60 @@
+"""A run's own optimizers, made from those of its experiment."""
+
+from __future__ import annotations
+
+import keras
+
+from ganlab.composition import Experiment
+from ganlab.errors import IncompatibleError
+from ganlab.interfaces import Schedule
+from ganlab.plugins.blame import plugin_code
+from ganlab.plugins.recipes import selector_of
+from ganlab.training.graph.learning_rate import Followed, fill_decay_steps
+from ganlab.training.graph.roles import Role
+
+# Settings of Keras optimizers that act on each replica's own gradient, before the sum over replicas, or not at all.
+_PER_REPLICA = ("clipnorm", "global_clipnorm", "clipvalue", "gradient_accumulation_steps")
+
+
+def own_optimizer(role: Role, experiment: Experiment, schedule: Schedule | None) -> keras.optimizers.Optimizer:
+    """Makes the optimizer of a role in scope: one made elsewhere would silently let replicas drift apart.
+
+    Args:
+        role: The role.
+        experiment: The experiment.
+        schedule: What its learning rate follows, or None.
+
+    Raises:
+        IncompatibleError: The experiment's optimizer has a setting that would be wrong, or without effect.
+    """
+    template, updates = role.optimizer_of(experiment), role.updates(experiment)
+    made = _made(role.optimizer, template, updates * experiment.steps)
+    if schedule is not None:
+        made.learning_rate = Followed(schedule, updates, experiment.steps)
+    return made
+
+
+def _made(part: str, template: keras.optimizers.Optimizer, updates: int) -> keras.optimizers.Optimizer:
+    if isinstance(template, keras.optimizers.LossScaleOptimizer):
+        raise IncompatibleError(
+            f"experiment.{part} is a LossScaleOptimizer, for float16, which ganlab does not train in: losses are not "
+            "scaled. Pass the optimizer inside it."
+        )
+    with plugin_code(selector_of(template), "get_config"):
+        config = template.get_config()
+    for setting in _PER_REPLICA:
+        if config.get(setting):
+            raise IncompatibleError(
+                f"experiment.{part} sets {setting} = {config[setting]!r}, which acts on each replica's own gradient "
+                "before these are summed, so that the result would depend on the number of replicas. Leave it out."
+            )
+    if config.get("use_ema"):
+        raise IncompatibleError(f"experiment.{part} sets use_ema. Use experiment.ema_decay, which ganlab samples from.")
+    if config.get("loss_scale_factor"):
+        raise IncompatibleError(
+            f"experiment.{part} sets loss_scale_factor = {config['loss_scale_factor']!r}. Gradients would be divided "
+            "by it, but losses are not scaled. Leave it out."
+        )
+    fill_decay_steps(config, updates)
+    with plugin_code(selector_of(template), "from_config"):
+        return type(template).from_config(config)
