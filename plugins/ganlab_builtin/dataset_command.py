@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import click
 
 import ganlab
-from ganlab.bounds import Local, violation
+from ganlab.commands import LocalPath
 from ganlab.lazy import tensorflow as tf
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ def dataset() -> None:
 
 
 @dataset.command()
-@click.argument("source", type=click.Path(path_type=Path))
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("source", type=LocalPath())
+@click.argument("folder", type=LocalPath())
 @click.option("--size", metavar="PIXELS", type=click.IntRange(1, 4096), required=True, help="The side of the images.")
 @click.option(
     "--filter",
@@ -61,9 +61,6 @@ def make(source: Path, folder: Path, size: int, method: str, grey: bool, shard: 
     ganlab run --gin mine.gin --param 'experiment.dataset=@datasets.tfrecords()' \\
       --param "datasets.tfrecords.path='celeba64'"
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
-    for path in (source, folder):
-        if problem := violation(path, Annotated[Path, Local()]):
-            raise ganlab.ConfigError(f"{path} {problem}")
     if folder.exists():
         raise ganlab.ConfigError(f"{folder} exists. Name a folder that does not, or remove it.")
     from ganlab_builtin.datasets.image_folder import ImageFolder
