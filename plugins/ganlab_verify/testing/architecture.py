@@ -11,7 +11,7 @@ import tensorflow as tf
 from ganlab import Architecture, Dataset, functional
 from ganlab.engine import SCORE, Draws, Network, ReplicaView, build_networks, noise, read
 from ganlab.errors import GanlabError, IncompatibleError
-from ganlab_verify.testing import parts
+from ganlab_verify import lab
 from ganlab_verify.testing.conformance import check, fail
 from ganlab_verify.testing.critic_bench import Bench
 from ganlab_verify.testing.finite import gradients
@@ -218,4 +218,4 @@ def _examples(architecture: Architecture, shape: tuple[int, ...]) -> _Noise:
 
 def _built(architecture: Architecture, shape: tuple[int, ...]) -> tuple[Network, Network]:
     dataset = _examples(architecture, shape)
-    return build_networks(parts.experiment(architecture=architecture, dataset=dataset, batch_size=4))
+    return build_networks(lab.experiment(architecture=architecture, dataset=dataset, batch_size=4))

@@ -10,11 +10,11 @@ import tensorflow as tf
 from ganlab import Augmentation, Dataset
 from ganlab.engine import Augmentations
 from ganlab.errors import IncompatibleError
+from ganlab_verify.lab import FLOOR
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import check, fail
 from ganlab_verify.testing.critic_bench import Noted
 from ganlab_verify.testing.trained import TrainedConformance
-from ganlab_verify.testing.trainings import FLOOR
 
 _ROUNDING = 1e-5
 

@@ -10,6 +10,7 @@ import tensorflow as tf
 from ganlab import Constraint
 from ganlab.engine import Scorer, TrainingState
 from ganlab.errors import IncompatibleError
+from ganlab_verify.lab import departures, differing
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import Conformance, check, fail
 from ganlab_verify.testing.critic_bench import Bench
@@ -17,7 +18,6 @@ from ganlab_verify.testing.explanations import explained
 from ganlab_verify.testing.finite import at_slope, at_zero_gradient, gradients
 from ganlab_verify.testing.purity import impurities, no_variables
 from ganlab_verify.testing.rows import unruly
-from ganlab_verify.testing.trainings import departures, differing
 from ganlab_verify.testing.trials import LONG, Trials, slope
 from ganlab_verify.truth import of_state
 
@@ -239,7 +239,7 @@ class ConstraintConformance(Conformance):
     def test_the_generator_is_trained_through_it(self) -> None:
         """The generator's update goes through the reparameterized, transformed critic, and moves the generator."""
         training = self._trials.short
-        values = training.values()
+        values = training.values
         weights = [name for name in values if name.startswith("generator/weights")]
         if not any(np.any(values[name] != training.start[name]) for name in weights):
             fail(

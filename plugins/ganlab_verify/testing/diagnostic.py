@@ -10,6 +10,7 @@ import pytest
 from ganlab import Architecture, Dataset, Diagnostic
 from ganlab.engine import DiagnosticSchedule, TrainingState
 from ganlab.errors import IncompatibleError
+from ganlab_verify import lab
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import Conformance, check, fail
 
@@ -55,7 +56,7 @@ class DiagnosticConformance(Conformance):
         said = ""
         for dataset, architecture in self._cases():
             given: dict[str, Any] = {} if architecture is None else {"architecture": architecture}
-            experiment = parts.experiment(
+            experiment = lab.experiment(
                 diagnostics=[self.make()], dataset=dataset, constraints=[parts.SlopePenalty()], **given
             )
             looks = DiagnosticSchedule(experiment, TrainingState(experiment))

@@ -9,9 +9,9 @@ import pytest
 from ganlab import Constraint
 from ganlab.engine import Trainer, TrainingState
 from ganlab.errors import IncompatibleError
+from ganlab_verify.lab import Training, distance, lasting_departure
 from ganlab_verify.testing.conformance import check, fail
 from ganlab_verify.testing.trained import TrainedConformance
-from ganlab_verify.testing.trainings import Training, distance, lasting_departure
 from ganlab_verify.truth import of_state
 
 _ITERATIONS = 4

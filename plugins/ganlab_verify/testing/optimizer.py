@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 from ganlab.engine import TrainingState
-from ganlab_verify.testing import parts
+from ganlab_verify import lab
 from ganlab_verify.testing.conformance import check, fail
 from ganlab_verify.testing.trained import TrainedConformance
 
@@ -37,7 +37,7 @@ class OptimizerConformance(TrainedConformance):
     @check(first=True)
     def test_it_is_made_anew_from_its_configuration(self) -> None:
         """The copy that the core makes in the strategy's scope, from `get_config`, is equal to the original."""
-        TrainingState(parts.experiment(**self._parts()))
+        TrainingState(lab.experiment(**self._parts()))
         one = self.make()
         other = type(one).from_config(one.get_config())
         if other.get_config() != one.get_config():
