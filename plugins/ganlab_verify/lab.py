@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import ganlab
 from ganlab.engine import Checkpoint, Checkpoints, Trainer, TrainingState, restore
 from ganlab.files import scratch_folder
 from ganlab_verify.testing import parts
+from ganlab_verify.trace import norm
 
 # How far two trainings of one experiment may be apart after a few updates, element by element: float32's rounding, also
 # in sums in another order. A factor in a gradient that moves weights by hundredths is far outside.
@@ -221,9 +223,8 @@ def distance(one: Training, other: Training) -> float:
     """The distance of two trainings' networks, as a fraction of how far the first has moved."""
     names = [name for name in one.start if "/weights/" in name]
     mine, theirs = one.values, other.values
-    apart = np.sqrt(sum(np.sum(np.square(mine[name] - theirs[name])) for name in names))
-    moved = np.sqrt(sum(np.sum(np.square(mine[name] - one.start[name])) for name in names))
-    return float(apart / moved) if moved else float("inf")
+    moved = norm(mine[name] - one.start[name] for name in names)
+    return norm(mine[name] - theirs[name] for name in names) / moved if moved else math.inf
 
 
 def perturbed(values: Mapping[str, np.ndarray], seed: int, by: float) -> dict[str, np.ndarray]:

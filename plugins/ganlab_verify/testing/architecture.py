@@ -40,7 +40,7 @@ class ArchitectureConformance(TrainedConformance):
             cuts them off there, and the critic sees that they go beyond.
     """
 
-    kind = "architectures"
+    kind, role = "architectures", Architecture
     sample_shape: tuple[int, ...] | None = None
     fixed_generator: bool = False
     bounded_images: bool = True
@@ -48,10 +48,6 @@ class ArchitectureConformance(TrainedConformance):
         "a layer mixes the examples of its replica (unsynchronized statistics), or draws its own noise. Use "
         "ganlab.layers for noise, and BatchNormalization(synchronized=True) or ganlab.layers.LayerNormalization."
     )
-
-    def make(self) -> Architecture:
-        """Makes the architecture under test, a new one at every call. Authors write this method."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new architecture.")
 
     def _parts(self) -> dict[str, Any]:
         architecture = self.make()

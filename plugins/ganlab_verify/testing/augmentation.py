@@ -30,13 +30,9 @@ class AugmentationConformance(TrainedConformance):
         sample_shape: The shape of the kit's examples; None for the first that it accepts, vectors or images.
     """
 
-    kind = "augmentations"
+    kind, role = "augmentations", Augmentation
     sample_shape: ClassVar[tuple[int, ...] | None] = None
     _cause: ClassVar[str] = "draw from replica, by example, and reduce in advance what depends on data."
-
-    def make(self) -> Augmentation:
-        """Makes the augmentation under test, a new one at every call. Authors write this method."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new augmentation.")
 
     def _parts(self) -> dict[str, Any]:
         return {"augmentations": [self.make()], "dataset": self._dataset()}

@@ -47,14 +47,10 @@ class ConstraintConformance(Conformance):
             those, the first of some sizes of images.
     """
 
-    kind = "constraints"
+    kind, role = "constraints", Constraint
     penalty_at_slope_one: float | None = None
     lowers_slopes: bool | None = True
     sample_shape: tuple[int, ...] | None = None
-
-    def make(self) -> Constraint:
-        """Makes the constraint under test, a new one at every call. Authors write this method."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new constraint.")
 
     def critic(self, sample_shape: tuple[int, ...]) -> keras.Model:
         """The critic to constrain, `(n, *sample_shape) -> (n, 1)`; override it to use special layers.

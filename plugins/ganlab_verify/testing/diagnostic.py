@@ -28,12 +28,8 @@ class DiagnosticConformance(Conformance):
         sample_shape: The shape of an example; None for the first of (2,) and (8, 8, 1) that it accepts.
     """
 
-    kind = "diagnostics"
+    kind, role = "diagnostics", Diagnostic
     sample_shape: tuple[int, ...] | None = None
-
-    def make(self) -> Diagnostic:
-        """Makes the diagnostic under test, a new one at every call. Authors write this method."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new diagnostic.")
 
     def dataset(self) -> Dataset | None:
         """The dataset of the experiment, for diagnostics that need one of a kind; None for the kit's own.

@@ -21,15 +21,11 @@ class OptimizerConformance(TrainedConformance):
             return ganlab.component("optimizers", "mine")()
     """
 
-    kind = "optimizers"
+    kind, role = "optimizers", keras.optimizers.Optimizer
     apart: ClassVar[float | None] = 0.02
     _cause: ClassVar[str] = (
         "it acts on each replica's own gradient before the sum. Override update_step, which gets the sum, not apply."
     )
-
-    def make(self) -> keras.optimizers.Optimizer:
-        """Makes the optimizer under test, a new one at every call. Authors write this method."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new optimizer.")
 
     def _parts(self) -> dict[str, Any]:
         return {"critic_optimizer": self.make(), "generator_optimizer": self.make()}

@@ -11,19 +11,12 @@ import tensorflow as tf
 
 from ganlab import (
     Architecture,
-    Augmentation,
     Batch,
     Constraint,
     Critic,
     Dataset,
-    Diagnostic,
-    Evaluator,
-    Features,
-    Launcher,
     Loss,
     Replica,
-    Schedule,
-    Search,
     layers,
 )
 from ganlab.functional import example_normal, slopes
@@ -256,23 +249,3 @@ class Companion(Constraint):
     def project(self, weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Every weight within [-5, 5]."""
         return {name: tf.clip_by_value(w, -5.0, 5.0) for name, w in weights.items()}
-
-
-def role_of(kind: str) -> tuple[type, str]:
-    """The class that components of a kind belong to, and its name in messages."""
-    roles: dict[str, tuple[type, str]] = {
-        "constraints": (Constraint, "ganlab.Constraint"),
-        "architectures": (Architecture, "ganlab.Architecture"),
-        "datasets": (Dataset, "ganlab.Dataset"),
-        "losses": (Loss, "ganlab.Loss"),
-        "augmentations": (Augmentation, "ganlab.Augmentation"),
-        "schedules": (Schedule, "ganlab.Schedule"),
-        "evaluators": (Evaluator, "ganlab.Evaluator"),
-        "strategies": (tf.distribute.Strategy, "tf.distribute.Strategy"),
-        "optimizers": (keras.optimizers.Optimizer, "keras.optimizers.Optimizer"),
-        "diagnostics": (Diagnostic, "ganlab.Diagnostic"),
-        "features": (Features, "ganlab.Features"),
-        "launchers": (Launcher, "ganlab.Launcher"),
-        "searches": (Search, "ganlab.Search"),
-    }
-    return roles[kind]

@@ -22,11 +22,7 @@ class StrategyConformance(Conformance):
             return ganlab.component("strategies", "mine")(replicas=2)
     """
 
-    kind = "strategies"
-
-    def make(self) -> tf.distribute.Strategy:
-        """Makes the strategy under test, a new one at every call. Authors write this method."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new strategy.")
+    kind, role = "strategies", tf.distribute.Strategy
 
     def _training(self, strategy: tf.distribute.Strategy) -> Training:
         replicas = int(self.once("strategy", self.make).num_replicas_in_sync)
