@@ -20,6 +20,7 @@ from typing import Any
 from ganlab.errors import GanlabError, TrainingFailedError
 from ganlab.files import collect_rarely, orderly_end, python_command, scratch_folder, start_process
 from ganlab_verify.report import Row, Source
+from ganlab_verify.testing.devices import split_cpu
 
 _WAIT = 0.2  # seconds
 
@@ -116,7 +117,8 @@ def _main(result: Path) -> None:
     spec = json.load(sys.stdin)
     collect_rarely()
     try:
-        _split_cpu(spec["cpus"])
+        if spec["cpus"]:
+            split_cpu(spec["cpus"])
         module, _, function = spec["target"].partition(":")
         made = getattr(importlib.import_module(module), function)(_source(spec["source"]), **spec["options"])
         answer: dict[str, Any] = {"row": asdict(made)} if isinstance(made, Row) else {"value": made}
@@ -127,15 +129,6 @@ def _main(result: Path) -> None:
     part = result.with_suffix(".part")
     part.write_text(json.dumps(answer), encoding="utf-8")
     part.replace(result)
-
-
-def _split_cpu(count: int) -> None:
-    import tensorflow as tf
-
-    if not count:
-        return
-    cpu = tf.config.list_physical_devices("CPU")[0]
-    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * count)
 
 
 def _source(fields: Mapping[str, Any]) -> Source:

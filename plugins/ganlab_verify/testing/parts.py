@@ -61,23 +61,19 @@ class LabelledPoints(Points):
 
 
 class Images(Dataset):
-    """Noise of 8 x 8 pixels in [-1, 1], brighter to the right."""
+    """Noise in [-1, 1], brighter to the right; by default of 8 x 8 pixels."""
 
-    sample_shape, size = (8, 8, 1), None
+    sample_shape: tuple[int, ...] = (8, 8, 1)
+    size = None
+
+    def __init__(self, sample_shape: tuple[int, ...] = sample_shape) -> None:
+        self.sample_shape = sample_shape
 
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
         """The examples with these numbers."""
         width = self.sample_shape[1]
         pixels = tf.reshape(example_normal(numbers, math.prod(self.sample_shape), seed), [-1, *self.sample_shape])
         return tf.tanh(0.5 * pixels + tf.reshape(tf.linspace(-0.5, 1.0, width), [1, 1, width, 1]))
-
-
-class ShapedImages(Images):
-    """The same noise in another size."""
-
-    def __init__(self, sample_shape: tuple[int, ...]) -> None:
-        height, width, channels = sample_shape
-        self.sample_shape = (height, width, channels)
 
 
 class Vectors(Points):
@@ -95,11 +91,9 @@ class Vectors(Points):
 
 def dataset(sample_shape: tuple[int, ...]) -> Dataset:
     """Data of a shape: points, vectors, or images."""
-    if sample_shape == Points.sample_shape:
-        return Points()
-    if sample_shape == Images.sample_shape:
-        return Images()
-    return Vectors(*sample_shape) if len(sample_shape) == 1 else ShapedImages(sample_shape)
+    if len(sample_shape) > 1:
+        return Images(sample_shape)
+    return Points() if sample_shape == Points.sample_shape else Vectors(*sample_shape)
 
 
 class Networks(Architecture):
