@@ -10,7 +10,7 @@ from ganlab.errors import IncompatibleError
 CPUS = 4
 
 
-def split_cpu() -> None:
+def split_cpu(count: int = CPUS) -> None:
     """Splits the CPU, unless that is already done or too late; `cpus` raises an error if it was too late."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow as tf
@@ -19,10 +19,10 @@ def split_cpu() -> None:
     gc.collect()
     gc.freeze()
     cpu = tf.config.list_physical_devices("CPU")[0]
-    if len(tf.config.get_logical_device_configuration(cpu) or []) >= CPUS:
+    if len(tf.config.get_logical_device_configuration(cpu) or []) >= count:
         return
     try:
-        tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * CPUS)
+        tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * count)
     except RuntimeError:
         return  # TensorFlow has started: an error for the tests that need the CPUs, not for those that do not
 
