@@ -2,7 +2,7 @@
 
     python tools/bench.py
     python tools/bench.py loops replicas --rounds 5 --json
-    python tools/bench.py --device gpu --torch PYTHON --jax PYTHON
+    python tools/bench.py --device gpu
 
 Everything is timed in turn with what it is compared with, in several rounds. The medians of the rounds' ratios are
 printed with their quartiles and, if there is one, the bar that they have to stay under. Other work on the machine makes
@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from benchmarks import engine, limit, loops, replicas, whole_runs
 from benchmarks.pairs import Figure, Ratio
-from benchmarks.setting import Setting
+from benchmarks.setting import problem
 
 # Families with their own processes come first: afterwards this one holds TensorFlow's threads and memory.
 FAMILIES: dict[str, Callable[..., list[Ratio | Figure]]] = {
@@ -48,16 +48,16 @@ FAMILIES: dict[str, Callable[..., list[Ratio | Figure]]] = {
     "diagnostics": engine.diagnostics,
 }
 
-# Those that also run on a GPU, and need to know with what.
+# Those that also run on a GPU.
 ANYWHERE = ("loops", "precision")
 
 
-def measure(names: Sequence[str], rounds: int, setting: Setting) -> dict[str, list[Ratio | Figure]]:
+def measure(names: Sequence[str], rounds: int, device: str) -> dict[str, list[Ratio | Figure]]:
     """The figures of each family, also printed to standard error as they come; none for a family that fails."""
     results: dict[str, list[Ratio | Figure]] = {}
     for name in names:
         print(f"{name} ...", file=sys.stderr, flush=True)
-        given = {"setting": setting} if name in ANYWHERE else {}
+        given = {"device": device} if name in ANYWHERE else {}
         try:
             results[name] = FAMILIES[name](rounds, **given)
         except Exception as error:  # keep the others' figures, which took half an hour
@@ -95,8 +95,6 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", default=[], metavar="FAMILY", help="the same")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu", help=f"gpu: for {', '.join(ANYWHERE)}")
-    parser.add_argument("--torch", default="", metavar="PYTHON", help="an interpreter that has PyTorch")
-    parser.add_argument("--jax", default="", metavar="PYTHON", help="an interpreter that has JAX")
     parser.add_argument("--json", action="store_true", help="print JSON, with every round")
     arguments = parser.parse_args()
     on_gpu = arguments.device == "gpu"
@@ -106,10 +104,9 @@ def main() -> int:
         parser.error(f"no family {unknown[0]!r}; there are {', '.join(FAMILIES)}")
     if on_gpu and (elsewhere := [name for name in names if name not in ANYWHERE]):
         parser.error(f"{elsewhere[0]!r} is measured on a CPU alone; with --device gpu there are {', '.join(ANYWHERE)}")
-    setting = Setting(arguments.device, arguments.torch, arguments.jax)
-    if problem := setting.problem():
-        parser.error(problem)
-    results = measure(names, arguments.rounds, setting)
+    if why := problem(arguments.device):
+        parser.error(why)
+    results = measure(names, arguments.rounds, arguments.device)
     if arguments.json:
         figures = {name: [row.as_json() for row in rows] for name, rows in results.items()}
         machine = {"machine": platform.processor(), "cores": os.cpu_count(), "device": arguments.device}

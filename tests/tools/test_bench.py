@@ -71,18 +71,11 @@ def test_an_unknown_family_is_refused():
     assert "no family 'loop'; there are loops, precision" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--device", "gpu", "replicas"], "'replicas' is measured on a CPU alone; with --device gpu there are loops"),
-        (["loops", "--jax", "no-such-python"], "--jax no-such-python: JAX cannot be imported there"),
-    ],
-)
-def test_what_cannot_be_measured_is_refused_at_once(arguments, message):
-    command = [sys.executable, str(TOOLS / "bench.py"), *arguments]
+def test_what_a_gpu_cannot_measure_is_refused_at_once():
+    command = [sys.executable, str(TOOLS / "bench.py"), "--device", "gpu", "replicas"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert message in done.stderr
+    assert "'replicas' is measured on a CPU alone; with --device gpu there are loops" in done.stderr
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.pairs import Figure, Ratio
 from benchmarks.processes import Child, compare
-from benchmarks.setting import Setting, environment
+from benchmarks.setting import environment
 
 KINDS = ("mlp", "dcgan")
 # Written by hand for one device, in the graph.
@@ -23,10 +23,7 @@ _LABELS = {"mlp": "MLP", "dcgan": "DCGAN"}
 _BARS = {
     ("mlp", HAND): 0.75,
     ("dcgan", HAND): 0.82,
-    ("mlp", "torch_eager.py"): 0.50,
-    ("dcgan", "torch_eager.py"): 0.85,
 }
-_CPU = Setting()
 
 
 def ganlab_run(kind: str, folder: str | Path | None, *, device: str = "cpu", **options: object) -> Child:
@@ -37,76 +34,62 @@ def ganlab_run(kind: str, folder: str | Path | None, *, device: str = "cpu", **o
     return Child("ganlab_run.py", kind, json.dumps(given), env=environment(device))
 
 
-def loops(rounds: int, setting: Setting = _CPU) -> list[Ratio | Figure]:
-    """Runs with all telemetry against the loop written by hand, Keras' `fit`, PyTorch and JAX; memory on the way."""
+def loops(rounds: int, device: str = "cpu") -> list[Ratio | Figure]:
+    """Runs with all telemetry against the loop written by hand and Keras' `fit`; memory on the way."""
     rows: list[Ratio | Figure] = []
     for kind in KINDS:
         with (
             tempfile.TemporaryDirectory() as folder,
-            ganlab_run(kind, folder, device=setting.device) as ours,
-            _peer(HAND, kind, setting) as hand,
+            ganlab_run(kind, folder, device=device) as ours,
+            _peer(HAND, kind, device) as hand,
         ):
             ours.ready()
             hand.ready()
-            label, bars = _LABELS[kind], _BARS if setting.device == "cpu" else {}
+            label, bars = _LABELS[kind], _BARS if device == "cpu" else {}
             bar = bars.get((kind, HAND))
             rows.append(compare(f"{label}: ganlab / hand-written TensorFlow", ours, hand, rounds, bar=bar))
-            if setting.device == "cpu":
+            if device == "cpu":
                 rows.append(Ratio(f"{label}: peak memory, ganlab / hand-written", [(ours.bytes, hand.bytes)], 1.10))
-            for script, name, python in _peers(setting):
-                title, bar = f"{label}: ganlab / {name}", bars.get((kind, script))
-                rows += _compared(title, ours, _peer(script, kind, setting, python), rounds, bar)
+            for script, name in _peers(device):
+                rows.append(_compared(f"{label}: ganlab / {name}", ours, _peer(script, kind, device), rounds))
     return rows
 
 
-def precision(rounds: int, setting: Setting = _CPU) -> list[Ratio | Figure]:
+def precision(rounds: int, device: str = "cpu") -> list[Ratio | Figure]:
     """`precision = "mixed_bfloat16"` against the float32 loop written by hand, and against others in bfloat16."""
     rows: list[Ratio | Figure] = []
     for kind in KINDS:
         with (
             tempfile.TemporaryDirectory() as folder,
-            ganlab_run(kind, folder, device=setting.device, precision="mixed_bfloat16") as ours,
-            _peer(HAND, kind, setting) as hand,
+            ganlab_run(kind, folder, device=device, precision="mixed_bfloat16") as ours,
+            _peer(HAND, kind, device) as hand,
         ):
             ours.ready()
             hand.ready()
-            label, bar = _LABELS[kind], 0.75 if setting.device == "cpu" else None
+            label, bar = _LABELS[kind], 0.75 if device == "cpu" else None
             name = f"{label}: ganlab in mixed_bfloat16 / hand-written in float32"
             rows.append(compare(name, ours, hand, rounds, bar=bar))
-            for script, name, python in [(HAND, "hand-written TensorFlow", sys.executable), *_peers(setting)]:
-                peer = _peer(script, kind, setting, python, lower=True)
-                rows += _compared(f"{label}: ganlab / {name}, both in bfloat16", ours, peer, rounds)
+            for script, name in ((HAND, "hand-written TensorFlow"), *_peers(device)):
+                peer = _peer(script, kind, device, lower=True)
+                rows.append(_compared(f"{label}: ganlab / {name}, both in bfloat16", ours, peer, rounds))
     return rows
 
 
-def _compared(title: str, ours: Child, peer: Child, rounds: int, bar: float | None = None) -> list[Ratio]:
-    """The ratio to a peer; none, and a message, if the peer cannot train: the others' figures took long."""
+def _compared(title: str, ours: Child, peer: Child, rounds: int) -> Ratio:
     with peer:
-        try:
-            peer.ready()
-            return [compare(title, ours, peer, rounds, bar=bar)]
-        except RuntimeError as error:
-            print(f"  {title}: not measured. {error}", file=sys.stderr, flush=True)
-            return []
+        peer.ready()
+        return compare(title, ours, peer, rounds)
 
 
-def _peers(setting: Setting) -> list[tuple[str, str, str]]:
-    """Script, name and interpreter of what ganlab is compared with beside the loop written by hand."""
-    found = [("keras_fit.py", "Keras fit", sys.executable)]
-    if setting.device == "gpu":
-        found.append(("tf_compiled.py", "hand-written TensorFlow with XLA", sys.executable))
-    if setting.torch:
-        found.append(("torch_eager.py", "PyTorch eager", setting.torch))
-        found.append(("torch_compiled.py", "PyTorch torch.compile", setting.torch))
-    if setting.jax:
-        found.append(("jax_loop.py", "JAX", setting.jax))
-    return found
+def _peers(device: str) -> list[tuple[str, str]]:
+    """Script and name of what ganlab is compared with beside the loop written by hand."""
+    compiled = [("tf_compiled.py", "hand-written TensorFlow with XLA")] if device == "gpu" else []
+    return [("keras_fit.py", "Keras fit"), *compiled]
 
 
-def _peer(script: str, kind: str, setting: Setting, python: str = sys.executable, *, lower: bool = False) -> Child:
-    precision = "bfloat16" if lower else "float32"
-    options = ("--device", setting.device, "--precision", precision)
-    return Child(script, kind, *options, python=python, env=environment(setting.device))
+def _peer(script: str, kind: str, device: str, *, lower: bool = False) -> Child:
+    options = ("--device", device, "--precision", "bfloat16" if lower else "float32")
+    return Child(script, kind, *options, env=environment(device))
 
 
 def telemetry(rounds: int) -> list[Ratio | Figure]:
@@ -138,7 +121,7 @@ def starting(rounds: int) -> list[Ratio | Figure]:
         imports.append(_seconds([sys.executable, "-c", "import tensorflow, keras"]))
         runs.append(_until_first_iteration("eight_gaussians"))
     for _ in range(min(rounds, 3)):
-        with ganlab_run("mlp", None) as ours, _peer(HAND, "mlp", _CPU) as hand:
+        with ganlab_run("mlp", None) as ours, _peer(HAND, "mlp", "cpu") as hand:
             ours.ready()
             with hand:
                 begun = time.perf_counter()

@@ -1,69 +1,27 @@
-"""Where a benchmark runs, and which interpreters have what ganlab is compared with."""
+"""The device that a benchmark runs on."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
 
-# Prints how many GPUs a library sees.
-_COUNTS = {
-    "TensorFlow": "import tensorflow as tf; print(len(tf.config.list_physical_devices('GPU')))",
-    "PyTorch": "import torch; print(torch.cuda.device_count())",
-    "JAX": "import jax; print(sum(d.platform == 'gpu' for d in jax.devices()))",
-}
-_REMEDIES = {
-    "TensorFlow": "Install ganlab's extra [gpu] and NVIDIA's driver",
-    "PyTorch": "Install its build for CUDA in that environment",
-    "JAX": "Install jax[cuda12] in that environment",
-}
+_COUNT = "import tensorflow as tf; print(len(tf.config.list_physical_devices('GPU')))"
 
 
-@dataclass(frozen=True)
-class Setting:
-    """Where a benchmark runs.
-
-    Attributes:
-        device: `cpu` or `gpu`, the first of them.
-        torch: An interpreter that has PyTorch; empty to leave it out.
-        jax: One that has JAX; empty to leave it out.
-    """
-
-    device: str = "cpu"
-    torch: str = ""
-    jax: str = ""
-
-    def problem(self) -> str:
-        """Why it cannot be measured, and what to do; empty if it can."""
-        options = {"PyTorch": ("--torch", self.torch), "JAX": ("--jax", self.jax)}
-        pythons = {"TensorFlow": sys.executable, **{name: python for name, (_, python) in options.items() if python}}
-        for name, python in pythons.items():
-            if name == "TensorFlow" and self.device == "cpu":
-                continue
-            seen, error = _gpus(name, python)
-            if seen is None:
-                option = f"{options[name][0]} {python}: " if name in options else ""
-                return f"{option}{name} cannot be imported there ({error}). Name an interpreter that has it."
-            if self.device == "gpu" and not seen:
-                return f"--device gpu: {name} ({python}) sees no GPU. {_REMEDIES[name]}, or use --device cpu."
+def problem(device: str) -> str:
+    """Why `cpu` or `gpu`, the first of them, cannot be measured, and what to do; empty if it can."""
+    if device == "cpu":
         return ""
+    given = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    done = subprocess.run([sys.executable, "-c", _COUNT], capture_output=True, text=True, check=False, env=given)
+    if done.returncode == 0 and int(done.stdout.split()[-1]):
+        return ""
+    return (
+        "--device gpu: TensorFlow sees no GPU. Install ganlab's extra [gpu] and NVIDIA's driver, or use --device cpu."
+    )
 
 
 def environment(device: str) -> dict[str, str]:
     """Variables of a peer's process: it sees that device alone, and takes of a GPU's memory what it needs."""
-    if device == "cpu":
-        return {"CUDA_VISIBLE_DEVICES": "-1"}
-    return {"TF_FORCE_GPU_ALLOW_GROWTH": "true", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-
-
-def _gpus(name: str, python: str) -> tuple[int | None, str]:
-    """How many GPUs a library sees; or None and the last line of the error if it cannot be imported."""
-    given = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    try:
-        done = subprocess.run([python, "-c", _COUNTS[name]], capture_output=True, text=True, check=False, env=given)
-    except OSError as error:
-        return None, str(error)
-    if done.returncode:
-        return None, (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
-    return int(done.stdout.split()[-1]), ""
+    return {"CUDA_VISIBLE_DEVICES": "-1"} if device == "cpu" else {"TF_FORCE_GPU_ALLOW_GROWTH": "true"}
