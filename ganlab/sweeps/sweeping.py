@@ -196,7 +196,7 @@ def planned_sweep(request: Request, threads: int | None = None) -> Plan:
     if request.objective:
         check_logged(request.objective, configurations.recipes, Names(current()))
     made = [] if search.needs_objective else configurations.made
-    return Plan(request, launcher, search, proposals, made, threads or max(1, _cores() // request.jobs))
+    return Plan(request, launcher, search, proposals, made, threads or max(1, cores() // request.jobs))
 
 
 def free_path(runs: Path, name: str | None, planned: Plan) -> Path:
@@ -322,5 +322,6 @@ def _literal(value: Any) -> str:
     return repr(value.item() if hasattr(value, "item") else value)
 
 
-def _cores() -> int:
+def cores() -> int:
+    """The cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

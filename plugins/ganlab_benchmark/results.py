@@ -11,15 +11,14 @@ from typing import Any
 
 from ganlab import __version__
 from ganlab.runs import RunDirectory, limits_of, versions
-from ganlab.sweeps import COMPLETED, DIVERGED, ENDED, Sweep, Trial, take_up
+from ganlab.sweeps import COMPLETED, DIVERGED, ENDED, Sweep, Trial, cores, take_up
 from ganlab_benchmark import plan as plans
 from ganlab_benchmark.contestants import Contestant
 from ganlab_benchmark.plan import Plan
-from ganlab_benchmark.running import cores, mean_of
+from ganlab_benchmark.running import mean_of, value_of
 from ganlab_benchmark.statistics import mean_of as estimate
 from ganlab_benchmark.store import Folder
 from ganlab_benchmark.suite import CERTIFICATE, COST, SENSITIVITY, TRAINING, Figure, Task
-from ganlab_benchmark.trained import value_of
 
 FORMAT = 1
 _PACKAGES = ("tensorflow", "tensorflow-cpu", "tensorflow-tpu", "keras", "numpy")
@@ -135,13 +134,13 @@ def _cost(task: Task, cost: Mapping[str, Any] | None) -> dict[str, Any]:
     return _outcome(DONE, figures={key: {**figure, "interval": "quartiles"}})
 
 
-def _trials(folder: Folder, contestant: Contestant, task: Task, *, tuning: bool = False) -> list[Trial] | None:
-    path = folder.sweep(contestant.name, task.name, tuning=tuning)
+def _trials(folder: Folder, contestant: Contestant, task: str, *, tuning: bool = False) -> list[Trial] | None:
+    path = folder.sweep(contestant.name, task, tuning=tuning)
     return take_up(Sweep(path)) if path.exists() else None
 
 
 def _trained(folder: Folder, contestant: Contestant, task: Task, known: Mapping[str, Any]) -> dict[str, Any]:
-    trials = _trials(folder, contestant, task)
+    trials = _trials(folder, contestant, task.name)
     if trials is None:
         of = task.tuned_by or task.name
         if known.get("chosen", {}).get(of, 0) is None:
@@ -217,7 +216,7 @@ def _status(trials: Sequence[Trial]) -> tuple[str, str]:
 def _sensitivity(folder: Folder, contestant: Contestant, task: Task, of: Task) -> dict[str, Any]:
     if not plans.tuning(of, contestant, 1):
         return _outcome(NONE, f"it has only one setting in {of.name}")
-    trials = _trials(folder, contestant, of, tuning=True)
+    trials = _trials(folder, contestant, of.name, tuning=True)
     if trials is None or any(trial.status not in ENDED for trial in trials):
         return _outcome(PENDING)
     assert of.tune is not None
@@ -253,9 +252,9 @@ def reaching(means: Iterable[float | None], better: str, within: float) -> int |
 def _certificate(folder: Folder, contestant: Contestant, task: Task, known: Mapping[str, Any]) -> dict[str, Any]:
     found = known.get("certificates", {}).get(task.name)
     if found is None:
-        path = folder.sweep(contestant.name, task.of)
-        if path.exists() and all(trial.status in ENDED for trial in take_up(Sweep(path))):
-            trained = any(trial.status == COMPLETED for trial in take_up(Sweep(path)))
+        trials = _trials(folder, contestant, task.of)
+        if trials is not None and all(trial.status in ENDED for trial in trials):
+            trained = any(trial.status == COMPLETED for trial in trials)
             return _outcome(PENDING) if trained else _outcome(FAILED, f"no trial of {task.of} was completed")
         if known.get("chosen", {}).get(task.of, 0) is None:
             return _outcome(FAILED, f"no setting of {task.of} could be trained")
