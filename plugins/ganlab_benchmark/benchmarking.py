@@ -86,8 +86,8 @@ def benchmark(
         plugin_file=several.path(plugin_file, "plugin_file") if plugin_file is not None else None,
     )
     folder = created(asked, free_path(several.path(runs, "runs"), name, plan))
-    found, _ = run_benchmark(plan, folder)
-    return Benchmarked(folder.path, found)
+    content, _ = run_benchmark(plan, folder)
+    return Benchmarked(folder.path, content)
 
 
 def planned_benchmark(
@@ -208,9 +208,9 @@ def run_benchmark(
 
 
 def _write(plan: Plan, folder: Folder, references: Sequence[tuple[Path, Mapping[str, Any]]]) -> dict[str, Any]:
-    found = results(plan, folder)
-    found["references"] = [held_against(found, reference, path) for path, reference in references]
-    write_text(folder.path / RESULTS, as_text(found))
-    write_text(folder.path / PAGE, report(found))
-    write_text(folder.path / TABLES, markdown(found))
-    return found
+    content = results(plan, folder)
+    content["references"] = [held_against(content, reference, path) for path, reference in references]
+    write_text(folder.path / RESULTS, as_text(content))
+    write_text(folder.path / PAGE, report(content))
+    write_text(folder.path / TABLES, markdown(content))
+    return content

@@ -194,8 +194,8 @@ class Runner:
         if not path.exists():
             return
         trials = [trial for trial in take_up(Sweep(path)) if trial.status == COMPLETED]
-        found = known.get(task.name, {})
-        left = {trial.name: str(trial.run) for trial in trials if trial.name not in found}
+        certified = known.get(task.name, {})
+        left = {trial.name: str(trial.run) for trial in trials if trial.name not in certified}
         if not left:
             return
         self.say(f"{contestant.name}: {task.name}, {len(left)} critics")
@@ -203,7 +203,7 @@ class Runner:
         limit = _LIMIT + len(left) * task.seconds * (2 + len(task.rungs))
         answer = self._measured({**request, **self._plugins()}, limit)
         made = answer.get("certificates") or {name: {"note": answer["error"]} for name in left}
-        known[task.name] = {**found, **made}
+        known[task.name] = {**certified, **made}
         self.folder.save()
 
     def _measured(self, request: Mapping[str, Any], limit: float) -> dict[str, Any]:
