@@ -8,7 +8,6 @@ from ganlab.config import load, render
 from ganlab.plugins import optional, scheduled
 from ganlab.plugins.blame import plugin_code, sentence
 from ganlab.plugins.recipes import Recipe, described, recipe_of
-from ganlab.training import start
 from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
 from ganlab.training.diagnostics.activations import Intermediates
 from ganlab.training.diagnostics.schedule import DiagnosticSchedule
@@ -26,6 +25,7 @@ from ganlab.training.graph.stack import ConstraintStack
 from ganlab.training.graph.state import TrainingState, read
 from ganlab.training.graph.step import TrainingStep
 from ganlab.training.graph.trainer import Trainer
+from ganlab.training.start import train
 
 __all__ = [
     "LISTS",
@@ -70,5 +70,5 @@ __all__ = [
     "sentence",
     "set_arithmetic",
     "specs_of",
-    "start",
+    "train",
 ]

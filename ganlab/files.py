@@ -4,7 +4,7 @@
 """
 
 from ganlab.support import schema
-from ganlab.support.atomic import new_folder, scratch_folder, write_text
+from ganlab.support.atomic import new_file, new_folder, scratch_folder, write_text
 from ganlab.support.collector import collect_rarely
 from ganlab.support.full_disk import is_full_disk
 from ganlab.support.locking import locked_folder
@@ -19,6 +19,7 @@ __all__ = [
     "is_full_disk",
     "local",
     "locked_folder",
+    "new_file",
     "new_folder",
     "open_inside",
     "open_regular",

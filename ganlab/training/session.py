@@ -58,8 +58,9 @@ class Session:
         run_log: RunLog,
         received: Received,
         profile: Span | None = None,
+        stop_at: int | None = None,
     ) -> None:
-        self._experiment, self._trainer = experiment, trainer
+        self._experiment, self._trainer, self._stop_at = experiment, trainer, stop_at
         self._run, self._run_log, self._received = run, run_log, received
         self._chief = is_chief(experiment)
         self._signal: str | None = None
@@ -161,8 +162,8 @@ class Session:
         self._profile.begin(trainer.state.step, experiment.steps)
         while trainer.state.step < experiment.steps:
             step = trainer.state.step
-            due = (action.next(step) for action in self._actions)
-            length = min(length, experiment.steps - step, *(at - step for at in due if at is not None))
+            due = (experiment.steps, self._stop_at, *(action.next(step) for action in self._actions))
+            length = min(length, *(at - step for at in due if at is not None and at > step))
             begun = time.monotonic()
             values = trainer.train(length)
             self._run_log.time_from(trainer.state.step)
@@ -170,8 +171,8 @@ class Session:
             # All processes must take the same decisions, so the slowest one's time and any one's signal count for all.
             seconds, stop = trainer.agree([time.monotonic() - begun, float(self._received.first or 0)])
             length = max(1, min(2 * length, int(length * _CHUNK_SECONDS / max(seconds, 1e-6))))
-            if stop and trainer.state.step < experiment.steps:
-                self._signal = signal.Signals(int(stop)).name
+            if (stop or trainer.state.step == self._stop_at) and trainer.state.step < experiment.steps:
+                self._signal = signal.Signals(int(stop)).name if stop else None
                 # An evaluation may take longer than the user or scheduler will wait: the resumed run does it.
                 self._leave(row)
                 return "interrupted"

@@ -51,7 +51,9 @@ def train(
     allow_changes: bool = False,
     console: bool = False,
     profile: str = "",
-    as_run: Callable[..., RunDirectory],
+    as_run: Callable[..., RunDirectory] = RunDirectory,
+    trainer: Callable[[Experiment], Trainer] = Trainer,
+    stop_at: int | None = None,
 ) -> RunDirectory:
     """Trains an experiment; `ganlab.train` has the documentation.
 
@@ -63,6 +65,8 @@ def train(
         console: Whether to show progress on the terminal.
         profile: The iterations to trace, `20..25`; empty for none.
         as_run: Makes a run from a directory: the run that is returned, and that plugins are given.
+        trainer: Builds the graph that trains.
+        stop_at: The step after which to stop with a checkpoint, as a signal would; None for the end.
     """
     time_limits.check()
     for part in PARTS:
@@ -89,24 +93,24 @@ def train(
         screen.message(_opening(experiment))
         check_same_settings(experiment, resume=resume)
         with translated_errors(experiment, 0):
-            trainer = Trainer(experiment)
-        trainer.trace()
-        origins.of_trainer(trainer)
-        evaluation, schedule = Evaluation(experiment, trainer.state), DiagnosticSchedule(experiment, trainer.state)
+            engine = trainer(experiment)
+        engine.trace()
+        origins.of_trainer(engine)
+        evaluation, schedule = Evaluation(experiment, engine.state), DiagnosticSchedule(experiment, engine.state)
         checkpoint, drawn, started = None, None, None
         if before is not None:
-            checkpoint = go_back(before, experiment, trainer, screen.warning, allow_changes=allow_changes, mend=chief)
+            checkpoint = go_back(before, experiment, engine, screen.warning, allow_changes=allow_changes, mend=chief)
         if checkpoint is None:
             recorded = before.info.get("started_from") if before else None
-            started = start_from(experiment, trainer.state, screen.message, screen.warning, recorded)
+            started = start_from(experiment, engine.state, screen.message, screen.warning, recorded)
         if checkpoint is None and chief:
             # Evaluates and diagnoses once before anything is written, so that what cannot work fails now.
-            drawn = _drawn(trainer, evaluation, schedule)
+            drawn = _drawn(engine, evaluation, schedule)
             check_metric(experiment, drawn[1])
         if not chief:
             # The other workers do the same in a folder of their own, which is removed with the run.
             scratch = tempfile.TemporaryDirectory(prefix="ganlab-worker-")
-            made = create(experiment, trainer, origins, Path(scratch.name) / "run")
+            made = create(experiment, engine, origins, Path(scratch.name) / "run")
             run = as_run(made.path, experiment=experiment, keeps=scratch)
         elif before is not None:
             run = before
@@ -115,7 +119,7 @@ def train(
                 if checkpoint is None:
                     begin_again(run)
                 info = run.info
-                again = {**_provenance(), **origins.news(info, screen.warning), "step": trainer.state.step}
+                again = {**_provenance(), **origins.news(info, screen.warning), "step": engine.state.step}
                 again |= {"changes": differing, **({} if extends is None else {EXTENDS: extends})}
                 run.update(
                     resumed=[*info.get("resumed", []), again],
@@ -126,7 +130,7 @@ def train(
                     strategy=type(experiment.strategy).__name__,
                 )
         else:
-            run = as_run(create(experiment, trainer, origins, run_dir, started).path, experiment=experiment)
+            run = as_run(create(experiment, engine, origins, run_dir, started).path, experiment=experiment)
             with written(run):
                 held.enter_context(locked(run))
         received = held.enter_context(signals())
@@ -137,7 +141,7 @@ def train(
             with written(run):
                 run_log = RunLog(
                     experiment,
-                    lambda: drawn or _drawn(trainer, evaluation, schedule),
+                    lambda: drawn or _drawn(engine, evaluation, schedule),
                     run,
                     screen,
                     keep=keep,
@@ -149,7 +153,7 @@ def train(
             with contextlib.suppress(OSError):
                 run.update(status="failed")
             raise
-        Session(experiment, trainer, evaluation, schedule, run, run_log, received, traced).train(checkpoint)
+        Session(experiment, engine, evaluation, schedule, run, run_log, received, traced, stop_at).train(checkpoint)
     return run
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ganlab_verify.comparing import Measure
+from ganlab_verify.comparing import Measure, first_departure
 from ganlab_verify.trace import Arrays, Trace
 
 
@@ -48,8 +48,8 @@ class Case:
 
     @property
     def first(self) -> Measure | None:
-        """The first departure: by iteration, then in the order of computation."""
-        return min((m for m in self.measures if m.departs), key=lambda m: m.iteration, default=None)
+        """The first departure."""
+        return first_departure(self.measures)
 
 
 def departure(measure: Measure, update: str = "") -> str:

@@ -89,6 +89,11 @@ def _least(group: str) -> float:
     return _LEAST_OF_DIFFERENCES if group in _DIFFERENCES or group.endswith("buffers") else _LEAST
 
 
+def first_departure(measures: Iterable[Measure]) -> Measure | None:
+    """The first departure: by iteration, then in the order of computation; None if there is none."""
+    return min((measure for measure in measures if measure.departs), key=lambda m: m.iteration, default=None)
+
+
 def may_be_rounding(measures: Iterable[Measure]) -> bool:
     """Whether trainings depart, and first by so little that a unit's kink may be the reason."""
     first = next((measure for measure in measures if measure.departs), None)

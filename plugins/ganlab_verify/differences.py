@@ -96,13 +96,6 @@ def slopes(
     return found
 
 
-def _steps(sizes: Sequence[float], precision: float) -> list[float]:
-    if precision > _DOUBLE:
-        return [relative * math.hypot(*sizes) for relative in _LONG_STEPS]
-    # The smallest variable sets the step for all: the gradient may lie in that one, a few biases among kernels.
-    return [relative * min(sizes) for relative in _STEPS]
-
-
 def _direction(gradient: Values, random: np.random.Generator) -> dict[str, np.ndarray]:
     drawn = {name: random.standard_normal(value.shape) for name, value in gradient.items()}
     total, length = norm(gradient.values()), norm(drawn.values())

@@ -12,7 +12,7 @@ import tensorflow as tf
 from ganlab.engine import Recipe
 from ganlab.errors import TrainingFailedError
 from ganlab_verify.cases import Finding, departure
-from ganlab_verify.comparing import Measure
+from ganlab_verify.comparing import Measure, first_departure
 from ganlab_verify.reference import Reference, Train
 from ganlab_verify.report import Row, Source
 from ganlab_verify.shapes import line_of, look
@@ -94,7 +94,7 @@ def _in_python(train: Train) -> Train:
 def _compared(how: str, reference: Reference, train: Train, measures: list[tuple[str, Measure]]) -> Row | None:
     _, found = reference.against(train)
     measures += [(how, measure) for measure in found]
-    first = min((m for m in found if m.departs), key=lambda m: m.iteration, default=None)
+    first = first_departure(found)
     if first is None:
         return None
     cause, means = _MEANS[how]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ganlab.errors import IncompatibleError
 from ganlab_verify.cases import Finding, departure
-from ganlab_verify.comparing import Measure
+from ganlab_verify.comparing import Measure, first_departure
 from ganlab_verify.reference import Reference
 from ganlab_verify.report import Row, Source
 from ganlab_verify.trainings import Bench, recipe_of
@@ -45,7 +45,7 @@ def check(source: Source, *, iterations: int) -> Row:
             return Row(NAME, "refused", None, None, str(error), {"cause": "needs the whole batch"})
         where = f"in {parts} microbatches"
         measures += [(where, measure) for measure in found]
-        first = min((m for m in found if m.departs), key=lambda m: m.iteration, default=None)
+        first = first_departure(found)
         if first is not None:
             words = (
                 f"{departure(first)}. The parts of a batch do not add up to the whole: a loss, a penalty or a layer "

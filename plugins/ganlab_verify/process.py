@@ -2,21 +2,69 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import gc
 import importlib
 import json
 import os
 import subprocess
 import sys
+import threading
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from ganlab.errors import GanlabError, TrainingFailedError
-from ganlab.files import collect_rarely, python_command, run_process, scratch_folder
+from ganlab.files import collect_rarely, orderly_end, python_command, scratch_folder, start_process
 from ganlab_verify.report import Row, Source
+
+_WAIT = 0.2  # seconds
+
+
+# Set when the processes that the threads of a context wait for are to end.
+_stop: contextvars.ContextVar[threading.Event] = contextvars.ContextVar("stop")
+
+
+@contextlib.contextmanager
+def ending_together() -> Iterator[None]:
+    """Context manager: an exception inside, or a signal that asks to stop, ends the processes of the context's threads.
+
+    A thread belongs to it if its work runs in a copy of the context.
+    """
+    stop = threading.Event()
+    token = _stop.set(stop)
+    try:
+        with orderly_end():
+            yield
+    except BaseException:
+        stop.set()
+        raise
+    finally:
+        _stop.reset(token)
+
+
+def run_process(
+    command: Sequence[str], *, input: str | None = None, **options: Any
+) -> subprocess.CompletedProcess[Any]:
+    """Like `ganlab.files.run_process`, and the process ends with `ending_together`."""
+    stop = _stop.get(None)
+    options.setdefault("stdin", subprocess.DEVNULL if input is None else subprocess.PIPE)
+    with start_process(command, stdout=subprocess.PIPE, **options) as process:
+        try:
+            while True:
+                try:
+                    output, errors = process.communicate(input, timeout=_WAIT)
+                    return subprocess.CompletedProcess(command, process.returncode, output, errors)
+                except subprocess.TimeoutExpired:
+                    input = None  # what is left of it is written by the next call
+                if stop is not None and stop.is_set():
+                    process.kill()
+        except BaseException:
+            process.kill()
+            raise
 
 
 class ProcessError(Exception):
@@ -47,9 +95,7 @@ def call(target: str, source: Source, options: Mapping[str, Any], *, cpus: int) 
     with scratch_folder("ganlab-verify-") as folder:
         result = Path(folder) / "result.json"
         command = python_command("-m", __name__, str(result))
-        done = run_process(
-            command, input=spec, env=_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
+        done = run_process(command, input=spec, env=_environment(), stderr=subprocess.STDOUT, text=True)
         if not result.is_file():
             last = done.stdout.strip()
             raise ProcessError(f"The check's process died (exit status {done.returncode}).", last[-4000:])

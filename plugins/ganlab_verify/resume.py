@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import random
-import signal
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import tensorflow as tf
 
 from ganlab import Experiment
 from ganlab.commands import listed
-from ganlab.engine import Checkpoint, Checkpoints, Trainer, start
-from ganlab.runs import RunDirectory
+from ganlab.engine import Checkpoint, Checkpoints, train
 from ganlab_verify.report import Row, Source
 from ganlab_verify.trainings import composed, recipe_of
 
@@ -23,7 +20,7 @@ _LOG_EVERY = 2  # so that an interruption sometimes falls within a row
 
 
 def interrupt(source: Source, *, replicas: int, iterations: int, folder: str) -> dict[str, int]:
-    """Trains once to the end and once up to a random iteration, where a signal stops the process.
+    """Trains once to the end and once up to a random iteration, where it stops as by a signal.
 
     Args:
         source: The experiment.
@@ -36,8 +33,8 @@ def interrupt(source: Source, *, replicas: int, iterations: int, folder: str) ->
     """
     experiment = _experiment(source, replicas)
     at = random.Random(experiment.seed).randint(1, iterations - 1)
-    _train(experiment, Path(folder) / "whole", until=iterations)
-    _train(_experiment(source, replicas), Path(folder) / "resumed", until=at)
+    train(experiment, Path(folder) / "whole", stop_at=iterations)
+    train(_experiment(source, replicas), Path(folder) / "resumed", stop_at=at)
     return {"at": at}
 
 
@@ -55,7 +52,7 @@ def resume(source: Source, *, replicas: int, iterations: int, folder: str, at: i
         The row. Its figure is the number of variables and lines that differ.
     """
     whole, resumed = Path(folder) / "whole", Path(folder) / "resumed"
-    _train(_experiment(source, replicas), resumed, until=iterations, resume=True)
+    train(_experiment(source, replicas), resumed, resume=True, stop_at=iterations)
     before, after = (_results(path, iterations) for path in (whole, resumed))
     different = [name for name in before if before[name] != after.get(name)]
     different += [name for name in after if name not in before]
@@ -79,20 +76,6 @@ def resume(source: Source, *, replicas: int, iterations: int, folder: str, at: i
 def _experiment(source: Source, replicas: int) -> Experiment:
     settings: dict[str, Any] = {"evaluate_every": 0, "checkpoint_every": 0, "log_every": _LOG_EVERY}
     return composed(recipe_of(source), replicas, evaluators=(), diagnostics=(), **settings)
-
-
-def _train(experiment: Experiment, path: Path, *, until: int, resume: bool = False) -> None:
-    """Runs `ganlab.train` and stops it by a signal after `until` iterations, as a user or a scheduler would."""
-
-    class Interrupted(Trainer):
-        def train(self, count: int) -> np.ndarray:
-            values = super().train(min(count, until - self.state.step))
-            if self.state.step == until:
-                signal.raise_signal(signal.SIGTERM)
-            return values
-
-    with mock.patch.object(start, "Trainer", Interrupted):
-        start.train(experiment, path, resume=resume, as_run=RunDirectory)
 
 
 def _results(path: Path, step: int) -> dict[str, bytes]:

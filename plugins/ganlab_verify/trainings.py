@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 import ganlab
 from ganlab import Experiment
 from ganlab.commands import read_experiment, use_plugins
 from ganlab.engine import Recipe, Trainer, TrainingState, make
+from ganlab_verify import lab
 from ganlab_verify.recording import Witness, recording
 from ganlab_verify.report import Source
 from ganlab_verify.trace import Arrays, Iteration, Trace, apart, norm
@@ -31,19 +31,10 @@ def recipe_of(source: Source) -> Recipe:
     return read_experiment(source.gin_files, source.params)
 
 
-def strategy(replicas: int) -> tf.distribute.Strategy:
-    """A strategy of `replicas` logical CPUs; 0 for one device without mirroring."""
-    if replicas == 0:
-        return tf.distribute.OneDeviceStrategy("/CPU:0")
-    # Summing on one device uses no collective groups, so strategies of several sizes can follow one another.
-    devices = [f"/CPU:{i}" for i in range(replicas)]
-    return tf.distribute.MirroredStrategy(devices, cross_device_ops=tf.distribute.ReductionToOneDevice())
-
-
 def composed(recipe: Recipe, replicas: int, **settings: Any) -> Experiment:
     """The experiment of a recipe on `replicas` replicas instead of its own strategy, with other settings replaced."""
     parts = {name: make(value) for name, value in recipe.arguments.items() if name != "strategy"}
-    return ganlab.experiment(**{**parts, "strategy": strategy(replicas), **settings})
+    return ganlab.experiment(**{**parts, "strategy": lab.strategy(replicas), **settings})
 
 
 class Bench:
@@ -115,7 +106,7 @@ class Bench:
         Returns:
             The record of the training.
         """
-        before = self._initial if perturbed is None else perturb(self._initial, perturbed)
+        before = self._initial if perturbed is None else lab.perturbed(self._initial, perturbed, PERTURBATION)
         for name, variable in self.state.variables().items():
             variable.assign(before[name])
         self.state.step = 0
@@ -174,15 +165,3 @@ class Bench:
         """Every variable as each replica has it."""
         local = self.experiment.strategy.experimental_local_results
         return {name: [copy.numpy() for copy in local(v)] for name, v in self.state.variables().items()}
-
-
-def perturb(values: Arrays, seed: int) -> dict[str, np.ndarray]:
-    """Changes the networks' weights by 1e-7 of each, up or down, about as much as rounding does; others stay."""
-    random = np.random.default_rng(seed)
-
-    def changed(name: str, value: np.ndarray) -> np.ndarray:
-        if "/weights/" not in name:
-            return value
-        return (value * (1 + PERTURBATION * random.choice([-1.0, 1.0], size=value.shape))).astype(value.dtype)
-
-    return {name: changed(name, value) for name, value in values.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import importlib.util
 import inspect
 import os
@@ -14,6 +15,7 @@ import ganlab
 from ganlab.commands import read_experiment, several, shipped_folder, use_plugins
 from ganlab.errors import ConfigError, IncompatibleError, nearest
 from ganlab_verify.checks import CHECKS, Options, run
+from ganlab_verify.process import ending_together
 from ganlab_verify.report import Row, Source
 from ganlab_verify.tpu.chips import topology as tpu_topology
 
@@ -93,9 +95,14 @@ def started(sources: Sequence[Source], checks: Sequence[str], options: Options) 
     for source in sources:
         _check(source, options.replicas)
     # Two at a time: building graphs keeps only one core busy.
-    with ThreadPoolExecutor(max(2, (os.cpu_count() or 2) // 4)) as pool:
+    with ThreadPoolExecutor(max(2, (os.cpu_count() or 2) // 4)) as pool, ending_together():
+        context = contextvars.copy_context()
+
+        def begun(check: str, source: Source) -> Future[Row]:
+            return pool.submit(context.copy().run, run, check, source, options)
+
         try:
-            yield [[pool.submit(run, check, source, options) for check in checks] for source in sources]
+            yield [[begun(check, source) for check in checks] for source in sources]
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise

@@ -29,7 +29,7 @@ def test_names_used_on_pages_are_public(page):
     assert sorted(used - set(ganlab.__all__) - PLACES) == []
 
 
-PLACES = {"composition", "config", "hookspecs", "interfaces", "paths", "terminal"}
+PLACES = {"composition", "config", "hookspecs", "interfaces", "paths", "runs", "terminal"}
 
 
 def test_importing_and_listing_does_not_import_tensorflow():

@@ -8,8 +8,7 @@ ITERATIONS = 3
 
 
 def training(**settings):
-    from ganlab_verify.testing.parts import experiment
-    from ganlab_verify.testing.trainings import Training
+    from ganlab_verify.lab import Training, experiment
 
     return Training(experiment(**settings))
 
@@ -20,7 +19,7 @@ def one():
 
 
 def test_a_departure_from_one_start_alone_is_none(one):
-    from ganlab_verify.testing.trainings import departures, lasting_departure
+    from ganlab_verify.lab import departures, lasting_departure
 
     other = training()
     other.assign({name: value * 1.01 if "/weights/" in name else value for name, value in other.start.items()})
@@ -30,7 +29,7 @@ def test_a_departure_from_one_start_alone_is_none(one):
 
 
 def test_a_percent_in_a_learning_rate_departs_from_every_start(one):
-    from ganlab_verify.testing.trainings import departures, lasting_departure
+    from ganlab_verify.lab import departures, lasting_departure
 
     other = training(rates=(0.0101, 0.01)).train(ITERATIONS)
     assert lasting_departure(one, other) == next(departures(one, other))

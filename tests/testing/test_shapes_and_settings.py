@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from click.testing import CliRunner
+from ganlab_verify.lab import FLOOR, _near
 from ganlab_verify.testing import LossConformance, parts
 from ganlab_verify.testing.settings import maker, settings
-from ganlab_verify.testing.trainings import FLOOR, _near
 from ganlab_verify.testing.trials import Trials
 from outcomes import conformance, outcomes
 

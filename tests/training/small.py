@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import keras
 import numpy as np
 import tensorflow as tf
+from ganlab_verify.lab import Training
 
 import ganlab
 from ganlab.layers import Dropout
-from ganlab.training.graph.trainer import Trainer
 
 STEPS = 20
 
@@ -49,39 +47,13 @@ def small(replicas=0, **parts):
     return ganlab.experiment(**{**given, **parts})
 
 
-@dataclass(frozen=True)
-class Trained:
-    """The results of a training.
-
-    Attributes:
-        trainer: The trainer.
-        values: Every variable by name.
-        rows: Every metric of every iteration and replica, `(iterations, replicas, metrics)`.
-    """
-
-    trainer: Trainer
-    values: dict[str, np.ndarray]
-    rows: np.ndarray
-
-    def metric(self, tag):
-        """One metric, `(iterations, replicas)`."""
-        return self.rows[:, :, [metric.tag for metric in self.trainer.metrics].index(tag)]
-
-    def reduced(self):
-        """Every metric over replicas, `(iterations,)` by tag."""
-        reductions = {"mean": np.mean, "max": np.max, "min": np.min, "sum": np.sum}
-        return {m.tag: reductions[m.reduce](self.metric(m.tag), axis=1) for m in self.trainer.metrics}
-
-
 def values(state):
     return {name: variable.numpy() for name, variable in state.variables().items()}
 
 
 def trained(replicas=0, *, count=STEPS, **parts):
     """Trains a small experiment."""
-    trainer = Trainer(small(replicas, **parts))
-    rows = trainer.train(count)
-    return Trained(trainer, values(trainer.state), rows)
+    return Training(small(replicas, **parts)).train(count).still()
 
 
 def assert_same(one, other, *, rtol=1e-5, atol=1e-6):

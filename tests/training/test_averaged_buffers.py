@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 from small import Layers, assert_same, normalized_generator, small, trained, values
-from whole_runs import checkpointed, stopped_at
+from whole_runs import checkpointed, train
 
 import ganlab
-from ganlab.run import train
 from ganlab.training.evaluation import Evaluation
 from ganlab.training.graph.trainer import Trainer
 from ganlab.training.loading import find_checkpoint
@@ -97,11 +96,9 @@ def test_generator_of_a_run_has_averaged_buffers(tmp_path):
     assert statistics != sorted(value.tolist() for name, value in saved.items() if name.startswith(BUFFERS))
 
 
-def test_resume_restores_averaged_buffers(tmp_path, monkeypatch):
+def test_resume_restores_averaged_buffers(tmp_path):
     whole = train(images(), tmp_path / "whole")
-    with monkeypatch.context() as patch:
-        stopped_at(patch, 3)
-        train(images(), tmp_path / "run")
+    train(images(), tmp_path / "run", stop_at=3)
     resumed = train(images(), tmp_path / "run", resume=True)
     (step, numbers), (other_step, others) = checkpointed(whole), checkpointed(resumed)
     assert step == other_step == 6

@@ -5,7 +5,7 @@ from unittest import mock
 import numpy as np
 import pytest
 import tensorflow as tf
-from ganlab_verify.testing import parts
+from ganlab_verify import lab
 from tensorflow.python.ops import op_selector
 
 from ganlab.training.graph.collectives import own_all_reduces
@@ -16,7 +16,7 @@ POINTS = np.array([[1.0, -2.0], [0.5, 3.0]], np.float32)  # a row for each repli
 
 
 def on_two(function, *, graph=True):
-    strategy = parts.strategy(2)
+    strategy = lab.strategy(2)
     rows = strategy.experimental_distribute_values_from_function(
         lambda context: tf.constant(POINTS[context.replica_id_in_sync_group])
     )
@@ -91,5 +91,5 @@ def test_afterwards_the_context_is_as_before():
         assert context.all_reduce == before
         return x
 
-    strategy = parts.strategy(2)
+    strategy = lab.strategy(2)
     tf.function(lambda x: strategy.run(run, args=(x,)), autograph=False)(tf.constant(1.0))

@@ -11,10 +11,9 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from whole_runs import assert_equal_runs, checkpointed, everything, lines, scalars, stopped_at
+from whole_runs import assert_equal_runs, checkpointed, everything, lines, scalars, train
 
 import ganlab
-from ganlab.run import train
 from ganlab.telemetry import JsonLinesWriter, Record
 from ganlab.training.beside_process import Beside
 from ganlab.training.checkpoints import Checkpoints
@@ -54,16 +53,13 @@ def test_training_goes_on_beside_an_evaluation_until_the_next_checkpoint(tmp_pat
             return None
         return original(self, wait=wait)
 
-    train_ = Trainer.train
-
-    def logged(self, count):
-        log.append(self.state.step)
-        return train_(self, count)
+    class Single(Trainer):
+        def train(self, count):
+            log.append(self.state.step)
+            return super().train(1)
 
     monkeypatch.setattr(Beside, "answer", answer)
-    monkeypatch.setattr(Trainer, "train", logged)
-    monkeypatch.setattr(ganlab.training.session, "_CHUNK_SECONDS", 0.0)
-    train(experiment(checkpoint_every=0), tmp_path / "run")
+    train(experiment(checkpoint_every=0), tmp_path / "run", trainer=Single)
     steps = [step for step, wait in waited if not wait]
     assert steps.count(5) == 5  # after each of the steps from 6 to 10
     assert [step for step, wait in waited if wait] == [5, 10]  # by the next evaluation, and by the last
@@ -74,8 +70,7 @@ def test_training_goes_on_beside_an_evaluation_until_the_next_checkpoint(tmp_pat
 def test_a_stop_during_an_evaluation_resumes_where_it_began(usual, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(Beside, "answer", lambda self, wait=False: None)
-        stopped_at(patch, 7)
-        run = train(experiment(), tmp_path / "run")
+        run = train(experiment(), tmp_path / "run", stop_at=7)
     assert run.info["status"] == "interrupted"
     assert Checkpoints(run.path / "checkpoints").latest().step == 5
     assert [row["step"] for row in lines(run)] == [3, 6]

@@ -5,9 +5,9 @@ import pytest
 import tensorflow as tf
 from small import Points, constraint, small
 
-import ganlab
 from ganlab.training.graph.step import TrainingStep
 from ganlab.training.graph.trainer import Trainer
+from ganlab.training.start import train
 
 
 @pytest.mark.parametrize("replicas", [0, 2])
@@ -30,17 +30,17 @@ def test_chunks_of_any_length_share_one_graph(cpus, monkeypatch, replicas, pytho
     assert trainer._chunk.experimental_get_tracing_count() == 1
 
 
-def test_a_run_with_rows_evaluations_and_checkpoints_builds_one_graph(monkeypatch, tmp_path):
+def test_a_run_with_rows_evaluations_and_checkpoints_builds_one_graph(tmp_path):
     counts = []
-    train = Trainer.train
 
-    def counted(self, count):
-        values = train(self, count)
-        counts.append((count, self._chunk.experimental_get_tracing_count()))
-        return values
+    class Counted(Trainer):
+        def train(self, count):
+            values = super().train(count)
+            counts.append((count, self._chunk.experimental_get_tracing_count()))
+            return values
 
-    monkeypatch.setattr(Trainer, "train", counted)
-    ganlab.train(small(steps=20, log_every=3, evaluate_every=8, checkpoint_every=5), tmp_path / "run")
+    experiment = small(steps=20, log_every=3, evaluate_every=8, checkpoint_every=5)
+    train(experiment, tmp_path / "run", trainer=Counted)
     assert sum(count for count, _ in counts) == 20
     assert len({count for count, _ in counts}) > 1
     assert {traces for _, traces in counts} == {1}

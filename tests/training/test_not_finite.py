@@ -7,6 +7,7 @@ from small import Points, constraint, small
 
 import ganlab
 from ganlab.run import train
+from ganlab.training import start
 from ganlab.training.checkpoints import Checkpoints
 from ganlab.training.graph.guards import DivergedError, Sums, not_finite
 from ganlab.training.graph.inputs import Inputs
@@ -84,30 +85,19 @@ def test_bad_row_in_a_picture_is_named_before_anything_is_written(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-@pytest.fixture
-def poisoned(monkeypatch):
-    """Training in which a variable is not finite from a step on; no metric shows it."""
-
-    def poisoned(name, step, value=np.nan):
-        original = Trainer.train
-
-        def train(self, count):
-            if self.state.step >= step:
-                variable = self.state.variables()[name]
-                variable.assign(tf.fill(variable.shape, tf.constant(value, variable.dtype)))
-            return original(self, count)
-
-        monkeypatch.setattr(Trainer, "train", train)
-
-    return poisoned
-
-
-def test_a_variable_that_no_metric_shows_ends_the_run(poisoned, tmp_path):
+def test_a_variable_that_no_metric_shows_ends_the_run(tmp_path):
     averaged = small(ema_decay=0.9, checkpoint_every=2, log_every=3)
     name = next(name for name in Trainer(averaged).state.variables() if name.startswith("generator/average"))
-    poisoned(name, 4)
+
+    class Poisoned(Trainer):
+        def train(self, count):
+            if self.state.step >= 4:
+                variable = self.state.variables()[name]
+                variable.assign(tf.fill(variable.shape, tf.constant(np.nan, variable.dtype)))
+            return super().train(count)
+
     with pytest.raises(DivergedError) as caught:
-        train(averaged, tmp_path / "run")
+        start.train(averaged, tmp_path / "run", trainer=Poisoned)
     assert str(caught.value).startswith(f"The variable {name} is not finite at step ")
     assert "though every metric is: training diverged. The checkpoint of step 4 is kept. Lower the" in str(caught.value)
     run = ganlab.Run(tmp_path / "run")

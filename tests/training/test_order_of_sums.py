@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 import tensorflow as tf
-from ganlab_verify.testing import parts
+from ganlab_verify import lab
 from small import constraint, small, values
 
 import ganlab
@@ -59,7 +59,7 @@ def test_the_same_training_has_the_same_bits_every_time(replicas):
 
 
 def test_what_four_replicas_sum_is_used_by_nothing_else():
-    strategy = parts.strategy(4)
+    strategy = lab.strategy(4)
 
     def run(x):
         with own_all_reduces():

@@ -7,7 +7,6 @@ import pytest
 import tensorflow as tf
 from small import (
     Layers,
-    Trained,
     assert_same,
     constraint,
     distance,
@@ -62,7 +61,7 @@ def test_weights_and_metrics_do_not_depend_on_the_number_of_replicas(penalized, 
 def test_the_reference_moves(penalized):
     # Equal weights prove nothing where training stands still.
     state = TrainingState(small(0))
-    assert distance(Trained(penalized.trainer, values(state), penalized.rows), penalized) > 0.05
+    assert distance(penalized.still(values(state)), penalized) > 0.05
 
 
 @pytest.mark.parametrize(

@@ -9,31 +9,49 @@ import time
 
 import pytest
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
-from whole_runs import Graph, assert_equal_runs, edit, everything, lines, scalars, stopped_at, texts
+from whole_runs import Graph, assert_equal_runs, edit, everything, lines, scalars, texts, train
 
 import ganlab
-from ganlab.run import train
 from ganlab.runs.removing import remove
 from ganlab.support.signals import STOPPING
 from ganlab.telemetry import event_cutting
 from ganlab.training.checkpoints import Checkpoints
+from ganlab.training.graph.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("cpus")
+
+
+class Signalled:
+    """A trainer during whose work on one step a signal arrives."""
+
+    def __init__(self, trainer, step, sent):
+        self._trainer, self._step, self._sent = trainer, step, sent
+
+    def __getattr__(self, name):
+        return getattr(self._trainer, name)
+
+    def train(self, count):
+        values = self._trainer.train(min(count, self._step - self.state.step))
+        if self.state.step == self._step:
+            signal.raise_signal(self._sent)
+        return values
 
 
 @pytest.mark.parametrize(
     ("step", "sent"), [pytest.param(7, signal.SIGTERM, marks=pytest.mark.slow), (5, signal.SIGINT), (7, signal.SIGHUP)]
 )
-def test_resume_after_a_signal_equals_an_uninterrupted_run(completed, whole, tmp_path, monkeypatch, step, sent):
+def test_resume_after_a_signal_equals_an_uninterrupted_run(completed, whole, tmp_path, step, sent):
     def start(**options):
         if sent is signal.SIGTERM:  # once without anything shared, as in two processes
             return train(everything(), tmp_path / "run", **options)
         return whole.train(tmp_path / "run", **options)
 
+    def signalled(experiment):
+        shared = sent is not signal.SIGTERM
+        return Signalled(whole.trainer if shared else Trainer(experiment), step, sent)
+
     handlers = [signal.getsignal(number) for number in STOPPING]
-    with monkeypatch.context() as patch:
-        stopped_at(patch, step, sent)
-        run = start()
+    run = start(trainer=signalled)
 
     assert [signal.getsignal(number) for number in STOPPING] == handlers
     assert run.info["status"] == "interrupted"
@@ -213,18 +231,14 @@ def test_a_run_that_begins_again_has_its_charts_and_hyperparameters(completed, w
     assert len(texts(resumed, "_hparams_/session_start_info")) == 1
 
 
-def test_a_run_that_begins_again_says_what_it_discards_and_has_no_figures_at_first(
-    completed, whole, tmp_path, monkeypatch, capsys
-):
+def test_a_run_that_begins_again_says_what_it_discards_and_has_no_figures_at_first(completed, whole, tmp_path, capsys):
     folder = tmp_path / "run"
     shutil.copytree(completed.path, folder)
     shutil.rmtree(folder / "checkpoints")
     ganlab.Run(folder).update(
         status="running", checkpointed=False, health=["odd"], best={"metric": "w1/w1", "step": 4, "value": 1.0}
     )
-    with monkeypatch.context() as patch:
-        stopped_at(patch, 1)
-        run = whole.train(folder, resume=True)
+    run = whole.train(folder, resume=True, stop_at=1)
     rows = len(lines(completed))
     said = f"run has no checkpoint yet: training begins again from step 0, and its {rows} rows of metrics are discarded"
     assert said in capsys.readouterr().err
@@ -266,9 +280,7 @@ def test_run_is_completed_only_once_its_files_are_written(completed, whole, tmp_
 
 
 def test_full_disk_at_the_start_is_one_sentence(brief, tmp_path, monkeypatch):
-    with monkeypatch.context() as patch:
-        stopped_at(patch, 2)
-        run = brief.train(tmp_path / "run")
+    run = brief.train(tmp_path / "run", stop_at=2)
 
     def full(room):
         """Makes a write function that has room for this many files."""

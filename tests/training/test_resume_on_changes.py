@@ -8,11 +8,10 @@ import pytest
 from small import Points, constraint, small
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 from tensorboard.plugins.hparams import metadata as hparams_metadata
-from whole_runs import stopped_at, texts
+from whole_runs import texts, train
 
 import ganlab
 from ganlab.plugins import manager as plugins
-from ganlab.run import train
 from ganlab.runs import modules
 from ganlab.training.recorded_origins import Origins
 
@@ -59,9 +58,7 @@ def parts(points, steps=4):
 @pytest.fixture(scope="module")
 def stopped(cpus, plugin, points, tmp_path_factory):
     """A run that was interrupted at its second step; not to be changed."""
-    with pytest.MonkeyPatch.context() as patch:
-        stopped_at(patch, 2)
-        return train(parts(points), tmp_path_factory.mktemp("stopped") / "run")
+    return train(parts(points), tmp_path_factory.mktemp("stopped") / "run", stop_at=2)
 
 
 @pytest.fixture
@@ -141,12 +138,10 @@ def test_changed_comment_is_not_a_change(run, points, plugin, capsys):
 
 
 @pytest.mark.slow
-def test_next_resume_compares_with_the_allowed_changes(run, points, plugin, monkeypatch):
+def test_next_resume_compares_with_the_allowed_changes(run, points, plugin):
     other = points.copy()
     other[100] = 0
-    with monkeypatch.context() as patch:
-        stopped_at(patch, 3)
-        train(parts(other), run.path, resume=True, allow_changes=True)
+    train(parts(other), run.path, resume=True, allow_changes=True, stop_at=3)
     (again,) = run.info["resumed"]
     (line,) = again["changes"]
     assert line.startswith("data of Points, rows: content ")
@@ -211,13 +206,11 @@ def test_forged_fingerprints_are_refused(run, points, forged):
     assert str(raised.value).isprintable()
 
 
-def test_a_run_without_fingerprints_is_resumed_with_a_note(run, points, capsys, monkeypatch):
+def test_a_run_without_fingerprints_is_resumed_with_a_note(run, points, capsys):
     origin = {name: value for name, value in run.info["provenance"].items() if name not in ("data", "code")}
     del origin["environment"]
     run.update(provenance=origin, resumed=[])
-    with monkeypatch.context() as patch:
-        stopped_at(patch, 3)
-        train(parts(points), run.path, resume=True)
+    train(parts(points), run.path, resume=True, stop_at=3)
     said = capsys.readouterr().err
     assert "The run does not record its data and code" in said
     assert json.dumps(run.info["resumed"][-1]["data"])

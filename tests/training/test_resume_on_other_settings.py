@@ -5,11 +5,10 @@ from dataclasses import replace
 import pytest
 import tensorflow as tf
 from small import constraint, small
-from whole_runs import everything, stopped_at
+from whole_runs import everything, train
 
 import ganlab
 from ganlab import config
-from ganlab.run import train
 from ganlab.runs import create_run
 from ganlab.runs.resuming import check_resumable
 
@@ -21,20 +20,17 @@ def test_resume_of_a_completed_run_is_refused(completed):
         train(everything(), completed.path, resume=True)
 
 
-def test_resume_of_a_run_in_training_is_refused(brief, tmp_path, monkeypatch):
+def test_resume_of_a_run_in_training_is_refused(brief, tmp_path):
     from ganlab.runs.lock import locked
 
-    stopped_at(monkeypatch, 2)
-    run = brief.train(tmp_path / "run")
+    run = brief.train(tmp_path / "run", stop_at=2)
     assert run.info["status"] == "interrupted"
     with locked(run), pytest.raises(ganlab.RunError, match=r"is being trained by process \d+ on "):
         brief.train(run.path, resume=True)
 
 
-def test_resume_with_changed_settings_is_refused_and_differences_are_listed(tmp_path, monkeypatch):
-    with monkeypatch.context() as patched:
-        stopped_at(patched, 2)
-        run = train(small(0, steps=4, log_every=1), tmp_path / "run")
+def test_resume_with_changed_settings_is_refused_and_differences_are_listed(tmp_path):
+    run = train(small(0, steps=4, log_every=1), tmp_path / "run", stop_at=2)
     other = {"constraints": [constraint("gradient_penalty", weight=2.0)], "steps": 6, "log_every": 1}
     with pytest.raises(ganlab.RunError) as refused:
         train(small(2, **other), run.path, resume=True)
@@ -51,10 +47,8 @@ def test_resume_with_changed_settings_is_refused_and_differences_are_listed(tmp_
     assert run.info["status"] == "interrupted"
 
 
-def test_resume_with_fewer_steps_than_the_newest_checkpoint_is_refused(tmp_path, monkeypatch):
-    with monkeypatch.context() as patch:
-        stopped_at(patch, 3)
-        run = train(small(0, steps=4), tmp_path / "run")
+def test_resume_with_fewer_steps_than_the_newest_checkpoint_is_refused(tmp_path):
+    run = train(small(0, steps=4), tmp_path / "run", stop_at=3)
     before = run.info
     message = r"experiment.steps = 2 is below the step of the newest checkpoint of .*run, 3: there is nothing to train"
     with pytest.raises(ganlab.ConfigError, match=message):
@@ -73,10 +67,8 @@ def test_steps_left_at_their_default_count_when_a_run_is_resumed(tmp_path):
         check_resumable(run, recipe, allow_changes=True)
 
 
-def test_allowed_changes_are_recorded(tmp_path, monkeypatch):
-    with monkeypatch.context() as patched:
-        stopped_at(patched, 2)
-        run = train(small(0, steps=4, log_every=1), tmp_path / "run")
+def test_allowed_changes_are_recorded(tmp_path):
+    run = train(small(0, steps=4, log_every=1), tmp_path / "run", stop_at=2)
     longer = small(0, steps=6, log_every=1)
     train(longer, run.path, resume=True, allow_changes=True)
     info = run.info
@@ -90,20 +82,16 @@ def test_allowed_changes_are_recorded(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_resume_with_other_replicas_is_possible_if_allowed(tmp_path, monkeypatch):
-    with monkeypatch.context() as patched:
-        stopped_at(patched, 2)
-        run = train(small(0, steps=4, log_every=3), tmp_path / "run")
+def test_resume_with_other_replicas_is_possible_if_allowed(tmp_path):
+    run = train(small(0, steps=4, log_every=3), tmp_path / "run", stop_at=2)
     with pytest.raises(ganlab.RunError, match="strategy: 'one_device', and now 'mirrored'"):
         train(small(2, steps=4, log_every=3), run.path, resume=True)
     train(small(2, steps=4, log_every=3), run.path, resume=True, allow_changes=True)
     assert (run.info["status"], run.info["replicas"], run.info["strategy"]) == ("completed", 2, "MirroredStrategy")
 
 
-def test_resume_is_recorded_in_run_json(brief, tmp_path, monkeypatch):
-    with monkeypatch.context() as patched:
-        stopped_at(patched, 2)
-        run = brief.train(tmp_path / "run")
+def test_resume_is_recorded_in_run_json(brief, tmp_path):
+    run = brief.train(tmp_path / "run", stop_at=2)
     brief.train(run.path, resume=True)
     (again,) = run.info["resumed"]
     assert again["step"] == 2

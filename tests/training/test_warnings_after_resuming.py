@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 from small import constraint, small
-from whole_runs import Graph, stopped_at, texts
+from whole_runs import Graph, texts
 
 import ganlab
 
@@ -39,10 +39,8 @@ def assert_warned_as(run, other):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [8, 10, 12], ids=["before", "at the warning", "at an evaluation"])
-def test_resumed_run_warns_like_an_uninterrupted_one(warning, warned, tmp_path, monkeypatch, step):
-    with monkeypatch.context() as patch:
-        stopped_at(patch, step)
-        warning.train(tmp_path / "run")
+def test_resumed_run_warns_like_an_uninterrupted_one(warning, warned, tmp_path, step):
+    warning.train(tmp_path / "run", stop_at=step)
     assert_warned_as(warning.train(tmp_path / "run", resume=True), warned)
 
 

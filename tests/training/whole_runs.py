@@ -1,19 +1,16 @@
 """A run with every kind of state and of row, and the comparison of two runs bit for bit."""
 
 import json
-import signal
 from collections import Counter
 
 import numpy as np
-import pytest
 import tensorflow as tf
 from small import constraint, small, values
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 from tensorboard.util import tensor_util
 
 import ganlab
-from ganlab.run import train
-from ganlab.training import session
+from ganlab.training import start
 from ganlab.training.checkpoints import Checkpoints
 from ganlab.training.graph.trainer import Trainer
 
@@ -38,6 +35,11 @@ def everything(**parts):
     )
 
 
+def train(experiment, folder, **options):
+    """`ganlab.train` of an experiment, with the options of its inside."""
+    return start.train(experiment, folder, as_run=ganlab.Run, **options)
+
+
 class Graph:
     """Trains one experiment several times with a graph that is built once.
 
@@ -53,9 +55,7 @@ class Graph:
         with self.experiment.strategy.scope():
             for name, variable in self.trainer.state.variables().items():
                 variable.assign(self._first[name])
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("ganlab.training.start.Trainer", lambda experiment: self.trainer)
-            return train(self.experiment, folder, **options)
+        return train(self.experiment, folder, **{"trainer": lambda experiment: self.trainer, **options})
 
 
 def lines(run):
@@ -109,20 +109,6 @@ def assert_equal_runs(one, other):
     assert scalars(one) == scalars(other)
     for field in ("status", "step", "metrics", "evaluation"):
         assert one.info[field] == other.info[field]
-
-
-def stopped_at(monkeypatch, step, sent=signal.SIGTERM):
-    """Training that gets a signal during this step, one step a chunk."""
-    original = Trainer.train
-
-    def train_and_signal(self, count):
-        values = original(self, count)
-        if self.state.step >= step:
-            signal.raise_signal(sent)
-        return values
-
-    monkeypatch.setattr(session, "_CHUNK_SECONDS", 0.0)
-    monkeypatch.setattr(Trainer, "train", train_and_signal)
 
 
 def edit(path, before, after):

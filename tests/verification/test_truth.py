@@ -6,7 +6,7 @@ import sys
 import keras
 import pytest
 import tensorflow as tf
-from ganlab_verify import Source, checks
+from ganlab_verify import Source, checks, lab
 from ganlab_verify.derivatives import Truth
 from ganlab_verify.differences import Slope
 from ganlab_verify.report import Row
@@ -67,8 +67,8 @@ def row(critic, *constraints, images=False, **settings):
         "dataset": parts.Images() if images else parts.Points(),
         "architecture": Networks(critic),
         "loss": parts.Wasserstein(),
-        "critic_optimizer": parts.sgd(0.01),
-        "generator_optimizer": parts.sgd(0.01),
+        "critic_optimizer": lab.sgd(0.01),
+        "generator_optimizer": lab.sgd(0.01),
         "constraints": list(constraints),
         "batch_size": 12,
     }

@@ -1,6 +1,11 @@
 """The command `ganlab verify` with fake checks: its calls, its output and its exit status."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 from click.testing import CliRunner
@@ -181,3 +186,15 @@ def test_the_command_offers_every_check():
     from ganlab_verify.command import CHECKS
 
     assert tuple(checks.CHECKS) == CHECKS
+
+
+@pytest.mark.slow
+def test_sigterm_ends_the_checks_and_leaves_no_folder(tmp_path):
+    command = [sys.executable, "-m", "ganlab", "verify", "--gin", "quickstart", "--checks", "replicas,resume"]
+    process = subprocess.Popen(command, env={**os.environ, "TMPDIR": str(tmp_path)})
+    until = time.monotonic() + 120
+    while not list(tmp_path.iterdir()) and time.monotonic() < until:
+        time.sleep(0.1)
+    process.terminate()
+    assert process.wait(60) == 128 + signal.SIGTERM
+    assert list(tmp_path.iterdir()) == []

@@ -15,6 +15,7 @@ pytest`) and TensorFlow. `ganlab plugins check NAME` runs the same tests on an i
 from __future__ import annotations
 
 import importlib
+import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -35,33 +36,18 @@ if TYPE_CHECKING:
     from ganlab_verify.testing.search import SearchConformance
     from ganlab_verify.testing.strategy import StrategyConformance
 
+
 # Loaded when first used: pytest imports this package in every run, for its plugin, and must not pay for TensorFlow.
-_LAZY = {
-    "TrackerConformance": "ganlab_verify.testing.hooks",
-    "ScheduleConformance": "ganlab_verify.testing.schedule",
-    "SearchConformance": "ganlab_verify.testing.search",
-    "LauncherConformance": "ganlab_verify.testing.launcher",
-    "GeneratorConstraintConformance": "ganlab_verify.testing.generator_constraint",
-    "FeaturesConformance": "ganlab_verify.testing.features",
-    "DiagnosticConformance": "ganlab_verify.testing.diagnostic",
-    "CommandConformance": "ganlab_verify.testing.hooks",
-    "ArchitectureConformance": "ganlab_verify.testing.architecture",
-    "AugmentationConformance": "ganlab_verify.testing.augmentation",
-    "Conformance": "ganlab_verify.testing.conformance",
-    "ConstraintConformance": "ganlab_verify.testing.constraint",
-    "DatasetConformance": "ganlab_verify.testing.dataset",
-    "EvaluatorConformance": "ganlab_verify.testing.evaluator",
-    "LossConformance": "ganlab_verify.testing.loss",
-    "OptimizerConformance": "ganlab_verify.testing.optimizer",
-    "StrategyConformance": "ganlab_verify.testing.strategy",
-}
-
-
 def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
+    if name not in __all__:
         raise AttributeError(f"module 'ganlab.testing' has no attribute {name!r}")
-    importlib.import_module("ganlab_verify.testing.conformance")  # raises a clear error if pytest is missing
-    return getattr(importlib.import_module(_LAZY[name]), name)
+    base = importlib.import_module("ganlab_verify.testing.conformance")  # raises a clear error if pytest is missing
+    if name == "Conformance":
+        return base.Conformance
+    # GeneratorConstraintConformance is in generator_constraint.py.
+    words = re.findall("[A-Z][a-z]+", name.removesuffix("Conformance"))
+    module = "hooks" if words[0] in ("Command", "Tracker") else "_".join(words).lower()
+    return getattr(importlib.import_module(f"ganlab_verify.testing.{module}"), name)
 
 
 __all__ = [

@@ -11,7 +11,7 @@ import tensorflow as tf
 from ganlab import Architecture, Dataset, functional
 from ganlab.engine import SCORE, Draws, Network, ReplicaView, build_networks, noise, read
 from ganlab.errors import GanlabError, IncompatibleError
-from ganlab_verify.testing import parts
+from ganlab_verify import lab
 from ganlab_verify.testing.conformance import check, fail
 from ganlab_verify.testing.critic_bench import Bench
 from ganlab_verify.testing.finite import gradients
@@ -40,7 +40,7 @@ class ArchitectureConformance(TrainedConformance):
             cuts them off there, and the critic sees that they go beyond.
     """
 
-    kind = "architectures"
+    kind, role = "architectures", Architecture
     sample_shape: tuple[int, ...] | None = None
     fixed_generator: bool = False
     bounded_images: bool = True
@@ -48,10 +48,6 @@ class ArchitectureConformance(TrainedConformance):
         "a layer mixes the examples of its replica (unsynchronized statistics), or draws its own noise. Use "
         "ganlab.layers for noise, and BatchNormalization(synchronized=True) or ganlab.layers.LayerNormalization."
     )
-
-    def make(self) -> Architecture:
-        """Makes the architecture under test, a new one at every call. Authors write this method."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new architecture.")
 
     def _parts(self) -> dict[str, Any]:
         architecture = self.make()
@@ -218,4 +214,4 @@ def _examples(architecture: Architecture, shape: tuple[int, ...]) -> _Noise:
 
 def _built(architecture: Architecture, shape: tuple[int, ...]) -> tuple[Network, Network]:
     dataset = _examples(architecture, shape)
-    return build_networks(parts.experiment(architecture=architecture, dataset=dataset, batch_size=4))
+    return build_networks(lab.experiment(architecture=architecture, dataset=dataset, batch_size=4))

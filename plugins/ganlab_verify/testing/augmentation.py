@@ -10,11 +10,11 @@ import tensorflow as tf
 from ganlab import Augmentation, Dataset
 from ganlab.engine import Augmentations
 from ganlab.errors import IncompatibleError
+from ganlab_verify.lab import FLOOR
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import check, fail
 from ganlab_verify.testing.critic_bench import Noted
 from ganlab_verify.testing.trained import TrainedConformance
-from ganlab_verify.testing.trainings import FLOOR
 
 _ROUNDING = 1e-5
 
@@ -30,13 +30,9 @@ class AugmentationConformance(TrainedConformance):
         sample_shape: The shape of the kit's examples; None for the first that it accepts, vectors or images.
     """
 
-    kind = "augmentations"
+    kind, role = "augmentations", Augmentation
     sample_shape: ClassVar[tuple[int, ...] | None] = None
     _cause: ClassVar[str] = "draw from replica, by example, and reduce in advance what depends on data."
-
-    def make(self) -> Augmentation:
-        """Makes the augmentation under test, a new one at every call. Authors write this method."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new augmentation.")
 
     def _parts(self) -> dict[str, Any]:
         return {"augmentations": [self.make()], "dataset": self._dataset()}

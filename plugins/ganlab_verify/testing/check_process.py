@@ -110,7 +110,7 @@ def main(specification: dict[str, Any]) -> None:
 
     from ganlab.commands import plugins
     from ganlab_verify.testing.settings import settings
-    from ganlab_verify.testing.suites import SHAPED, obstacle, suite
+    from ganlab_verify.testing.suites import base_of, obstacle, suite
 
     local = specification["plugin_file"]
     found = plugins.use(plugins.discover(deny=specification["no_plugin"], local=Path(local) if local else None))
@@ -125,7 +125,7 @@ def main(specification: dict[str, Any]) -> None:
                 continue
             # Only the author can state a constraint's purpose, in a test.
             attributes: dict[str, Any] = {"lowers_slopes": None} if kind == "constraints" else {}
-            if specification.get("shape") and kind in SHAPED:
+            if specification.get("shape") and hasattr(base_of(component), "sample_shape"):
                 attributes["sample_shape"] = tuple(specification["shape"])
             made = suite(component, given.get(selector), **attributes)
             classes[made.__name__], names[made.__name__] = made, selector

@@ -19,6 +19,7 @@ from ganlab.engine import LISTS, PARTS, Recipe, described, load, recipe_of, rend
 from ganlab.engine import make as make_component
 from ganlab.errors import ConfigError
 from ganlab.files import scratch_folder
+from ganlab_verify import lab
 from ganlab_verify.testing import parts
 
 _LITERALS = "numbers, strings, booleans, None, lists, tuples and dicts of them, and components"
@@ -135,7 +136,7 @@ def _defaults(factory: Callable[..., Any]) -> dict[str, Any]:
 def _kit() -> dict[str, tuple[str, Callable[..., Any]]]:
     """The kit's parts that the file has beside the component, each with its kind, by the experiment's parameter."""
     return {
-        "strategy": ("strategies", parts.one_device),
+        "strategy": ("strategies", _one_device),
         "dataset": ("datasets", parts.Points),
         "architecture": ("architectures", _networks),
         "loss": ("losses", parts.Wasserstein),
@@ -144,12 +145,16 @@ def _kit() -> dict[str, tuple[str, Callable[..., Any]]]:
     }
 
 
+def _one_device() -> Any:
+    return lab.strategy(0)
+
+
 def _networks() -> parts.Networks:
     return parts.Networks(parts.critic)
 
 
 def _descent() -> Any:
-    return parts.sgd(0.01)
+    return lab.sgd(0.01)
 
 
 @contextlib.contextmanager

@@ -65,9 +65,11 @@ class Conformance:
 
     Attributes:
         kind: The kind of component, for example `constraints`.
+        role: The class that its components belong to.
     """
 
     kind: ClassVar[str]
+    role: ClassVar[type]
     _made: ClassVar[dict[str, Any]]
 
     def __init_subclass__(cls) -> None:
@@ -76,7 +78,8 @@ class Conformance:
 
     def make(self) -> Any:
         """Makes the component under test, a new one at every call. Authors write this method."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new component.")
+        new = f"{'' if self.kind == 'features' else 'a '}new {self.role.__name__.lower()}"
+        raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns {new}.")
 
     def once(self, key: str, make: Callable[[], Made]) -> Made:
         """Returns the result of `make`, computed once for all tests of the class; an error fails each of them."""
@@ -103,13 +106,10 @@ class Conformance:
     @check(first=True)
     def test_make_gives_a_new_one_each_time(self) -> None:
         """`make` returns a component of the right role, a new object at every call."""
-        from ganlab_verify.testing.parts import role_of
-
-        role, called = role_of(self.kind)
         one, other = self.make(), self.make()
         for made in (one, other):
-            if not isinstance(made, role):
-                fail(f"make returned {made!r}, of type {type(made).__name__}; it must return a {called}.")
+            if not isinstance(made, self.role):
+                fail(f"make returned {made!r}, of type {type(made).__name__}; it must return a {_called(self.role)}.")
         if one is other:
             fail("make returned one object twice. Make a new one at every call: each training needs its own.")
 
@@ -131,3 +131,9 @@ class Conformance:
 
         for problem in pickling(self.kind, self.make):
             fail(problem)
+
+
+def _called(role: type) -> str:
+    """A role's name as its users import it."""
+    places = {"Strategy": "tf.distribute", "Optimizer": "keras.optimizers"}
+    return f"{places.get(role.__name__, 'ganlab')}.{role.__name__}"

@@ -10,6 +10,7 @@ import tensorflow as tf
 from ganlab import Constraint
 from ganlab.engine import Scorer, TrainingState
 from ganlab.errors import IncompatibleError
+from ganlab_verify.lab import departures, differing
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import Conformance, check, fail
 from ganlab_verify.testing.critic_bench import Bench
@@ -17,7 +18,6 @@ from ganlab_verify.testing.explanations import explained
 from ganlab_verify.testing.finite import at_slope, at_zero_gradient, gradients
 from ganlab_verify.testing.purity import impurities, no_variables
 from ganlab_verify.testing.rows import unruly
-from ganlab_verify.testing.trainings import departures, differing
 from ganlab_verify.testing.trials import LONG, Trials, slope
 from ganlab_verify.truth import of_state
 
@@ -47,14 +47,10 @@ class ConstraintConformance(Conformance):
             those, the first of some sizes of images.
     """
 
-    kind = "constraints"
+    kind, role = "constraints", Constraint
     penalty_at_slope_one: float | None = None
     lowers_slopes: bool | None = True
     sample_shape: tuple[int, ...] | None = None
-
-    def make(self) -> Constraint:
-        """Makes the constraint under test, a new one at every call. Authors write this method."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new constraint.")
 
     def critic(self, sample_shape: tuple[int, ...]) -> keras.Model:
         """The critic to constrain, `(n, *sample_shape) -> (n, 1)`; override it to use special layers.
@@ -239,7 +235,7 @@ class ConstraintConformance(Conformance):
     def test_the_generator_is_trained_through_it(self) -> None:
         """The generator's update goes through the reparameterized, transformed critic, and moves the generator."""
         training = self._trials.short
-        values = training.values()
+        values = training.values
         weights = [name for name in values if name.startswith("generator/weights")]
         if not any(np.any(values[name] != training.start[name]) for name in weights):
             fail(

@@ -24,6 +24,7 @@ from ganlab.engine import (
     plugin_code,
     read,
 )
+from ganlab_verify.trace import norm
 
 _ADVANCE, _PENALTY = noise.CONSTRAINTS, noise.CONSTRAINTS + 1
 # The first update of plain gradient descent moves a network by this part of its weights: far above rounding, and so
@@ -184,12 +185,8 @@ class Bench:
 
 
 def _rate(weights: dict[str, Any], gradients: dict[str, np.ndarray]) -> float:
-    size, slope = _norm(list(weights.values())), _norm(list(gradients.values()))
+    size, slope = norm(map(np.asarray, weights.values())), norm(gradients.values())
     return _MOVE * size / slope if np.isfinite(slope) and slope > 0 else 1e-3
-
-
-def _norm(values: list[Any]) -> float:
-    return float(np.sqrt(sum(float(np.sum(np.square(np.asarray(v, np.float64)))) for v in values)))
 
 
 def scoring(state: TrainingState, classes: int | None = None) -> Critic:

@@ -25,12 +25,8 @@ class DatasetConformance(TrainedConformance):
             return Mine(size=100)
     """
 
-    kind = "datasets"
+    kind, role = "datasets", Dataset
     _cause: ClassVar[str] = "examples must depend on their numbers and the seed alone."
-
-    def make(self) -> Dataset:
-        """Makes the dataset under test, a new one at every call. Authors write this method."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new dataset.")
 
     def _parts(self) -> dict[str, Any]:
         return {"dataset": self.make(), "architecture": parts.Networks(parts.flat_critic)}

@@ -10,6 +10,7 @@ import pytest
 from ganlab import Architecture, Dataset, Diagnostic
 from ganlab.engine import DiagnosticSchedule, TrainingState
 from ganlab.errors import IncompatibleError
+from ganlab_verify import lab
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import Conformance, check, fail
 
@@ -27,12 +28,8 @@ class DiagnosticConformance(Conformance):
         sample_shape: The shape of an example; None for the first of (2,) and (8, 8, 1) that it accepts.
     """
 
-    kind = "diagnostics"
+    kind, role = "diagnostics", Diagnostic
     sample_shape: tuple[int, ...] | None = None
-
-    def make(self) -> Diagnostic:
-        """Makes the diagnostic under test, a new one at every call. Authors write this method."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new diagnostic.")
 
     def dataset(self) -> Dataset | None:
         """The dataset of the experiment, for diagnostics that need one of a kind; None for the kit's own.
@@ -55,7 +52,7 @@ class DiagnosticConformance(Conformance):
         said = ""
         for dataset, architecture in self._cases():
             given: dict[str, Any] = {} if architecture is None else {"architecture": architecture}
-            experiment = parts.experiment(
+            experiment = lab.experiment(
                 diagnostics=[self.make()], dataset=dataset, constraints=[parts.SlopePenalty()], **given
             )
             looks = DiagnosticSchedule(experiment, TrainingState(experiment))

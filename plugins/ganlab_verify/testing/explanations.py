@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ganlab_verify.testing.trainings import Training
+from ganlab_verify.lab import Training
 
 _NEAR = 1e-3
 
@@ -31,7 +31,7 @@ def explained(one: Training, other: Training, departure: str) -> str:
             (1 / count, "multiplied by the number of examples on the replica, or divided by replica.count"),
         ):
             if here and abs(there / here / factor - 1) < _NEAR:
-                has_state = any(name.startswith("constraints/") and "/state/" in name for name in one.values())
+                has_state = any(name.startswith("constraints/") and "/state/" in name for name in one.values)
                 hint = " Or advance takes replica.sum of a state where replica.mean is meant." if has_state else ""
                 return (
                     f"{seen} The penalty is {factor:g} times what it is on one device: it is {how}. Return each "

@@ -25,12 +25,8 @@ class FeaturesConformance(Conformance):
         sample_shape: The shape of an example; None for the first of (8, 8, 1), (16, 16, 3) and (2,) that they accept.
     """
 
-    kind = "features"
+    kind, role = "features", Features
     sample_shape: tuple[int, ...] | None = None
-
-    def make(self) -> Features:
-        """Makes the features under test, new ones at every call. Authors write this method."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns new features.")
 
     def dataset(self, sample_shape: tuple[int, ...]) -> Dataset:
         """Data of a shape, without labels; override it if these features need labels."""

@@ -9,9 +9,9 @@ import pytest
 from ganlab import Constraint
 from ganlab.engine import Trainer, TrainingState
 from ganlab.errors import IncompatibleError
+from ganlab_verify.lab import Training, distance, lasting_departure
 from ganlab_verify.testing.conformance import check, fail
 from ganlab_verify.testing.trained import TrainedConformance
-from ganlab_verify.testing.trainings import Training, distance, lasting_departure
 from ganlab_verify.truth import of_state
 
 _ITERATIONS = 4
@@ -27,15 +27,11 @@ class GeneratorConstraintConformance(TrainedConformance):
             return Mine()
     """
 
-    kind = "constraints"
+    kind, role = "constraints", Constraint
     _cause: ClassVar[str] = (
         "a row of generator_penalty may depend on its own latent vector alone; reduce what depends on the batch in "
         "advance, with replica.mean, sum or max, and draw from replica."
     )
-
-    def make(self) -> Constraint:
-        """Makes the constraint under test, a new one at every call. Authors write this method."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new constraint.")
 
     def _parts(self) -> dict[str, Any]:
         return {"generator_constraints": [self.make()]}

@@ -22,12 +22,8 @@ class LauncherConformance(Conformance):
         patience: How many seconds a command may wait and run; raise it if a queue is slow.
     """
 
-    kind = "launchers"
+    kind, role = "launchers", Launcher
     patience: float = 60.0
-
-    def make(self) -> Launcher:
-        """Makes the launcher under test, a new one at every call. Authors write this method."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new launcher.")
 
     def _run(self, code: str, *, stop: bool = False) -> tuple[int, str]:
         """Runs Python code; returns the exit status and the output. With `stop` it is stopped after it has printed."""

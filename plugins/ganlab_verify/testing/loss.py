@@ -27,12 +27,8 @@ class LossConformance(TrainedConformance):
             return Mine()
     """
 
-    kind = "losses"
+    kind, role = "losses", Loss
     _cause: ClassVar[str] = "return each example's own loss: the core divides by the global batch size."
-
-    def make(self) -> Loss:
-        """Makes the loss under test, a new one at every call. Authors write this method."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new loss.")
 
     def _parts(self) -> dict[str, Any]:
         loss = self.make()

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 from ganlab.engine import TrainingState
-from ganlab_verify.testing import parts
+from ganlab_verify import lab
 from ganlab_verify.testing.conformance import check, fail
 from ganlab_verify.testing.trained import TrainedConformance
 
@@ -21,15 +21,11 @@ class OptimizerConformance(TrainedConformance):
             return ganlab.component("optimizers", "mine")()
     """
 
-    kind = "optimizers"
+    kind, role = "optimizers", keras.optimizers.Optimizer
     apart: ClassVar[float | None] = 0.02
     _cause: ClassVar[str] = (
         "it acts on each replica's own gradient before the sum. Override update_step, which gets the sum, not apply."
     )
-
-    def make(self) -> keras.optimizers.Optimizer:
-        """Makes the optimizer under test, a new one at every call. Authors write this method."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new optimizer.")
 
     def _parts(self) -> dict[str, Any]:
         return {"critic_optimizer": self.make(), "generator_optimizer": self.make()}
@@ -37,7 +33,7 @@ class OptimizerConformance(TrainedConformance):
     @check(first=True)
     def test_it_is_made_anew_from_its_configuration(self) -> None:
         """The copy that the core makes in the strategy's scope, from `get_config`, is equal to the original."""
-        TrainingState(parts.experiment(**self._parts()))
+        TrainingState(lab.experiment(**self._parts()))
         one = self.make()
         other = type(one).from_config(one.get_config())
         if other.get_config() != one.get_config():

@@ -1,32 +1,22 @@
-"""The kit's own experiment: small enough to train in a second, and independent of plugins."""
+"""The parts of the kit's own experiment: small enough to train in a second, and independent of plugins."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-import ganlab
 from ganlab import (
     Architecture,
-    Augmentation,
     Batch,
     Constraint,
     Critic,
     Dataset,
-    Diagnostic,
-    Evaluator,
-    Experiment,
-    Features,
-    Launcher,
     Loss,
     Replica,
-    Schedule,
-    Search,
     layers,
 )
 from ganlab.functional import example_normal, slopes
@@ -259,73 +249,3 @@ class Companion(Constraint):
     def project(self, weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Every weight within [-5, 5]."""
         return {name: tf.clip_by_value(w, -5.0, 5.0) for name, w in weights.items()}
-
-
-def one_device() -> tf.distribute.Strategy:
-    """The first CPU, without mirroring."""
-    return tf.distribute.OneDeviceStrategy("/CPU:0")
-
-
-def strategy(replicas: int) -> tf.distribute.Strategy:
-    """A strategy of `replicas` logical CPUs; 0 for one device without mirroring."""
-    if replicas == 0:
-        return one_device()
-    # Summing on one device uses no collective groups, so strategies of several sizes can follow one another.
-    devices = [f"/CPU:{i}" for i in range(replicas)]
-    return tf.distribute.MirroredStrategy(devices, cross_device_ops=tf.distribute.ReductionToOneDevice())
-
-
-def sgd(rate: float) -> keras.optimizers.Optimizer:
-    """Plain gradient descent, which does not hide a factor in the gradient."""
-    return keras.optimizers.SGD(learning_rate=rate)
-
-
-def experiment(
-    *,
-    replicas: int = 0,
-    constraints: Sequence[Constraint] = (),
-    rates: tuple[float, float] = (0.01, 0.01),
-    **parts: Any,
-) -> Experiment:
-    """The kit's experiment with some of its parts replaced.
-
-    Args:
-        replicas: The number of replicas; 0 for one device without mirroring.
-        constraints: The constraints, in order.
-        rates: The learning rates of gradient descent, for the critic and for the generator.
-        parts: The parts to replace, as `ganlab.experiment` takes them.
-    """
-    own = {
-        "dataset": Points(),
-        "architecture": Networks(critic),
-        "loss": Wasserstein(),
-        "strategy": parts.get("strategy") or strategy(replicas),
-        "critic_optimizer": sgd(rates[0]),
-        "generator_optimizer": sgd(rates[1]),
-        "constraints": list(constraints),
-        "batch_size": BATCH,
-        "critic_steps": 1,
-        "steps": 1000,
-        "jit": "off",
-    }
-    return ganlab.experiment(**{**own, **parts})
-
-
-def role_of(kind: str) -> tuple[type, str]:
-    """The class that components of a kind belong to, and its name in messages."""
-    roles: dict[str, tuple[type, str]] = {
-        "constraints": (Constraint, "ganlab.Constraint"),
-        "architectures": (Architecture, "ganlab.Architecture"),
-        "datasets": (Dataset, "ganlab.Dataset"),
-        "losses": (Loss, "ganlab.Loss"),
-        "augmentations": (Augmentation, "ganlab.Augmentation"),
-        "schedules": (Schedule, "ganlab.Schedule"),
-        "evaluators": (Evaluator, "ganlab.Evaluator"),
-        "strategies": (tf.distribute.Strategy, "tf.distribute.Strategy"),
-        "optimizers": (keras.optimizers.Optimizer, "keras.optimizers.Optimizer"),
-        "diagnostics": (Diagnostic, "ganlab.Diagnostic"),
-        "features": (Features, "ganlab.Features"),
-        "launchers": (Launcher, "ganlab.Launcher"),
-        "searches": (Search, "ganlab.Search"),
-    }
-    return roles[kind]

@@ -10,8 +10,8 @@ import numpy as np
 import tensorflow as tf
 
 from ganlab import Batch
+from ganlab_verify.lab import FLOOR
 from ganlab_verify.testing.critic_bench import Bench, Noted
-from ganlab_verify.testing.trainings import FLOOR
 
 # Relative to the largest value: the float32 rounding of sums in another order.
 _ROUNDING = 1e-4

@@ -20,11 +20,7 @@ class ScheduleConformance(Conformance):
             return Mine()
     """
 
-    kind = "schedules"
-
-    def make(self) -> Schedule:
-        """Makes the schedule under test, a new one at every call. Authors write this method."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new schedule.")
+    kind, role = "schedules", Schedule
 
     @staticmethod
     def _value(schedule: Schedule, step: float, steps: int = _STEPS) -> tf.Tensor:

@@ -21,11 +21,7 @@ class SearchConformance(Conformance):
             return Mine()
     """
 
-    kind = "searches"
-
-    def make(self) -> Search:
-        """Makes the search under test, a new one at every call. Authors write this method."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new search.")
+    kind, role = "searches", Search
 
     def _space(self) -> Mapping[str, Choices | Range]:
         choices: dict[str, Choices | Range] = {

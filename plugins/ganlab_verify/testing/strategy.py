@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from ganlab import Experiment
+from ganlab_verify import lab
+from ganlab_verify.lab import Training, departures, differing, resumed
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import Conformance, check, fail
 from ganlab_verify.testing.critic_bench import Bench
-from ganlab_verify.testing.trainings import Training, departures, differing, resumed
 
 _BEFORE, _AFTER = 2, 2
 
@@ -20,16 +22,12 @@ class StrategyConformance(Conformance):
             return ganlab.component("strategies", "mine")(replicas=2)
     """
 
-    kind = "strategies"
-
-    def make(self) -> tf.distribute.Strategy:
-        """Makes the strategy under test, a new one at every call. Authors write this method."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method make(self) that returns a new strategy.")
+    kind, role = "strategies", tf.distribute.Strategy
 
     def _training(self, strategy: tf.distribute.Strategy) -> Training:
         replicas = int(self.once("strategy", self.make).num_replicas_in_sync)
         batch = parts.BATCH if parts.BATCH % replicas == 0 else 2 * replicas
-        rates = self.once("rates", lambda: Bench(_experiment(parts.one_device(), batch)).rates())
+        rates = self.once("rates", lambda: Bench(_experiment(lab.strategy(0), batch)).rates())
         return Training(_experiment(strategy, batch, rates))
 
     def _its_own(self) -> Training:
@@ -38,7 +36,7 @@ class StrategyConformance(Conformance):
     @check(first=True)
     def test_it_trains_as_one_device(self) -> None:
         """Weights, states and metrics after updates by gradient descent are those of one device."""
-        one = self._training(parts.one_device()).train(_BEFORE + _AFTER)
+        one = self._training(lab.strategy(0)).train(_BEFORE + _AFTER)
         for departure in departures(one, self._its_own()):
             fail(
                 f"Under this strategy {departure}. It must reduce sums over all its replicas, number the replicas from "
@@ -59,7 +57,5 @@ class StrategyConformance(Conformance):
             fail(f"After restoring a checkpoint, training gives different values for {names[:3]}.")
 
 
-def _experiment(
-    strategy: tf.distribute.Strategy, batch: int, rates: tuple[float, float] = (0.01, 0.01)
-) -> parts.Experiment:
-    return parts.experiment(strategy=strategy, batch_size=batch, constraints=[parts.Companion()], rates=rates)
+def _experiment(strategy: tf.distribute.Strategy, batch: int, rates: tuple[float, float] = (0.01, 0.01)) -> Experiment:
+    return lab.experiment(strategy=strategy, batch_size=batch, constraints=[parts.Companion()], rates=rates)

@@ -28,8 +28,6 @@ CLASSES = {
     "launchers": "LauncherConformance",
     "searches": "SearchConformance",
 }
-# The kinds whose classes have a `sample_shape`.
-SHAPED = ("constraints", "architectures", "augmentations", "evaluators", "diagnostics", "features")
 
 
 def suite(component: Component, given: Mapping[str, Any] | None = None, **attributes: Any) -> type:
@@ -40,14 +38,19 @@ def suite(component: Component, given: Mapping[str, Any] | None = None, **attrib
         given: Its arguments, with recipes for components; None for its defaults.
         attributes: Attributes and methods of the class that replace the inherited ones.
     """
-    base = getattr(ganlab_verify.testing, class_of(component))
-
     made = maker(component, given or {})
 
     def make(self: Any) -> Any:
         return made()
 
-    return type(f"Test_{component.kind}_{component.name.replace('.', '_')}", (base,), {"make": make, **attributes})
+    return type(
+        f"Test_{component.kind}_{component.name.replace('.', '_')}", (base_of(component),), {"make": make, **attributes}
+    )
+
+
+def base_of(component: Component) -> Any:
+    """The conformance class of a component's kind."""
+    return getattr(ganlab_verify.testing, class_of(component))
 
 
 def class_of(component: Component) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ganlab import Experiment
+from ganlab_verify import lab
+from ganlab_verify.lab import Training, differing, distance, lasting_departure, resumed
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import Conformance, check, fail
 from ganlab_verify.testing.critic_bench import Bench
-from ganlab_verify.testing.trainings import Training, differing, distance, lasting_departure, resumed
 
 _BEFORE, _AFTER = 2, 2
 
@@ -29,7 +30,7 @@ class TrainedConformance(Conformance):
 
     def _experiment(self, **settings: Any) -> Experiment:
         constraints = [] if settings.pop("plain", False) else [parts.SlopePenalty()]
-        return parts.experiment(**{"constraints": constraints, **self._parts(), **settings})
+        return lab.experiment(**{"constraints": constraints, **self._parts(), **settings})
 
     @property
     def _rates(self) -> tuple[float, float]:

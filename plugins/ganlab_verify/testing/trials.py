@@ -14,9 +14,10 @@ import tensorflow as tf
 from ganlab import Constraint, Experiment
 from ganlab.engine import TrainingState
 from ganlab.errors import GanlabError, IncompatibleError, PluginError
+from ganlab_verify import lab
+from ganlab_verify.lab import Training, resumed
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.critic_bench import Bench, scoring, steepest
-from ganlab_verify.testing.trainings import Training, resumed
 
 # Iterations: enough to notice a wrong replica, and for a slope to fall.
 _BEFORE, _AFTER, LONG = 2, 2, 40
@@ -54,7 +55,7 @@ class Trials:
         """The kit's experiment under the constraint, or under others."""
         made = [self.make()] if constraints is None else constraints
         own = {"architecture": parts.Networks(self.critic), "dataset": parts.dataset(self.shape)}
-        return parts.experiment(constraints=made, **{**own, **settings})
+        return lab.experiment(constraints=made, **{**own, **settings})
 
     @cached_property
     def bench(self) -> Bench:
@@ -152,7 +153,7 @@ class Trials:
 @lru_cache(maxsize=4)
 def _control(critic: CriticMaker, shape: tuple[int, ...]) -> Training:
     """One training for all constraints, because its graph is the same."""
-    return Training(parts.experiment(architecture=parts.Networks(critic), dataset=parts.dataset(shape)))
+    return Training(lab.experiment(architecture=parts.Networks(critic), dataset=parts.dataset(shape)))
 
 
 def slope(state: TrainingState, experiment: Experiment) -> float:

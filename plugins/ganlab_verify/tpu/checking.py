@@ -6,13 +6,14 @@ import json
 import os
 import re
 import shlex
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ganlab.errors import ConfigError
-from ganlab.files import run_process, scratch_folder
-from ganlab_verify.process import ProcessError, call
+from ganlab.files import scratch_folder
+from ganlab_verify.process import ProcessError, call, run_process
 from ganlab_verify.report import Row, Source, Status
 from ganlab_verify.tpu import chips, environment
 from ganlab_verify.tpu.chips import Topology
@@ -111,7 +112,9 @@ def _described(wanted: Topology) -> dict[str, Any]:
 def _ask(python: str, variables: dict[str, str], request: dict[str, Any], result: Path) -> Any:
     """Runs the compiler's process; returns its answer, or `died` with the last line of its standard error."""
     command, text = [python, "-P", str(COMPILING)], json.dumps({**request, "result": str(result)})
-    done = run_process(command, cwd=os.sep, env=variables, input=text, capture_output=True, text=True, errors="replace")
+    done = run_process(
+        command, cwd=os.sep, env=variables, input=text, stderr=subprocess.PIPE, text=True, errors="replace"
+    )
     if done.returncode == 0:
         return json.loads(result.read_text(encoding="utf-8"))
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]

@@ -13,7 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ganlab.files import local, orderly_end, python_command, run_process
+from ganlab.files import local, orderly_end, python_command
+from ganlab_verify.process import run_process
 
 # The same as in the extra [tpu-check]. Pinned, because compiling without a TPU uses private names of JAX.
 PINS = ("jax==0.10.2", "jaxlib==0.10.2", "libtpu==0.0.51")
@@ -110,9 +111,7 @@ def _make(folder: Path) -> None:
 def _run(command: list[str]) -> None:
     environment = {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     environment.pop("PYTHONPATH", None)
-    done = run_process(
-        command, cwd=os.sep, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace"
-    )
+    done = run_process(command, cwd=os.sep, env=environment, stderr=subprocess.PIPE, text=True, errors="replace")
     if done.returncode:
         lines = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
         reasons = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR:")] or lines[-1:]

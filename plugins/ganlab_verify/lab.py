@@ -1,17 +1,22 @@
-"""Trains with the engine itself, step by step, and compares two trainings."""
+"""A lab for tests: small experiments on logical CPUs, trained by the engine itself step by step, and compared."""
 
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import keras
 import numpy as np
+import tensorflow as tf
 
-from ganlab import Experiment
+import ganlab
 from ganlab.engine import Checkpoint, Checkpoints, Trainer, TrainingState, restore
 from ganlab.files import scratch_folder
+from ganlab_verify.testing import parts
+from ganlab_verify.trace import norm
 
 # How far two trainings of one experiment may be apart after a few updates, element by element: float32's rounding, also
 # in sums in another order. A factor in a gradient that moves weights by hundredths is far outside.
@@ -23,6 +28,43 @@ FLOOR = 1e-6
 _MOVED, _STARTS = 1e-4, 5
 
 
+def strategy(replicas: int) -> tf.distribute.Strategy:
+    """A strategy of `replicas` logical CPUs; 0 for one device without mirroring."""
+    if replicas == 0:
+        return tf.distribute.OneDeviceStrategy("/CPU:0")
+    # Summing on one device uses no collective groups, so strategies of several sizes can follow one another.
+    devices = [f"/CPU:{i}" for i in range(replicas)]
+    return tf.distribute.MirroredStrategy(devices, cross_device_ops=tf.distribute.ReductionToOneDevice())
+
+
+def sgd(rate: float = 0.01) -> keras.optimizers.Optimizer:
+    """Plain gradient descent, which does not hide a factor in the gradient."""
+    return keras.optimizers.SGD(learning_rate=rate)
+
+
+def experiment(*, replicas: int = 0, rates: tuple[float, float] = (0.01, 0.01), **given: Any) -> ganlab.Experiment:
+    """The kit's experiment with some of its parts replaced.
+
+    Args:
+        replicas: The number of replicas; 0 for one device without mirroring.
+        rates: The learning rates of gradient descent, for the critic and for the generator.
+        given: The parts and settings to replace, as `ganlab.experiment` takes them.
+    """
+    own = {
+        "dataset": parts.Points(),
+        "architecture": parts.Networks(parts.critic),
+        "loss": parts.Wasserstein(),
+        "strategy": given.get("strategy") or strategy(replicas),
+        "critic_optimizer": sgd(rates[0]),
+        "generator_optimizer": sgd(rates[1]),
+        "batch_size": parts.BATCH,
+        "critic_steps": 1,
+        "steps": 1000,
+        "jit": "off",
+    }
+    return ganlab.experiment(**{**own, **given})
+
+
 class Training:
     """An experiment while it trains.
 
@@ -32,11 +74,11 @@ class Training:
         start: Every variable by name, before the first iteration.
     """
 
-    def __init__(self, experiment: Experiment, state: TrainingState | None = None) -> None:
+    def __init__(self, experiment: ganlab.Experiment, state: TrainingState | None = None) -> None:
         self._still: dict[str, np.ndarray] | None = None
         self.trainer = Trainer(experiment, state)
         self.rows: np.ndarray = np.zeros((0, experiment.replicas, 0), np.float32)
-        self.start = self.values()
+        self.start = self.values
 
     @property
     def state(self) -> TrainingState:
@@ -49,16 +91,17 @@ class Training:
         self.rows = np.concatenate([self.rows, rows]) if len(self.rows) else rows
         return self
 
+    @property
     def values(self) -> dict[str, np.ndarray]:
         """Every variable by name."""
         if self._still is not None:
             return self._still
         return {name: variable.numpy() for name, variable in self.state.variables().items()}
 
-    def still(self, values: dict[str, np.ndarray]) -> Training:
-        """A snapshot of this training, with these values and the rows so far, that does not change if it continues."""
+    def still(self, values: dict[str, np.ndarray] | None = None) -> Training:
+        """A snapshot of this training, with its or these values, that does not change if it continues."""
         snapshot = copy.copy(self)
-        snapshot._still = values
+        snapshot._still = self.values if values is None else values
         return snapshot
 
     def assign(self, values: Mapping[str, np.ndarray], *, step: int = 0) -> None:
@@ -80,14 +123,17 @@ class Training:
         """
         again = copy.copy(self)
         again._still = None
-        again.assign(_moved(self.start, moved))
+        again.assign(perturbed(self.start, moved, _MOVED))
         return again.train(count)
+
+    def metric(self, tag: str) -> np.ndarray:
+        """One metric, `(iterations, replicas)`."""
+        return self.rows[:, :, [metric.tag for metric in self.trainer.metrics].index(tag)]
 
     def reduced(self) -> dict[str, np.ndarray]:
         """Every metric over replicas, `(iterations,)` by tag."""
         reductions: dict[str, Any] = {"mean": np.mean, "max": np.max, "min": np.min, "sum": np.sum}
-        metrics = enumerate(self.trainer.metrics)
-        return {m.tag: reductions[m.reduce](self.rows[:, :, i], axis=1) for i, m in metrics}
+        return {m.tag: reductions[m.reduce](self.metric(m.tag), axis=1) for m in self.trainer.metrics}
 
     def unequal(self) -> list[str]:
         """The names of variables whose copies on the replicas are not bit for bit equal."""
@@ -96,7 +142,7 @@ class Training:
 
     def not_finite(self) -> list[str]:
         """The names of variables and metrics that are not finite."""
-        values = {**self.values(), **{f"metric {tag}": value for tag, value in self.reduced().items()}}
+        values = {**self.values, **{f"metric {tag}": value for tag, value in self.reduced().items()}}
         return [name for name, value in values.items() if not np.isfinite(value).all()]
 
     def save(self, folder: Path) -> Checkpoint:
@@ -127,10 +173,10 @@ def resumed(training: Training, before: int, after: int) -> tuple[dict[str, np.n
     with scratch_folder("ganlab-conformance-") as folder:
         training.train(before)
         checkpoint = training.save(Path(folder))
-        straight = training.train(after).values()
+        straight = training.train(after).values
         rows = training.rows
         training.restore(checkpoint)
-    again = training.train(after).values()
+    again = training.train(after).values
     training.rows = rows
     return straight, again
 
@@ -166,7 +212,7 @@ def departures(one: Training, other: Training) -> Iterator[str]:
             a, b = float(values[iteration]), float(others[tag][iteration])
             if not _near(np.asarray(a), np.asarray(b), 0.0 if tag.startswith("constraints/") else losses):
                 yield f"the metric {tag} is {b:.6g} instead of {a:.6g} in iteration {iteration + 1}"
-    mine, theirs = one.values(), other.values()
+    mine, theirs = one.values, other.values
     for name, value in mine.items():
         if not _near(value, theirs[name]):
             apart = np.abs(np.asarray(value, np.float64) - theirs[name]).max()
@@ -176,18 +222,17 @@ def departures(one: Training, other: Training) -> Iterator[str]:
 def distance(one: Training, other: Training) -> float:
     """The distance of two trainings' networks, as a fraction of how far the first has moved."""
     names = [name for name in one.start if "/weights/" in name]
-    mine, theirs = one.values(), other.values()
-    apart = np.sqrt(sum(np.sum(np.square(mine[name] - theirs[name])) for name in names))
-    moved = np.sqrt(sum(np.sum(np.square(mine[name] - one.start[name])) for name in names))
-    return float(apart / moved) if moved else float("inf")
+    mine, theirs = one.values, other.values
+    moved = norm(mine[name] - one.start[name] for name in names)
+    return norm(mine[name] - theirs[name] for name in names) / moved if moved else math.inf
 
 
-def _moved(values: Mapping[str, np.ndarray], seed: int) -> dict[str, np.ndarray]:
-    """Moves the networks' weights, the same of two trainings alike; other variables, as learning rates, stay."""
+def perturbed(values: Mapping[str, np.ndarray], seed: int, by: float) -> dict[str, np.ndarray]:
+    """Values of which the networks' weights are moved, each up or down by a part `by` of itself; others stay."""
     random = np.random.default_rng(seed)
 
     def moved(value: np.ndarray) -> np.ndarray:
-        return (value * (1 + _MOVED * random.choice([-1.0, 1.0], size=value.shape))).astype(value.dtype)
+        return (value * (1 + by * random.choice([-1.0, 1.0], size=value.shape))).astype(value.dtype)
 
     return {name: moved(value) if "/weights/" in name else value for name, value in values.items()}
 
